@@ -1,0 +1,138 @@
+//! Running one command: JSON in, output and an ending out, never longer than its limit. The whole
+//! process group goes down with it when the time is up.
+
+use std::io::ErrorKind;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, Command};
+use tokio::task::JoinHandle;
+
+use super::surroundings::Surroundings;
+use crate::dialect::Ending;
+
+/// A child of the command may hold its output open; what the command itself wrote is there at once.
+const DRAIN: Duration = Duration::from_millis(100);
+
+/// More than this is no answer.
+const LONGEST_OUTPUT: usize = 32 << 20;
+
+/// What a command left behind.
+#[derive(Debug)]
+pub(super) struct Ran {
+    pub(super) stdout: Vec<u8>,
+    pub(super) stderr: Vec<u8>,
+    pub(super) ending: Ending,
+}
+
+/// Runs `words` with `input` on stdin; the error says why there is no answer.
+pub(super) async fn run(
+    words: &[String],
+    env: &[(String, String)],
+    surroundings: &Surroundings,
+    input: Vec<u8>,
+    limit: Duration,
+) -> Result<Ran, String> {
+    let mut child = start(words, env, surroundings)?;
+    let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+    if let Some(mut stdin) = child.stdin.take() {
+        // A hook may ignore its input: a broken pipe is no failure.
+        tokio::spawn(async move { stdin.write_all(&input).await });
+    }
+    let stdout = child.stdout.take().map(Output::collect);
+    let stderr = child.stderr.take().map(Output::collect);
+    let Ok(status) = tokio::time::timeout(limit, child.wait()).await else {
+        if let Some(group) = group
+            && let Err(error) = kill_process_group(group, Signal::KILL)
+        {
+            tracing::warn!(%error, "cannot kill a hook that ran out of time");
+        }
+        return Err(format!("no answer within {:.1} s; it was killed", limit.as_secs_f64()));
+    };
+    let status = status.map_err(|error| format!("cannot wait for it: {error}"))?;
+    let stdout = Output::take(stdout).await;
+    let stderr = Output::take(stderr).await;
+    if stdout.len() > LONGEST_OUTPUT || stderr.len() > LONGEST_OUTPUT {
+        return Err(format!("it printed more than {} MiB", LONGEST_OUTPUT >> 20));
+    }
+    Ok(Ran { stdout, stderr, ending: ending(status) })
+}
+
+fn start(
+    words: &[String],
+    env: &[(String, String)],
+    surroundings: &Surroundings,
+) -> Result<Child, String> {
+    let [program, arguments @ ..] = words else { return Err("the command is empty".to_owned()) };
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(surroundings.env.iter().map(|(key, value)| (key, value)))
+        .envs(env.iter().map(|(key, value)| (key, value)))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    // A directory that is gone (Hermes deletes workspaces) must not keep a guard from running.
+    if surroundings.cwd.is_dir() {
+        command.current_dir(&surroundings.cwd);
+    } else {
+        command.current_dir("/");
+    }
+    command.spawn().map_err(|error| match error.kind() {
+        ErrorKind::NotFound => {
+            format!("`{program}` does not exist; check the path, or the shebang of the script")
+        }
+        ErrorKind::PermissionDenied => {
+            format!("`{program}` is not executable; run `chmod +x {program}`")
+        }
+        _ if error.raw_os_error() == Some(8) => {
+            format!("`{program}` has no shebang; start it with `#!/bin/sh` or the like")
+        }
+        _ => format!("cannot start `{program}`: {error}"),
+    })
+}
+
+fn ending(status: ExitStatus) -> Ending {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Ending::Exit(code),
+        (None, signal) => Ending::Signal(signal.unwrap_or(0)),
+    }
+}
+
+/// A pipe that is read while the command runs, and can be cut off afterwards.
+struct Output {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
+}
+
+impl Output {
+    fn collect(mut pipe: impl AsyncRead + Unpin + Send + 'static) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&bytes);
+        let reader = tokio::spawn(async move {
+            let mut chunk = vec![0; 64 << 10];
+            while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
+                let mut kept = sink.lock().unwrap_or_else(PoisonError::into_inner);
+                if kept.len() <= LONGEST_OUTPUT {
+                    kept.extend_from_slice(&chunk[..count]);
+                }
+            }
+        });
+        Self { bytes, reader }
+    }
+
+    async fn take(output: Option<Self>) -> Vec<u8> {
+        let Some(mut output) = output else { return Vec::new() };
+        if tokio::time::timeout(DRAIN, &mut output.reader).await.is_err() {
+            output.reader.abort();
+        }
+        std::mem::take(&mut *output.bytes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,68 @@
+//! From what the hooks said to what the agent is told.
+
+use std::time::Instant;
+
+use super::fit::fit;
+use super::plan::Plan;
+use super::surroundings::Surroundings;
+use crate::dialect::{encode, merge, takes};
+use crate::event::{Decision, Event, Outcome, Ruling, Verdict, VerdictRecord};
+
+/// What a decision depends on besides the event and the verdicts.
+#[derive(Debug)]
+pub struct Circumstances<'a> {
+    /// When deciding began.
+    pub started: Instant,
+    /// Where the client stands, to find out whether a person can be asked.
+    pub surroundings: &'a Surroundings,
+    /// Whether the agent still waits.
+    pub waited_for: bool,
+    /// How often in a row the agent has been sent on already.
+    pub continuations: u32,
+}
+
+/// Fits each verdict to what the agent can take, merges them by the agent's own rules, and puts
+/// the result in its words.
+pub fn conclude(
+    event: &Event,
+    plan: &Plan<'_>,
+    mut records: Vec<VerdictRecord>,
+    circumstances: &Circumstances<'_>,
+) -> Decision {
+    let takes = takes(event);
+    let mut fitted = Vec::with_capacity(records.len());
+    for record in &mut records {
+        let hook = plan.hooks.iter().copied().find(|hook| hook.name == record.hook);
+        let (verdict, note) = match hook.or(plan.guard) {
+            Some(hook) => fit(&record.verdict, hook, event.agent, takes, || {
+                circumstances.surroundings.can_ask()
+            }),
+            None => (record.verdict.clone(), None),
+        };
+        record.note = note;
+        fitted.push(verdict);
+    }
+    let mut merged = merge(event, &fitted.iter().collect::<Vec<_>>());
+    let note = end_runaway(&mut merged, plan.whole.max_continuations, circumstances.continuations);
+    Decision {
+        hooks: plan.whole.hash.clone(),
+        verdicts: records,
+        outcome: Outcome::of(&merged),
+        answer: encode(event, &merged),
+        took: circumstances.started.elapsed(),
+        waited_for: circumstances.waited_for,
+        note,
+    }
+}
+
+/// A hook that never lets the agent finish would send it on for ever: Gemini has no limit of its
+/// own and dies of a stack overflow after two thousand rounds.
+fn end_runaway(merged: &mut Verdict, most: u32, so_far: u32) -> Option<String> {
+    if merged.ruling != Some(Ruling::Block) || so_far < most {
+        return None;
+    }
+    *merged = Verdict { notice: merged.notice.take(), ..Verdict::silent() };
+    Some(format!(
+        "sent on {so_far} times in a row, which is the limit (`max_continuations`); let go"
+    ))
+}

@@ -1,0 +1,155 @@
+//! One hook, as configured.
+
+use std::time::Duration;
+
+use super::EventKey;
+use super::matcher::Matcher;
+use super::rule::Rule;
+use crate::event::{Agent, Event, ToolClass};
+
+/// What the agent hears when a hook cannot answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnFailure {
+    /// It goes on as if the hook were not there.
+    Allow,
+    /// It is refused.
+    Block,
+}
+
+impl OnFailure {
+    /// The word in the file and in the log.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Block => "block",
+        }
+    }
+
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        [Self::Allow, Self::Block].into_iter().find(|policy| policy.as_str() == text)
+    }
+}
+
+/// Whether a hook can change what the agent does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// It runs inline and its answer counts.
+    Decide,
+    /// It only looks on, outside of the agent's time.
+    Observe,
+}
+
+/// What a hook does.
+#[derive(Debug, Clone)]
+pub(super) enum Action {
+    Rule(Rule),
+    Command(Command),
+    /// The entry is malformed; wherever it would have applied, it has failed.
+    Broken(String),
+}
+
+/// A program to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Command {
+    pub(super) text: String,
+    pub(super) timeout: Duration,
+    pub(super) env: Vec<(String, String)>,
+    pub(super) placeholders: Placeholders,
+}
+
+/// Whether `{tool_name}` in a command stands for the tool's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Placeholders {
+    /// In the list form of Hermes' plugin guide.
+    Filled,
+    /// Everywhere else: braces are braces.
+    Literal,
+}
+
+/// Something a person configured to run on events.
+#[derive(Debug, Clone)]
+pub struct Hook {
+    pub(super) name: String,
+    pub(super) line: usize,
+    pub(super) on: EventKey,
+    pub(super) agent: Option<Agent>,
+    pub(super) tools: Vec<ToolClass>,
+    /// The tool names of the list form's `when: {tools: […]}`.
+    pub(super) tool_names: Vec<String>,
+    pub(super) matcher: Option<Matcher>,
+    pub(super) on_failure: Option<OnFailure>,
+    pub(super) mode: Mode,
+    pub(super) sequential: bool,
+    pub(super) action: Action,
+}
+
+/// A hook as `hookbus hooks list` shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookSummary {
+    /// Its name.
+    pub name: String,
+    /// The key it stands under.
+    pub event: String,
+    /// `rule`, `command` or `broken`.
+    pub action: &'static str,
+    /// The command, if it is one.
+    pub command: Option<String>,
+    /// `decide` or `observe`.
+    pub mode: &'static str,
+    /// What happens when it fails, as far as the file says.
+    pub on_failure: Option<&'static str>,
+    /// Where in the file it stands.
+    pub line: usize,
+}
+
+impl Hook {
+    /// What it is called in the log.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it is for this event.
+    pub fn is_for(&self, event: &Event) -> bool {
+        self.on.covers(event)
+            && self.agent.is_none_or(|agent| agent == event.agent)
+            && (self.tools.is_empty()
+                || event.tool.as_ref().is_some_and(|t| self.tools.contains(&t.class)))
+            && (self.tool_names.is_empty()
+                || event.tool.as_ref().is_some_and(|t| self.tool_names.contains(&t.name)))
+            && self.matcher.as_ref().is_none_or(|matcher| matcher.fits(event))
+    }
+
+    /// Whether something outside of this process has to run for it.
+    pub fn runs_outside(&self) -> bool {
+        matches!(self.action, Action::Command(_))
+    }
+
+    /// Whether an event of `agent` that nobody can read must be refused on its account.
+    pub(super) fn guards(&self, agent: Agent) -> bool {
+        self.mode == Mode::Decide
+            && self.on_failure == Some(OnFailure::Block)
+            && self.agent.is_none_or(|own| own == agent)
+            && self.on.concerns(agent)
+    }
+
+    /// How it is shown to people.
+    pub fn summary(&self) -> HookSummary {
+        let (action, command) = match &self.action {
+            Action::Rule(_) => ("rule", None),
+            Action::Command(command) => ("command", Some(command.text.clone())),
+            Action::Broken(_) => ("broken", None),
+        };
+        HookSummary {
+            name: self.name.clone(),
+            event: self.on.to_string(),
+            action,
+            command,
+            mode: match self.mode {
+                Mode::Decide => "decide",
+                Mode::Observe => "observe",
+            },
+            on_failure: self.on_failure.map(OnFailure::as_str),
+            line: self.line,
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! `hookbus.yaml`: from its text to the hooks in it, and a list of what is wrong with it.
+
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::hook::{Action, Hook, OnFailure};
+use super::problem::did_you_mean;
+use super::yaml::{self, Data, Node, Pair};
+use super::{EventKey, Problem, entry};
+use crate::log::Durability;
+
+/// How often an agent may be sent on by the answer to its "I am done", unless the file says.
+const CONTINUATIONS: u32 = 8;
+
+const KEYS: [&str; 6] =
+    ["hooks", "hooks_auto_accept", "nats", "on_failure", "log", "max_continuations"];
+
+/// A hooks file, read.
+#[derive(Debug, Clone)]
+pub struct Hooks {
+    /// SHA-256 of the text, in hex.
+    pub hash: String,
+    /// The directory that relative commands under a kind start from.
+    pub(super) base: PathBuf,
+    /// The hooks, in the order they are written.
+    pub hooks: Vec<Hook>,
+    /// What is wrong with the file, by line.
+    pub problems: Vec<Problem>,
+    /// What happens when the bus itself cannot do its work.
+    pub on_failure: OnFailure,
+    /// What an acknowledged append survives.
+    pub durability: Durability,
+    /// How many continuations in a row an agent is sent on.
+    pub max_continuations: u32,
+}
+
+impl Hooks {
+    /// No hooks at all.
+    pub fn none(base: &Path) -> Self {
+        Self {
+            hash: hash_of(""),
+            base: base.to_owned(),
+            hooks: Vec::new(),
+            problems: Vec::new(),
+            on_failure: OnFailure::Allow,
+            durability: Durability::default(),
+            max_continuations: CONTINUATIONS,
+        }
+    }
+
+    /// Reads the text of a file in `base`. Fails only where nothing of it can be used.
+    pub fn parse(text: &str, base: &Path) -> Result<Self, Problem> {
+        let mut hooks = Self { hash: hash_of(text), ..Self::none(base) };
+        let Some(root) = yaml::parse(text)?.filter(|root| !root.is_null()) else {
+            return Ok(hooks);
+        };
+        let Some(pairs) = root.pairs() else {
+            return Err(Problem::broken_file(
+                root.line,
+                "the file is a mapping; start it with `hooks:` and put event names under it",
+            ));
+        };
+        for pair in pairs {
+            hooks.setting(pair)?;
+        }
+        hooks.drop_repeated();
+        hooks.problems.sort_by_key(|problem| problem.line);
+        Ok(hooks)
+    }
+
+    fn setting(&mut self, pair: &Pair) -> Result<(), Problem> {
+        let remark = |message: String| Problem::remark(pair.line, message);
+        match pair.key.as_str() {
+            "hooks" => self.block(&pair.value)?,
+            // Nothing to do with deciding; other parts of the bus read these.
+            "hooks_auto_accept" | "nats" => {}
+            "on_failure" => match pair.value.text().and_then(|text| OnFailure::parse(&text)) {
+                Some(policy) => self.on_failure = policy,
+                None => {
+                    return Err(Problem::broken_file(
+                        pair.line,
+                        "`on_failure` is `allow` or `block`",
+                    ));
+                }
+            },
+            "log" => self.log_settings(&pair.value),
+            "max_continuations" => match pair.value.number() {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "checked on the line above"
+                )]
+                Some(number) if (1.0..=1000.0).contains(&number) => {
+                    self.max_continuations = number as u32;
+                }
+                Some(_) | None => {
+                    self.problems
+                        .push(remark("`max_continuations` is a number from 1 to 1000".to_owned()));
+                }
+            },
+            other => self.problems.push(remark(match did_you_mean(other, KEYS) {
+                Some(near) => format!("`{other}` means nothing here; did you mean `{near}`?"),
+                None => format!("`{other}` means nothing here and is ignored"),
+            })),
+        }
+        Ok(())
+    }
+
+    fn log_settings(&mut self, node: &Node) {
+        for pair in node.pairs().unwrap_or_default() {
+            match (pair.key.as_str(), pair.value.text().as_deref()) {
+                ("synchronous", Some("full")) => self.durability = Durability::PowerCut,
+                ("synchronous", Some("normal")) => self.durability = Durability::ProcessDeath,
+                _ => self.problems.push(Problem::remark(
+                    pair.line,
+                    "under `log` there is `synchronous: full` (the default) or `synchronous: normal`",
+                )),
+            }
+        }
+    }
+
+    /// The `hooks:` block, in its mapping form or in the list form of Hermes' plugin guide.
+    fn block(&mut self, node: &Node) -> Result<(), Problem> {
+        match &node.data {
+            _ if node.is_null() => Ok(()),
+            Data::Map(pairs) => {
+                for pair in pairs {
+                    self.event(pair);
+                }
+                Ok(())
+            }
+            Data::List(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.list_item(item, index + 1);
+                }
+                Ok(())
+            }
+            Data::Scalar(_) => Err(Problem::broken_file(
+                node.line,
+                "`hooks` is a mapping from events to lists; write `hooks:`, then `  tool.before:`, then `    - …`",
+            )),
+        }
+    }
+
+    fn event(&mut self, pair: &Pair) {
+        // Hermes keeps a setting of its own between the events.
+        if pair.key == "output_spill" || pair.value.is_null() {
+            return;
+        }
+        let on = match EventKey::parse(&pair.key) {
+            Ok(on) => on,
+            Err(why) => return self.problems.push(Problem::broken_entry(pair.line, why)),
+        };
+        match &pair.value.data {
+            Data::List(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.hooks.extend(entry::read(item, &on, index + 1, &mut self.problems));
+                }
+            }
+            Data::Map(_) | Data::Scalar(_) => self.problems.push(Problem::broken_entry(
+                pair.line,
+                format!(
+                    "`{}` needs a list of hooks; put `- ` before the first line of each",
+                    pair.key
+                ),
+            )),
+        }
+    }
+
+    fn list_item(&mut self, item: &Node, index: usize) {
+        let event = item.pairs().and_then(|pairs| pairs.iter().find(|pair| pair.key == "event"));
+        let Some(event) = event else {
+            return self.problems.push(Problem::broken_entry(
+                item.line,
+                "in a list of hooks each one names its event; write `- event: pre_tool_call`",
+            ));
+        };
+        match EventKey::parse(&event.value.text().unwrap_or_default()) {
+            Ok(on) => self.hooks.extend(entry::read(item, &on, index, &mut self.problems)),
+            Err(why) => self.problems.push(Problem::broken_entry(event.line, why)),
+        }
+    }
+
+    /// The same command on the same events counts once, as in Hermes, even with other time-outs.
+    fn drop_repeated(&mut self) {
+        let mut seen: Vec<String> = Vec::new();
+        let problems = &mut self.problems;
+        self.hooks.retain(|hook| {
+            let Action::Command(command) = &hook.action else { return true };
+            let same = format!(
+                "{:?}",
+                (
+                    &hook.on,
+                    &hook.matcher.as_ref().map(|m| format!("{m:?}")),
+                    &hook.tools,
+                    &hook.tool_names,
+                    hook.agent,
+                    hook.mode,
+                    &hook.name,
+                    &command.text
+                )
+            );
+            let first = !seen.contains(&same);
+            if first {
+                seen.push(same);
+            } else {
+                problems.push(Problem::remark(
+                    hook.line,
+                    "the same hook stands above already and counts once; remove this one",
+                ));
+            }
+            first
+        });
+    }
+}
+
+/// The hash that names a version of the hooks.
+fn hash_of(text: &str) -> String {
+    hex::encode(Sha256::digest(text.as_bytes()))
+}

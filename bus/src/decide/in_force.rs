@@ -1,0 +1,140 @@
+//! Which hooks are in force: the file's, if it can be used; else its last good version, from
+//! memory or from the log, so that a typo never switches a policy off.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Hooks, Problem};
+use crate::log::{HooksDraft, LogPath, LogReader};
+
+/// The hooks in force and how they came to be.
+#[derive(Debug)]
+pub struct InForce {
+    /// The hooks.
+    pub hooks: Hooks,
+    /// Their content, for the log.
+    pub draft: Arc<HooksDraft>,
+    /// Whether they are what the file says.
+    pub standing: Standing,
+}
+
+/// Where the hooks in force come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// The file, as it is.
+    Current,
+    /// There is no file.
+    NoFile,
+    /// The file is broken; this is what it was before.
+    LastGood(Problem),
+    /// The file is broken and never was good; no hooks.
+    NothingGood(Problem),
+}
+
+/// Watches one hooks file.
+#[derive(Debug)]
+pub struct HooksSource {
+    file: PathBuf,
+    log: LogPath,
+    known: Mutex<Option<(Stamp, Arc<InForce>)>>,
+}
+
+/// What changes when a file does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    length: u64,
+    modified: (i64, i64),
+}
+
+impl HooksSource {
+    /// The file `hookbus.yaml` in `home`, with the log there to fall back on.
+    pub fn new(home: &Path, log: LogPath) -> Self {
+        Self { file: home.join("hookbus.yaml"), log, known: Mutex::new(None) }
+    }
+
+    /// The file that is watched.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// The hooks in force now. One look at the file's stamp when nothing has changed.
+    pub fn in_force(&self) -> Arc<InForce> {
+        let stamp = self.stamp();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((then, in_force)) = &*known
+            && *then == stamp
+        {
+            return Arc::clone(in_force);
+        }
+        let before = known.as_ref().map(|(_, in_force)| in_force.as_ref());
+        let in_force = Arc::new(self.read(before));
+        *known = Some((stamp, Arc::clone(&in_force)));
+        in_force
+    }
+
+    fn stamp(&self) -> Stamp {
+        fs::metadata(&self.file).map_or(Stamp { inode: 0, length: 0, modified: (0, 0) }, |file| {
+            Stamp {
+                inode: file.ino(),
+                length: file.len(),
+                modified: (file.mtime(), file.mtime_nsec()),
+            }
+        })
+    }
+
+    fn read(&self, before: Option<&InForce>) -> InForce {
+        let text = match fs::read_to_string(&self.file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return self.made_of(Hooks::none(self.base()), String::new(), Standing::NoFile);
+            }
+            Err(error) => {
+                let problem = Problem::broken_file(1, format!("cannot read it: {error}"));
+                return self.last_good(before, problem);
+            }
+        };
+        match Hooks::parse(&text, self.base()) {
+            Ok(hooks) => self.made_of(hooks, text, Standing::Current),
+            Err(problem) => self.last_good(before, problem),
+        }
+    }
+
+    fn last_good(&self, before: Option<&InForce>, problem: Problem) -> InForce {
+        let content = match before.map(|before| (&before.standing, &before.draft)) {
+            Some((Standing::Current | Standing::LastGood(_), draft)) => Some(draft.content.clone()),
+            Some((Standing::NoFile | Standing::NothingGood(_), _)) | None => self.content_in_log(),
+        };
+        let good = content
+            .filter(|content| !content.is_empty())
+            .and_then(|content| Some((Hooks::parse(&content, self.base()).ok()?, content)));
+        match good {
+            Some((hooks, content)) => self.made_of(hooks, content, Standing::LastGood(problem)),
+            None => {
+                let none = Hooks::none(self.base());
+                self.made_of(none, String::new(), Standing::NothingGood(problem))
+            }
+        }
+    }
+
+    fn content_in_log(&self) -> Option<String> {
+        let last = LogReader::open(&self.log).ok()?.last_hooks().ok()?;
+        last.map(|last| last.content)
+    }
+
+    fn made_of(&self, hooks: Hooks, content: String, standing: Standing) -> InForce {
+        let draft = HooksDraft {
+            hash: hooks.hash.clone(),
+            path: self.file.to_string_lossy().into_owned(),
+            content,
+        };
+        InForce { hooks, draft: Arc::new(draft), standing }
+    }
+
+    fn base(&self) -> &Path {
+        self.file.parent().unwrap_or(Path::new("/"))
+    }
+}

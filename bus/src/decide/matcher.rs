@@ -1,0 +1,110 @@
+//! A hook's `matcher:`, compared as the agent that owns the event name would compare it.
+
+use regex::Regex;
+use serde_json::Value;
+
+use super::EventKey;
+use crate::dialect::Manner;
+use crate::event::Event;
+
+/// What a matcher is compared with.
+#[derive(Debug, Clone)]
+pub(super) enum Matcher {
+    /// The tool's name.
+    Tool(Comparison),
+    /// The `source`, `reason` or `trigger` of a Gemini lifecycle event.
+    Lifecycle { field: &'static str, text: String },
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Comparison {
+    Regex(Regex),
+    Exactly(String),
+}
+
+/// What became of a matcher.
+#[derive(Debug)]
+pub(super) enum Read {
+    /// Everything matches; the remark says why that may surprise.
+    Everything(Option<String>),
+    /// This matches; the remark says what may surprise.
+    Only(Matcher, Option<String>),
+    /// It cannot be used.
+    Broken(String),
+}
+
+impl Matcher {
+    pub(super) fn read(key: &EventKey, text: &str) -> Read {
+        let text = text.trim();
+        match (key.manner(), key) {
+            (_, _) if text.is_empty() => Read::Everything(None),
+            (Manner::Hermes, EventKey::Name(name)) => match name.as_str() {
+                "pre_tool_call" | "post_tool_call" => as_agent(text, &whole(text)),
+                _ => ignored("Hermes", name),
+            },
+            (Manner::Gemini, EventKey::Name(name)) => gemini(name, text),
+            _ if text == "*" => Read::Everything(None),
+            _ => match Regex::new(&whole(text)) {
+                Ok(regex) => Read::Only(Self::Tool(Comparison::Regex(regex)), None),
+                Err(error) => Read::Broken(bad_regex(text, &error)),
+            },
+        }
+    }
+
+    pub(super) fn fits(&self, event: &Event) -> bool {
+        match self {
+            Self::Tool(comparison) => event.tool.as_ref().is_some_and(|tool| match comparison {
+                Comparison::Regex(regex) => regex.is_match(&tool.name),
+                Comparison::Exactly(text) => *text == tool.name,
+            }),
+            Self::Lifecycle { field, text } => {
+                event.field(field).and_then(Value::as_str) == Some(text.as_str())
+            }
+        }
+    }
+}
+
+fn gemini(name: &str, text: &str) -> Read {
+    if text == "*" {
+        return Read::Everything(None);
+    }
+    let lifecycle = |field| Read::Only(Matcher::Lifecycle { field, text: text.to_owned() }, None);
+    match name {
+        "BeforeTool" | "AfterTool" => as_agent(text, text),
+        "SessionStart" => lifecycle("source"),
+        "SessionEnd" => lifecycle("reason"),
+        "PreCompress" => lifecycle("trigger"),
+        _ => ignored("Gemini", name),
+    }
+}
+
+fn ignored(agent: &str, name: &str) -> Read {
+    Read::Everything(Some(format!(
+        "{agent} ignores a matcher on `{name}`, so this hook runs for all of them; leave it out"
+    )))
+}
+
+/// Both agents take a regex that does not compile for a plain name. Look-around is a regex to
+/// them and not to us: that must not turn into a name that never matches.
+fn as_agent(text: &str, regex: &str) -> Read {
+    match Regex::new(regex) {
+        Ok(regex) => Read::Only(Matcher::Tool(Comparison::Regex(regex)), None),
+        Err(error) if error.to_string().contains("look-around") => {
+            Read::Broken(bad_regex(text, &error))
+        }
+        Err(_) => Read::Only(
+            Matcher::Tool(Comparison::Exactly(text.to_owned())),
+            Some(format!("`{text}` is no regex, so only a tool of exactly that name matches")),
+        ),
+    }
+}
+
+fn whole(text: &str) -> String {
+    format!("^(?:{text})$")
+}
+
+pub(super) fn bad_regex(text: &str, error: &regex::Error) -> String {
+    let why = error.to_string();
+    let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    format!("`{text}` is no regex we can run ({why}); see https://docs.rs/regex for the syntax")
+}

@@ -1,0 +1,31 @@
+//! Deciding: which hooks are in force, which of them are for an event, what they say, and what
+//! that comes to. Reading files and running commands happen at the edges (`in_force`, `run`).
+
+mod command;
+mod conclude;
+mod entry;
+mod event_key;
+mod field;
+mod fit;
+mod hook;
+mod hooks_file;
+mod in_force;
+mod launch;
+mod matcher;
+mod plan;
+mod problem;
+mod rule;
+mod run;
+mod script;
+mod surroundings;
+mod yaml;
+
+pub use conclude::{Circumstances, conclude};
+pub use event_key::EventKey;
+pub use hook::{Hook, HookSummary, Mode, OnFailure};
+pub use hooks_file::Hooks;
+pub use in_force::{HooksSource, InForce, Standing};
+pub use plan::{Plan, plan};
+pub use problem::{Problem, Reach};
+pub use run::{run_all, run_rules};
+pub use surroundings::Surroundings;

@@ -1,0 +1,204 @@
+//! Asking the planned hooks. All of them run at once unless one asks for its turn; the records
+//! come back in the configured order, whichever hook was first to answer.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::hook::{Action, Command, Hook, OnFailure};
+use super::plan::{Plan, policy_of};
+use super::rule::Rule;
+use super::surroundings::Surroundings;
+use super::{command, launch, script};
+use crate::dialect::{Said, Understood, understand};
+use crate::event::{Body, Event, Kind, Seq, Verdict, VerdictRecord};
+
+/// What the rules of a plan say; nothing outside of this process runs.
+pub fn run_rules(plan: &Plan<'_>, event: &Event) -> Vec<VerdictRecord> {
+    if plan.must_refuse() {
+        return vec![refusal(plan, event)];
+    }
+    plan.hooks.iter().filter_map(|hook| answer_inside(hook, event)).collect()
+}
+
+/// What all hooks of a plan say. `time` is how long all of it may take.
+pub async fn run_all(
+    plan: &Plan<'_>,
+    event: &Event,
+    seq: Option<Seq>,
+    surroundings: &Surroundings,
+    time: Duration,
+) -> Vec<VerdictRecord> {
+    let end = Instant::now() + time;
+    let errand = Errand { plan, seq, surroundings, end };
+    if !plan.sequential {
+        let answers = plan.hooks.iter().map(|hook| errand.ask(hook, event));
+        return join_in_order(answers).await.into_iter().flatten().collect();
+    }
+    let mut event = event.clone();
+    let mut records = Vec::new();
+    for hook in &plan.hooks {
+        if let Some(record) = errand.ask(hook, &event).await {
+            hand_on(&mut event, &record.verdict);
+            records.push(record);
+        }
+    }
+    records
+}
+
+/// Polls all of them together and keeps their order.
+async fn join_in_order<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
+    let mut waiting: Vec<_> = futures.map(|future| (Box::pin(future), None)).collect();
+    std::future::poll_fn(|context| {
+        let mut ready = true;
+        for (future, output) in &mut waiting {
+            if output.is_none() {
+                match future.as_mut().poll(context) {
+                    std::task::Poll::Ready(value) => *output = Some(value),
+                    std::task::Poll::Pending => ready = false,
+                }
+            }
+        }
+        if ready { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    })
+    .await;
+    waiting.into_iter().filter_map(|(_, output)| output).collect()
+}
+
+struct Errand<'a> {
+    plan: &'a Plan<'a>,
+    seq: Option<Seq>,
+    surroundings: &'a Surroundings,
+    end: Instant,
+}
+
+impl Errand<'_> {
+    async fn ask(&self, hook: &Hook, event: &Event) -> Option<VerdictRecord> {
+        match &hook.action {
+            Action::Command(command) => Some(self.run(hook, command, event).await),
+            Action::Rule(_) | Action::Broken(_) => answer_inside(hook, event),
+        }
+    }
+
+    async fn run(&self, hook: &Hook, command: &Command, event: &Event) -> VerdictRecord {
+        let started = Instant::now();
+        let manner = hook.on.manner();
+        let base = &self.plan.whole.base;
+        let words = match launch::argv(command, manner, event, self.surroundings, base) {
+            Ok(words) => words,
+            Err(why) => return record(hook, Verdict::silent(), Some(why), started.elapsed()),
+        };
+        let script = script::hash(&words, self.surroundings);
+        let limit = command.timeout.min(self.end.saturating_duration_since(started));
+        let input = self.input(event);
+        let ran = command::run(&words, &command.env, self.surroundings, input, limit).await;
+        let (understood, exit) = match ran {
+            Ok(ran) => {
+                let said = Said { stdout: &ran.stdout, stderr: &ran.stderr, ending: ran.ending };
+                let exit = match ran.ending {
+                    crate::dialect::Ending::Exit(code) => Some(code),
+                    crate::dialect::Ending::Signal(_) => None,
+                };
+                (understand(manner, event.kind, &said), exit)
+            }
+            Err(why) => (Understood { verdict: Verdict::silent(), failure: Some(why) }, None),
+        };
+        let record = record(hook, understood.verdict, understood.failure, started.elapsed());
+        VerdictRecord { exit, script, ..record }
+    }
+
+    /// The agent's own payload, byte for byte, with our object put in before its last brace.
+    fn input(&self, event: &Event) -> Vec<u8> {
+        let ours = json!({
+            "id": event.id.to_string(),
+            "seq": self.seq.map(Seq::as_i64),
+            "kind": event.kind.as_str(),
+            "agent": event.agent.as_str(),
+            "tool_class": event.tool.as_ref().map(|tool| tool.class.as_str()),
+        });
+        let end = event.raw.iter().rposition(|byte| *byte == b'}').unwrap_or(event.raw.len());
+        let head = &event.raw[..end];
+        let comma = if head.trim_ascii_end().ends_with(b"{") { "" } else { "," };
+        [head, format!("{comma}\"hookbus\":{ours}}}").as_bytes()].concat()
+    }
+}
+
+fn answer_inside(hook: &Hook, event: &Event) -> Option<VerdictRecord> {
+    let started = Instant::now();
+    match &hook.action {
+        Action::Rule(rule) => {
+            let verdict = Rule::verdict(rule, event)?;
+            Some(record(hook, verdict, None, started.elapsed()))
+        }
+        Action::Broken(why) => {
+            Some(record(hook, Verdict::silent(), Some(why.clone()), started.elapsed()))
+        }
+        Action::Command(_) => None,
+    }
+}
+
+/// Applies the hook's failure policy: the one line where open or closed is decided.
+fn record(hook: &Hook, said: Verdict, failure: Option<String>, took: Duration) -> VerdictRecord {
+    let policy = policy_of(hook);
+    let verdict = match (&failure, policy) {
+        (Some(why), OnFailure::Block) if said.ruling.is_none() && !said.stop => {
+            Verdict::block(format!("hook `{}` failed: {why}", hook.name))
+        }
+        (Some(_) | None, OnFailure::Block | OnFailure::Allow) => said,
+    };
+    VerdictRecord {
+        hook: hook.name.clone(),
+        verdict,
+        exit: None,
+        took,
+        failure,
+        policy: policy.as_str(),
+        script: None,
+        note: None,
+    }
+}
+
+/// An event that nobody can read, and a hook that lets nothing unread pass.
+fn refusal(plan: &Plan<'_>, event: &Event) -> VerdictRecord {
+    let why = match &event.body {
+        Body::Unreadable { why } => why.as_str(),
+        Body::Read(_) => "",
+    };
+    let guard = plan.guard.map_or("hookbus", |hook| hook.name.as_str());
+    VerdictRecord {
+        hook: guard.to_owned(),
+        verdict: Verdict::block(format!(
+            "hookbus cannot read this event ({why}), and `{guard}` lets nothing pass unread"
+        )),
+        exit: None,
+        took: Duration::ZERO,
+        failure: Some(format!("the payload cannot be read: {why}")),
+        policy: OnFailure::Block.as_str(),
+        script: None,
+        note: None,
+    }
+}
+
+/// What the next hook in line sees, as Gemini chains them: the input changed, the prompt extended,
+/// the request overlaid.
+fn hand_on(event: &mut Event, verdict: &Verdict) {
+    let Body::Read(fields) = &mut event.body else { return };
+    if let (Some(rewrite), Some(Value::Object(input))) =
+        (&verdict.rewrite, fields.get_mut("tool_input"))
+    {
+        let changed = rewrite.apply(input);
+        input.extend(changed);
+    } else if let (Some(context), Some(Value::String(prompt)), Kind::TurnStart) =
+        (&verdict.context, fields.get_mut("prompt"), event.kind)
+    {
+        prompt.push_str("\n\n");
+        prompt.push_str(context);
+    } else if let (Some(Value::Object(changes)), Some(Value::Object(request))) =
+        (verdict.own.get("llm_request"), fields.get_mut("llm_request"))
+    {
+        request.extend(changes.clone());
+    } else {
+        return;
+    }
+    event.raw = Value::Object(fields.clone()).to_string().into_bytes();
+}

@@ -1,0 +1,52 @@
+//! The hash of the script behind a command, so that the log knows which version spoke.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::surroundings::Surroundings;
+
+const SCRIPT_ENDINGS: [&str; 8] = ["py", "sh", "bash", "js", "mjs", "ts", "rb", "pl"];
+
+/// A bigger file is no script; hashing it would cost the agent time.
+const LARGEST: u64 = 4 << 20;
+
+/// SHA-256 of the script in `words`, in hex; none where no file can be made out.
+pub(super) fn hash(words: &[String], surroundings: &Surroundings) -> Option<String> {
+    // `bash -c '…'` hides its words in one.
+    let inner = match words {
+        [bash, flag, line] if bash == "bash" && flag == "-c" => {
+            shlex::split(line).unwrap_or_default()
+        }
+        [..] => words.to_vec(),
+    };
+    let file = script_in(&inner, surroundings)?;
+    let size = fs::metadata(&file).ok()?.len();
+    if size > LARGEST {
+        return None;
+    }
+    Some(hex::encode(Sha256::digest(fs::read(file).ok()?)))
+}
+
+/// The first word with a script's ending, else the first that looks like a path, else the program.
+fn script_in(words: &[String], surroundings: &Surroundings) -> Option<PathBuf> {
+    let ends_like_one = |word: &&String| {
+        Path::new(word.as_str())
+            .extension()
+            .and_then(OsStr::to_str)
+            .is_some_and(|end| SCRIPT_ENDINGS.contains(&end))
+    };
+    let word = words
+        .iter()
+        .find(ends_like_one)
+        .or_else(|| words.iter().find(|word| word.contains('/')))
+        .or_else(|| words.first())?;
+    let path = surroundings.cwd.join(word);
+    if path.is_file() {
+        return Some(path);
+    }
+    let search = surroundings.var("PATH")?;
+    std::env::split_paths(search).map(|place| place.join(word)).find(|path| path.is_file())
+}

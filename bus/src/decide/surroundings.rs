@@ -1,0 +1,109 @@
+//! Where a client stood when it heard an event: hooks run with its directory and environment,
+//! never with the daemon's.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use crate::event::Agent;
+
+/// Only these variables are recorded: ids, never secrets.
+const RECORDED: [&str; 12] = [
+    "HERMES_HOME",
+    "HERMES_SESSION_ID",
+    "HERMES_INTERACTIVE",
+    "_HERMES_GATEWAY",
+    "GEMINI_SESSION_ID",
+    "GEMINI_PROJECT_DIR",
+    "GEMINI_CWD",
+    "CLAUDE_PROJECT_DIR",
+    "CLAUDE_CODE_SESSION_ID",
+    "CLAUDE_CODE_ENTRYPOINT",
+    "CLAUDE_PID",
+    "CODEX_HOME",
+];
+
+/// A client's directory, environment and process.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// Its working directory.
+    pub cwd: PathBuf,
+    /// Its whole environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// Its process id, to look for the agent above it.
+    pub pid: Option<u32>,
+}
+
+impl Surroundings {
+    /// A variable of the client's environment.
+    pub fn var(&self, name: &str) -> Option<&OsStr> {
+        self.env.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_os_str())
+    }
+
+    /// The session that the agent's environment names.
+    pub fn session(&self, agent: Agent) -> Option<String> {
+        let name = match agent {
+            Agent::Hermes => "HERMES_SESSION_ID",
+            Agent::Gemini => "GEMINI_SESSION_ID",
+            Agent::Claude => "CLAUDE_CODE_SESSION_ID",
+            Agent::Codex => return None,
+        };
+        let session = self.var(name)?.to_string_lossy().into_owned();
+        (!session.is_empty()).then_some(session)
+    }
+
+    /// What is recorded of all this: the directory and a few ids.
+    pub fn recorded(&self) -> String {
+        let env: Map<String, Value> = RECORDED
+            .into_iter()
+            .filter_map(|name| Some((name.to_owned(), json!(self.var(name)?.to_string_lossy()))))
+            .collect();
+        json!({"cwd": self.cwd.to_string_lossy(), "env": env}).to_string()
+    }
+
+    /// Whether a person sits before the agent. Gemini says nothing about it and, told to ask
+    /// without one, ends the whole session; so look at the process above us: on a terminal, and
+    /// not started for one prompt.
+    pub fn can_ask(&self) -> bool {
+        let mut pid = self.pid;
+        for _ in 0..5 {
+            let Some(parent) = pid.and_then(parent_of) else { return false };
+            if is_gemini(parent) {
+                return is_interactive(parent);
+            }
+            pid = Some(parent);
+        }
+        false
+    }
+}
+
+fn parent_of(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is a name in brackets that may hold anything; the parent is the fourth.
+    let after_name = stat.rsplit_once(')')?.1;
+    after_name.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn arguments(pid: u32) -> Vec<String> {
+    let raw = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    raw.split(|byte| *byte == 0).map(|part| String::from_utf8_lossy(part).into_owned()).collect()
+}
+
+fn is_gemini(pid: u32) -> bool {
+    let runs = |argument: &String| {
+        Path::new(argument).file_name().is_some_and(|name| name == "gemini" || name == "gemini.js")
+    };
+    arguments(pid).iter().take(4).any(runs)
+}
+
+fn is_interactive(pid: u32) -> bool {
+    let for_one_prompt = |argument: &String| {
+        matches!(argument.as_str(), "-p" | "--prompt" | "--acp" | "--experimental-acp")
+            || argument.starts_with("--prompt=")
+    };
+    let on_a_terminal = fs::read_link(format!("/proc/{pid}/fd/0"))
+        .is_ok_and(|stdin| stdin.starts_with("/dev/pts") || stdin.starts_with("/dev/tty"));
+    on_a_terminal && !arguments(pid).iter().any(for_one_prompt)
+}

@@ -1,0 +1,184 @@
+//! What the bus answered, and how it came to it: the payload of a decision row.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::{Rewrite, Ruling, Verdict};
+
+/// The strongest thing an answer (or one hook's verdict) does to the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Outcome {
+    /// Nothing.
+    None,
+    /// It may go on, said aloud.
+    Allow,
+    /// The model is told something more.
+    Context,
+    /// The tool runs with other input.
+    Rewrite,
+    /// A person is asked.
+    Ask,
+    /// It does not happen.
+    Block,
+    /// The agent stops.
+    Stop,
+}
+
+impl Outcome {
+    /// Every outcome, weakest first.
+    pub const ALL: [Self; 7] =
+        [Self::None, Self::Allow, Self::Context, Self::Rewrite, Self::Ask, Self::Block, Self::Stop];
+
+    /// The word in the log.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Allow => "allow",
+            Self::Context => "context",
+            Self::Rewrite => "rewrite",
+            Self::Ask => "ask",
+            Self::Block => "block",
+            Self::Stop => "stop",
+        }
+    }
+
+    /// The outcome with this name.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.as_str() == text)
+    }
+
+    /// The strongest thing a verdict asks for.
+    pub fn of(verdict: &Verdict) -> Self {
+        if verdict.stop {
+            return Self::Stop;
+        }
+        match verdict.ruling {
+            Some(Ruling::Block) => Self::Block,
+            Some(Ruling::Ask) => Self::Ask,
+            Some(Ruling::Allow) | None => {
+                if verdict.rewrite.is_some() || !verdict.own.is_empty() {
+                    Self::Rewrite
+                } else if verdict.context.is_some() {
+                    Self::Context
+                } else if verdict.ruling.is_some() {
+                    Self::Allow
+                } else {
+                    Self::None
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// One hook's verdict as it is kept: what it said, how it ended, what that was taken for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VerdictRecord {
+    /// The hook's name in `hookbus.yaml`.
+    pub hook: String,
+    /// What it said (after the failure policy, if it failed).
+    pub verdict: Verdict,
+    /// Its exit code; none for a rule, a signal or a hook that never ran.
+    pub exit: Option<i32>,
+    /// How long it took.
+    pub took: Duration,
+    /// What went wrong with it.
+    pub failure: Option<String>,
+    /// The failure policy that applied.
+    pub policy: &'static str,
+    /// The hash of the script's content, for commands.
+    pub script: Option<String>,
+    /// What the agent could not take of it, and what became of that.
+    pub note: Option<String>,
+}
+
+impl VerdictRecord {
+    fn to_json(&self) -> Value {
+        let mut record = Map::new();
+        let verdict = &self.verdict;
+        record.insert("hook".into(), json!(self.hook));
+        record.insert("verdict".into(), json!(Outcome::of(verdict).as_str()));
+        let reason = verdict.reason.as_ref().or(verdict.stop_reason.as_ref());
+        record.insert("reason".into(), json!(reason));
+        record.insert("exit".into(), json!(self.exit));
+        record.insert("ms".into(), millis(self.took));
+        record.insert("failed".into(), json!(self.failure.is_some()));
+        record.insert("policy".into(), json!(self.policy));
+        record.insert("script".into(), json!(self.script));
+        // The rest only where there is something to say.
+        if let Some(failure) = &self.failure {
+            record.insert("failure".into(), json!(failure));
+        }
+        if let Some(note) = &self.note {
+            record.insert("note".into(), json!(note));
+        }
+        if let Some(context) = &verdict.context {
+            record.insert("context".into(), json!(context));
+        }
+        match &verdict.rewrite {
+            Some(Rewrite::Whole(input)) => {
+                record.insert("rewrite".into(), Value::Object(input.clone()));
+            }
+            Some(Rewrite::Paths(paths)) => {
+                record.insert("rewrite".into(), paths.iter().cloned().collect());
+            }
+            None => {}
+        }
+        if !verdict.own.is_empty() {
+            record.insert("own".into(), Value::Object(verdict.own.clone()));
+        }
+        Value::Object(record)
+    }
+}
+
+/// The answer to one event, merged from the verdicts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decision {
+    /// The hash of the hooks in force.
+    pub hooks: String,
+    /// What each hook said, in the configured order.
+    pub verdicts: Vec<VerdictRecord>,
+    /// What it came to.
+    pub outcome: Outcome,
+    /// What the agent was told; silence where none.
+    pub answer: Option<Value>,
+    /// How long deciding took.
+    pub took: Duration,
+    /// Whether the agent was still there to hear it.
+    pub waited_for: bool,
+    /// Something about the decision as a whole, such as a cap that was reached.
+    pub note: Option<String>,
+}
+
+impl Decision {
+    /// The payload of its row in the log.
+    pub fn to_json(&self) -> Value {
+        let mut row = Map::new();
+        row.insert("hooks".into(), json!(self.hooks));
+        let verdicts = self.verdicts.iter().map(VerdictRecord::to_json).collect();
+        row.insert("verdicts".into(), Value::Array(verdicts));
+        row.insert("outcome".into(), json!(self.outcome.as_str()));
+        row.insert("answer".into(), self.answer.clone().unwrap_or(Value::Null));
+        row.insert("ms".into(), millis(self.took));
+        if !self.waited_for {
+            row.insert("waited_for".into(), json!(false));
+        }
+        if let Some(note) = &self.note {
+            row.insert("note".into(), json!(note));
+        }
+        Value::Object(row)
+    }
+}
+
+/// Milliseconds with three digits, which is all the clock is good for.
+fn millis(took: Duration) -> Value {
+    let micros = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
+    json!(f64::from(micros) / 1000.0)
+}

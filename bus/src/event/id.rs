@@ -1,0 +1,139 @@
+//! Ids and places, each with its own type, so that their rules have one home.
+
+use std::fmt;
+use std::str::FromStr;
+
+use uuid::{NoContext, Timestamp, Uuid};
+
+use super::Time;
+
+/// The id of an event: a `UUIDv7`, minted once by whoever first hears of it, so that ids sort by
+/// time. Events have an even id; the decision about an event has the odd id right after it, so an
+/// event has one decision at most and finding it needs no index of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EventId(Uuid);
+
+impl EventId {
+    /// A new id for something that happened at `at`.
+    pub fn mint(at: Time) -> Self {
+        let (seconds, nanos) = at.parts();
+        let fresh = Uuid::new_v7(Timestamp::from_unix(NoContext, seconds, nanos));
+        Self(Uuid::from_u128(fresh.as_u128() & !1))
+    }
+
+    /// The id of the decision about this event.
+    #[must_use]
+    pub const fn of_decision(self) -> Self {
+        Self(Uuid::from_u128(self.0.as_u128() | 1))
+    }
+
+    /// The smallest id that an event at `at` or later can have: a time look-up by id.
+    pub fn lower_bound(at: Time) -> Self {
+        let millis = at.millis().clamp(0, (1 << 48) - 1);
+        Self(Uuid::from_u128(u128::from(millis.unsigned_abs()) << 80))
+    }
+
+    /// The sixteen bytes kept in the log.
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+
+    /// An id read back from the log or the socket.
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(Uuid::from_bytes(bytes))
+    }
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for EventId {
+    type Err = uuid::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Uuid::parse_str(text).map(Self)
+    }
+}
+
+/// The id of one log, minted with it. (bus, seq) is a place anywhere in the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct BusId(Uuid);
+
+impl BusId {
+    /// A new id for a log created at `at`.
+    pub fn mint(at: Time) -> Self {
+        Self(EventId::mint(at).0)
+    }
+
+    /// The sixteen bytes kept in the log.
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+
+    /// An id read back from the log.
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(Uuid::from_bytes(bytes))
+    }
+}
+
+impl fmt::Display for BusId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A place in the log. An empty log will use `FIRST`; there is no place zero and no gap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Seq(i64);
+
+impl Seq {
+    /// Where counting starts.
+    pub const FIRST: Self = Self(1);
+
+    /// The place after this one.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+
+    /// A place read back from the log.
+    pub const fn from_i64(value: i64) -> Self {
+        Self(value)
+    }
+
+    /// The number kept in the log.
+    pub const fn as_i64(self) -> i64 {
+        self.0
+    }
+}
+
+impl fmt::Display for Seq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decision_has_the_id_right_after_its_event() {
+        let event = EventId::mint(Time::from_micros(1_700_000_000_000_000));
+        assert!(event < event.of_decision());
+        assert_eq!(event.of_decision(), event.of_decision().of_decision());
+        assert_ne!(event, EventId::mint(Time::from_micros(1_700_000_000_000_000)));
+    }
+
+    #[test]
+    fn ids_can_be_looked_up_by_time() {
+        let at = Time::from_micros(1_700_000_000_123_000);
+        let later = Time::from_micros(1_700_000_000_124_000);
+        let id = EventId::mint(at);
+        assert!(EventId::lower_bound(at) <= id);
+        assert!(id < EventId::lower_bound(later));
+    }
+}

@@ -1,0 +1,16 @@
+//! hookbus: what happens to one event of an AI agent.
+//!
+//! [`pipeline::handle`] is the map: decode, append, decide, append, encode. Data goes one way, and
+//! the log is the only truth.
+
+pub mod event;
+
+pub mod dialect;
+
+pub mod log;
+
+pub mod decide;
+
+pub mod pipeline;
+
+pub mod server;

@@ -1,0 +1,159 @@
+//! One group of rows, in one transaction: where a row gets its place and its hash.
+
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+
+use super::chain::{self, Hash, Identity};
+use super::row::{Draft, HooksDraft};
+use super::writer::{Job, Placed};
+use super::{AppendError, open, payload};
+use crate::event::{Clock, EventId, Seq};
+
+/// What this process wrote last, so that it need not ask the file what nobody else has changed.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    head: Option<(Seq, Hash)>,
+    hooks: Option<String>,
+}
+
+/// A transaction under way.
+pub(super) struct Group<'a> {
+    step: Transaction<'a>,
+    memory: &'a mut Memory,
+    clock: &'a dyn Clock,
+    /// The last row of the log, inside this transaction.
+    head: Option<(Seq, Hash)>,
+}
+
+impl<'a> Group<'a> {
+    pub(super) fn begin(
+        db: &'a mut Connection,
+        memory: &'a mut Memory,
+        clock: &'a dyn Clock,
+    ) -> Result<Self, AppendError> {
+        let step = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let head = step
+            .prepare_cached("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1")?
+            .query_row([], |row| Ok((Seq::from_i64(row.get(0)?), row.get(1)?)))
+            .optional()?;
+        if head != memory.head {
+            memory.hooks = None; // another process wrote; its hooks may differ
+        }
+        Ok(Self { step, memory, clock, head })
+    }
+
+    pub(super) fn append_all(mut self, jobs: &[Job]) -> Result<Vec<Placed>, AppendError> {
+        let placed = jobs.iter().map(|job| self.append(job)).collect::<Result<_, _>>()?;
+        self.step.commit()?;
+        self.memory.head = self.head;
+        Ok(placed)
+    }
+
+    fn append(&mut self, job: &Job) -> Result<Placed, AppendError> {
+        match job {
+            Job::Event { event, decision, hooks } => {
+                if let Some(hooks) = hooks {
+                    self.append_hooks(hooks)?;
+                }
+                let seq = match self.seq_of(event.id)? {
+                    Some(seq) => seq,
+                    None => self.insert(event, None)?,
+                };
+                self.decide(event.id.of_decision(), seq, decision.as_deref())
+            }
+            Job::Decision { decision, cause } => self.decide(decision.id, *cause, Some(decision)),
+            Job::Checkpoint => Ok(Placed { seq: Seq::FIRST, earlier_decision: None }),
+        }
+    }
+
+    /// An event has one decision; the one that is there stays.
+    fn decide(
+        &mut self,
+        id: EventId,
+        seq: Seq,
+        decision: Option<&Draft>,
+    ) -> Result<Placed, AppendError> {
+        let earlier_decision = self
+            .step
+            .prepare_cached("SELECT payload FROM events WHERE id = ?1")?
+            .query_row([id.as_bytes()], |row| Ok(payload::from_sql(row.get_ref(0)?)))
+            .optional()?;
+        if let (None, Some(decision)) = (&earlier_decision, decision) {
+            self.insert(decision, Some(seq))?;
+        }
+        Ok(Placed { seq, earlier_decision })
+    }
+
+    /// The hooks in force get a row when they are not what the last such row says.
+    fn append_hooks(&mut self, hooks: &HooksDraft) -> Result<(), AppendError> {
+        if self.memory.hooks.is_none() {
+            self.memory.hooks = last_hooks(&self.step)?.map(|last| last.hash);
+        }
+        // No file, and none before: nothing to tell.
+        let never_any = self.memory.hooks.is_none() && hooks.content.is_empty();
+        if !never_any && self.memory.hooks.as_ref() != Some(&hooks.hash) {
+            self.insert(&hooks.to_row(self.clock.now()), None)?;
+            self.memory.hooks = Some(hooks.hash.clone());
+        }
+        Ok(())
+    }
+
+    fn seq_of(&self, id: EventId) -> Result<Option<Seq>, AppendError> {
+        Ok(self
+            .step
+            .prepare_cached("SELECT seq FROM events WHERE id = ?1")?
+            .query_row([id.as_bytes()], |row| row.get(0).map(Seq::from_i64))
+            .optional()?)
+    }
+
+    fn insert(&mut self, draft: &Draft, cause: Option<Seq>) -> Result<Seq, AppendError> {
+        let (seq, before) = match self.head {
+            Some((seq, hash)) => (seq.next(), hash),
+            None => (Seq::FIRST, chain::genesis(open::bus_id(&self.step)?)),
+        };
+        let identity = Identity {
+            seq,
+            id: draft.id,
+            at: draft.at,
+            agent: &draft.agent,
+            name: &draft.name,
+            cause,
+            context: draft.context.as_deref(),
+        };
+        let hash = chain::link(&before, &identity, &draft.payload);
+        self.step
+            .prepare_cached(
+                "INSERT INTO events (seq, id, time, agent, session, turn, name, kind, tool, \
+                 tool_class, cause, context, payload, hash) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+            )?
+            .execute(rusqlite::params![
+                seq.as_i64(),
+                draft.id.as_bytes(),
+                draft.at.micros(),
+                draft.agent,
+                draft.session,
+                draft.turn,
+                draft.name,
+                draft.kind.as_str(),
+                draft.tool,
+                draft.tool_class,
+                cause.map(Seq::as_i64),
+                draft.context,
+                payload::to_sql(&draft.payload),
+                hash,
+            ])?;
+        self.head = Some((seq, hash));
+        Ok(seq)
+    }
+}
+
+/// The hooks that were in force last.
+pub(super) fn last_hooks(db: &Connection) -> rusqlite::Result<Option<HooksDraft>> {
+    let row = db
+        .prepare_cached(
+            "SELECT payload FROM events WHERE kind = 'hooks.loaded' ORDER BY seq DESC LIMIT 1",
+        )?
+        .query_row([], |row| Ok(payload::from_sql(row.get_ref(0)?)))
+        .optional()?;
+    Ok(row.and_then(|payload| HooksDraft::from_payload(&payload)))
+}

@@ -1,0 +1,48 @@
+//! The hash chain: each row's hash covers the hash before it, the row's own identity and the
+//! digest of its payload, so that nothing can be changed, removed or put in between unseen.
+//! What is derived from the payload (kind, session, turn, tool) is outside of it.
+//!
+//! `bus/README.md` documents the bytes, so that anybody can check a log.
+
+use sha2::{Digest, Sha256};
+
+use crate::event::{BusId, EventId, Seq, Time};
+
+/// One link of the chain.
+pub(super) type Hash = [u8; 32];
+
+/// What a row's hash covers besides its payload.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Identity<'a> {
+    pub(super) seq: Seq,
+    pub(super) id: EventId,
+    pub(super) at: Time,
+    pub(super) agent: &'a str,
+    pub(super) name: &'a str,
+    pub(super) cause: Option<Seq>,
+    pub(super) context: Option<&'a str>,
+}
+
+/// Where the chain of a log starts.
+pub(super) fn genesis(bus: BusId) -> Hash {
+    let mut hasher = Sha256::new();
+    hasher.update(b"hookbus log 1\0");
+    hasher.update(bus.as_bytes());
+    hasher.finalize().into()
+}
+
+/// The hash of a row after `before`.
+pub(super) fn link(before: &Hash, row: &Identity<'_>, payload: &[u8]) -> Hash {
+    let mut hasher = Sha256::new();
+    hasher.update(before);
+    hasher.update(row.seq.as_i64().to_be_bytes());
+    hasher.update(row.id.as_bytes());
+    hasher.update(row.at.micros().to_be_bytes());
+    hasher.update(row.cause.map_or(0, Seq::as_i64).to_be_bytes());
+    for text in [row.agent, row.name, row.context.unwrap_or_default()] {
+        hasher.update((text.len() as u64).to_be_bytes());
+        hasher.update(text.as_bytes());
+    }
+    hasher.update(Sha256::digest(payload));
+    hasher.finalize().into()
+}

@@ -1,0 +1,147 @@
+//! The one door to SQLite: every connection is opened here, with the same settings.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+
+use super::lock::WriteLock;
+use super::{OpenError, schema};
+use crate::event::{BusId, Time};
+
+// Two writers could corrupt a WAL file before 3.51.3.
+const _: () = assert!(rusqlite::ffi::SQLITE_VERSION_NUMBER >= 3_051_003, "use bundled SQLite");
+
+/// The lock beside the log keeps us apart; this is only for outsiders who hold SQLite's own.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Where a log lives, and the files beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogPath(PathBuf);
+
+impl LogPath {
+    /// The log in this directory.
+    pub fn in_home(home: &Path) -> Self {
+        Self(home.join("log.db"))
+    }
+
+    /// The SQLite file.
+    pub fn file(&self) -> &Path {
+        &self.0
+    }
+
+    fn lock_file(&self) -> PathBuf {
+        self.0.with_extension("lock")
+    }
+}
+
+/// What an acknowledged append survives.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// A power cut (`synchronous=FULL`).
+    #[default]
+    PowerCut,
+    /// The death of every process, but not always a power cut (`synchronous=NORMAL`).
+    ProcessDeath,
+}
+
+/// How long a writer means to stay, which decides who tidies up after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stay {
+    /// The daemon: a long write-ahead log, checkpointed now and then and on close.
+    Long,
+    /// A client on its own: a short one (each of them reads it anew), and no waiting on close.
+    Short,
+}
+
+/// A connection to write with, and its lock.
+pub(super) fn to_write(
+    log: &LogPath,
+    durability: Durability,
+    stay: Stay,
+    now: Time,
+) -> Result<(Connection, WriteLock), OpenError> {
+    if let Some(home) = log.file().parent() {
+        std::fs::create_dir_all(home)
+            .map_err(|error| OpenError::Io { path: home.to_owned(), error })?;
+    }
+    let lock = WriteLock::open(&log.lock_file())?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    let mut db = connect(log.file(), flags)?;
+    if !schema::is_ours(&db).map_err(|error| foreign_or(error, log))? {
+        return Err(OpenError::Foreign(log.file().to_owned()));
+    }
+    db.pragma_update(
+        None,
+        "synchronous",
+        match durability {
+            Durability::PowerCut => "FULL",
+            Durability::ProcessDeath => "NORMAL",
+        },
+    )?;
+    let pages = match stay {
+        Stay::Long => 4000,
+        Stay::Short => 256,
+    };
+    db.pragma_update(None, "wal_autocheckpoint", pages)?;
+    db.pragma_update(None, "journal_size_limit", 64 << 20)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, stay == Stay::Short)?;
+    if schema::version(&db)? < schema::current() {
+        let held = lock.acquire();
+        db.pragma_update(None, "journal_mode", "WAL")?;
+        schema::migrate(&mut db, now)?;
+        drop(held);
+    }
+    check(&db, log)?;
+    Ok((db, lock))
+}
+
+/// A connection that cannot write.
+pub(super) fn to_read(log: &LogPath) -> Result<Connection, OpenError> {
+    if !log.file().exists() {
+        return Err(OpenError::Missing(log.file().to_owned()));
+    }
+    // Reading a WAL file means writing its index, so ask for that and fall back where we may not.
+    let db = connect(log.file(), OpenFlags::SQLITE_OPEN_READ_WRITE)
+        .and_then(|db| check(&db, log).map(|()| db))
+        .or_else(|error| match connect(log.file(), OpenFlags::SQLITE_OPEN_READ_ONLY) {
+            Ok(db) if matches!(error, OpenError::Sqlite(_)) => check(&db, log).map(|()| db),
+            Ok(_) | Err(_) => Err(error),
+        })?;
+    db.pragma_update(None, "query_only", true)?;
+    Ok(db)
+}
+
+/// The id of the bus that an open log belongs to.
+pub(super) fn bus_id(db: &Connection) -> rusqlite::Result<BusId> {
+    db.query_row("SELECT id FROM bus", [], |row| row.get(0).map(BusId::from_bytes))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one door to SQLite")]
+fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, OpenError> {
+    let db = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    db.busy_timeout(BUSY_TIMEOUT)?;
+    db.pragma_update(None, "trusted_schema", false)?;
+    db.set_prepared_statement_cache_capacity(32);
+    Ok(db)
+}
+
+fn check(db: &Connection, log: &LogPath) -> Result<(), OpenError> {
+    if !schema::is_ours(db).map_err(|error| foreign_or(error, log))? {
+        return Err(OpenError::Foreign(log.file().to_owned()));
+    }
+    let found = schema::version(db)?;
+    if found > schema::current() {
+        return Err(OpenError::Newer { found, known: schema::current() });
+    }
+    let mode: String = db.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
+    if mode == "wal" { Ok(()) } else { Err(OpenError::NoWal(mode)) }
+}
+
+fn foreign_or(error: rusqlite::Error, log: &LogPath) -> OpenError {
+    match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::NotADatabase) => OpenError::Foreign(log.file().to_owned()),
+        Some(_) | None => error.into(),
+    }
+}

@@ -1,0 +1,15 @@
+//! The socket between the front door and the daemon: what is said over it, who listens, who calls.
+
+mod address;
+mod build;
+mod client;
+mod daemon;
+mod message;
+mod status;
+
+pub use address::SocketPath;
+pub use build::Build;
+pub use client::{NoDaemon, ask, call};
+pub use daemon::{Daemon, ServeError, Stay};
+pub use message::{Reply, Request};
+pub use status::describe;

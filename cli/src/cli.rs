@@ -1,0 +1,95 @@
+//! The verbs and their options, as `--help` tells them.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::output::{self, HungUp};
+use crate::settings::{Format, Settings};
+use crate::{demo, hook, hooks, log, serve, sessions, show, status, stop, verify};
+
+/// An event-sourced hook bus for AI agents: every lifecycle event and every decision in one log.
+///
+/// Everything lives in HOOKBUS_HOME (default ~/.hookbus): hookbus.yaml with your hooks, log.db with
+/// what happened. `hookbus demo` shows it at work in a scratch home.
+#[derive(Debug, Parser)]
+#[command(name = "hookbus", version, disable_help_subcommand = true)]
+struct Cli {
+    /// Print the result as JSON, for programs.
+    #[arg(long, global = true)]
+    json: bool,
+
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// The front door: an agent's event on stdin, its answer on stdout. Agents call this.
+    Hook(hook::Arguments),
+    /// Run the daemon in the foreground. Hooks start one by themselves; it only saves them time.
+    Serve(serve::Arguments),
+    /// Is a daemon up, and what is it doing? Exits 0 only when one answers.
+    Status,
+    /// End the daemon. Hooks go on without it.
+    Stop,
+    /// The hooks in hookbus.yaml.
+    #[command(subcommand)]
+    Hooks(hooks::Verb),
+    /// What happened: the whole log, oldest first, unless filtered.
+    Log(log::Arguments),
+    /// The recorded sessions, the latest last.
+    Sessions(sessions::Arguments),
+    /// One session as a timeline: turns, tool calls with their results, decisions with reasons.
+    Show(show::Arguments),
+    /// Walk the hash chain: is the log what was written? Exits 0 if it is sound, 1 if not.
+    Verify,
+    /// The first five minutes: two short sessions through a sample policy, in a scratch home.
+    Demo(demo::Arguments),
+}
+
+/// How a verb ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// It did what it is for, and the answer is yes.
+    Yes,
+    /// It did what it is for, and the answer is no.
+    No,
+}
+
+/// Parses the arguments and runs the verb. Wrong usage is 1 and never more: an agent may take
+/// higher codes for a refusal.
+pub(crate) fn run(settings: Settings) -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let wrong = error.use_stderr();
+            if error.print().is_err() {
+                tracing::debug!("nobody reads the usage");
+            }
+            return if wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+        }
+    };
+    let format = if cli.json { Format::Json } else { Format::Text };
+    let ended = match cli.verb {
+        Verb::Hook(arguments) => return hook::run(&arguments, &settings),
+        Verb::Serve(arguments) => serve::run(&arguments, &settings),
+        Verb::Status => status::run(format, &settings),
+        Verb::Stop => stop::run(format, &settings),
+        Verb::Hooks(verb) => hooks::run(&verb, format, &settings),
+        Verb::Log(arguments) => log::run(&arguments, format, &settings),
+        Verb::Sessions(arguments) => sessions::run(&arguments, format, &settings),
+        Verb::Show(arguments) => show::run(&arguments, format, &settings),
+        Verb::Verify => verify::run(format, &settings),
+        Verb::Demo(arguments) => demo::run(&arguments, format, settings),
+    };
+    match ended {
+        Ok(Ending::Yes) => ExitCode::SUCCESS,
+        Ok(Ending::No) => ExitCode::FAILURE,
+        Err(error) if error.is::<HungUp>() => ExitCode::SUCCESS,
+        Err(error) => {
+            output::aside(format!("hookbus: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}

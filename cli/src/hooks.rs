@@ -1,0 +1,111 @@
+//! `hookbus hooks list`: what is in force, and what is wrong with the file.
+
+use anyhow::Result;
+use clap::Subcommand;
+use hookbus::decide::{Hook, HookSummary, HooksSource, InForce, Reach, Standing};
+use hookbus::log::LogPath;
+use serde_json::{Value, json};
+
+use crate::cli::Ending;
+use crate::output::{self, Paint};
+use crate::settings::{Format, Settings};
+
+/// `hookbus hooks …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// The hooks in force, in order, and what is wrong with the file. Exits 1 if anything is broken.
+    List,
+}
+
+pub(crate) fn run(verb: &Verb, format: Format, settings: &Settings) -> Result<Ending> {
+    match verb {
+        Verb::List => list(format, settings),
+    }
+}
+
+fn list(format: Format, settings: &Settings) -> Result<Ending> {
+    let source = HooksSource::new(&settings.home, LogPath::in_home(&settings.home));
+    let in_force = source.in_force();
+    match format {
+        Format::Json => output::line(to_json(&source, &in_force).to_string())?,
+        Format::Text => print(&source, &in_force, Paint(settings.colour))?,
+    }
+    let broken = in_force.hooks.problems.iter().any(|problem| problem.reach != Reach::Nothing);
+    let sound = matches!(in_force.standing, Standing::Current | Standing::NoFile) && !broken;
+    Ok(if sound { Ending::Yes } else { Ending::No })
+}
+
+fn to_json(source: &HooksSource, in_force: &InForce) -> Value {
+    let (standing, error) = match &in_force.standing {
+        Standing::Current => ("current", None),
+        Standing::NoFile => ("no file", None),
+        Standing::LastGood(problem) => ("last good", Some(problem)),
+        Standing::NothingGood(problem) => ("none", Some(problem)),
+    };
+    let hooks: Vec<Value> = in_force
+        .hooks
+        .hooks
+        .iter()
+        .map(|hook| {
+            let HookSummary { name, event, action, command, mode, on_failure, line } =
+                hook.summary();
+            json!({"name": name, "event": event, "action": action, "command": command, "mode": mode,
+                   "on_failure": on_failure, "line": line})
+        })
+        .collect();
+    let problems: Vec<Value> = in_force
+        .hooks
+        .problems
+        .iter()
+        .map(|problem| json!({"line": problem.line, "message": problem.message}))
+        .collect();
+    json!({
+        "file": source.file().to_string_lossy(),
+        "standing": standing,
+        "error": error.map(|problem| json!({"line": problem.line, "message": problem.message})),
+        "hash": in_force.hooks.hash,
+        "hooks": hooks,
+        "problems": problems,
+    })
+}
+
+fn print(source: &HooksSource, in_force: &InForce, paint: Paint) -> Result<()> {
+    let file = source.file().display();
+    match &in_force.standing {
+        Standing::Current => {}
+        Standing::NoFile => {
+            output::line(format!("no hooks: there is no {file}; `hookbus demo` shows one"))?;
+        }
+        Standing::LastGood(problem) => {
+            output::line(paint.bad(&format!("{file}:{}: {}", problem.line, problem.message)))?;
+            output::line("the file is broken; its last good version is in force:\n")?;
+        }
+        Standing::NothingGood(problem) => {
+            output::line(paint.bad(&format!("{file}:{}: {}", problem.line, problem.message)))?;
+            output::line(
+                "the file is broken and there is no earlier version; no hooks are in force",
+            )?;
+        }
+    }
+    for hook in in_force.hooks.hooks.iter().map(Hook::summary) {
+        output::line(describe(&hook, paint))?;
+    }
+    for problem in &in_force.hooks.problems {
+        output::line(paint.bad(&format!("{file}:{}: {}", problem.line, problem.message)))?;
+    }
+    Ok(())
+}
+
+fn describe(hook: &HookSummary, paint: Paint) -> String {
+    let what = match (&hook.command, hook.action, hook.mode) {
+        (Some(command), _, "observe") => {
+            format!("observe  {command}  (observers are not run by this version)")
+        }
+        (Some(command), _, _) => format!("command  {command}"),
+        (None, "broken", _) => paint.bad("broken: it counts as failed"),
+        (None, action, _) => action.to_owned(),
+    };
+    let strict =
+        hook.on_failure.map_or_else(String::new, |policy| format!("  on failure: {policy}"));
+    format!("{:<24} {:<28} {what}{strict}", paint.bold(&hook.event), hook.name)
+}

@@ -1,0 +1,28 @@
+//! The `hookbus` command: picks a verb and turns its result into an exit code.
+
+mod ask;
+mod cli;
+mod demo;
+mod hook;
+mod hooks;
+mod log;
+mod output;
+mod serve;
+mod sessions;
+mod settings;
+mod show;
+mod status;
+mod stop;
+mod timeline;
+mod verify;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let settings = settings::Settings::from_env();
+    // The front door is called many times a turn: it does not wait for the argument parser.
+    if let Some(wanted) = hook::quickly_read(std::env::args_os().skip(1)) {
+        return hook::run(&wanted, &settings);
+    }
+    cli::run(settings)
+}

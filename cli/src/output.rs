@@ -1,0 +1,137 @@
+//! The one way to stdout, for everything but the front door: a result is text for people or JSON
+//! for programs. Also the little colour there is, and the progress line of long jobs.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, Local};
+use hookbus::event::Time;
+
+/// Writes one line. A reader that hung up (`| head`) ends the program quietly.
+pub(crate) fn line(text: impl AsRef<str>) -> Result<(), HungUp> {
+    let mut stdout = io::stdout().lock();
+    stdout
+        .write_all(text.as_ref().as_bytes())
+        .and_then(|()| stdout.write_all(b"\n"))
+        .map_err(|_| HungUp)
+}
+
+/// Writes bytes as they are.
+pub(crate) fn bytes(bytes: &[u8]) -> Result<(), HungUp> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|_| HungUp)
+}
+
+/// Writes a word to the person, beside the result.
+pub(crate) fn aside(text: impl AsRef<str>) {
+    let mut stderr = io::stderr().lock();
+    if writeln!(stderr, "{}", text.as_ref()).is_err() {
+        tracing::debug!("nobody reads stderr");
+    }
+}
+
+/// Nobody reads stdout any more.
+#[derive(Debug, thiserror::Error)]
+#[error("nobody reads the output any more")]
+pub(crate) struct HungUp;
+
+/// Colours that mean something.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Paint(pub(crate) bool);
+
+impl Paint {
+    pub(crate) fn bold(self, text: &str) -> String {
+        self.wrap("1", text)
+    }
+
+    pub(crate) fn dim(self, text: &str) -> String {
+        self.wrap("2", text)
+    }
+
+    pub(crate) fn bad(self, text: &str) -> String {
+        self.wrap("31", text)
+    }
+
+    pub(crate) fn good(self, text: &str) -> String {
+        self.wrap("32", text)
+    }
+
+    pub(crate) fn notable(self, text: &str) -> String {
+        self.wrap("36", text)
+    }
+
+    fn wrap(self, code: &str, text: &str) -> String {
+        if self.0 { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+/// A moment in the person's own time zone.
+pub(crate) fn local(at: Time) -> DateTime<Local> {
+    at.to_utc().with_timezone(&Local)
+}
+
+/// A duration as people say it.
+pub(crate) fn spell(span: Duration) -> String {
+    let seconds = span.as_secs();
+    match seconds {
+        0 if span.as_millis() == 0 => "<1 ms".to_owned(),
+        0 => format!("{} ms", span.as_millis()),
+        1..=59 => format!("{:.1} s", span.as_secs_f64()),
+        60..=3599 => format!("{} min {:02} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {:02} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// One line of text, cut to `most` characters.
+pub(crate) fn shorten(text: &str, most: usize) -> String {
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if flat.chars().count() <= most {
+        return flat;
+    }
+    flat.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// How far a long job is, on stderr, from the second second on and only for a person.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    started: Instant,
+    shown: Option<Instant>,
+    whole: u64,
+    what: &'static str,
+}
+
+impl Progress {
+    pub(crate) fn of(whole: u64, what: &'static str) -> Self {
+        Self { started: Instant::now(), shown: None, whole, what }
+    }
+
+    pub(crate) fn at(&mut self, done: u64) {
+        let due = self.shown.map_or(Duration::from_secs(1), |_| Duration::from_millis(100));
+        let since = self.shown.unwrap_or(self.started).elapsed();
+        if since < due || !io::stderr().is_terminal() {
+            return;
+        }
+        self.shown = Some(Instant::now());
+        let share = done.saturating_mul(30).checked_div(self.whole).unwrap_or(30).min(30);
+        let bar: String = (0..30).map(|at| if at < share { '█' } else { '░' }).collect();
+        let elapsed = self.started.elapsed();
+        let rate = u128::from(done) * 1000 / elapsed.as_millis().max(1);
+        let left = u128::from(self.whole.saturating_sub(done)) / rate.max(1);
+        let mut stderr = io::stderr().lock();
+        let text = format!(
+            "\r{bar} {done}/{} {} · {rate}/s · {left} s left \x1b[K",
+            self.whole, self.what
+        );
+        if stderr.write_all(text.as_bytes()).is_err() {
+            self.whole = 0;
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.shown.is_some() && io::stderr().write_all(b"\r\x1b[K").is_err() {
+            tracing::debug!("nobody reads stderr");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! `hookbus serve`: the daemon.
+
+use std::fs::{self, OpenOptions};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use hookbus::pipeline::Bus;
+use hookbus::server::{Daemon, ServeError, Stay};
+use tracing_subscriber::EnvFilter;
+
+use crate::cli::Ending;
+use crate::settings::Settings;
+
+/// The daemon's own log file starts anew when it has grown to this.
+const LARGEST_LOG_FILE: u64 = 8 << 20;
+
+/// `hookbus serve`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Leave when nobody has called for this many seconds (default: stay).
+    #[arg(long, value_name = "SECONDS")]
+    idle: Option<f64>,
+    /// As a hook starts it: write to HOOKBUS_HOME/hookbus.log, leave after HOOKBUS_IDLE seconds (900).
+    #[arg(long)]
+    background: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> Result<Ending> {
+    let idle = arguments.idle.map(Duration::try_from_secs_f64).transpose();
+    let idle = idle.context("--idle is a number of seconds; write `--idle 600`")?;
+    let stay = match (idle, arguments.background) {
+        (Some(after), _) => Stay::UntilIdle(after),
+        (None, true) => Stay::UntilIdle(settings.idle),
+        (None, false) => Stay::ForGood,
+    };
+    if arguments.background {
+        // Out of the agent's session, so that closing its terminal does not end us.
+        if let Err(error) = rustix::process::setsid() {
+            tracing::debug!(%error, "already apart");
+        }
+    }
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let home = &settings.home;
+    runtime.block_on(async {
+        let daemon = match Daemon::start(home, stay, || Bus::for_daemon(home, &settings.runtime)) {
+            Ok(daemon) => daemon,
+            // The hook that started us was not the only one.
+            Err(ServeError::Running(_)) if arguments.background => return Ok(Ending::Yes),
+            Err(error) => return Err(error.into()),
+        };
+        write_down(arguments, settings)?;
+        daemon.serve().await.context("the daemon cannot go on")?;
+        Ok(Ending::Yes)
+    })
+}
+
+/// In the background to a file, in the foreground to stderr.
+fn write_down(arguments: &Arguments, settings: &Settings) -> Result<()> {
+    let filter = EnvFilter::try_new(&settings.verbosity).unwrap_or_else(|_| EnvFilter::new("info"));
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false);
+    if !arguments.background {
+        lines.with_writer(std::io::stderr).init();
+        return Ok(());
+    }
+    let path = settings.home.join("hookbus.log");
+    make_room(&path);
+    let file = OpenOptions::new().create(true).append(true).open(&path);
+    let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+    lines.with_writer(Arc::new(file)).init();
+    Ok(())
+}
+
+fn make_room(path: &Path) {
+    let full = fs::metadata(path).is_ok_and(|file| file.len() > LARGEST_LOG_FILE);
+    if full && let Err(error) = fs::rename(path, path.with_extension("log.old")) {
+        tracing::debug!(%error, "the log file grows on");
+    }
+}

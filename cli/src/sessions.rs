@@ -1,0 +1,62 @@
+//! `hookbus sessions`: what was recorded, a line each.
+
+use anyhow::Result;
+use clap::Args;
+use hookbus::log::SessionSummary;
+use serde_json::json;
+
+use crate::ask::open_log;
+use crate::cli::Ending;
+use crate::output::{self, Paint, local, spell};
+use crate::settings::{Format, Settings};
+
+/// `hookbus sessions`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Only the sessions of this agent.
+    #[arg(long)]
+    agent: Option<String>,
+    /// Only the last N.
+    #[arg(short = 'n', long, value_name = "N")]
+    last: Option<usize>,
+}
+
+pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
+    let mut sessions = open_log(settings)?.sessions()?;
+    sessions.retain(|session| arguments.agent.as_ref().is_none_or(|agent| *agent == session.agent));
+    let skipped = arguments.last.map_or(0, |last| sessions.len().saturating_sub(last));
+    let paint = Paint(settings.colour);
+    if sessions.is_empty() && format == Format::Text {
+        output::line("no sessions are recorded yet")?;
+    }
+    for session in sessions.iter().skip(skipped) {
+        output::line(match format {
+            Format::Json => to_json(session),
+            Format::Text => describe(session, paint),
+        })?;
+    }
+    Ok(Ending::Yes)
+}
+
+fn to_json(session: &SessionSummary) -> String {
+    let SessionSummary { session, agent, first, last, events, blocked } = session;
+    json!({"session": session, "agent": agent, "first": first.to_string(), "last": last.to_string(),
+           "events": events, "blocked": blocked})
+    .to_string()
+}
+
+fn describe(session: &SessionSummary, paint: Paint) -> String {
+    let blocked = match session.blocked {
+        0 => String::new(),
+        count => paint.bad(&format!(", {count} blocked")),
+    };
+    let name = if session.session.is_empty() { "(no session)" } else { &session.session };
+    format!(
+        "{:<38} {:<7} {}  {:>12}  {} events{blocked}",
+        paint.bold(name),
+        session.agent,
+        local(session.first).format("%Y-%m-%d %H:%M:%S"),
+        spell(session.last.since(session.first)),
+        session.events,
+    )
+}

@@ -1,0 +1,76 @@
+//! The environment, read once.
+
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Whether a hook uses a daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UseDaemon {
+    /// One that is up; starts one otherwise.
+    Auto,
+    /// One that is up; starts none.
+    Running,
+    /// None.
+    Off,
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// What the environment says.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    /// Where everything lives.
+    pub(crate) home: PathBuf,
+    /// Where events go when even the home cannot take them.
+    pub(crate) runtime: PathBuf,
+    /// `HOOKBUS_DAEMON`.
+    pub(crate) daemon: UseDaemon,
+    /// How long a daemon that a hook started stays without calls.
+    pub(crate) idle: Duration,
+    /// Whether text may be coloured.
+    pub(crate) colour: bool,
+    /// `HOOKBUS_LOG`: what the daemon writes down about itself.
+    pub(crate) verbosity: String,
+}
+
+impl Settings {
+    pub(crate) fn from_env() -> Self {
+        let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let runtime = var("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+        let home = var("HOOKBUS_HOME")
+            .map(PathBuf::from)
+            .or_else(|| var("HOME").map(|home| PathBuf::from(home).join(".hookbus")));
+        Self {
+            home: home.map_or_else(|| runtime.join("hookbus"), absolute),
+            runtime,
+            daemon: match var("HOOKBUS_DAEMON").as_ref().and_then(|value| value.to_str()) {
+                Some("off") => UseDaemon::Off,
+                Some("running") => UseDaemon::Running,
+                Some(_) | None => UseDaemon::Auto,
+            },
+            idle: seconds(var("HOOKBUS_IDLE")).unwrap_or(Duration::from_mins(15)),
+            colour: var("NO_COLOR").is_none() && std::io::stdout().is_terminal(),
+            verbosity: var("HOOKBUS_LOG")
+                .and_then(|value| value.into_string().ok())
+                .unwrap_or_else(|| "info".to_owned()),
+        }
+    }
+}
+
+/// A daemon that we start must find the same home from another directory.
+fn absolute(path: PathBuf) -> PathBuf {
+    std::path::absolute(&path).unwrap_or(path)
+}
+
+fn seconds(value: Option<OsString>) -> Option<Duration> {
+    Duration::try_from_secs_f64(value?.to_str()?.parse().ok()?).ok()
+}

@@ -1,0 +1,179 @@
+//! `hookbus show <session>`: its timeline, for people.
+
+use anyhow::Result;
+use clap::Args;
+use hookbus::log::{LogReader, Query, ReadError, Row};
+
+use crate::ask::open_log;
+use crate::cli::Ending;
+use crate::output::{self, Paint, local, shorten, spell};
+use crate::settings::{Format, Settings};
+use crate::timeline::{Item, Outcome, Said, Timeline, What};
+
+/// Sub-agents of sub-agents of sub-agents: deep enough.
+const DEEPEST: usize = 5;
+
+/// `hookbus show`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The session, as much of its id as makes it plain; `last` is the latest one.
+    session: String,
+}
+
+pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
+    let log = open_log(settings)?;
+    let session = match arguments.session.as_str() {
+        "last" => log.sessions()?.pop().map_or_else(String::new, |last| last.session),
+        prefix => log.find_session(prefix)?,
+    };
+    let timeline = read(&log, &session, 0)?;
+    match format {
+        Format::Json => output::line(timeline.to_json().to_string())?,
+        Format::Text => print(&timeline, Paint(settings.colour))?,
+    }
+    Ok(Ending::Yes)
+}
+
+fn read(log: &LogReader, session: &str, depth: usize) -> Result<Timeline> {
+    let query = Query { session: Some(session.to_owned()), ..Query::default() };
+    let mut rows: Vec<Row> = Vec::new();
+    log.each(&query, None, |row| {
+        rows.push(row);
+        Ok::<_, ReadError>(())
+    })?;
+    let mut inside = |child: &str| {
+        let deeper = depth < DEEPEST && child != session;
+        deeper
+            .then(|| read(log, child, depth + 1).ok())
+            .flatten()
+            .filter(|inside| inside.events > 0)
+    };
+    Ok(Timeline::of(session, &rows, &mut inside))
+}
+
+/// Prints a timeline; the demo ends with one too.
+pub(crate) fn print_session(settings: &Settings, session: &str) -> Result<()> {
+    let log = open_log(settings)?;
+    print(&read(&log, session, 0)?, Paint(settings.colour))
+}
+
+fn print(timeline: &Timeline, paint: Paint) -> Result<()> {
+    let span = match (timeline.first, timeline.last) {
+        (Some(first), Some(last)) => {
+            format!("{} ({})", local(first).format("%Y-%m-%d %H:%M:%S"), spell(last.since(first)))
+        }
+        _ => "empty".to_owned(),
+    };
+    let blocked = match timeline.blocked {
+        0 => String::new(),
+        count => paint.bad(&format!(", {count} blocked")),
+    };
+    output::line(format!(
+        "{}  {}  {span}  {} events, {} decisions{blocked}",
+        paint.bold(&timeline.session),
+        timeline.agent,
+        timeline.events,
+        timeline.decisions
+    ))?;
+    if let Some(cwd) = &timeline.cwd {
+        output::line(paint.dim(&format!("in {cwd}")))?;
+    }
+    for line in lines(timeline, paint) {
+        output::line(line)?;
+    }
+    Ok(())
+}
+
+fn lines(timeline: &Timeline, paint: Paint) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut number = 0;
+    for turn in &timeline.turns {
+        if let Some(prompt) = &turn.prompt {
+            number += 1;
+            lines.push(String::new());
+            lines.push(format!(
+                "{}  {}",
+                paint.bold(&format!("turn {number}")),
+                shorten(prompt, 100)
+            ));
+        }
+        for item in turn.lines() {
+            item_lines(item, paint, &mut lines);
+        }
+        match (turn.model_requests, turn.model_chunks) {
+            (0, 0) => {}
+            (requests, 0) => lines.push(paint.dim(&format!("  {requests} model requests"))),
+            (requests, chunks) => {
+                lines.push(paint.dim(&format!("  {requests} model requests, {chunks} chunks")));
+            }
+        }
+    }
+    lines
+}
+
+fn item_lines(item: &Item, paint: Paint, lines: &mut Vec<String>) {
+    let time = paint.dim(&local(item.at).format("%H:%M:%S%.3f").to_string());
+    let blocked = item
+        .decision
+        .as_ref()
+        .is_some_and(|said| matches!(said.outcome.as_str(), "block" | "stop"));
+    let line = match &item.what {
+        What::Tool { tool, result, .. } => {
+            let ended = match result {
+                Some(Outcome { status, took }) if status == "ok" => {
+                    paint.good(&format!("ok, {}", spell(*took)))
+                }
+                Some(Outcome { status, took }) => paint.bad(&format!("{status}, {}", spell(*took))),
+                None if blocked => String::new(),
+                None => paint.dim("no result recorded"),
+            };
+            format!("{:<24} {}  {ended}", paint.notable(tool), shorten(item.text(), 80))
+        }
+        What::Subagent { result, .. } => {
+            let ended = result.as_ref().map_or_else(
+                || paint.dim("no end recorded"),
+                |result| format!("{}, {}", result.status, spell(result.took)),
+            );
+            format!("{:<24} {}  {ended}", paint.notable("sub-agent"), shorten(item.text(), 80))
+        }
+        What::Plain => format!("{:<24} {}", item.name, shorten(item.text(), 80)),
+    };
+    lines.push(format!("  {time}  {}", line.trim_end()));
+    if let Some(said) = &item.decision {
+        lines.extend(decision_lines(said, paint));
+    }
+    if let What::Subagent { inside: Some(inside), .. } = &item.what {
+        lines.extend(
+            self::lines(inside, paint)
+                .into_iter()
+                .filter(|line| !line.is_empty())
+                .map(|line| format!("      {line}")),
+        );
+    }
+}
+
+fn decision_lines(said: &Said, paint: Paint) -> Vec<String> {
+    let outcome = match said.outcome.as_str() {
+        "block" => paint.bad("blocked"),
+        "stop" => paint.bad("stopped"),
+        "none" => paint.dim("no objection"),
+        "allow" => paint.good("allowed"),
+        other => paint.notable(other),
+    };
+    let spoke = |verdict: &str, reason: &Option<String>| verdict != "none" || reason.is_some();
+    let mut lines: Vec<String> = said
+        .hooks
+        .iter()
+        .filter(|(_, verdict, reason)| spoke(verdict, reason))
+        .map(|(hook, _, reason)| {
+            let reason =
+                reason.as_ref().map_or_else(String::new, |why| format!(": {}", shorten(why, 100)));
+            format!("                {outcome} by {hook}{reason}")
+        })
+        .collect();
+    if lines.is_empty() {
+        let hooks: Vec<&str> = said.hooks.iter().map(|(hook, ..)| hook.as_str()).collect();
+        lines.push(format!("                {outcome} from {}", hooks.join(", ")));
+    }
+    lines
+}

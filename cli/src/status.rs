@@ -1,0 +1,83 @@
+//! `hookbus status`: is a daemon up, and how are its log and its hooks?
+
+use std::time::Duration;
+
+use anyhow::Result;
+use hookbus::decide::HooksSource;
+use hookbus::log::LogPath;
+use hookbus::server::{Reply, Request, SocketPath, ask, describe};
+use serde_json::Value;
+
+use crate::cli::Ending;
+use crate::output::{self, Paint, spell};
+use crate::settings::{Format, Settings};
+
+const PATIENCE: Duration = Duration::from_secs(3);
+
+pub(crate) fn run(format: Format, settings: &Settings) -> Result<Ending> {
+    let state = state(settings);
+    let ending = if state["daemon"].is_null() { Ending::No } else { Ending::Yes };
+    match format {
+        Format::Json => output::line(state.to_string())?,
+        Format::Text => print(&state, settings)?,
+    }
+    Ok(ending)
+}
+
+/// What the daemon says, or what can be seen without one.
+pub(crate) fn state(settings: &Settings) -> Value {
+    let socket = SocketPath::in_home(&settings.home);
+    if let Ok(Reply::Status(json)) = ask(&socket, &Request::Status, PATIENCE)
+        && let Ok(state) = serde_json::from_slice(&json)
+    {
+        return state;
+    }
+    let log = LogPath::in_home(&settings.home);
+    let hooks = HooksSource::new(&settings.home, log.clone());
+    let mut state = describe(&log, &hooks);
+    state.insert("daemon".to_owned(), Value::Null);
+    Value::Object(state)
+}
+
+fn print(state: &Value, settings: &Settings) -> Result<()> {
+    let paint = Paint(settings.colour);
+    output::line(format!("home    {}", settings.home.display()))?;
+    let daemon = &state["daemon"];
+    if daemon.is_null() {
+        output::line(format!(
+            "daemon  {}: each hook handles its event by itself; `hookbus serve` starts one",
+            paint.bad("not running")
+        ))?;
+    } else {
+        let up = spell(Duration::from_secs(daemon["uptime_s"].as_u64().unwrap_or(0)));
+        let leaves = daemon["leaves_after_idle_s"].as_u64().map_or_else(String::new, |after| {
+            format!(", leaves after {} without calls", spell(Duration::from_secs(after)))
+        });
+        output::line(format!(
+            "daemon  {} (pid {}, version {}), up {up}, {} calls, {} under way{leaves}",
+            paint.good("running"),
+            daemon["pid"],
+            daemon["version"].as_str().unwrap_or("?"),
+            daemon["calls"],
+            daemon["in_flight"],
+        ))?;
+    }
+    let log = &state["log"];
+    output::line(match log["error"].as_str() {
+        Some(error) => format!("log     {}", paint.bad(error)),
+        None => format!(
+            "log     {} rows, {} kB, last {}",
+            log["rows"],
+            log["bytes"].as_u64().unwrap_or(0) / 1024,
+            log["last"].as_str().unwrap_or("never")
+        ),
+    })?;
+    let hooks = &state["hooks"];
+    let standing = hooks["standing"].as_str().unwrap_or_default();
+    output::line(format!("hooks   {} ({standing})", hooks["count"]))?;
+    let problems = hooks["problems"].as_array().into_iter().flatten();
+    for problem in hooks["error"].as_str().into_iter().chain(problems.filter_map(Value::as_str)) {
+        output::line(format!("        {}", paint.bad(problem)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,197 @@
+//! Hermes Agent, run for real: its own configuration in a scratch home, shell hooks wired straight in
+//! and accepted, one `hermes chat -Q -q` per prompt.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::outcome::Wire;
+use super::stage::{Stage, Turn};
+use super::{ModelServer, Run, Step, hermes_program, openai, scratch};
+
+/// Every event Hermes 0.19 fires hooks for.
+pub const EVENTS: [&str; 23] = [
+    "on_session_start",
+    "pre_llm_call",
+    "pre_api_request",
+    "post_api_request",
+    "api_request_error",
+    "pre_tool_call",
+    "pre_approval_request",
+    "post_approval_response",
+    "transform_terminal_output",
+    "post_tool_call",
+    "transform_tool_result",
+    "pre_verify",
+    "transform_llm_output",
+    "post_llm_call",
+    "on_session_end",
+    "on_session_finalize",
+    "on_session_reset",
+    "subagent_start",
+    "subagent_stop",
+    "pre_gateway_dispatch",
+    "kanban_task_claimed",
+    "kanban_task_completed",
+    "kanban_task_blocked",
+];
+
+/// One shell hook. Hermes splits the command into words itself; no shell sees it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hook {
+    /// The command line.
+    pub command: String,
+    /// Which tools it is for; a regular expression on the whole name.
+    pub matcher: Option<String>,
+    /// Its time limit in seconds.
+    pub timeout: Option<u64>,
+}
+
+/// A Hermes run that is being put together.
+#[derive(Debug)]
+pub struct Hermes {
+    stage: Stage,
+    hooks: Vec<(String, Hook)>,
+}
+
+impl Hermes {
+    /// A run without hooks whose model says nothing in particular. `label` names it in failures.
+    pub fn new(label: &str) -> Self {
+        let mut stage = Stage::new(label, defaults());
+        stage.env("HERMES_HOME", stage.scratch.home().join(".hermes"));
+        Self { stage, hooks: Vec::new() }
+    }
+
+    /// Runs `command` on `event`.
+    #[must_use]
+    pub fn hook(self, event: &str, command: &str) -> Self {
+        self.hook_with(event, Hook { command: command.to_owned(), ..Hook::default() })
+    }
+
+    /// Runs a hook on `event`. Hooks of one event run in the order they were added.
+    #[must_use]
+    pub fn hook_with(mut self, event: &str, hook: Hook) -> Self {
+        self.hooks.push((event.to_owned(), hook));
+        self
+    }
+
+    /// Runs `command` on all of [`EVENTS`].
+    #[must_use]
+    pub fn hook_on_every_event(self, command: &str) -> Self {
+        EVENTS.iter().fold(self, |run, event| run.hook(event, command))
+    }
+
+    /// Sets a variable in the agent's environment, which its hooks inherit.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.stage.env(name, value);
+        self
+    }
+
+    /// Sets a value of `config.yaml` by its dotted name.
+    #[must_use]
+    pub fn setting(mut self, name: &str, value: Value) -> Self {
+        self.stage.set(name, value);
+        self
+    }
+
+    /// What the model answers.
+    #[must_use]
+    pub fn script(mut self, script: Vec<Step>) -> Self {
+        self.stage.script = script;
+        self
+    }
+
+    /// Puts a file into the work directory.
+    #[must_use]
+    pub fn file(self, path: &str, content: &str) -> Self {
+        self.stage.file(path, content);
+        self
+    }
+
+    /// What the user asks; each prompt after the first continues the session in a new process.
+    #[must_use]
+    pub fn prompts(mut self, prompts: &[&str]) -> Self {
+        self.stage.prompts = prompts.iter().map(|&prompt| prompt.to_owned()).collect();
+        self
+    }
+
+    /// How long one prompt may take.
+    #[must_use]
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.stage.limit = limit;
+        self
+    }
+
+    /// Writes an executable outside of the work directory, for use as a hook.
+    pub fn program(&self, name: &str, content: &str) -> PathBuf {
+        self.stage.program(name, content)
+    }
+
+    /// The directory the agent will work in.
+    pub fn work(&self) -> PathBuf {
+        self.stage.scratch.work()
+    }
+
+    /// The home directory the agent will have; its configuration is in `.hermes`.
+    pub fn home(&self) -> PathBuf {
+        self.stage.scratch.home()
+    }
+
+    /// Runs the agent to its end.
+    pub fn run(self) -> Run {
+        let program = hermes_program();
+        let mut stage = self.stage;
+        let model = ModelServer::start(std::mem::take(&mut stage.script));
+        stage.set("model.base_url", format!("{}/v1", model.address()).into());
+        for (event, hook) in &self.hooks {
+            stage.append(&format!("hooks.{event}"), entry(hook));
+        }
+        // JSON is YAML too.
+        let config = stage.scratch.home().join(".hermes/config.yaml");
+        scratch::write(&config, &stage.settings.to_string());
+        stage.play(Wire::OpenAi, &model, |prompt, turn| command(&program, prompt, turn))
+    }
+}
+
+fn command(program: &Path, prompt: &str, turn: Turn) -> Command {
+    let mut command = Command::new(program);
+    command.args(["chat", "-Q"]);
+    if turn == Turn::Later {
+        command.arg("--continue");
+    }
+    command.args(["-q", prompt]);
+    command
+}
+
+fn entry(hook: &Hook) -> Value {
+    let mut entry = json!({"command": hook.command});
+    if let Some(matcher) = &hook.matcher {
+        entry["matcher"] = json!(matcher);
+    }
+    if let Some(timeout) = hook.timeout {
+        entry["timeout"] = json!(timeout);
+    }
+    entry
+}
+
+/// Nobody is asked, nothing is fetched, nothing is remembered.
+fn defaults() -> Value {
+    json!({
+        "model": {
+            "provider": "custom", "default": openai::MODEL, "api_key": "none-needed",
+            "context_length": 131_072,
+        },
+        "hooks_auto_accept": true,
+        "approvals": {"mode": "off"},
+        "plugins": {"enabled": []},
+        "agent": {"max_turns": 12, "environment_probe": false},
+        "display": {"interface": "cli"},
+        "compression": {"enabled": false},
+        "security": {"tirith_enabled": false, "allow_lazy_installs": false},
+        "memory": {"memory_enabled": false, "user_profile_enabled": false},
+        "auxiliary": {"title_generation": {"enabled": false}},
+    })
+}

@@ -1,0 +1,29 @@
+//! Real agents, run offline: each one talks to a model that is played from a script, with hook
+//! commands wired in, and what happened comes back as a [`Run`]. Nothing here knows the bus: a hook
+//! is a command line. The agents are installed by `tests/fetch-agents`.
+
+mod google;
+mod group;
+mod http;
+mod installed;
+mod mask;
+mod model_server;
+mod openai;
+mod outcome;
+mod process;
+mod scratch;
+mod settings;
+mod stage;
+mod step;
+
+pub mod gemini;
+pub mod hermes;
+pub mod run;
+
+pub use gemini::Gemini;
+pub use hermes::Hermes;
+pub use installed::{gemini_script, hermes_program};
+pub use model_server::ModelServer;
+pub use outcome::{Asked, Outcome, Said};
+pub use run::Run;
+pub use step::{SCRIPT_ENDED, Step};

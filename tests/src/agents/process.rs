@@ -1,0 +1,66 @@
+//! One agent process with a time limit, in a process group of its own, which `group` ends. Output
+//! goes to files, so a child that keeps it open cannot hold up a test.
+
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::group::Group;
+use super::scratch::Scratch;
+
+const POLL: Duration = Duration::from_millis(10);
+
+/// How a process ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    /// `None` when a signal ended it, or the time limit.
+    pub(super) exit: Option<i32>,
+    pub(super) timed_out: bool,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+    pub(super) group: Group,
+}
+
+/// Runs `command` to its end or to the limit.
+pub(super) fn run(mut command: Command, scratch: &Scratch, limit: Duration) -> Ended {
+    let (stdout, stderr) = (scratch.root().join("stdout"), scratch.root().join("stderr"));
+    command.stdin(Stdio::null()).stdout(file(&stdout)).stderr(file(&stderr)).process_group(0);
+    let started = Instant::now();
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let mut group = Group::of(&child);
+    let ended = wait(&mut child, started, limit);
+    if ended.is_none() {
+        group.kill_with_descendants();
+        child.wait().expect("our own child");
+    }
+    group.look_for_members();
+    Ended {
+        exit: ended.and_then(|status| status.code()),
+        timed_out: ended.is_none(),
+        stdout: text(&stdout),
+        stderr: text(&stderr),
+        group,
+    }
+}
+
+/// `None` at the limit.
+fn wait(child: &mut Child, started: Instant, limit: Duration) -> Option<ExitStatus> {
+    while started.elapsed() < limit {
+        if let Some(status) = child.try_wait().expect("our own child") {
+            return Some(status);
+        }
+        thread::sleep(POLL);
+    }
+    None
+}
+
+fn file(path: &Path) -> Stdio {
+    File::create(path).expect("a file in the scratch place").into()
+}
+
+fn text(path: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(path).expect("we made this file")).into_owned()
+}
