@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> Result<Ending> 
         }
     }
     let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let home = &settings.home;
     runtime.block_on(async {
         let daemon = match Daemon::start(home, stay, || Bus::for_daemon(home, &settings.runtime)) {
