@@ -10,7 +10,7 @@ use crate::{demo, hook, hooks, log, serve, sessions, show, status, stop, verify}
 
 /// An event-sourced hook bus for AI agents: every lifecycle event and every decision in one log.
 ///
-/// Everything lives in HOOKBUS_HOME (default ~/.hookbus): hookbus.yaml with your hooks, log.db with
+/// Everything lives in `HOOKBUS_HOME` (default ~/.hookbus): hookbus.yaml with your hooks, log.db with
 /// what happened. `hookbus demo` shows it at work in a scratch home.
 #[derive(Debug, Parser)]
 #[command(name = "hookbus", version, disable_help_subcommand = true)]

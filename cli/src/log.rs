@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     /// Only this kind, such as tool.before; `tool.*` is a family.
     #[arg(long)]
     kind: Option<String>,
-    /// Only events of this name, such as pre_tool_call; `command:*` is a family.
+    /// Only events of this name, such as `pre_tool_call`; `command:*` is a family.
     #[arg(long)]
     name: Option<String>,
     /// Only this tool or tool class, such as terminal or shell.
@@ -82,11 +82,13 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     } else {
         last = log.each(&query, None, |row| Ok::<_, anyhow::Error>(print(&row)?))?;
     }
-    while arguments.follow {
+    if !arguments.follow {
+        return Ok(Ending::Yes);
+    }
+    loop {
         sleep(FOLLOW);
         last = log.each(&query, last, |row| Ok::<_, anyhow::Error>(print(&row)?))?;
     }
-    Ok(Ending::Yes)
 }
 
 fn query(arguments: &Arguments, log: &LogReader) -> Result<Query> {
@@ -147,7 +149,14 @@ fn decision(payload: &Value, cause: Option<Seq>, paint: Paint) -> String {
 pub(crate) fn gist(row: &Row, payload: &Value) -> String {
     let extra = &payload["extra"];
     let input = &payload["tool_input"];
-    let known = [
+    let answers = [
+        &extra["assistant_response"],
+        &extra["response_text"],
+        &extra["final_response"],
+        &payload["prompt_response"],
+        &payload["last_assistant_message"],
+    ];
+    let questions = [
         &input["command"],
         &input["file_path"],
         &input["path"],
@@ -161,15 +170,13 @@ pub(crate) fn gist(row: &Row, payload: &Value) -> String {
         &payload["message"],
         &extra["child_goal"],
         &extra["child_summary"],
-        &extra["assistant_response"],
-        &extra["response_text"],
-        &extra["final_response"],
         &payload["source"],
         &payload["reason"],
         &extra["reason"],
         &payload["trigger"],
     ];
-    let text = known.iter().find_map(|value| value.as_str());
+    // Where an agent repeats its prompt beside its answer, the answer is the news.
+    let text = answers.iter().chain(&questions).find_map(|value| value.as_str());
     let text = text.map_or_else(
         || if input.is_object() { input.to_string() } else { String::new() },
         str::to_owned,

@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     /// Leave when nobody has called for this many seconds (default: stay).
     #[arg(long, value_name = "SECONDS")]
     idle: Option<f64>,
-    /// As a hook starts it: write to HOOKBUS_HOME/hookbus.log, leave after HOOKBUS_IDLE seconds (900).
+    /// As a hook starts it: write to `HOOKBUS_HOME`/hookbus.log, leave after `HOOKBUS_IDLE` seconds (900).
     #[arg(long)]
     background: bool,
 }
@@ -42,8 +42,7 @@ pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> Result<Ending> 
             tracing::debug!(%error, "already apart");
         }
     }
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let home = &settings.home;
     runtime.block_on(async {
         let daemon = match Daemon::start(home, stay, || Bus::for_daemon(home, &settings.runtime)) {

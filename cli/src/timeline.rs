@@ -83,6 +83,7 @@ impl Timeline {
         timeline
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other kind is a plain line")]
     fn add(&mut self, row: &Row, inside: &mut dyn FnMut(&str) -> Option<Self>) {
         let payload = row.payload_json();
         if row.kind == Kind::Decision.as_str() {

@@ -22,7 +22,7 @@ pub(crate) fn run(format: Format, settings: &Settings) -> Result<Ending> {
         Format::Json => output::line(to_json(&report).to_string())?,
         Format::Text if report.flaws.is_empty() => {
             let head = report.head.map_or_else(String::new, |(seq, hash)| {
-                format!(", head {seq} {}", hex_start(&hash))
+                format!(", head {seq} {}", &hex::encode(hash)[..12])
             });
             let took = spell(started.elapsed());
             output::line(format!(
@@ -57,15 +57,7 @@ fn to_json(report: &Report) -> Value {
         "sound": flaws.is_empty(),
         "bus": report.bus.to_string(),
         "rows": report.rows,
-        "head": report.head.map(|(seq, hash)| json!({"seq": seq.as_i64(), "hash": hex(&hash)})),
+        "head": report.head.map(|(seq, hash)| json!({"seq": seq.as_i64(), "hash": hex::encode(hash)})),
         "flaws": flaws,
     })
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn hex_start(hash: &[u8; 32]) -> String {
-    hex(&hash[..6])
 }

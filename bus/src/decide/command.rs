@@ -1,7 +1,7 @@
 //! Running one command: JSON in, output and an ending out, never longer than its limit. The whole
 //! process group goes down with it when the time is up.
 
-use std::io::ErrorKind;
+use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -85,18 +85,21 @@ fn start(
     } else {
         command.current_dir("/");
     }
-    command.spawn().map_err(|error| match error.kind() {
-        ErrorKind::NotFound => {
-            format!("`{program}` does not exist; check the path, or the shebang of the script")
-        }
-        ErrorKind::PermissionDenied => {
-            format!("`{program}` is not executable; run `chmod +x {program}`")
-        }
-        _ if error.raw_os_error() == Some(8) => {
-            format!("`{program}` has no shebang; start it with `#!/bin/sh` or the like")
-        }
-        _ => format!("cannot start `{program}`: {error}"),
-    })
+    command.spawn().map_err(|error| why_not(program, &error))
+}
+
+/// What to do about a program that does not start.
+fn why_not(program: &str, error: &io::Error) -> String {
+    const NO_SHEBANG: i32 = 8; // ENOEXEC
+    if error.kind() == io::ErrorKind::NotFound {
+        format!("`{program}` does not exist; check the path, or the shebang of the script")
+    } else if error.kind() == io::ErrorKind::PermissionDenied {
+        format!("`{program}` is not executable; run `chmod +x {program}`")
+    } else if error.raw_os_error() == Some(NO_SHEBANG) {
+        format!("`{program}` has no shebang; start it with `#!/bin/sh` or the like")
+    } else {
+        format!("cannot start `{program}`: {error}")
+    }
 }
 
 fn ending(status: ExitStatus) -> Ending {

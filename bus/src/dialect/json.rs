@@ -7,7 +7,7 @@
 
 use serde_json::Value;
 
-/// Nested deeper than this, a value is read as `null`; serde_json itself stops at 128.
+/// Nested deeper than this, a value is read as `null`; `serde_json` itself stops at 128.
 const DEPTH: usize = 100;
 
 /// The JSON value in `bytes`, mended where that is needed.

@@ -3,6 +3,7 @@
 /// The answers that an agent acts on at one event. What it cannot take is never lost: it becomes
 /// a block or is dropped by the hook's failure policy, and both are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "five answers, each taken or not")]
 pub struct Takes {
     /// The action can be refused.
     pub block: bool,

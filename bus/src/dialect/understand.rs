@@ -121,14 +121,14 @@ fn as_anyone(kind: Kind, said: &Said<'_>) -> Understood {
     match (said.ending, stdout) {
         (Ending::Exit(2), stdout) => refused(stderr.or(stdout)),
         (Ending::Exit(0), None) => Understood { verdict: Verdict::silent(), failure: None },
-        (Ending::Exit(0), Some(text)) => match kind {
-            // As Claude and Codex have it: plain text at these two is for the model.
-            Kind::SessionStart | Kind::TurnStart => Understood {
-                verdict: Verdict { context: Some(text), ..Verdict::silent() },
-                failure: None,
-            },
-            _ => Understood { failure: Some(not_json(&text)), verdict: Verdict::silent() },
-        },
+        // As Claude and Codex have it: plain text at these two is for the model.
+        (Ending::Exit(0), Some(text)) if matches!(kind, Kind::SessionStart | Kind::TurnStart) => {
+            let verdict = Verdict { context: Some(text), ..Verdict::silent() };
+            Understood { verdict, failure: None }
+        }
+        (Ending::Exit(0), Some(text)) => {
+            Understood { failure: Some(not_json(&text)), verdict: Verdict::silent() }
+        }
         (Ending::Exit(_) | Ending::Signal(_), _) => {
             Understood { verdict: Verdict::silent(), failure: odd_ending(said) }
         }

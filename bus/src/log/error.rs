@@ -54,13 +54,20 @@ pub enum AppendError {
     Locked,
     /// The log cannot be opened at all.
     #[error(transparent)]
-    Open(#[from] OpenError),
+    Open(OpenError),
     /// The writer is gone: the process is shutting down.
     #[error("the log is being closed")]
     Closed,
     /// Anything else SQLite says.
     #[error("the log cannot be written: {0}")]
     Sqlite(rusqlite::Error),
+}
+
+impl From<OpenError> for AppendError {
+    fn from(error: OpenError) -> Self {
+        // A full disk is a full disk, whether it shows on opening or on writing.
+        if let OpenError::Sqlite(error) = error { error.into() } else { Self::Open(error) }
+    }
 }
 
 impl From<rusqlite::Error> for AppendError {

@@ -113,6 +113,7 @@ fn to_json(draft: &Draft) -> Value {
     })
 }
 
+#[derive(Clone, Copy)]
 enum Marked {
     Late,
     No,

@@ -16,7 +16,7 @@ use super::append::{Group, Memory};
 use super::lock::WriteLock;
 use super::open::{self, Durability, Stay};
 use super::row::{Draft, HooksDraft};
-use super::{AppendError, LogPath, OpenError};
+use super::{AppendError, LogPath};
 use crate::event::{Clock, Seq};
 
 /// How many jobs share a commit at the most.
@@ -172,12 +172,8 @@ impl Desk {
 
     fn open_anew(&self) -> Result<(Connection, WriteLock, Memory), AppendError> {
         let now = self.clock.now();
-        let (db, lock) = open::to_write(&self.log, self.durability, self.stay, now).map_err(
-            |error| match error {
-                OpenError::Sqlite(error) => error.into(),
-                other => AppendError::Open(other),
-            },
-        )?;
+        let opened = open::to_write(&self.log, self.durability, self.stay, now);
+        let (db, lock) = opened.map_err(AppendError::from)?;
         Ok((db, lock, Memory::default()))
     }
 }

@@ -52,9 +52,9 @@ pub fn ask(socket: &SocketPath, request: &Request, patience: Duration) -> Result
     if received != [RECEIVED] {
         return Err(NoDaemon::Declined);
     }
-    read_reply(&mut stream, end).map_err(|error| match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => NoDaemon::OutOfTime,
-        _ => NoDaemon::BrokeOff(error),
+    let late = [io::ErrorKind::WouldBlock, io::ErrorKind::TimedOut];
+    read_reply(&mut stream, end).map_err(|error| {
+        if late.contains(&error.kind()) { NoDaemon::OutOfTime } else { NoDaemon::BrokeOff(error) }
     })
 }
 

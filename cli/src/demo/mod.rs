@@ -102,7 +102,7 @@ fn play_all(program: &Path, settings: &Settings, format: Format) -> Result<Vec<V
         for event in events {
             let answer = call(program, settings, agent, &event)?;
             if format == Format::Text {
-                output::line(told(&event, &answer, paint))?;
+                output::line(told(&event, answer.as_ref(), paint))?;
             }
             calls
                 .push(json!({"agent": agent, "event": event["hook_event_name"], "answer": answer}));
@@ -130,7 +130,7 @@ fn call(program: &Path, settings: &Settings, agent: &str, event: &Value) -> Resu
     Ok(serde_json::from_slice(&output.stdout).ok())
 }
 
-fn told(event: &Value, answer: &Option<Value>, paint: Paint) -> String {
+fn told(event: &Value, answer: Option<&Value>, paint: Paint) -> String {
     let name = event["hook_event_name"].as_str().unwrap_or_default();
     let input = &event["tool_input"];
     let text = input["command"].as_str().or(input["file_path"].as_str());

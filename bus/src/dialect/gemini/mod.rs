@@ -7,3 +7,6 @@ mod moment;
 pub(super) use encode::encode;
 pub(super) use merge::merge;
 pub(super) use moment::takes;
+
+#[cfg(test)]
+mod tests;

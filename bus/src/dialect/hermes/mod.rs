@@ -75,3 +75,108 @@ impl Hears {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Arrival, Ending, Manner, Said, decode, understand};
+    use super::*;
+    use crate::event::{Agent, EventId, Time};
+
+    fn event(name: &str) -> Event {
+        let at = Time::from_micros(1_700_000_000_000_000);
+        let raw =
+            json!({"hook_event_name": name, "tool_name": "terminal"}).to_string().into_bytes();
+        decode(Arrival { id: EventId::mint(at), at, agent: Agent::Hermes, raw, session_hint: None })
+    }
+
+    fn told(name: &str, printed: &[(&str, &str, i32)]) -> Option<Value> {
+        let event = event(name);
+        let verdicts: Vec<Verdict> = printed
+            .iter()
+            .map(|(stdout, stderr, exit)| {
+                let (stdout, stderr) = (stdout.as_bytes(), stderr.as_bytes());
+                let said = Said { stdout, stderr, ending: Ending::Exit(*exit) };
+                understand(Manner::Hermes, event.kind, &said).verdict
+            })
+            .collect();
+        encode(&event, &merge(&event, &verdicts.iter().collect::<Vec<_>>()))
+    }
+
+    #[test]
+    fn the_first_block_wins() {
+        let first = r#"{"action": "block", "message": "first"}"#;
+        let second = r#"{"decision": "block", "reason": "second"}"#;
+        let expected = Some(json!({"decision": "block", "reason": "first"}));
+        assert_eq!(
+            told("pre_tool_call", &[("", "", 0), (first, "", 0), (second, "", 0)]),
+            expected
+        );
+    }
+
+    #[test]
+    fn a_block_counts_whatever_the_exit_code_and_without_a_reason() {
+        let block = r#"{"decision": "block"}"#;
+        assert_eq!(told("pre_tool_call", &[(block, "", 1)]), Some(json!({"decision": "block"})));
+    }
+
+    #[test]
+    fn contexts_are_joined_by_a_blank_line() {
+        let said =
+            [(r#"{"context": "one"}"#, "", 0), ("{}", "", 0), (r#"{"context": "two"}"#, "", 0)];
+        assert_eq!(told("pre_llm_call", &said), Some(json!({"context": "one\n\ntwo"})));
+    }
+
+    #[test]
+    fn an_agent_that_wants_to_finish_can_be_sent_on() {
+        for word in [
+            r#"{"action": "continue", "message": "test it"}"#,
+            r#"{"decision": "BLOCK", "reason": "test it"}"#,
+        ] {
+            let expected = Some(json!({"action": "continue", "message": "test it"}));
+            assert_eq!(told("pre_verify", &[(word, "", 0)]), expected, "{word}");
+        }
+        assert_eq!(
+            told("pre_verify", &[(r#"{"action": "continue"}"#, "", 0)]),
+            None,
+            "it needs a message"
+        );
+    }
+
+    #[test]
+    fn everywhere_else_there_is_silence() {
+        for name in [
+            "post_tool_call",
+            "transform_llm_output",
+            "on_session_end",
+            "kanban_task_claimed",
+            "news",
+        ] {
+            assert_eq!(
+                told(name, &[(r#"{"decision": "block", "context": "x"}"#, "no", 2)]),
+                None,
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_clear_block_in_another_spelling_counts_here_too() {
+        for (stdout, stderr, exit) in [
+            (r#"{"decision": "deny", "reason": "no"}"#, "", 0),
+            (
+                r#"{"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "no"}}"#,
+                "",
+                0,
+            ),
+            ("", "no", 2),
+        ] {
+            let expected = Some(json!({"decision": "block", "reason": "no"}));
+            assert_eq!(told("pre_tool_call", &[(stdout, stderr, exit)]), expected, "{stdout}");
+        }
+        assert_eq!(
+            told("pre_tool_call", &[("", "", 2)]),
+            None,
+            "without a word it is only a failure"
+        );
+    }
+}

@@ -1,0 +1,201 @@
+//! What Gemini is told, by event and by what several hooks said; each case from its fact sheet.
+
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+use super::super::{Arrival, Ending, Manner, Said, decode, encode, merge, understand};
+use crate::event::{Agent, Event, EventId, Ruling, Time, Verdict};
+
+fn event(name: &str) -> Event {
+    let at = Time::from_micros(1_700_000_000_000_000);
+    let payload = json!({
+        "hook_event_name": name, "session_id": "s", "tool_name": "write_file", "prompt": "p",
+        "tool_input": {"file_path": "a.txt", "content": "c"},
+    });
+    let raw = payload.to_string().into_bytes();
+    decode(Arrival { id: EventId::mint(at), at, agent: Agent::Gemini, raw, session_hint: None })
+}
+
+/// What Gemini hears when hooks printed these, in this order, each with exit code 0.
+fn told(name: &str, printed: &[Value]) -> Option<Value> {
+    let event = event(name);
+    let verdicts: Vec<Verdict> = printed
+        .iter()
+        .map(|answer| {
+            let stdout = answer.to_string().into_bytes();
+            let said = Said { stdout: &stdout, stderr: b"", ending: Ending::Exit(0) };
+            understand(Manner::Gemini, event.kind, &said).verdict
+        })
+        .collect();
+    encode(&event, &merge(&event, &verdicts.iter().collect::<Vec<_>>()))
+}
+
+#[test]
+fn any_deny_wins_and_all_reasons_are_told() {
+    assert_eq!(
+        told(
+            "BeforeTool",
+            &[
+                json!({"decision": "allow", "reason": "fine"}),
+                json!({"decision": "block", "reason": "no"})
+            ]
+        ),
+        Some(json!({"decision": "deny", "reason": "fine\nno"})),
+    );
+}
+
+#[test]
+fn a_question_beats_a_yes_and_yields_to_a_no() {
+    let (ask, allow, deny) =
+        (json!({"decision": "ask"}), json!({"decision": "allow"}), json!({"decision": "deny"}));
+    assert_eq!(told("BeforeTool", &[ask.clone(), allow]), Some(json!({"decision": "ask"})));
+    assert_eq!(told("BeforeTool", &[ask, deny]), Some(json!({"decision": "deny"})));
+}
+
+#[test]
+fn arguments_are_always_whole_and_the_last_ones_count() {
+    let input = |file: &str| json!({"hookSpecificOutput": {"tool_input": {"file_path": file, "content": "c"}}});
+    assert_eq!(
+        told("BeforeTool", &[input("one"), input("two")]),
+        Some(
+            json!({"hookSpecificOutput": {"hookEventName": "BeforeTool", "tool_input": {"file_path": "two", "content": "c"}}})
+        ),
+    );
+    let changed = json!({"decision": "modify", "tool_input": {"file_path": "b.txt"}});
+    assert_eq!(
+        told("BeforeTool", &[changed]),
+        Some(
+            json!({"hookSpecificOutput": {"hookEventName": "BeforeTool", "tool_input": {"file_path": "b.txt", "content": "c"}}})
+        ),
+    );
+}
+
+#[test]
+fn at_the_model_later_fields_take_the_place_of_earlier_ones() {
+    let deny = json!({"decision": "deny", "reason": "no", "hookSpecificOutput": {"llm_response": {"text": "x"}}});
+    assert_eq!(
+        told("BeforeModel", &[deny.clone(), json!({"decision": "allow"})]),
+        Some(
+            json!({"hookSpecificOutput": {"hookEventName": "BeforeModel", "llm_response": {"text": "x"}}})
+        )
+    );
+    assert_eq!(
+        told("BeforeModel", &[json!({"decision": "allow"}), deny]),
+        Some(
+            json!({"decision": "deny", "reason": "no", "hookSpecificOutput": {"hookEventName": "BeforeModel", "llm_response": {"text": "x"}}})
+        ),
+    );
+}
+
+#[test]
+fn tool_selection_hears_a_tool_config_or_nothing_at_all() {
+    let config = |mode: &str, names: &[&str]| json!({"systemMessage": "m", "hookSpecificOutput": {"toolConfig": {"mode": mode, "allowedFunctionNames": names}}});
+    let merged = |mode: &str, names: &[&str]| {
+        Some(json!({"hookSpecificOutput": {"hookEventName": "BeforeToolSelection",
+                    "toolConfig": {"mode": mode, "allowedFunctionNames": names}}}))
+    };
+    let select = "BeforeToolSelection";
+    assert_eq!(told(select, &[json!({})]), None);
+    assert_eq!(told(select, &[json!({"decision": "deny", "systemMessage": "m"})]), None);
+    assert_eq!(
+        told(select, &[config("ANY", &["b"]), config("AUTO", &["a"])]),
+        merged("ANY", &["a", "b"])
+    );
+    assert_eq!(told(select, &[config("ANY", &["b"]), config("NONE", &["a"])]), merged("NONE", &[]));
+}
+
+#[test]
+fn every_honoured_field_reaches_gemini() {
+    for (name, answer) in [
+        (
+            "AfterTool",
+            json!({"hookSpecificOutput": {"hookEventName": "AfterTool", "tailToolCallRequest": {"name": "read_file", "args": {}}}}),
+        ),
+        (
+            "AfterTool",
+            json!({"hookSpecificOutput": {"hookEventName": "AfterTool", "additionalContext": "more"}}),
+        ),
+        (
+            "AfterAgent",
+            json!({"decision": "deny", "reason": "again", "hookSpecificOutput": {"hookEventName": "AfterAgent", "clearContext": true}}),
+        ),
+        (
+            "AfterModel",
+            json!({"hookSpecificOutput": {"hookEventName": "AfterModel", "llm_response": {"candidates": []}}}),
+        ),
+        (
+            "BeforeModel",
+            json!({"hookSpecificOutput": {"hookEventName": "BeforeModel", "llm_request": {"model": "m"}}}),
+        ),
+        ("BeforeAgent", json!({"continue": false, "stopReason": "enough"})),
+        ("SessionEnd", json!({"systemMessage": "bye"})),
+        (
+            "SessionStart",
+            json!({"systemMessage": "hello", "suppressOutput": true, "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "c"}}),
+        ),
+    ] {
+        assert_eq!(told(name, std::slice::from_ref(&answer)), Some(answer), "{name}");
+    }
+}
+
+#[test]
+fn exit_codes_and_stray_text_mean_what_gemini_takes_them_for() {
+    let read = |stdout: &str, stderr: &str, ending| {
+        let said = Said { stdout: stdout.as_bytes(), stderr: stderr.as_bytes(), ending };
+        understand(Manner::Gemini, event("BeforeTool").kind, &said)
+    };
+    let deny = Some(Ruling::Block);
+    for (stdout, stderr, exit, ruling, failed) in [
+        ("plain", "", 0, None, false),
+        ("plain", "", 1, None, true),
+        ("plain", "", 2, deny, false),
+        ("", "not found", 127, deny, false),
+        ("", "", 2, None, true),
+        (r#"{"decision":"allow"}"#, "", 2, Some(Ruling::Allow), false),
+        (r#"{"decision":"deny"}"#, "", 1, deny, true),
+        ("", r#"{"decision":"deny"}"#, 0, deny, false),
+        (r#""{\"decision\":\"deny\"}""#, "", 0, deny, false),
+        ("noise {\"decision\":\"deny\"}", "", 0, None, false),
+    ] {
+        let understood = read(stdout, stderr, Ending::Exit(exit));
+        assert_eq!(understood.verdict.ruling, ruling, "{stdout} {stderr} {exit}");
+        assert_eq!(understood.failure.is_some(), failed, "{stdout} {stderr} {exit}");
+    }
+    let both = read("out", "err", Ending::Exit(2));
+    assert_eq!(both.verdict.reason.as_deref(), Some("out"), "stdout comes first");
+    assert!(read("", "", Ending::Signal(9)).failure.is_some());
+}
+
+fn any_verdict() -> impl Strategy<Value = Verdict> {
+    let text = || prop::option::of("[a-z]{0,5}");
+    let ruling =
+        prop::option::of(prop::sample::select(vec![Ruling::Allow, Ruling::Ask, Ruling::Block]));
+    (ruling, text(), any::<bool>(), text(), text()).prop_map(
+        |(ruling, reason, stop, context, notice)| Verdict {
+            ruling,
+            reason,
+            stop,
+            stop_reason: None,
+            context,
+            rewrite: None,
+            notice,
+            quiet: false,
+            own: Map::new(),
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn a_denial_of_a_tool_survives_any_company(
+        before in prop::collection::vec(any_verdict(), 0..4),
+        after in prop::collection::vec(any_verdict(), 0..4),
+    ) {
+        let denial = Verdict::block("no");
+        let all: Vec<&Verdict> = before.iter().chain([&denial]).chain(&after).collect();
+        let event = event("BeforeTool");
+        let answer = encode(&event, &merge(&event, &all)).expect("an answer");
+        prop_assert_eq!(&answer["decision"], &json!("deny"));
+        prop_assert!(answer["reason"].as_str().is_some_and(|reason| reason.contains("no")));
+    }
+}
