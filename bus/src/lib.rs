@@ -11,6 +11,8 @@ pub mod log;
 
 pub mod decide;
 
+pub mod bus;
+
 pub mod pipeline;
 
 pub mod server;

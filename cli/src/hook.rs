@@ -11,10 +11,11 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use clap::Args;
+use hookbus::bus::Bus;
 use hookbus::decide::{HooksSource, Surroundings};
 use hookbus::event::{Agent, Clock, EventId, SystemClock};
 use hookbus::log::LogPath;
-use hookbus::pipeline::{Answer, Bus, Call, handle, out_of_time};
+use hookbus::pipeline::{Answer, Call, handle, out_of_time};
 use hookbus::server::{Build, NoDaemon, SocketPath, call};
 
 use crate::output;
@@ -25,6 +26,9 @@ const DEADLINE: f64 = 55.0;
 
 /// A daemon that does not come up is not tried again and again.
 const START_AGAIN: Duration = Duration::from_secs(5);
+
+/// The agent waits for our end: taking in spooled events may cost it this much and no more.
+const TAKE_IN: Duration = Duration::from_millis(200);
 
 /// `hookbus hook`.
 #[derive(Debug, Args)]
@@ -150,7 +154,8 @@ impl Door<'_> {
             let Answer(answer) =
                 in_time.unwrap_or_else(|_| out_of_time(&call, &bus.hooks.in_force()));
             say(answer.unwrap_or_default().as_bytes());
-            if tokio::time::timeout(self.left(), bus.recorder.take_in()).await.is_err() {
+            let little = self.left().min(TAKE_IN);
+            if tokio::time::timeout(little, bus.recorder.take_in()).await.is_err() {
                 tracing::debug!("the spool is taken in another time");
             }
         });

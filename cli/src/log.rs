@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::Args;
 use hookbus::event::Seq;
-use hookbus::log::{LogReader, Query, Row};
+use hookbus::log::{LogPath, LogReader, Query, Row};
 use serde_json::Value;
 
 use crate::ask::{moment, open_log};
@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
-    let log = open_log(settings)?;
+    let log = if arguments.follow { wait_for_log(settings)? } else { open_log(settings)? };
     let query = query(arguments, &log)?;
     if arguments.raw {
         let Some(row) = log.last(&query, 1)?.pop() else { bail!("there is no such row") };
@@ -89,6 +89,15 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         sleep(FOLLOW);
         last = log.each(&query, last, |row| Ok::<_, anyhow::Error>(print(&row)?))?;
     }
+}
+
+/// Whoever follows means what is to come, and that may be the first event of all.
+fn wait_for_log(settings: &Settings) -> Result<LogReader> {
+    let path = LogPath::in_home(&settings.home);
+    while std::fs::metadata(path.file()).map_or(0, |file| file.len()) == 0 {
+        sleep(FOLLOW);
+    }
+    open_log(settings)
 }
 
 fn query(arguments: &Arguments, log: &LogReader) -> Result<Query> {

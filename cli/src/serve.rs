@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use hookbus::pipeline::Bus;
+use hookbus::bus::Bus;
 use hookbus::server::{Daemon, ServeError, Stay};
 use tracing_subscriber::EnvFilter;
 

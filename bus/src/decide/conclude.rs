@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::fit::fit;
 use super::plan::Plan;
+use super::run::Spoken;
 use super::surroundings::Surroundings;
 use crate::dialect::{encode, merge, takes};
 use crate::event::{Decision, Event, Outcome, Ruling, Verdict, VerdictRecord};
@@ -26,27 +27,23 @@ pub struct Circumstances<'a> {
 pub fn conclude(
     event: &Event,
     plan: &Plan<'_>,
-    mut records: Vec<VerdictRecord>,
+    spoken: Vec<Spoken<'_>>,
     circumstances: &Circumstances<'_>,
 ) -> Decision {
     let takes = takes(event);
-    let mut fitted = Vec::with_capacity(records.len());
-    for record in &mut records {
-        let hook = plan.hooks.iter().copied().find(|hook| hook.name == record.hook);
-        let (verdict, note) = match hook.or(plan.guard) {
-            Some(hook) => fit(&record.verdict, hook, event.agent, takes, || {
-                circumstances.surroundings.can_ask()
-            }),
-            None => (record.verdict.clone(), None),
-        };
-        record.note = note;
-        fitted.push(verdict);
-    }
+    let can_ask = || circumstances.surroundings.can_ask();
+    let (fitted, verdicts): (Vec<Verdict>, Vec<VerdictRecord>) = spoken
+        .into_iter()
+        .map(|Spoken { hook, record }| {
+            let (verdict, note) = fit(&record.verdict, hook, event.agent, takes, can_ask);
+            (verdict, VerdictRecord { note, ..record })
+        })
+        .unzip();
     let mut merged = merge(event, &fitted.iter().collect::<Vec<_>>());
     let note = end_runaway(&mut merged, plan.whole.max_continuations, circumstances.continuations);
     Decision {
         hooks: plan.whole.hash.clone(),
-        verdicts: records,
+        verdicts,
         outcome: Outcome::of(&merged),
         answer: encode(event, &merged),
         took: circumstances.started.elapsed(),

@@ -19,7 +19,7 @@ pub struct Plan<'a> {
 impl Plan<'_> {
     /// Whether nobody has an opinion.
     pub fn is_empty(&self) -> bool {
-        self.hooks.is_empty() && !self.must_refuse()
+        self.hooks.is_empty() && self.guard.is_none()
     }
 
     /// Whether something outside of this process has to run.
@@ -31,11 +31,6 @@ impl Plan<'_> {
     pub fn strict_hook(&self) -> Option<&str> {
         let strict = |hook: &&&Hook| hook.on_failure == Some(OnFailure::Block);
         self.hooks.iter().find(strict).copied().or(self.guard).map(Hook::name)
-    }
-
-    /// Whether the event is refused because it cannot be read.
-    pub(super) fn must_refuse(&self) -> bool {
-        self.guard.is_some()
     }
 }
 

@@ -13,22 +13,30 @@ use super::{command, launch, script};
 use crate::dialect::{Said, Understood, understand};
 use crate::event::{Body, Event, Kind, Seq, Verdict, VerdictRecord};
 
+/// A hook and what it said.
+#[derive(Debug)]
+pub struct Spoken<'a> {
+    pub(super) hook: &'a Hook,
+    pub(super) record: VerdictRecord,
+}
+
 /// What the rules of a plan say; nothing outside of this process runs.
-pub fn run_rules(plan: &Plan<'_>, event: &Event) -> Vec<VerdictRecord> {
-    if plan.must_refuse() {
-        return vec![refusal(plan, event)];
+pub fn run_rules<'a>(plan: &Plan<'a>, event: &Event) -> Vec<Spoken<'a>> {
+    if let Some(guard) = plan.guard {
+        return vec![Spoken { hook: guard, record: refusal(guard, event) }];
     }
-    plan.hooks.iter().filter_map(|hook| answer_inside(hook, event)).collect()
+    let ask = |hook: &&'a Hook| Some(Spoken { hook, record: answer_inside(hook, event)? });
+    plan.hooks.iter().filter_map(ask).collect()
 }
 
 /// What all hooks of a plan say. `time` is how long all of it may take.
-pub async fn run_all(
-    plan: &Plan<'_>,
+pub async fn run_all<'a>(
+    plan: &Plan<'a>,
     event: &Event,
     seq: Option<Seq>,
     surroundings: &Surroundings,
     time: Duration,
-) -> Vec<VerdictRecord> {
+) -> Vec<Spoken<'a>> {
     let end = Instant::now() + time;
     let errand = Errand { plan, seq, surroundings, end };
     if !plan.sequential {
@@ -36,14 +44,14 @@ pub async fn run_all(
         return join_in_order(answers).await.into_iter().flatten().collect();
     }
     let mut event = event.clone();
-    let mut records = Vec::new();
+    let mut all = Vec::new();
     for hook in &plan.hooks {
-        if let Some(record) = errand.ask(hook, &event).await {
-            hand_on(&mut event, &record.verdict);
-            records.push(record);
+        if let Some(spoken) = errand.ask(hook, &event).await {
+            hand_on(&mut event, &spoken.record.verdict);
+            all.push(spoken);
         }
     }
-    records
+    all
 }
 
 /// Polls all of them together and keeps their order.
@@ -65,19 +73,20 @@ async fn join_in_order<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Ou
     waiting.into_iter().filter_map(|(_, output)| output).collect()
 }
 
-struct Errand<'a> {
-    plan: &'a Plan<'a>,
+struct Errand<'a, 'p> {
+    plan: &'a Plan<'p>,
     seq: Option<Seq>,
     surroundings: &'a Surroundings,
     end: Instant,
 }
 
-impl Errand<'_> {
-    async fn ask(&self, hook: &Hook, event: &Event) -> Option<VerdictRecord> {
-        match &hook.action {
-            Action::Command(command) => Some(self.run(hook, command, event).await),
-            Action::Rule(_) | Action::Broken(_) => answer_inside(hook, event),
-        }
+impl Errand<'_, '_> {
+    async fn ask<'h>(&self, hook: &'h Hook, event: &Event) -> Option<Spoken<'h>> {
+        let record = match &hook.action {
+            Action::Command(command) => self.run(hook, command, event).await,
+            Action::Rule(_) | Action::Broken(_) => answer_inside(hook, event)?,
+        };
+        Some(Spoken { hook, record })
     }
 
     async fn run(&self, hook: &Hook, command: &Command, event: &Event) -> VerdictRecord {
@@ -159,14 +168,14 @@ fn record(hook: &Hook, said: Verdict, failure: Option<String>, took: Duration) -
 }
 
 /// An event that nobody can read, and a hook that lets nothing unread pass.
-fn refusal(plan: &Plan<'_>, event: &Event) -> VerdictRecord {
+fn refusal(guard: &Hook, event: &Event) -> VerdictRecord {
     let why = match &event.body {
         Body::Unreadable { why } => why.as_str(),
         Body::Read(_) => "",
     };
-    let guard = plan.guard.map_or("hookbus", |hook| hook.name.as_str());
+    let guard = &guard.name;
     VerdictRecord {
-        hook: guard.to_owned(),
+        hook: guard.clone(),
         verdict: Verdict::block(format!(
             "hookbus cannot read this event ({why}), and `{guard}` lets nothing pass unread"
         )),

@@ -1,7 +1,7 @@
 //! How each agent speaks: its payloads, its answers, its merging rules. Values in, values out.
 //!
 //! An agent's JSON never leaves this folder by another way than [`decode`] and [`encode`]; what a
-//! hook printed comes in through [`understand`].
+//! hook printed comes in through [`understand()`].
 
 mod gemini;
 mod hermes;

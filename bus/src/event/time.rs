@@ -61,7 +61,7 @@ impl fmt::Display for Time {
 }
 
 /// Where the bus gets the time from. Tests hand in their own.
-pub trait Clock: Send + Sync {
+pub trait Clock: fmt::Debug + Send + Sync {
     /// The present moment.
     fn now(&self) -> Time;
 }

@@ -1,7 +1,7 @@
 //! The log: an append-only SQLite file with a hash chain, and the only truth of the bus.
 //!
 //! Writing goes through [`Recorder`] (one writer at a time, committed in groups, a spool file when
-//! the log cannot take it); reading through [`LogReader`]; [`verify`] walks the chain.
+//! the log cannot take it); reading through [`LogReader`]; [`verify()`] walks the chain.
 
 mod append;
 mod chain;

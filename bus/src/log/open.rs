@@ -1,5 +1,8 @@
 //! The one door to SQLite: every connection is opened here, with the same settings.
 
+use std::fs::{DirBuilder, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -62,10 +65,7 @@ pub(super) fn to_write(
     stay: Stay,
     now: Time,
 ) -> Result<(Connection, WriteLock), OpenError> {
-    if let Some(home) = log.file().parent() {
-        std::fs::create_dir_all(home)
-            .map_err(|error| OpenError::Io { path: home.to_owned(), error })?;
-    }
+    make_private(log)?;
     let lock = WriteLock::open(&log.lock_file())?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
     let mut db = connect(log.file(), flags)?;
@@ -95,6 +95,25 @@ pub(super) fn to_write(
     }
     check(&db, log)?;
     Ok((db, lock))
+}
+
+/// Payloads hold what people say to their agents: nobody else reads the log. SQLite gives the
+/// files beside it the mode of the log itself.
+fn make_private(log: &LogPath) -> Result<(), OpenError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        |error| OpenError::Io { path, error }
+    };
+    if let Some(home) = log.file().parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(home).map_err(failed(home))?;
+    }
+    let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(log.file());
+    match created {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(failed(log.file())(error))
+        }
+        Ok(_) | Err(_) => Ok(()),
+    }
 }
 
 /// A connection that cannot write.

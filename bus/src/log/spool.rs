@@ -2,8 +2,9 @@
 //! that place is full or read-only, in the runtime directory. Taken in later, each with its own
 //! time and a mark.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -31,7 +32,9 @@ impl Spool {
         // Several homes may share a runtime directory; each finds only its own.
         let own = hex::encode(home.as_os_str().as_encoded_bytes());
         let own = &own[own.len().saturating_sub(80)..];
-        Self { places: vec![home.join("spool"), runtime.join("hookbus-spool").join(own)] }
+        let user = rustix::process::geteuid().as_raw();
+        let shared = runtime.join(format!("hookbus-spool-{user}"));
+        Self { places: vec![home.join("spool"), shared.join(own)] }
     }
 
     /// Keeps an event and its decision; returns where.
@@ -66,6 +69,7 @@ impl Spool {
     fn files(&self) -> impl Iterator<Item = PathBuf> {
         self.places
             .iter()
+            .filter(|place| is_ours(place))
             .filter_map(|place| fs::read_dir(place).ok())
             .flatten()
             .filter_map(|entry| Some(entry.ok()?.path()))
@@ -75,10 +79,15 @@ impl Spool {
 
 /// Written under another name first, so that nobody takes in half of it.
 fn keep_in(place: &Path, id: EventId, text: &str) -> io::Result<PathBuf> {
-    fs::create_dir_all(place)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(place)?;
+    if !is_ours(place) {
+        return Err(io::Error::other("the spool directory belongs to somebody else"));
+    }
     let file = place.join(format!("{id}.json"));
     let half = place.join(format!("{id}.part"));
-    let written = fs::File::create(&half).and_then(|mut part| {
+    let part =
+        fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&half);
+    let written = part.and_then(|mut part| {
         io::Write::write_all(&mut part, text.as_bytes())?;
         part.sync_all()
     });
@@ -91,6 +100,13 @@ fn keep_in(place: &Path, id: EventId, text: &str) -> io::Result<PathBuf> {
             Err(error)
         }
     }
+}
+
+/// A directory for temporary files is open to all: what somebody else left there is no event.
+fn is_ours(place: &Path) -> bool {
+    let me = rustix::process::geteuid().as_raw();
+    fs::symlink_metadata(place)
+        .is_ok_and(|dir| dir.is_dir() && dir.uid() == me && dir.mode() & 0o022 == 0)
 }
 
 fn read(file: PathBuf) -> Option<Waiting> {

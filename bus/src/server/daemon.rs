@@ -18,8 +18,9 @@ use tokio::sync::Notify;
 use super::message::RECEIVED;
 use super::status::{Counters, describe, of_daemon};
 use super::{Build, Reply, Request, SocketPath};
+use crate::bus::Bus;
 use crate::log::Recorder;
-use crate::pipeline::{Bus, handle};
+use crate::pipeline::handle;
 
 /// How often the daemon looks around: is its home still there, is anybody calling.
 const LOOK_AROUND: Duration = Duration::from_millis(500);

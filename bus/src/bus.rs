@@ -1,0 +1,47 @@
+//! One home, ready for calls: its hooks, its log, its clock.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::decide::HooksSource;
+use crate::event::{Clock, SystemClock};
+use crate::log::{Durability, LogPath, Recorder, Spool};
+
+/// Everything a call needs.
+#[derive(Debug)]
+pub struct Bus {
+    /// Where rows go.
+    pub recorder: Recorder,
+    /// Which hooks are in force.
+    pub hooks: HooksSource,
+    /// Where rows are read from.
+    pub log: LogPath,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Bus {
+    /// The bus of `home`, for the daemon. `runtime` takes events that even the home cannot.
+    pub fn for_daemon(home: &Path, runtime: &Path) -> Self {
+        Self::with(home, runtime, Recorder::for_daemon)
+    }
+
+    /// The bus of `home`, for a client that handles one event by itself.
+    pub fn for_client(home: &Path, runtime: &Path) -> Self {
+        Self::with(home, runtime, Recorder::for_client)
+    }
+
+    fn with(
+        home: &Path,
+        runtime: &Path,
+        recorder: impl Fn(LogPath, Durability, Spool, Arc<dyn Clock>) -> Recorder,
+    ) -> Self {
+        let log = LogPath::in_home(home);
+        let hooks = HooksSource::new(home, log.clone());
+        let durability = hooks.in_force().hooks.durability;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let recorder =
+            recorder(log.clone(), durability, Spool::new(home, runtime), Arc::clone(&clock));
+        Self { recorder, hooks, log, clock }
+    }
+}

@@ -1,0 +1,107 @@
+//! Any bytes give a recorded event and a valid answer; a retry hears what was said before.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::event::{Clock, SystemClock};
+use crate::log::{ReadError, Row, verify};
+
+const HOOKS: &str = "hooks:\n  '*':\n    - rule: {when: {command: rm}, block: no}\n      on_failure: block\n  \
+                     turn.start:\n    - rule: {context: news}\n";
+
+/// Hands these payloads to a fresh bus; gives back the answers and the rows.
+fn played(payloads: &[(Agent, Vec<u8>)]) -> (Vec<Answer>, Vec<Row>) {
+    let home = tempfile::tempdir().expect("a scratch home");
+    std::fs::write(home.path().join("hookbus.yaml"), HOOKS).expect("hooks");
+    let bus = Bus::for_client(home.path(), home.path());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let answers = runtime.expect("a runtime").block_on(async {
+        let mut answers = Vec::new();
+        for (agent, raw) in payloads {
+            let at = bus.clock.now();
+            let (id, raw, patience) = (EventId::mint(at), raw.clone(), Duration::from_secs(5));
+            let surroundings = Surroundings::default();
+            let call = Call { id, at, agent: *agent, raw, surroundings, patience };
+            answers.push(handle(call, &bus, || false).await);
+        }
+        answers
+    });
+    assert_eq!(verify(&bus.log, |_| {}).expect("a readable log").flaws, []);
+    let mut rows = Vec::new();
+    let log = LogReader::open(&bus.log).expect("a log");
+    log.each(&Query::default(), None, |row| {
+        rows.push(row);
+        Ok::<_, ReadError>(())
+    })
+    .expect("a readable log");
+    (answers, rows)
+}
+
+fn any_payload() -> impl Strategy<Value = (Agent, Vec<u8>)> {
+    let agent = prop::sample::select(Agent::ALL.to_vec());
+    let bytes = prop::collection::vec(any::<u8>(), 0..80);
+    let name = prop::sample::select(vec![
+        "pre_tool_call",
+        "pre_llm_call",
+        "BeforeTool",
+        "AfterAgent",
+        "PreToolUse",
+        "?",
+    ]);
+    let jsonish = (name, r#"[\{\}\[\]",:rm0-9.eENa\\ \-]{0,40}"#).prop_map(|(name, tail)| {
+        format!("{{\"hook_event_name\":\"{name}\",\"tool_input\":{tail}}}").into_bytes()
+    });
+    (agent, prop_oneof![bytes, jsonish])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    #[test]
+    fn any_bytes_give_a_recorded_event_and_a_valid_answer(
+        payloads in prop::collection::vec(any_payload(), 1..20),
+    ) {
+        let (answers, rows) = played(&payloads);
+        let events: Vec<&Row> =
+            rows.iter().filter(|row| row.kind != "decision" && row.kind != "hooks.loaded").collect();
+        prop_assert_eq!(events.len(), payloads.len());
+        for (row, (agent, raw)) in events.iter().zip(&payloads) {
+            prop_assert_eq!((row.agent.as_str(), &row.payload), (agent.as_str(), raw));
+        }
+        for Answer(answer) in answers {
+            if let Some(text) = answer {
+                let object = serde_json::from_str::<Value>(&text).is_ok_and(|value| value.is_object());
+                prop_assert!(object, "{}", text);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_retry_hears_what_was_said_before_and_adds_nothing() {
+    let home = tempfile::tempdir().expect("a scratch home");
+    std::fs::write(home.path().join("hookbus.yaml"), HOOKS).expect("hooks");
+    let raw = br#"{"hook_event_name":"pre_tool_call","tool_input":{"command":"rm"}}"#.to_vec();
+    let at = SystemClock.now();
+    let call = Call {
+        id: EventId::mint(at),
+        at,
+        agent: Agent::Hermes,
+        raw,
+        surroundings: Surroundings::default(),
+        patience: Duration::from_secs(5),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    let bus = Bus::for_client(home.path(), home.path());
+    let first = runtime.block_on(handle(call.clone(), &bus, || false));
+    // Another process, and a policy that would say something else by now.
+    std::fs::write(home.path().join("hookbus.yaml"), "hooks: {}").expect("hooks");
+    let bus = Bus::for_client(home.path(), home.path());
+    let again = runtime.block_on(handle(call, &bus, || false));
+    assert!(first.0.is_some());
+    assert_eq!(first, again);
+    let log = LogReader::open(&bus.log).expect("a log");
+    let kinds: Vec<String> =
+        log.last(&Query::default(), 10).expect("rows").into_iter().map(|row| row.kind).collect();
+    assert_eq!(kinds, ["hooks.loaded", "tool.before", "decision", "hooks.loaded"]);
+}
