@@ -16,7 +16,9 @@ pub fn read_leniently(bytes: &[u8]) -> Result<Value, String> {
         return Err("the payload is empty".to_owned());
     }
     serde_json::from_slice(bytes).or_else(|strict| {
-        serde_json::from_str(&mend(&String::from_utf8_lossy(bytes))).map_err(|_| strict.to_string())
+        let mended = serde_json::from_str(&mend(&String::from_utf8_lossy(bytes))).ok();
+        // A lone word is mended to `null`, which is no reading of it.
+        mended.filter(|value: &Value| !value.is_null()).ok_or_else(|| strict.to_string())
     })
 }
 
@@ -192,7 +194,7 @@ mod tests {
 
     #[test]
     fn what_is_no_json_says_why() {
-        for raw in [&b""[..], b"  \n", b"hello {", b"{\"a\": 1} trailing"] {
+        for raw in [&b""[..], b"  \n", b"hello", b"hello {", b"{\"a\": 1} trailing"] {
             assert!(read_leniently(raw).is_err(), "{raw:?}");
         }
     }

@@ -85,8 +85,13 @@ fn as_gemini(kind: Kind, said: &Said<'_>) -> Understood {
     let Some(text) = text_of(said.stdout).or_else(|| text_of(said.stderr)) else {
         return Understood { verdict: Verdict::silent(), failure: odd_ending(said) };
     };
-    if let Ok(Some(answer)) = object_in(&text) {
-        return Understood { verdict: verdict_in(&answer, kind), failure: odd_exit_one(said) };
+    match object_in(&text) {
+        Ok(Some(answer)) => {
+            return Understood { verdict: verdict_in(&answer, kind), failure: odd_exit_one(said) };
+        }
+        // JSON that is no object says nothing, not even to the person.
+        Ok(None) => return Understood { verdict: Verdict::silent(), failure: odd_ending(said) },
+        Err(()) => {}
     }
     let notice = |text: String| Verdict { notice: Some(text), ..Verdict::silent() };
     match said.ending {

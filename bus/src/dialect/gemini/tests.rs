@@ -155,6 +155,7 @@ fn exit_codes_and_stray_text_mean_what_gemini_takes_them_for() {
         (r#"{"decision":"deny"}"#, "", 1, deny, true),
         ("", r#"{"decision":"deny"}"#, 0, deny, false),
         (r#""{\"decision\":\"deny\"}""#, "", 0, deny, false),
+        ("42", "", 0, None, false),
         ("noise {\"decision\":\"deny\"}", "", 0, None, false),
     ] {
         let understood = read(stdout, stderr, Ending::Exit(exit));

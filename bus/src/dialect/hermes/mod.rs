@@ -18,15 +18,9 @@ pub(super) fn takes(event: &Event) -> Takes {
 /// The first block wins whole; contexts add up.
 pub(super) fn merge(event: &Event, verdicts: &[&Verdict]) -> Verdict {
     match Hears::at(event) {
-        Hears::Block | Hears::Continue => verdicts
-            .iter()
-            .find(|verdict| verdict.ruling == Some(Ruling::Block))
-            .or_else(|| verdicts.iter().find(|verdict| verdict.ruling.is_some()))
-            .map_or_else(Verdict::silent, |first| Verdict {
-                ruling: first.ruling,
-                reason: first.reason.clone(),
-                ..Verdict::silent()
-            }),
+        Hears::Block => first(verdicts, |_| true),
+        // Without a message a `continue` is none, and the next hook has the word.
+        Hears::Continue => first(verdicts, |verdict| message(verdict).is_some()),
         Hears::Context => {
             let said: Vec<&str> =
                 verdicts.iter().filter_map(|verdict| verdict.context.as_deref()).collect();
@@ -35,6 +29,22 @@ pub(super) fn merge(event: &Event, verdicts: &[&Verdict]) -> Verdict {
         }
         Hears::Nothing => Verdict::silent(),
     }
+}
+
+/// The first block that counts, else the first opinion.
+fn first(verdicts: &[&Verdict], counts: impl Fn(&Verdict) -> bool) -> Verdict {
+    let blocks = |verdict: &&&Verdict| verdict.ruling == Some(Ruling::Block) && counts(verdict);
+    let speaks = |verdict: &&&Verdict| verdict.ruling.is_some_and(|it| it != Ruling::Block);
+    let found = verdicts.iter().find(blocks).or_else(|| verdicts.iter().find(speaks));
+    found.map_or_else(Verdict::silent, |first| Verdict {
+        ruling: first.ruling,
+        reason: first.reason.clone(),
+        ..Verdict::silent()
+    })
+}
+
+fn message(verdict: &Verdict) -> Option<&str> {
+    verdict.reason.as_deref().filter(|text| !text.trim().is_empty())
 }
 
 /// The answer as Hermes 0.19 and its successors both understand it.
@@ -47,8 +57,7 @@ pub(super) fn encode(event: &Event, merged: &Verdict) -> Option<Value> {
             None => json!({"decision": "block"}),
         }),
         Hears::Continue if blocked => {
-            let message = merged.reason.as_deref().filter(|text| !text.trim().is_empty())?;
-            Some(json!({"action": "continue", "message": message}))
+            Some(json!({"action": "continue", "message": message(merged)?}))
         }
         Hears::Context => merged.context.as_ref().map(|context| json!({"context": context})),
         Hears::Block | Hears::Continue | Hears::Nothing => None,
@@ -135,11 +144,11 @@ mod tests {
             let expected = Some(json!({"action": "continue", "message": "test it"}));
             assert_eq!(told("pre_verify", &[(word, "", 0)]), expected, "{word}");
         }
-        assert_eq!(
-            told("pre_verify", &[(r#"{"action": "continue"}"#, "", 0)]),
-            None,
-            "it needs a message"
-        );
+        let wordless = (r#"{"action": "continue"}"#, "", 0);
+        assert_eq!(told("pre_verify", &[wordless]), None, "it needs a message");
+        let next = (r#"{"action": "continue", "message": "next"}"#, "", 0);
+        let expected = Some(json!({"action": "continue", "message": "next"}));
+        assert_eq!(told("pre_verify", &[wordless, next]), expected);
     }
 
     #[test]
