@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use hookbus::event::Seq;
+use hookbus::decide::did_you_mean;
+use hookbus::event::{Kind, Seq};
 use hookbus::log::{LogPath, LogReader, Query, Row};
 use serde_json::Value;
 
@@ -100,12 +101,22 @@ fn wait_for_log(settings: &Settings) -> Result<LogReader> {
     open_log(settings)
 }
 
+/// A kind that does not exist would find nothing, and say nothing about why.
+fn known_kind(kind: &str) -> Result<String> {
+    if !kind.contains('*') && Kind::parse(kind).is_none() {
+        let near = did_you_mean(kind, Kind::ALL.iter().map(|kind| kind.as_str()));
+        let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        bail!("there is no kind `{kind}`{hint}");
+    }
+    Ok(kind.to_owned())
+}
+
 fn query(arguments: &Arguments, log: &LogReader) -> Result<Query> {
     Ok(Query {
         seq: arguments.seq.map(Seq::from_i64),
         session: arguments.session.as_deref().map(|prefix| log.find_session(prefix)).transpose()?,
         agent: arguments.agent.clone(),
-        kind: arguments.kind.clone(),
+        kind: arguments.kind.as_deref().map(known_kind).transpose()?,
         name: arguments.name.clone(),
         tool: arguments.tool.clone(),
         since: arguments.since.as_deref().map(moment).transpose()?,

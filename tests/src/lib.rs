@@ -1,1 +1,13 @@
-//! x
+//! What the end-to-end tests stand on: a scratch home with the real binary, and real agents.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot set its scene has failed"
+)]
+
+pub mod agents;
+pub mod difference;
+pub mod home;
+pub mod payloads;
+pub mod wiring;

@@ -26,6 +26,6 @@ pub use hook::{Hook, HookSummary, Mode, OnFailure};
 pub use hooks_file::Hooks;
 pub use in_force::{HooksSource, InForce, Standing};
 pub use plan::{Plan, plan};
-pub use problem::{Problem, Reach};
+pub use problem::{Problem, Reach, did_you_mean};
 pub use run::{Spoken, run_all, run_rules};
 pub use surroundings::Surroundings;

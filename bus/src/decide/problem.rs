@@ -47,8 +47,8 @@ impl fmt::Display for Problem {
     }
 }
 
-/// `; did you mean …?` where something known is near enough, else nothing.
-pub(super) fn did_you_mean<'a>(
+/// What was probably meant, where something known is near enough.
+pub fn did_you_mean<'a>(
     written: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::outcome::Wire;
 use super::stage::{Stage, Turn};
-use super::{ModelServer, Run, Step, gemini_script, scratch};
+use super::{Act, ModelServer, Run, Step, gemini_script, scratch};
 
 /// Every event Gemini CLI 0.61 fires hooks for.
 pub const EVENTS: [&str; 11] = [
@@ -145,7 +145,20 @@ impl Gemini {
 
     /// Runs the agent to its end.
     pub fn run(self) -> Run {
+        let (stage, model, mode) = self.prepare();
         let script = gemini_script();
+        stage.play(Wire::Google, &model, |prompt, turn| command(&script, &mode, prompt, turn))
+    }
+
+    /// Runs the agent at a terminal, before a person who does this.
+    pub fn run_at_a_terminal(self, acts: &[Act]) -> Run {
+        let (stage, model, mode) = self.prepare();
+        let mut command = Command::new("node");
+        command.arg(gemini_script()).args([&mode, "-m", "gemini-2.5-flash"]);
+        stage.play_at_a_terminal(Wire::Google, &model, command, acts)
+    }
+
+    fn prepare(self) -> (Stage, ModelServer, String) {
         let Self { mut stage, hooks, approval_mode } = self;
         let model = ModelServer::start(std::mem::take(&mut stage.script));
         stage.env("GOOGLE_GEMINI_BASE_URL", model.address());
@@ -153,8 +166,7 @@ impl Gemini {
             stage.append(&format!("hooks.{event}"), group(hook));
         }
         write_settings(&stage, &hooks);
-        let mode = format!("--approval-mode={approval_mode}");
-        stage.play(Wire::Google, &model, |prompt, turn| command(&script, &mode, prompt, turn))
+        (stage, model, format!("--approval-mode={approval_mode}"))
     }
 }
 
@@ -213,5 +225,6 @@ fn defaults() -> Value {
         "ide": {"enabled": false, "hasSeenNudge": true},
         "ui": {"hideTips": true, "hideBanner": true},
         "hooksConfig": {"enabled": true},
+        "skills": {"enabled": false}, // they are listed in the order the disk gave them
     })
 }

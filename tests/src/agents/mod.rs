@@ -15,6 +15,7 @@ mod scratch;
 mod settings;
 mod stage;
 mod step;
+mod terminal;
 
 pub mod gemini;
 pub mod hermes;
@@ -27,3 +28,4 @@ pub use model_server::ModelServer;
 pub use outcome::{Asked, Outcome, Said};
 pub use run::Run;
 pub use step::{SCRIPT_ENDED, Step};
+pub use terminal::Act;

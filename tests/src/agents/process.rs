@@ -47,7 +47,7 @@ pub(super) fn run(mut command: Command, scratch: &Scratch, limit: Duration) -> E
 }
 
 /// `None` at the limit.
-fn wait(child: &mut Child, started: Instant, limit: Duration) -> Option<ExitStatus> {
+pub(super) fn wait(child: &mut Child, started: Instant, limit: Duration) -> Option<ExitStatus> {
     while started.elapsed() < limit {
         if let Some(status) = child.try_wait().expect("our own child") {
             return Some(status);

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::outcome::Wire;
 use super::run::Played;
 use super::scratch::{self, Scratch};
-use super::{ModelServer, Run, Step, installed, process, settings};
+use super::{Act, ModelServer, Run, Step, installed, process, settings, terminal};
 
 /// A healthy run takes seconds; this one hangs.
 const TIME_LIMIT: Duration = Duration::from_mins(2);
@@ -83,6 +83,22 @@ impl Stage {
                 break;
             }
         }
+        played.took = started.elapsed();
+        Run::new(self.label, wire, self.scratch, played, model)
+    }
+
+    /// Starts `command` at a terminal, before a person who does `acts`.
+    pub(super) fn play_at_a_terminal(
+        self,
+        wire: Wire,
+        model: &ModelServer,
+        mut command: Command,
+        acts: &[Act],
+    ) -> Run {
+        let started = Instant::now();
+        self.enclose(&mut command);
+        let mut played = Played::default();
+        played.add(terminal::run(command, acts, self.limit));
         played.took = started.elapsed();
         Run::new(self.label, wire, self.scratch, played, model)
     }

@@ -1,0 +1,232 @@
+//! Asking the log: filters, sessions, timelines, the chain, and the demo that shows them.
+
+#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use hookbus_tests::home::Home;
+use hookbus_tests::payloads::{self, gemini_shell, hermes_shell};
+use serde_json::{Value, json};
+
+const GUARD: &str = "hooks:\n  tool.before:\n    - name: guard\n      rule: {when: {command: rm}, block: guarded}\n";
+
+fn in_session(mut payload: Value, session: &str) -> String {
+    payload["session_id"] = json!(session);
+    payload.to_string()
+}
+
+#[test]
+fn the_log_is_whole_and_oldest_first_unless_filtered() {
+    let home = Home::with_hooks(GUARD);
+    home.hook("hermes", in_session(hermes_shell("rm x"), "alpha-1"));
+    home.hook("gemini", in_session(gemini_shell("ls"), "beta-1"));
+    home.hook("gemini", in_session(payloads::one("gemini", "BeforeTool"), "beta-1"));
+    let seqs = |filters: &[&str]| -> Vec<i64> {
+        home.log(filters).iter().filter_map(|row| row["seq"].as_i64()).collect()
+    };
+    assert_eq!(seqs(&[]), [1, 2, 3, 4, 5]);
+    assert_eq!(seqs(&["--session", "alpha"]), [2, 3]);
+    assert_eq!(seqs(&["--agent", "gemini"]), [4, 5]);
+    assert_eq!(seqs(&["--kind", "decision"]), [3]);
+    assert_eq!(seqs(&["--kind", "tool.*"]), [2, 4, 5]);
+    assert_eq!(seqs(&["--name", "Before*"]), [4, 5]);
+    assert_eq!(seqs(&["--tool", "shell"]), [2, 3, 4]);
+    assert_eq!(seqs(&["--tool", "write_file"]), [5]);
+    assert_eq!(seqs(&["-n", "2"]), [4, 5]);
+    assert_eq!(seqs(&["--since", "1h"]), [1, 2, 3, 4, 5]);
+    assert_eq!(seqs(&["--until", "1h"]), [0; 0]);
+    let row = &home.log(&["--seq", "3"])[0];
+    for key in [
+        "seq",
+        "id",
+        "time",
+        "agent",
+        "session",
+        "turn",
+        "name",
+        "kind",
+        "tool",
+        "tool_class",
+        "cause",
+        "payload",
+        "hash",
+    ] {
+        assert!(row.get(key).is_some(), "{key} is missing");
+    }
+    assert_eq!(row["cause"], 2);
+    assert_eq!(row["payload"]["verdicts"][0]["hook"], "guard");
+    assert!(home.text(&["log"]).contains("guard: block (guarded)"));
+}
+
+#[test]
+fn a_session_id_may_be_short_while_it_is_plain() {
+    let home = Home::new();
+    for session in ["abc-1", "abc-2", "xyz", "abc"] {
+        home.hook("hermes", in_session(hermes_shell("ls"), session));
+    }
+    assert_eq!(home.log(&["--session", "x"]).len(), 1);
+    assert_eq!(home.log(&["--session", "abc"]).len(), 1, "a whole id is never ambiguous");
+    let asked = home.run(&["show", "ab"]);
+    assert_eq!(asked.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&asked.stderr).into_owned();
+    assert!(said.contains("abc-1") && said.contains("abc-2"), "{said}");
+    let asked = home.run(&["show", "nobody"]);
+    assert!(String::from_utf8_lossy(&asked.stderr).contains("hookbus sessions"));
+}
+
+#[test]
+fn sessions_are_listed_with_what_happened_in_them() {
+    let home = Home::with_hooks(GUARD);
+    home.hook("hermes", in_session(hermes_shell("rm x"), "one"));
+    home.hook("hermes", in_session(hermes_shell("ls"), "one"));
+    home.hook("gemini", in_session(gemini_shell("ls"), "two"));
+    let text = home.text(&["sessions", "--json"]);
+    let sessions: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let told: Vec<(&Value, &Value, &Value)> =
+        sessions.iter().map(|s| (&s["session"], &s["events"], &s["blocked"])).collect();
+    assert_eq!(
+        told,
+        [(&json!("one"), &json!(2), &json!(1)), (&json!("two"), &json!(1), &json!(0))]
+    );
+    assert!(home.text(&["sessions", "--agent", "gemini"]).contains("two"));
+}
+
+#[test]
+fn a_timeline_joins_calls_with_results_and_decisions() {
+    let home = Home::with_hooks(GUARD);
+    let session = "20261116_003555_7a3d78";
+    for name in ["pre_llm_call", "subagent_start"] {
+        home.hook("hermes", in_session(payloads::one("hermes", name), session));
+    }
+    // The child's own session, inside its parent.
+    home.hook("hermes", in_session(hermes_shell("echo child"), "20261116_003600_00ead1"));
+    home.hook("hermes", in_session(payloads::one("hermes", "subagent_stop"), session));
+    home.hook("hermes", in_session(hermes_shell("rm x"), session));
+    let mut call = hermes_shell("ls");
+    call["extra"]["tool_call_id"] = json!("call_9");
+    home.hook("hermes", in_session(call.clone(), session));
+    call["hook_event_name"] = json!("post_tool_call");
+    call["extra"]["duration_ms"] = json!(173);
+    call["extra"]["status"] = json!("ok");
+    home.hook("hermes", in_session(call, session));
+    let shown = home.json(&["show", "20261116_0035", "--json"]);
+    let items = shown["turns"][0]["items"].as_array().expect("lines");
+    let tool = |command: &str| {
+        items.iter().find(|item| item["input"]["command"] == command).expect("a call")
+    };
+    assert_eq!(tool("ls")["result"], json!({"status": "ok", "ms": 173}));
+    assert_eq!(tool("rm x")["decision"]["outcome"], "block");
+    assert_eq!(tool("rm x")["decision"]["hooks"][0]["reason"], "guarded");
+    let subagent = items.iter().find(|item| item.get("subagent").is_some()).expect("a sub-agent");
+    assert_eq!(subagent["inside"]["turns"][0]["items"][0]["input"]["command"], "echo child");
+    let text = home.text(&["show", session]);
+    assert!(text.contains("blocked by guard: guarded"), "{text}");
+    let child = text.lines().find(|line| line.contains("echo child")).expect("the child's call");
+    assert!(child.starts_with("        "), "sub-agents are indented: {text}");
+}
+
+#[test]
+fn calls_without_ids_are_joined_first_in_first_out() {
+    let home = Home::new();
+    let mut after = payloads::one("gemini", "AfterTool");
+    let before = payloads::one("gemini", "BeforeTool");
+    home.hook("gemini", in_session(before.clone(), "g"));
+    home.hook("gemini", in_session(before, "g"));
+    home.hook("gemini", in_session(after.clone(), "g"));
+    after["tool_response"]["error"] = json!({"message": "no"});
+    home.hook("gemini", in_session(after, "g"));
+    let shown = home.json(&["show", "g", "--json"]);
+    let statuses: Vec<&Value> = shown["turns"][0]["items"]
+        .as_array()
+        .expect("lines")
+        .iter()
+        .map(|item| &item["result"]["status"])
+        .collect();
+    assert_eq!(statuses, [&json!("ok"), &json!("failed")]);
+}
+
+#[test]
+fn following_shows_what_comes() {
+    let home = Home::new();
+    home.hook("hermes", in_session(hermes_shell("one"), "s"));
+    let mut follower = home.command(["log", "-f", "--json", "-n", "1"]);
+    let mut follower = follower.stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut lines = BufReader::new(follower.stdout.take().expect("a pipe")).lines();
+    let mut next = || lines.next().expect("a line").expect("text");
+    assert!(next().contains("\"one\""));
+    home.hook("hermes", in_session(hermes_shell("two"), "s"));
+    assert!(next().contains("\"two\""));
+    follower.kill().expect("ours");
+    follower.wait().expect("ours");
+}
+
+/// Runs SQL on a log, as somebody would who wants to tamper with it.
+fn tamper(home: &Home, sql: &str) {
+    let program = "import sqlite3, sys\ndb = sqlite3.connect(sys.argv[1])\n\
+                   for name, in db.execute(\"SELECT name FROM sqlite_schema WHERE type = 'trigger'\").fetchall():\n    db.execute('DROP TRIGGER ' + name)\n\
+                   db.execute(sys.argv[2])\ndb.commit()";
+    let log = home.path().join("log.db");
+    let done = Command::new("python3").args(["-c", program]).arg(log).arg(sql).status();
+    assert!(done.expect("python3 runs").success());
+}
+
+#[test]
+fn tampering_is_found_wherever_it_is() {
+    for (sql, seq) in [
+        ("UPDATE events SET payload = replace(payload, 'rm', 'ls') WHERE seq = 2", 2),
+        ("UPDATE events SET payload = replace(payload, 'guarded', 'allowed') WHERE seq = 3", 3),
+        ("UPDATE events SET time = time + 1 WHERE seq = 4", 4),
+        ("UPDATE events SET agent = 'gemini' WHERE seq = 4", 4),
+        ("UPDATE events SET name = 'other' WHERE seq = 4", 4),
+        ("UPDATE events SET cause = 1 WHERE seq = 3", 3),
+        ("UPDATE events SET context = NULL WHERE seq = 2", 2),
+        ("DELETE FROM events WHERE seq = 2", 3),
+        ("UPDATE events SET hash = zeroblob(32) WHERE seq = 4", 4),
+    ] {
+        let home = Home::with_hooks(GUARD);
+        home.hook("hermes", in_session(hermes_shell("rm x"), "s"));
+        home.hook("hermes", in_session(hermes_shell("ls"), "s"));
+        assert!(home.is_sound());
+        tamper(&home, sql);
+        let verified = home.run(&["verify", "--json"]);
+        assert_eq!(verified.status.code(), Some(1), "{sql}");
+        let report: Value = serde_json::from_slice(&verified.stdout).expect("JSON");
+        assert_eq!(report["sound"], false);
+        assert_eq!(report["flaws"][0]["seq"], seq, "{sql}: {report}");
+    }
+}
+
+#[test]
+fn the_log_refuses_to_be_changed() {
+    let home = Home::new();
+    home.hook("hermes", in_session(hermes_shell("ls"), "s"));
+    for sql in ["UPDATE events SET agent = 'x'", "DELETE FROM events"] {
+        let program = "import sqlite3, sys\nsqlite3.connect(sys.argv[1]).execute(sys.argv[2])";
+        let log = home.path().join("log.db");
+        let tried = Command::new("python3").args(["-c", program]).arg(log).arg(sql).output();
+        let said = String::from_utf8_lossy(&tried.expect("python3 runs").stderr).into_owned();
+        assert!(said.contains("append-only"), "{said}");
+    }
+}
+
+#[test]
+fn the_demo_blocks_one_call_adds_context_and_shows_the_timeline() {
+    let home = Home::new();
+    let scratch = home.work().join("demo");
+    let text = home.text(&["demo", "--home", &scratch.to_string_lossy()]);
+    for said in [
+        "blocked by no-recursive-delete",
+        "context by house-rules",
+        "blocked by no-secrets",
+        "what to type next",
+    ] {
+        assert!(text.contains(said), "{said} is not in\n{text}");
+    }
+    let mut verify = home.command(["verify"]);
+    assert!(verify.env("HOOKBUS_HOME", &scratch).status().expect("it runs").success());
+    let mut status = home.command(["status"]);
+    let left = status.env("HOOKBUS_HOME", &scratch).output().expect("it runs");
+    assert_eq!(left.status.code(), Some(1), "its daemon is gone");
+}

@@ -1,0 +1,110 @@
+//! What `hookbus hook` costs, as ratios in one run: beside a program that does nothing, and beside
+//! a Python script that makes the same decision. Nothing here fails on a slow machine.
+//!
+//! `cargo build --release && cargo bench -p hookbus-tests --bench front_door`
+
+#![expect(clippy::expect_used, reason = "a bench that cannot set its scene has failed")]
+#![expect(clippy::print_stdout, reason = "the numbers are the result")]
+
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hookbus_tests::home::Home;
+use hookbus_tests::payloads::hermes_shell;
+
+const ROUNDS: usize = 500;
+
+const RULE: &str = "hooks:\n  tool.before:\n    - name: no-rm\n      tool: shell\n      \
+                    rule: {when: {command: 'rm\\s+-rf\\s+/'}, block: no}\n";
+
+const SCRIPT: &str = "import json, re, sys\nevent = json.load(sys.stdin)\n\
+                      if re.search(r'rm\\s+-rf\\s+/', event['tool_input'].get('command', '')):\n    \
+                      print(json.dumps({'decision': 'block', 'reason': 'no'}))\n";
+
+fn main() {
+    let payload = hermes_shell("rm -rf /").to_string().into_bytes();
+    one_by_one(&payload);
+    without_a_daemon(&payload);
+}
+
+/// The three in turn, so that whatever else the machine does hits all of them.
+fn one_by_one(payload: &[u8]) {
+    let home = Home::with_daemon("running");
+    home.write_hooks(RULE);
+    let script = home.script("hook.py", SCRIPT);
+    let _daemon = home.serve();
+    let mut times: [Vec<Duration>; 3] = Default::default();
+    for _ in 0..ROUNDS {
+        let nothing = Command::new(env!("CARGO_BIN_EXE_nothing"));
+        let mut python = Command::new("/usr/bin/python3");
+        python.arg(&script);
+        let commands = [nothing, home.command(["hook", "hermes"]), python];
+        for (times, command) in times.iter_mut().zip(commands) {
+            times.push(time(command, payload));
+        }
+    }
+    let [nothing, hook, python] = times.map(Percentiles::of);
+    println!("a program that does nothing            {nothing}");
+    println!("hookbus hook, daemon, rule, durable    {hook}");
+    println!("the same decision by a Python script   {python}");
+    println!("hookbus / nothing  {:.2}   (aim: 1.6 or less)", hook.median() / nothing.median());
+    println!("hookbus / Python   1/{:.0}   (aim: 1/15 or less)", python.median() / hook.median());
+}
+
+/// Eight processes at once, each of them opening the log for itself.
+fn without_a_daemon(payload: &[u8]) {
+    let home = Arc::new(Home::with_hooks(RULE));
+    let clients: Vec<_> = (0..8)
+        .map(|_| {
+            let (home, payload) = (Arc::clone(&home), payload.to_vec());
+            thread::spawn(move || {
+                let call = |_| time(home.command(["hook", "hermes"]), &payload);
+                (0..ROUNDS / 8).map(call).collect::<Vec<_>>()
+            })
+        })
+        .collect();
+    let times = clients.into_iter().flat_map(|client| client.join().expect("no client fails"));
+    println!("eight at once without a daemon         {}", Percentiles::of(times.collect()));
+}
+
+/// As an agent does it: a process, the payload, its answer to the end.
+fn time(mut command: Command, payload: &[u8]) -> Duration {
+    let started = Instant::now();
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+    // A program that does nothing does not read either.
+    let written = child.stdin.take().map(|mut stdin| stdin.write_all(payload));
+    let mut answer = Vec::new();
+    child.stdout.take().map(|mut stdout| stdout.read_to_end(&mut answer));
+    child.wait().expect("it ends");
+    let took = started.elapsed();
+    drop(written);
+    took
+}
+
+struct Percentiles(Vec<Duration>);
+
+impl Percentiles {
+    fn of(mut times: Vec<Duration>) -> Self {
+        times.sort();
+        Self(times)
+    }
+
+    fn median(&self) -> f64 {
+        self.at(50)
+    }
+
+    /// In milliseconds.
+    fn at(&self, percent: usize) -> f64 {
+        self.0[(self.0.len() - 1) * percent / 100].as_secs_f64() * 1000.0
+    }
+}
+
+impl std::fmt::Display for Percentiles {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "p50 {:6.2} ms   p99 {:6.2} ms", self.at(50), self.at(99))
+    }
+}

@@ -1,0 +1,188 @@
+//! The front door: what goes in is recorded byte for byte, what comes out is the answer or nothing.
+
+#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
+
+use hookbus::log::{LogPath, LogReader, Query, ReadError, Row};
+use hookbus_tests::home::{Home, feed};
+use hookbus_tests::payloads::{self, gemini_shell, hermes_shell};
+use serde_json::{Value, json};
+
+const GUARD: &str = r"
+hooks:
+  tool.before:
+    - name: no-rm
+      tool: shell
+      rule: { when: { command: 'rm -rf /' }, block: not on my machine }
+";
+
+fn rows(home: &Home) -> Vec<Row> {
+    let log = LogReader::open(&LogPath::in_home(&home.path())).expect("a log");
+    let mut rows = Vec::new();
+    log.each(&Query::default(), None, |row| {
+        rows.push(row);
+        Ok::<_, ReadError>(())
+    })
+    .expect("a readable log");
+    rows
+}
+
+#[test]
+fn every_payload_of_every_agent_is_kept_byte_for_byte() {
+    let home = Home::with_daemon("running");
+    let _daemon = home.serve();
+    let payloads = payloads::all();
+    assert!(payloads.len() > 120, "the payloads of all four agents");
+    for (agent, name, bytes) in &payloads {
+        let heard = home.hook(agent, bytes);
+        assert_eq!(
+            (heard.exit, heard.stdout, heard.stderr),
+            (Some(0), String::new(), String::new()),
+            "{name}"
+        );
+    }
+    let rows = rows(&home);
+    assert_eq!(rows.len(), payloads.len());
+    for (row, (agent, name, bytes)) in rows.iter().zip(&payloads) {
+        assert_eq!((&row.agent, &row.payload), (agent, bytes), "{agent} {name}");
+    }
+    let raw = home.run(&["log", "--seq", "1", "--raw"]).stdout;
+    assert_eq!(raw, payloads[0].2);
+    assert!(home.is_sound());
+}
+
+#[test]
+fn every_payload_has_the_kind_its_event_means() {
+    let home = Home::with_daemon("running");
+    let _daemon = home.serve();
+    for (agent, name, bytes) in payloads::all() {
+        if !name.contains(".all.") {
+            home.hook(&agent, bytes);
+        }
+    }
+    let rows = home.log(&[]);
+    let unknown: Vec<&Value> = rows.iter().filter(|row| row["name"] == "unreadable").collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+    let kind = |agent: &str, name: &str| {
+        let row = rows.iter().find(|row| row["agent"] == agent && row["name"] == name);
+        row.map_or(Value::Null, |row| row["kind"].clone())
+    };
+    for (agent, name, expected) in [
+        ("hermes", "pre_llm_call", "turn.start"),
+        ("hermes", "on_session_end", "turn.end"),
+        ("hermes", "on_session_finalize", "session.end"),
+        ("hermes", "kanban_task_blocked", "task.blocked"),
+        ("gemini", "AfterModel", "model.chunk"),
+        ("gemini", "BeforeToolSelection", "tool.select"),
+        ("claude", "PostToolUseFailure", "tool.failed"),
+        ("codex", "Stop", "turn.end"),
+    ] {
+        assert_eq!(kind(agent, name), expected, "{agent} {name}");
+    }
+    let shell = rows.iter().find(|row| row["agent"] == "codex" && row["tool"] == "Bash");
+    assert_eq!(shell.map(|row| &row["tool_class"]), Some(&json!("shell")));
+}
+
+#[test]
+fn an_answer_is_the_same_with_a_daemon_and_without() {
+    for (mode, served) in [("off", false), ("running", true)] {
+        let home = Home::with_daemon(mode);
+        home.write_hooks(GUARD);
+        let _daemon = served.then(|| home.serve());
+        assert_eq!(
+            home.answer("hermes", &hermes_shell("rm -rf / --now")),
+            json!({"decision": "block", "reason": "not on my machine"}),
+        );
+        assert_eq!(
+            home.answer("gemini", &gemini_shell("rm -rf / --now")),
+            json!({"decision": "deny", "reason": "not on my machine"}),
+        );
+        assert_eq!(home.answer("gemini", &gemini_shell("ls")), Value::Null);
+        let kinds: Vec<Value> = home.log(&[]).iter().map(|row| row["kind"].clone()).collect();
+        assert_eq!(
+            kinds,
+            ["hooks.loaded", "tool.before", "decision", "tool.before", "decision", "tool.before"],
+            "{mode}"
+        );
+    }
+}
+
+#[test]
+fn a_nan_beside_a_dangerous_command_does_not_hide_it() {
+    let home = Home::with_hooks(GUARD);
+    for trick in ["NaN", "-Infinity", r#""\ud800""#, "1e999", "[[[[]]]]", "\"\u{1}\""] {
+        let payload = format!(
+            r#"{{"hook_event_name":"pre_tool_call","tool_name":"terminal","extra":{{"x":{trick}}},
+                "tool_input":{{"command":"rm -rf /","timeout":{trick}}},"session_id":"s"}}"#
+        );
+        let heard = home.hook("hermes", &payload);
+        assert!(heard.stdout.contains("not on my machine"), "{trick}: {heard:?}");
+    }
+}
+
+#[test]
+fn an_event_nobody_can_read_is_kept_and_allowed_unless_a_guard_says_otherwise() {
+    let home = Home::with_hooks(GUARD);
+    let heard = home.hook("hermes", b"\xff\xfe not json");
+    assert_eq!((heard.exit, heard.stdout.as_str()), (Some(0), ""));
+    let strict = format!("{GUARD}      on_failure: block\n");
+    home.write_hooks(&strict);
+    for (agent, word) in [("hermes", "block"), ("gemini", "deny")] {
+        let heard = home.hook(agent, "rm -rf /");
+        assert!(heard.stdout.contains(word) && heard.stdout.contains("no-rm"), "{heard:?}");
+    }
+    let rows = rows(&home);
+    assert_eq!(rows[1].payload, b"\xff\xfe not json");
+    assert_eq!(rows[1].name, "unreadable");
+}
+
+#[test]
+fn commands_get_the_payload_our_object_and_the_clients_surroundings() {
+    let home = Home::new();
+    let script = home.script(
+        "look.sh",
+        "#!/bin/sh\ncat > \"$PWD/seen.json\"\nprintf '%s' \"$FROM_CLIENT/$FROM_HOOK\" > seen.env\n",
+    );
+    home.write_hooks(&format!(
+        "hooks:\n  tool.before:\n    - {{command: {script}, env: {{FROM_HOOK: hook}}}}\n"
+    ));
+    let payload = hermes_shell("ls");
+    let mut command = home.command(["hook", "hermes"]);
+    command.env("FROM_CLIENT", "client");
+    feed(command, payload.to_string().as_bytes());
+    let seen =
+        std::fs::read(home.work().join("seen.json")).expect("the hook ran where the client is");
+    let mut seen: Value = serde_json::from_slice(&seen).expect("JSON");
+    let ours = seen.as_object_mut().and_then(|seen| seen.remove("hookbus")).expect("our object");
+    assert_eq!(seen, payload);
+    let event = &home.log(&["--kind", "tool.before"])[0];
+    assert_eq!((&ours["id"], &ours["seq"]), (&event["id"], &event["seq"]));
+    assert_eq!(
+        (&ours["kind"], &ours["agent"], &ours["tool_class"]),
+        (&json!("tool.before"), &json!("hermes"), &json!("shell"))
+    );
+    let env = std::fs::read_to_string(home.work().join("seen.env")).expect("the hook ran");
+    assert_eq!(env, "client/hook");
+}
+
+#[test]
+fn nobody_else_can_read_what_is_recorded() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::with_hooks(GUARD); // the home is there already, open to all
+    home.hook("hermes", hermes_shell("ls").to_string());
+    for file in ["log.db", "log.db-wal", "log.db-shm"] {
+        let mode = std::fs::metadata(home.path().join(file)).expect(file).permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{file}");
+    }
+}
+
+#[test]
+fn only_ids_of_the_environment_are_recorded() {
+    let home = Home::new();
+    let mut command = home.command(["hook", "hermes"]);
+    command.env("HERMES_SESSION_ID", "from-env").env("OPENAI_API_KEY", "sk-secret");
+    feed(command, br#"{"hook_event_name":"transform_terminal_output","session_id":""}"#);
+    let row = &home.log(&[])[0];
+    assert_eq!(row["session"], "from-env");
+    assert_eq!(row["context"]["env"], json!({"HERMES_SESSION_ID": "from-env"}));
+    assert_eq!(row["context"]["cwd"], json!(home.work().to_string_lossy()));
+}

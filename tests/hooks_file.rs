@@ -1,0 +1,375 @@
+//! `hookbus.yaml`: what people write, what it does, and what they are told when it is wrong.
+
+use hookbus_tests::home::Home;
+use hookbus_tests::payloads::{self, gemini_shell, hermes_shell};
+use serde_json::{Value, json};
+
+#[test]
+fn hermes_own_block_works_as_it_is() {
+    let home = Home::new();
+    let block = home.script(
+        "block.sh",
+        "#!/bin/sh\ncat >/dev/null\necho '{\"decision\":\"block\",\"reason\":\"by script\"}'\n",
+    );
+    home.write_hooks(&format!(
+        "hooks:\n  output_spill:\n    enabled: true\n  pre_tool_call:\n    - matcher: \"term.*\"\n      command: \"{block}\"\n      timeout: 10\n  \
+         post_tool_call:\n    - command: 'true'\nhooks_auto_accept: false\n"
+    ));
+    assert_eq!(
+        home.answer("hermes", &hermes_shell("ls")),
+        json!({"decision": "block", "reason": "by script"})
+    );
+    let mut other = hermes_shell("ls");
+    other["tool_name"] = json!("my_terminal");
+    assert_eq!(home.answer("hermes", &other), Value::Null, "Hermes matches whole names");
+    assert_eq!(home.text(&["hooks", "list"]).lines().count(), 2);
+}
+
+#[test]
+fn the_list_form_of_the_plugin_guide_is_read_too() {
+    let home = Home::new();
+    let note = home.script("note.sh", "#!/bin/sh\nprintf '%s\\n' \"$@\" > args.txt\n");
+    home.write_hooks(&format!(
+        "hooks:\n  - event: post_tool_call\n    command: \"{note} 'Tool ran: {{tool_name}}' {{nobody}} {{status}}\"\n    when:\n      tools: [terminal, patch]\n"
+    ));
+    let mut payload = payloads::one("hermes", "post_tool_call");
+    payload["tool_name"] = json!("terminal");
+    home.answer("hermes", &payload);
+    let args = std::fs::read_to_string(home.work().join("args.txt")).expect("the hook ran");
+    assert_eq!(args, "Tool ran: terminal\n{nobody}\nok\n");
+    payload["tool_name"] = json!("read_file");
+    home.answer("hermes", &payload);
+    assert_eq!(home.decisions().len(), 1, "only the tools it names");
+}
+
+#[test]
+fn a_placeholder_cannot_become_another_word() {
+    let home = Home::new();
+    let note = home.script("note.sh", "#!/bin/sh\nprintf '%s\\n' \"$#\" > count.txt\n");
+    home.write_hooks(&format!(
+        "hooks:\n  - event: pre_tool_call\n    command: \"{note} {{tool_name}}\"\n"
+    ));
+    let mut payload = hermes_shell("ls");
+    payload["tool_name"] = json!("a b'; touch pwned; '");
+    home.answer("hermes", &payload);
+    assert_eq!(std::fs::read_to_string(home.work().join("count.txt")).expect("it ran"), "1\n");
+    assert!(!home.work().join("pwned").exists());
+}
+
+#[test]
+fn every_answer_of_a_rule_does_what_it_says() {
+    let cases = [
+        ("block: because", json!({"decision": "deny", "reason": "because"}), "block"),
+        ("stop: enough", json!({"continue": false, "stopReason": "enough"}), "stop"),
+        ("allow: true", Value::Null, "allow"),
+        (
+            "rewrite: {command: ls}",
+            json!({"hookSpecificOutput": {"hookEventName": "BeforeTool",
+                   "tool_input": {"command": "ls", "description": "a test"}}}),
+            "rewrite",
+        ),
+        // Nobody sits before this Gemini, and told to ask it would end the session in silence.
+        ("ask: are you sure", json!({"decision": "deny", "reason": "are you sure"}), "block"),
+        // Gemini takes no context here; nothing is blocked over that.
+        ("context: by the way", Value::Null, "none"),
+    ];
+    for (answer, told, outcome) in cases {
+        let home = Home::with_hooks(&format!("hooks:\n  BeforeTool:\n    - rule: {{{answer}}}\n"));
+        assert_eq!(home.answer("gemini", &gemini_shell("rm x")), told, "{answer}");
+        assert_eq!(home.decisions()[0]["outcome"], outcome, "{answer}");
+    }
+}
+
+#[test]
+fn what_hermes_cannot_take_becomes_a_block_unless_it_may_fail() {
+    for (answer, policy, blocked) in [
+        ("rewrite: {command: ls}", "", true),
+        ("rewrite: {command: ls}", "on_failure: allow", false),
+        ("ask: sure?", "", true),
+        ("ask: sure?", "on_failure: allow", false),
+        ("stop: enough", "", true),
+        ("stop: enough", "on_failure: allow", false),
+    ] {
+        let home = Home::with_hooks(&format!(
+            "hooks:\n  tool.before:\n    - rule: {{{answer}}}\n      {policy}\n"
+        ));
+        let told = home.answer("hermes", &hermes_shell("rm x"));
+        assert_eq!(told["decision"] == "block", blocked, "{answer} {policy}: {told}");
+        let decision = &home.decisions()[0];
+        assert_eq!(decision["outcome"], if blocked { "block" } else { "none" });
+        let note = decision["verdicts"][0]["note"].as_str().expect("both are recorded");
+        assert!(note.contains(if blocked { "blocked instead" } else { "left out" }), "{note}");
+    }
+}
+
+#[test]
+fn conditions_look_into_the_input_and_then_the_payload() {
+    let cases = [
+        ("command: 'git\\s+push'", hermes_shell("git  push --force"), "hermes", true),
+        ("command: 'git\\s+push'", hermes_shell("git pull"), "hermes", false),
+        ("{command: push, cwd: project}", hermes_shell("git push"), "hermes", true),
+        ("{command: push, cwd: nowhere}", hermes_shell("git push"), "hermes", false),
+        ("extra.tool_call_id: call_2", hermes_shell("x"), "hermes", true),
+        ("path: 'hello\\.txt$'", payloads::one("gemini", "BeforeTool"), "gemini", true),
+        ("text: 'from model'", payloads::one("gemini", "BeforeTool"), "gemini", true),
+        ("command: ['never', 'pu.h']", hermes_shell("git push"), "hermes", true),
+    ];
+    for (when, payload, agent, applies) in cases {
+        let when = if when.starts_with('{') { when.to_owned() } else { format!("{{{when}}}") };
+        let home = Home::with_hooks(&format!(
+            "hooks:\n  tool.before:\n    - rule: {{when: {when}, block: no}}\n"
+        ));
+        assert_eq!(home.answer(agent, &payload) != Value::Null, applies, "{when}");
+        assert_eq!(
+            home.log(&["--kind", "decision"]).len(),
+            usize::from(applies),
+            "no opinion, no row"
+        );
+    }
+}
+
+#[test]
+fn scripts_of_any_dialect_are_understood_under_a_kind() {
+    let blocks = [
+        r#"echo '{"decision":"block","reason":"why"}'"#,
+        r#"echo '{"action":"block","message":"why"}'"#,
+        r#"echo '{"decision":"deny","reason":"why"}'"#,
+        r#"echo '{"hookSpecificOutput":{"permissionDecision":"deny","permissionDecisionReason":"why"}}'"#,
+        r#"echo '{"hookSpecificOutput":{"decision":{"behavior":"deny","message":"why"}}}'"#,
+        "echo why >&2; exit 2",
+    ];
+    for body in blocks {
+        let home = Home::new();
+        let script = home.script("hook.sh", &format!("#!/bin/sh\ncat >/dev/null\n{body}\n"));
+        home.write_hooks(&format!("hooks:\n  tool.before:\n    - command: {script}\n"));
+        assert_eq!(home.answer("hermes", &hermes_shell("x"))["reason"], "why", "hermes: {body}");
+        assert_eq!(home.answer("gemini", &gemini_shell("x"))["reason"], "why", "gemini: {body}");
+    }
+    for body in [
+        r#"echo '{"context":"news"}'"#,
+        r#"echo '{"hookSpecificOutput":{"additionalContext":"news"}}'"#,
+        "echo news",
+    ] {
+        let home = Home::new();
+        let script = home.script("hook.sh", &format!("#!/bin/sh\ncat >/dev/null\n{body}\n"));
+        home.write_hooks(&format!("hooks:\n  turn.start:\n    - command: {script}\n"));
+        let turn = payloads::one("hermes", "pre_llm_call");
+        assert_eq!(home.answer("hermes", &turn), json!({"context": "news"}), "{body}");
+        let turn = payloads::one("gemini", "BeforeAgent");
+        assert_eq!(
+            home.answer("gemini", &turn)["hookSpecificOutput"]["additionalContext"],
+            "news",
+            "{body}"
+        );
+    }
+}
+
+#[test]
+fn a_failing_hook_does_what_its_policy_says() {
+    let failures = ["exit 1", "echo garbage", "kill -KILL $$", "sleep 30"];
+    for body in failures {
+        for (policy, blocked) in
+            [("", false), ("on_failure: block", true), ("fail_closed: true", true)]
+        {
+            let home = Home::new();
+            let script = home.script("hook.sh", &format!("#!/bin/sh\ncat >/dev/null\n{body}\n"));
+            home.write_hooks(&format!(
+                "hooks:\n  tool.before:\n    - command: {script}\n      timeout: 0.5\n      {policy}\n"
+            ));
+            let told = home.answer("gemini", &gemini_shell("x"));
+            assert_eq!(told["decision"] == "deny", blocked, "{body} {policy}: {told}");
+            let verdict = &home.decisions()[0]["verdicts"][0];
+            assert_eq!(verdict["failed"], true, "{body}");
+            assert_eq!(verdict["policy"], if blocked { "block" } else { "allow" });
+        }
+    }
+}
+
+#[test]
+fn a_hook_that_runs_out_of_time_takes_its_children_with_it() {
+    let home = Home::new();
+    let script = home.script("hook.sh", "#!/bin/sh\nsleep 60 &\necho $! > child.pid\nwait\n");
+    home.write_hooks(&format!(
+        "hooks:\n  tool.before:\n    - command: {script}\n      timeout: 0.5\n"
+    ));
+    home.answer("hermes", &hermes_shell("x"));
+    let child = std::fs::read_to_string(home.work().join("child.pid")).expect("it ran");
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.trim())).unwrap_or_default();
+    let gone = stat.is_empty() || stat.contains(") Z ");
+    assert!(gone, "the grandchild is alive: {stat}");
+}
+
+#[test]
+fn a_child_left_behind_does_not_hold_the_agent() {
+    let home = Home::new();
+    let script = home.script(
+        "hook.sh",
+        "#!/bin/sh\nsleep 3 &\necho '{\"decision\":\"block\",\"reason\":\"quick\"}'\n",
+    );
+    home.write_hooks(&format!(
+        "hooks:\n  tool.before:\n    - command: {script}\n      timeout: 2\n"
+    ));
+    // Were the pipe waited for, the time-out would have come first and dropped the answer.
+    assert_eq!(home.answer("hermes", &hermes_shell("x"))["reason"], "quick");
+}
+
+#[test]
+fn hooks_run_at_once_and_are_merged_in_the_order_they_are_written() {
+    let home = Home::new();
+    let slow = home.script(
+        "slow.sh",
+        "#!/bin/sh\ncat >/dev/null\nsleep 0.4\necho '{\"context\":\"first\"}'\n",
+    );
+    let quick =
+        home.script("quick.sh", "#!/bin/sh\ncat >/dev/null\necho '{\"context\":\"second\"}'\n");
+    home.write_hooks(&format!(
+        "hooks:\n  turn.start:\n    - command: {slow}\n    - command: {quick}\n    - rule: {{context: third}}\n"
+    ));
+    let told = home.answer("hermes", &payloads::one("hermes", "pre_llm_call"));
+    assert_eq!(told, json!({"context": "first\n\nsecond\n\nthird"}));
+    let told = home.answer("gemini", &payloads::one("gemini", "BeforeAgent"));
+    assert_eq!(told["hookSpecificOutput"]["additionalContext"], "first\nsecond\nthird");
+}
+
+#[test]
+fn in_sequence_each_hook_sees_what_the_one_before_left() {
+    let home = Home::new();
+    let add = home.script(
+        "add.py",
+        "#!/usr/bin/env python3\nimport json, sys\ne = json.load(sys.stdin)\ni = dict(e['tool_input'])\n\
+         i['command'] += sys.argv[1]\nprint(json.dumps({'hookSpecificOutput': {'tool_input': i}}))\n",
+    );
+    home.write_hooks(&format!(
+        "hooks:\n  tool.before:\n    - {{command: {add} b, sequential: true}}\n    - {{command: {add} c}}\n"
+    ));
+    let told = home.answer("gemini", &gemini_shell("a"));
+    assert_eq!(told["hookSpecificOutput"]["tool_input"]["command"], "abc");
+}
+
+#[test]
+fn a_mistake_is_told_with_its_line_and_what_to_write_instead() {
+    let yaml = "\
+hooks:
+  pre_tool_cal:
+    - command: x
+  tool.before:
+    - name: bad-regex
+      rule: { when: { command: '(' }, block: no }
+    - name: bad-class
+      tool: shel
+      rule: { block: no }
+    - rule: { blok: no }
+    - {}
+    - command: x
+      timeot: 5
+    - command: y
+      on_failure: maybe
+  BeforeTool: {command: x}
+";
+    let home = Home::with_hooks(yaml);
+    let listed = home.run(&["hooks", "list"]);
+    assert_eq!(listed.status.code(), Some(1));
+    let listed = String::from_utf8_lossy(&listed.stdout);
+    for said in [
+        "hookbus.yaml:2: unknown event `pre_tool_cal`; did you mean `pre_tool_call`?",
+        "hookbus.yaml:6: `(` is no regex",
+        "hookbus.yaml:8: unknown tool class `shel`; did you mean `shell`?",
+        "hookbus.yaml:10: a rule has no `blok`; did you mean `block`?",
+        "hookbus.yaml:11: this hook does nothing",
+        "hookbus.yaml:13: `timeot` means nothing here; did you mean `timeout`?",
+        "hookbus.yaml:15: `on_failure` is `allow` or `block`",
+        "hookbus.yaml:16: `BeforeTool` needs a list of hooks",
+    ] {
+        assert!(listed.contains(said), "{said}\nis not in\n{listed}");
+    }
+}
+
+#[test]
+fn a_broken_entry_counts_as_failed() {
+    let entry = "hooks:\n  tool.before:\n    - name: typo\n      tool: shell\n      rule: { when: { command: '(' }, block: no }\n";
+    let home = Home::with_hooks(entry);
+    assert_eq!(home.answer("hermes", &hermes_shell("ls")), Value::Null);
+    assert_eq!(home.decisions()[0]["verdicts"][0]["failed"], true);
+    home.write_hooks(&format!("{entry}      on_failure: block\n"));
+    assert_eq!(home.answer("hermes", &hermes_shell("ls"))["decision"], "block");
+    let read = payloads::one("hermes", "pre_tool_call.nested_execute_code_no_session");
+    assert_eq!(home.answer("hermes", &read), Value::Null, "only where it would have applied");
+}
+
+#[test]
+fn a_broken_file_leaves_the_last_good_one_in_force() {
+    let good = "hooks:\n  tool.before:\n    - rule: {when: {command: rm}, block: kept}\n";
+    for mode in ["off", "running"] {
+        let home = Home::with_daemon(mode);
+        home.write_hooks(good);
+        let _daemon = (mode == "running").then(|| home.serve());
+        assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "kept");
+        home.write_hooks("hooks:\n  tool.before:\n   - rule: {block: [\n");
+        assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "kept", "{mode}");
+        let listed = home.run(&["hooks", "list"]);
+        let text = String::from_utf8_lossy(&listed.stdout);
+        assert!(text.contains("its last good version is in force"), "{text}");
+        assert!(text.contains("hookbus.yaml:"), "{text}");
+        assert_eq!(listed.status.code(), Some(1));
+        home.write_hooks(
+            "hooks:\n  tool.before:\n    - rule: {when: {command: rm}, block: mended}\n",
+        );
+        assert_eq!(
+            home.answer("hermes", &hermes_shell("rm x"))["reason"],
+            "mended",
+            "{mode}: re-read"
+        );
+        let loaded = home.log(&["--kind", "hooks.loaded"]);
+        assert_eq!(loaded.len(), 2, "each content once");
+        assert_eq!(loaded[0]["payload"]["content"], good);
+        let decisions = home.decisions();
+        assert_eq!(decisions[0]["hooks"], loaded[0]["payload"]["hash"]);
+        assert_eq!(decisions[2]["hooks"], loaded[1]["payload"]["hash"]);
+    }
+}
+
+#[test]
+fn the_same_command_twice_counts_once() {
+    let home = Home::new();
+    let count = home.script("count.sh", "#!/bin/sh\necho x >> ran.txt\n");
+    home.write_hooks(&format!(
+        "hooks:\n  pre_tool_call:\n    - command: {count}\n    - {{command: {count}, timeout: 5}}\n"
+    ));
+    home.answer("hermes", &hermes_shell("ls"));
+    assert_eq!(std::fs::read_to_string(home.work().join("ran.txt")).expect("it ran"), "x\n");
+}
+
+#[test]
+fn a_verdict_names_the_version_of_the_script_that_gave_it() {
+    let home = Home::new();
+    let text = "#!/bin/sh\ncat >/dev/null\n";
+    let script = home.script("hook.sh", text);
+    home.write_hooks(&format!("hooks:\n  tool.before:\n    - command: sh {script}\n"));
+    home.answer("hermes", &hermes_shell("ls"));
+    home.script("hook.sh", "#!/bin/sh\ncat >/dev/null\n# changed\n");
+    home.answer("hermes", &hermes_shell("ls"));
+    let scripts: Vec<Value> =
+        home.decisions().iter().map(|decision| decision["verdicts"][0]["script"].clone()).collect();
+    assert!(
+        scripts.iter().all(|hash| hash.as_str().is_some_and(|hash| hash.len() == 64)),
+        "{scripts:?}"
+    );
+    assert_ne!(scripts[0], scripts[1]);
+}
+
+#[test]
+fn a_runaway_continuation_is_let_go() {
+    let home = Home::with_hooks(
+        "max_continuations: 3\nhooks:\n  AfterAgent:\n    - rule: {block: not done yet}\n",
+    );
+    let mut done = payloads::one("gemini", "AfterAgent");
+    assert_eq!(home.answer("gemini", &done)["decision"], "deny");
+    done["stop_hook_active"] = json!(true);
+    let told: Vec<Value> =
+        (0..4).map(|_| home.answer("gemini", &done)["decision"].clone()).collect();
+    assert_eq!(told, [json!("deny"), json!("deny"), Value::Null, Value::Null]);
+    let last = home.decisions().pop().expect("a decision");
+    assert!(last["note"].as_str().is_some_and(|note| note.contains("max_continuations")), "{last}");
+    done["stop_hook_active"] = json!(false);
+    assert_eq!(home.answer("gemini", &done)["decision"], "deny", "another turn, another count");
+}

@@ -1,0 +1,140 @@
+//! An agent before a person: the process gets a terminal of its own, and what a person would do is
+//! played: wait until something is on the screen, type, press return.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use super::group::Group;
+use super::process::{Ended, wait};
+
+/// What a person does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    /// Waits until this is on the screen, counted from the last thing waited for.
+    See(&'static str),
+    /// Types this.
+    Type(&'static str),
+    /// Presses return.
+    Enter,
+    /// Presses escape.
+    Escape,
+}
+
+/// Fast enough for a test, slow enough that keys are not taken for a paste.
+const BETWEEN_KEYS: Duration = Duration::from_millis(40);
+
+/// A person who has done everything does not wait for ever.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// Runs `command` at a terminal until everything was done. `limit` is for what must be seen.
+pub(super) fn run(mut command: Command, acts: &[Act], limit: Duration) -> Ended {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let ours = openpt(flags).expect("a terminal");
+    grantpt(&ours).expect("a terminal");
+    unlockpt(&ours).expect("a terminal");
+    let name = ptsname(&ours, Vec::new()).expect("a terminal has a name");
+    let size = Winsize { ws_row: 40, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&ours, size).expect("a terminal has a size");
+    let theirs = || {
+        let path = name.to_str().expect("a plain name");
+        File::options().read(true).write(true).open(path).expect("the other end")
+    };
+    command.stdin(theirs()).stdout(theirs()).stderr(theirs()).process_group(0);
+    let started = Instant::now();
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    drop(command); // and with it our copies of the other end
+    let mut group = Group::of(&child);
+    let screen = Screen::watch(File::from(ours));
+    screen.play(acts, started, limit);
+    let ended = wait(&mut child, Instant::now(), FAREWELL);
+    if ended.is_none() {
+        group.kill_with_descendants();
+        child.wait().expect("our own child");
+    }
+    group.look_for_members();
+    let exit = ended.and_then(|status| status.code());
+    Ended { exit, timed_out: ended.is_none(), stdout: screen.text(), stderr: String::new(), group }
+}
+
+struct Screen {
+    terminal: File,
+    shown: Arc<Mutex<String>>,
+}
+
+impl Screen {
+    /// Collects what is shown, and answers what a terminal is asked: programs wait for that.
+    fn watch(terminal: File) -> Self {
+        let shown = Arc::new(Mutex::new(String::new()));
+        let (sink, mut reader) = (Arc::clone(&shown), terminal.try_clone().expect("a terminal"));
+        thread::spawn(move || {
+            let mut chunk = vec![0; 65536];
+            while let Ok(count @ 1..) = reader.read(&mut chunk) {
+                let text = String::from_utf8_lossy(&chunk[..count]).into_owned();
+                for (asked, answer) in [("\x1b[c", "\x1b[?62;c"), ("\x1b[6n", "\x1b[1;1R")] {
+                    if text.contains(asked) {
+                        drop(reader.write_all(answer.as_bytes()));
+                    }
+                }
+                sink.lock().expect("nobody panics here").push_str(&without_escapes(&text));
+            }
+        });
+        Self { terminal, shown }
+    }
+
+    fn text(&self) -> String {
+        self.shown.lock().expect("nobody panics here").clone()
+    }
+
+    fn play(&self, acts: &[Act], started: Instant, limit: Duration) {
+        let mut seen = 0;
+        for act in acts {
+            match act {
+                Act::See(wanted) => loop {
+                    let found = self.text()[seen..].find(wanted).map(|at| seen + at + wanted.len());
+                    if let Some(found) = found {
+                        seen = found;
+                        // What is on the screen is not always listening yet.
+                        thread::sleep(Duration::from_secs(1));
+                        break;
+                    }
+                    let screen = self.text();
+                    assert!(
+                        started.elapsed() < limit,
+                        "`{wanted}` never came on the screen:\n{screen}"
+                    );
+                    thread::sleep(BETWEEN_KEYS);
+                },
+                Act::Type(text) => text.chars().for_each(|key| self.press(key)),
+                Act::Enter => self.press('\r'),
+                Act::Escape => self.press('\x1b'),
+            }
+        }
+    }
+
+    fn press(&self, key: char) {
+        let mut bytes = [0; 4];
+        (&self.terminal).write_all(key.encode_utf8(&mut bytes).as_bytes()).expect("it listens");
+        thread::sleep(BETWEEN_KEYS);
+    }
+}
+
+/// The text between the control sequences; enough to look for words in.
+fn without_escapes(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('\x1b') {
+        plain.push_str(before);
+        let body = after.trim_start_matches(['[', ']', '(', ')', '?']);
+        let end = body.find(|c: char| c.is_ascii_alphabetic() || c == '\x07' || c == '\\');
+        rest = end.map_or("", |end| &body[end + 1..]);
+    }
+    plain + rest
+}

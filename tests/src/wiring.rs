@@ -1,0 +1,219 @@
+//! Real agents with hooks wired in: straight, or with the real `hookbus` between them. Both agents
+//! are wired by the same words, so that one test can speak of either.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::agents::{Gemini, Hermes, Run, Step, gemini, hermes};
+use crate::home::{Home, binary, shown};
+
+/// One hook command, in the words that agents and `hookbus.yaml` have in common.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// The command line.
+    pub command: String,
+    /// Which tools it is for.
+    pub matcher: Option<&'static str>,
+    /// Its time limit in seconds.
+    pub timeout: Option<u64>,
+}
+
+/// An agent that hooks can be wired into.
+pub trait Agent: Sized {
+    /// Its name on `hookbus hook`'s command line.
+    const NAME: &'static str;
+    /// Every event it has.
+    const EVENTS: &'static [&'static str];
+
+    /// A run without hooks that makes `made.txt` with its shell and says that it is done.
+    fn working(label: &str) -> Self;
+    /// Adds a hook.
+    #[must_use]
+    fn wire(self, event: &str, entry: &Entry) -> Self;
+    /// Sets a variable of its environment.
+    #[must_use]
+    fn with(self, name: &str, value: &str) -> Self;
+    /// What its model says.
+    #[must_use]
+    fn playing(self, script: Vec<Step>) -> Self;
+    /// Writes an executable that is gone with the run.
+    fn executable(&self, name: &str, content: &str) -> String;
+    /// Runs it to its end.
+    fn go(self) -> Run;
+
+    /// Wires `hookbus hook` to these events; `daemon` is `HOOKBUS_DAEMON`.
+    #[must_use]
+    fn through(self, home: &Home, daemon: &str, events: &[&str]) -> Self {
+        let command = format!("{} hook {}", shown(&binary()), Self::NAME);
+        let entry = Entry { command, ..Entry::default() };
+        let path = shown(&home.path());
+        let agent = self.with("HOOKBUS_HOME", &path).with("HOOKBUS_DAEMON", daemon);
+        events.iter().fold(agent, |agent, event| agent.wire(event, &entry))
+    }
+
+    /// Wires `hookbus hook` to every event.
+    #[must_use]
+    fn through_everywhere(self, home: &Home, daemon: &str) -> Self {
+        self.through(home, daemon, Self::EVENTS)
+    }
+
+    /// Wires a hook that keeps what it is given to every event, beside all others.
+    #[must_use]
+    fn watched_by(self, recorder: &Recorder) -> Self {
+        let command = self.executable("recorder", &recorder.script());
+        let entry = Entry { command, ..Entry::default() };
+        Self::EVENTS.iter().fold(self, |agent, event| agent.wire(event, &entry))
+    }
+}
+
+impl Agent for Hermes {
+    const NAME: &'static str = "hermes";
+    const EVENTS: &'static [&'static str] = &hermes::EVENTS;
+
+    fn working(label: &str) -> Self {
+        let make = serde_json::json!({"command": "echo made > made.txt; echo it is made"});
+        let script = vec![Step::tool("terminal", make), Step::text("Done.")];
+        Self::new(label).prompts(&["Make a file."]).script(script)
+    }
+
+    fn wire(self, event: &str, entry: &Entry) -> Self {
+        let Entry { command, matcher, timeout } = entry.clone();
+        let matcher = matcher.map(str::to_owned);
+        self.hook_with(event, hermes::Hook { command, matcher, timeout })
+    }
+
+    fn with(self, name: &str, value: &str) -> Self {
+        self.env(name, value)
+    }
+
+    fn playing(self, script: Vec<Step>) -> Self {
+        self.script(script)
+    }
+
+    fn executable(&self, name: &str, content: &str) -> String {
+        shown(&self.program(name, content))
+    }
+
+    fn go(self) -> Run {
+        self.run()
+    }
+}
+
+impl Agent for Gemini {
+    const NAME: &'static str = "gemini";
+    const EVENTS: &'static [&'static str] = &gemini::EVENTS;
+
+    fn working(label: &str) -> Self {
+        let make = serde_json::json!({"command": "echo made > made.txt; echo it is made"});
+        let script = vec![Step::tool("run_shell_command", make), Step::text("Done.")];
+        Self::new(label).prompts(&["Make a file."]).script(script)
+    }
+
+    fn wire(self, event: &str, entry: &Entry) -> Self {
+        let Entry { command, matcher, timeout } = entry.clone();
+        let hook = gemini::Hook {
+            command,
+            matcher: matcher.map(str::to_owned),
+            timeout_ms: timeout.map(|seconds| seconds * 1000),
+            ..gemini::Hook::default()
+        };
+        self.hook_with(event, hook)
+    }
+
+    fn with(self, name: &str, value: &str) -> Self {
+        self.env(name, value)
+    }
+
+    fn playing(self, script: Vec<Step>) -> Self {
+        self.script(script)
+    }
+
+    fn executable(&self, name: &str, content: &str) -> String {
+        shown(&self.program(name, content))
+    }
+
+    fn go(self) -> Run {
+        self.run()
+    }
+}
+
+/// A witness that knows nothing of the bus: a shell hook that keeps each payload it is given.
+#[derive(Debug)]
+pub struct Recorder {
+    folder: PathBuf,
+}
+
+impl Recorder {
+    /// A recorder that keeps its files beside `home`.
+    pub fn beside(home: &Home) -> Self {
+        let folder = home.work().join("seen");
+        fs::create_dir_all(&folder).expect("a place for what is seen");
+        Self { folder }
+    }
+
+    /// What it was given, in order.
+    pub fn seen(&self) -> Vec<Vec<u8>> {
+        let entries = fs::read_dir(&self.folder).expect("the recorder's own folder");
+        let mut files: Vec<PathBuf> =
+            entries.map(|entry| entry.expect("a readable folder").path()).collect();
+        files.sort();
+        files.iter().map(|file| fs::read(file).expect("a readable file")).collect()
+    }
+
+    /// The names of the events among it, in order.
+    pub fn names(&self) -> Vec<String> {
+        let name = |payload: &Vec<u8>| {
+            let payload: Value = serde_json::from_slice(payload).expect("agents send JSON");
+            payload["hook_event_name"].as_str().expect("an event has a name").to_owned()
+        };
+        self.seen().iter().map(name).collect()
+    }
+
+    fn script(&self) -> String {
+        // Agents fire one event after the other, so the time of a firing is its place.
+        format!("#!/bin/sh\ncat > \"{}/$(date +%s%N)-$$\"\n", shown(&self.folder))
+    }
+}
+
+/// The rows of `agent` in a home's log: its events, each with the decision about it.
+pub fn firings(home: &Home, agent: &str) -> Vec<Firing> {
+    let rows = home.log(&["--agent", agent]);
+    let (decisions, events): (Vec<Value>, Vec<Value>) =
+        rows.into_iter().partition(|row| row["kind"] == "decision");
+    let of = |event: &Value| decisions.iter().find(|row| row["cause"] == event["seq"]).cloned();
+    events.into_iter().map(|event| Firing { decision: of(&event), event }).collect()
+}
+
+/// An event in the log and the decision that points at it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Firing {
+    /// The event's row.
+    pub event: Value,
+    /// The decision's row.
+    pub decision: Option<Value>,
+}
+
+impl Firing {
+    /// The event's own name.
+    pub fn name(&self) -> &str {
+        self.event["name"].as_str().unwrap_or_default()
+    }
+
+    /// The payload as it arrived.
+    pub fn payload(&self, home: &Home) -> Vec<u8> {
+        home.run(&["log", "--raw", "--seq", &self.event["seq"].to_string()]).stdout
+    }
+
+    /// What the bus decided; `Null` where nobody had an opinion.
+    pub fn decided(&self) -> Value {
+        self.decision.as_ref().map_or(Value::Null, |row| row["payload"].clone())
+    }
+}
+
+/// The decisions about events of this name, in order.
+pub fn decisions_on(home: &Home, agent: &str, event: &str) -> Vec<Value> {
+    let firings = firings(home, agent);
+    firings.iter().filter(|firing| firing.name() == event).map(Firing::decided).collect()
+}
