@@ -202,7 +202,12 @@ fn tampering_is_found_wherever_it_is() {
 fn the_log_refuses_to_be_changed() {
     let home = Home::new();
     home.hook("hermes", in_session(hermes_shell("ls"), "s"));
-    for sql in ["UPDATE events SET agent = 'x'", "DELETE FROM events"] {
+    for sql in [
+        "UPDATE events SET agent = 'x'",
+        "DELETE FROM events",
+        "INSERT OR REPLACE INTO events SELECT seq, id, time, 'x', session, turn, name, kind, tool, tool_class, cause, context, payload, hash FROM events",
+        "INSERT OR REPLACE INTO events SELECT 9, id, time, 'x', session, turn, name, kind, tool, tool_class, cause, context, payload, hash FROM events",
+    ] {
         let program = "import sqlite3, sys\nsqlite3.connect(sys.argv[1]).execute(sys.argv[2])";
         let log = home.path().join("log.db");
         let tried = Command::new("python3").args(["-c", program]).arg(log).arg(sql).output();
@@ -229,4 +234,29 @@ fn the_demo_blocks_one_call_adds_context_and_shows_the_timeline() {
     let mut status = home.command(["status"]);
     let left = status.env("HOOKBUS_HOME", &scratch).output().expect("it runs");
     assert_eq!(left.status.code(), Some(1), "its daemon is gone");
+}
+
+#[test]
+fn what_an_agent_says_cannot_hide_a_line_of_the_record() {
+    let home = Home::new();
+    home.hook("hermes", in_session(hermes_shell("rm x \u{1b}[2K\u{1b}[1A"), "s\u{1b}[2K"));
+    for verb in [&["log"][..], &["show", "s"], &["sessions"]] {
+        assert!(!home.text(verb).contains('\u{1b}'), "{verb:?}");
+    }
+}
+
+#[test]
+fn asking_for_what_does_not_exist_says_so() {
+    let home = Home::new();
+    home.hook("hermes", in_session(hermes_shell("ls"), "s"));
+    for (verb, said) in [
+        (&["log", "--kind", "tool.befor"][..], "did you mean `tool.before`?"),
+        (&["log", "--agent", "hermez"], "hermes, gemini"),
+        (&["log", "--seq", "99"], "the last one is 1"),
+        (&["log", "--since", "soon"], "is no time"),
+    ] {
+        let asked = home.run(verb);
+        assert_eq!(asked.status.code(), Some(1), "{verb:?}");
+        assert!(String::from_utf8_lossy(&asked.stderr).contains(said), "{asked:?}");
+    }
 }

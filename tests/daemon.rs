@@ -239,3 +239,18 @@ fn an_answer_that_nobody_waits_for_is_marked_so() {
     wait_until("the decision is recorded", || !home.log(&["--kind", "decision"]).is_empty());
     assert_eq!(home.decisions()[0]["waited_for"], false);
 }
+
+#[test]
+fn a_daemon_holds_nothing_that_the_hook_was_given() {
+    let home = Home::with_daemon("auto");
+    // `cat` ends when the last holder of its pipe does, and descriptor 3 leads there too.
+    let line = format!("printf '%s' \"$EVENT\" | '{}' hook hermes 3>&1 | cat", binary().display());
+    let piped = Command::new("bash")
+        .args(["-c", &line])
+        .env("EVENT", hermes_shell("ls").to_string())
+        .env("HOOKBUS_HOME", home.path())
+        .output()
+        .expect("bash runs");
+    assert!(piped.status.success());
+    wait_until("a daemon answers", || home.has_daemon());
+}

@@ -152,11 +152,46 @@ fn a_log_that_stays_locked_past_the_deadline_is_not_waited_for() {
 fn when_nothing_can_be_recorded_the_bus_policy_decides() {
     let home = Home::with_hooks("on_failure: block\n");
     fs::create_dir_all(home.path().join("log.db")).expect("a directory in its place");
-    let told = home.answer("hermes", &hermes_shell("ls"));
-    assert_eq!(told["decision"], "block", "{told}");
-    assert!(told["reason"].as_str().is_some_and(|why| why.contains("cannot record")), "{told}");
+    let nowhere = |payload: &Value| {
+        let mut command = home.command(["hook", "hermes"]);
+        command.env("XDG_RUNTIME_DIR", "/dev/null/nowhere").env("TMPDIR", "/dev/null/nowhere");
+        feed(command, payload.to_string().as_bytes()).stdout
+    };
+    // As long as it can wait in the spool, the event is recorded and nothing is refused.
+    assert_eq!(nowhere(&hermes_shell("ls")), "");
+    assert_eq!(fs::read_dir(home.path().join("spool")).expect("a spool").count(), 1);
+    fs::remove_dir_all(home.path().join("spool")).expect("ours");
+    fs::write(home.path().join("spool"), "in the way").expect("a file in its place");
+    let told = nowhere(&hermes_shell("ls"));
+    assert!(told.contains("block") && told.contains("cannot record this event"), "{told}");
     home.write_hooks("on_failure: allow\n");
-    assert_eq!(home.answer("hermes", &hermes_shell("ls")), Value::Null);
+    assert_eq!(nowhere(&hermes_shell("ls")), "");
+}
+
+#[test]
+fn what_the_agent_was_told_is_what_is_recorded_later() {
+    let home = Home::with_hooks(GUARD);
+    home.answer("hermes", &hermes_shell("ls"));
+    let saved = home.work().join("log.db");
+    fs::rename(home.path().join("log.db"), &saved).expect("ours");
+    for file in ["log.db-wal", "log.db-shm"] {
+        fs::rename(home.path().join(file), home.work().join(file)).expect("ours");
+    }
+    fs::create_dir(home.path().join("log.db")).expect("a directory in its place");
+    home.write_hooks("hooks:\n  tool.before:\n    - rule: {when: {command: rm}, block: newer}\n");
+    assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "newer");
+    fs::remove_dir(home.path().join("log.db")).expect("ours");
+    for file in ["log.db", "log.db-wal", "log.db-shm"] {
+        fs::rename(home.work().join(file), home.path().join(file)).expect("ours");
+    }
+    home.answer("hermes", &hermes_shell("ls"));
+    let decision = home.decisions().pop().expect("it came in");
+    assert_eq!(decision["answer"]["reason"], "newer");
+    let loaded = home.log(&["--kind", "hooks.loaded"]);
+    assert!(
+        loaded.iter().any(|row| row["payload"]["hash"] == decision["hooks"]),
+        "and so did its hooks"
+    );
 }
 
 #[test]
@@ -214,4 +249,99 @@ fn asking_before_anything_happened_says_so() {
             "{asked:?}"
         );
     }
+}
+
+#[test]
+fn a_payload_that_nobody_can_read_meets_the_policy_of_the_bus() {
+    let home = Home::with_hooks("on_failure: block\nhooks: {}\n");
+    let heard = home.hook("gemini", "{\"tool_name\": trailing} garbage");
+    assert!(heard.stdout.contains("deny"), "{heard:?}");
+    assert_eq!(home.decisions()[0]["outcome"], "block");
+}
+
+#[test]
+fn a_pipe_that_is_never_closed_is_not_waited_on() {
+    let home = Home::with_hooks(GUARD);
+    let mut command = home.command(["hook", "hermes", "--deadline", "1"]);
+    let (mut reader, writer) = std::io::pipe().expect("a pipe");
+    let mut child =
+        command.stdin(std::process::Stdio::piped()).stdout(writer).spawn().expect("it starts");
+    drop(command);
+    let mut stdin = child.stdin.take().expect("a pipe");
+    std::io::Write::write_all(&mut stdin, hermes_shell("rm x").to_string().as_bytes())
+        .expect("it reads");
+    // It ends by itself while the pipe is still open: what came is the event.
+    assert!(child.wait().expect("ours").success());
+    let mut told = String::new();
+    std::io::Read::read_to_string(&mut reader, &mut told).expect("text");
+    drop(stdin);
+    assert!(told.contains("guarded"), "{told}");
+}
+
+#[test]
+fn a_daemon_that_took_the_call_and_hangs_does_not_switch_the_rules_off() {
+    use std::io::{Read, Write};
+    let home = Home::with_daemon("running");
+    home.write_hooks(GUARD);
+    let listener =
+        std::os::unix::net::UnixListener::bind(home.path().join("bus.sock")).expect("a socket");
+    let impostor = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a call");
+        let mut some = [0; 100];
+        stream.read_exact(&mut some).expect("a request");
+        stream.write_all(b"!").expect("it listens");
+        std::thread::sleep(std::time::Duration::from_secs(3));
+    });
+    let heard = feed(
+        home.command(["hook", "hermes", "--deadline", "1"]),
+        hermes_shell("rm x").to_string().as_bytes(),
+    );
+    assert!(heard.stdout.contains("guarded"), "{heard:?}");
+    impostor.join().expect("it is done");
+    fs::remove_file(home.path().join("bus.sock")).expect("ours");
+    home.answer("hermes", &hermes_shell("ls"));
+    let late: Vec<Value> = home.log(&["--kind", "tool.before"]);
+    assert_eq!(late.len(), 2, "the event was not lost");
+}
+
+#[test]
+fn a_hooks_file_that_is_no_file_or_too_deep_takes_nobody_down() {
+    let home = Home::with_hooks(&"- ".repeat(20_000));
+    assert_eq!(home.answer("hermes", &hermes_shell("rm x")), Value::Null);
+    fs::remove_file(home.path().join("hookbus.yaml")).expect("ours");
+    let pipe = home.path().join("hookbus.yaml");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs").success());
+    let heard = feed(
+        home.command(["hook", "hermes", "--deadline", "20"]),
+        hermes_shell("rm x").to_string().as_bytes(),
+    );
+    assert_eq!((heard.exit, heard.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_busy_log_does_not_switch_the_last_good_hooks_off_for_good() {
+    let home = Home::with_hooks(GUARD);
+    home.answer("hermes", &hermes_shell("ls"));
+    home.write_hooks("hooks: [\n");
+    let hold = "import sqlite3, sys\ndb = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+                db.execute('PRAGMA locking_mode=EXCLUSIVE')\ndb.execute('BEGIN EXCLUSIVE')\n\
+                print('held', flush=True)\nsys.stdin.read()";
+    let mut holder = Command::new("python3")
+        .args(["-c", hold])
+        .arg(home.path().join("log.db"))
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("python3 runs");
+    let mut said = [0; 4];
+    std::io::Read::read_exact(holder.stdout.as_mut().expect("a pipe"), &mut said).expect("held");
+    // Nobody can know what the hooks were while the log is held; nobody waits for long either.
+    let heard = feed(
+        home.command(["hook", "hermes", "--deadline", "3"]),
+        hermes_shell("rm x").to_string().as_bytes(),
+    );
+    assert_eq!((heard.exit, heard.stderr.as_str()), (Some(0), ""));
+    drop(holder.stdin.take());
+    holder.wait().expect("ours");
+    assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "guarded");
 }

@@ -1,6 +1,6 @@
 //! `hookbus.yaml`: what people write, what it does, and what they are told when it is wrong.
 
-use hookbus_tests::home::Home;
+use hookbus_tests::home::{Home, wait_until};
 use hookbus_tests::payloads::{self, gemini_shell, hermes_shell};
 use serde_json::{Value, json};
 
@@ -194,9 +194,10 @@ fn a_hook_that_runs_out_of_time_takes_its_children_with_it() {
     ));
     home.answer("hermes", &hermes_shell("x"));
     let child = std::fs::read_to_string(home.work().join("child.pid")).expect("it ran");
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.trim())).unwrap_or_default();
-    let gone = stat.is_empty() || stat.contains(") Z ");
-    assert!(gone, "the grandchild is alive: {stat}");
+    wait_until("the grandchild is gone", || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
+        stat.is_err() || stat.is_ok_and(|stat| stat.contains(") Z "))
+    });
 }
 
 #[test]
@@ -372,4 +373,71 @@ fn a_runaway_continuation_is_let_go() {
     assert!(last["note"].as_str().is_some_and(|note| note.contains("max_continuations")), "{last}");
     done["stop_hook_active"] = json!(false);
     assert_eq!(home.answer("gemini", &done)["decision"], "deny", "another turn, another count");
+}
+
+#[test]
+fn conditions_find_what_tools_really_call_it() {
+    let cases = [
+        ("gemini", "read_many_files", json!({"include": ["src/*.rs", ".env"]}), "path: '\\.env$'"),
+        (
+            "hermes",
+            "patch",
+            json!({"mode": "patch", "patch": "*** Begin Patch\n*** Update File: .env\n+x"}),
+            "path: '\\.env$'",
+        ),
+        ("hermes", "process", json!({"action": "submit", "data": "rm -rf /"}), "command: 'rm -rf'"),
+        ("hermes", "terminal", json!({"command": ["rm", "-rf", "/"]}), "command: 'rm -rf /'"),
+    ];
+    for (agent, tool, input, when) in cases {
+        let home = Home::with_hooks(&format!(
+            "hooks:\n  tool.before:\n    - rule: {{when: {{{when}}}, block: no}}\n"
+        ));
+        let mut payload = if agent == "hermes" { hermes_shell("x") } else { gemini_shell("x") };
+        payload["tool_name"] = json!(tool);
+        payload["tool_input"] = input;
+        assert_eq!(home.answer(agent, &payload)["reason"], "no", "{tool} {when}");
+    }
+}
+
+#[test]
+fn what_hermes_reads_in_yaml_we_read_too() {
+    let home = Home::with_hooks(
+        "base: &base {tool: shell, on_failure: block}\nhooks:\n  tool.before:\n    - {<<: *base, rule: {block: no}}\n",
+    );
+    assert_eq!(home.answer("hermes", &hermes_shell("ls"))["reason"], "no");
+    let read = payloads::one("hermes", "pre_tool_call.nested_execute_code_no_session");
+    assert_eq!(home.answer("hermes", &read), Value::Null, "what is brought in counts");
+    home.write_hooks("hooks: {}\n---\nhooks: {}\n");
+    let listed = home.run(&["hooks", "list"]);
+    assert!(String::from_utf8_lossy(&listed.stdout).contains("one document"), "{listed:?}");
+}
+
+#[test]
+fn a_hook_without_its_dash_counts_as_failed_and_not_as_absent() {
+    let home = Home::with_hooks(
+        "hooks:\n  tool.before: {on_failure: block, rule: {when: {command: rm}, block: no}}\n",
+    );
+    assert_eq!(home.answer("hermes", &hermes_shell("ls"))["decision"], "block");
+}
+
+#[test]
+fn a_matcher_that_we_cannot_run_is_broken_and_not_silently_a_name() {
+    let home = Home::with_hooks(
+        "hooks:\n  pre_tool_call:\n    - {matcher: 'term(?=inal).*', on_failure: block, rule: {block: no}}\n    - {matcher: 'terminal\\Z', rule: {block: end}}\n",
+    );
+    assert_eq!(home.run(&["hooks", "list"]).status.code(), Some(1));
+    assert_eq!(home.answer("hermes", &hermes_shell("ls"))["decision"], "block");
+}
+
+#[test]
+fn two_hooks_that_differ_in_their_environment_are_two() {
+    let home = Home::new();
+    let say = home.script(
+        "say.sh",
+        "#!/bin/sh\necho \"{\\\"decision\\\":\\\"$D\\\",\\\"reason\\\":\\\"$D\\\"}\"\n",
+    );
+    home.write_hooks(&format!(
+        "hooks:\n  tool.before:\n    - {{command: {say}, env: {{D: allow}}}}\n    - {{command: {say}, env: {{D: block}}}}\n"
+    ));
+    assert_eq!(home.answer("hermes", &hermes_shell("ls"))["reason"], "block");
 }

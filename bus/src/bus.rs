@@ -1,6 +1,6 @@
 //! One home, ready for calls: its hooks, its log, its clock.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::decide::HooksSource;
@@ -21,19 +21,20 @@ pub struct Bus {
 }
 
 impl Bus {
-    /// The bus of `home`, for the daemon. `runtime` takes events that even the home cannot.
-    pub fn for_daemon(home: &Path, runtime: &Path) -> Self {
-        Self::with(home, runtime, Recorder::for_daemon)
+    /// The bus of `home`, for the daemon. Events that even the home cannot take go to `shared`
+    /// directories.
+    pub fn for_daemon(home: &Path, shared: &[PathBuf]) -> Self {
+        Self::with(home, shared, Recorder::for_daemon)
     }
 
     /// The bus of `home`, for a client that handles one event by itself.
-    pub fn for_client(home: &Path, runtime: &Path) -> Self {
-        Self::with(home, runtime, Recorder::for_client)
+    pub fn for_client(home: &Path, shared: &[PathBuf]) -> Self {
+        Self::with(home, shared, Recorder::for_client)
     }
 
     fn with(
         home: &Path,
-        runtime: &Path,
+        shared: &[PathBuf],
         recorder: impl Fn(LogPath, Durability, Spool, Arc<dyn Clock>) -> Recorder,
     ) -> Self {
         let log = LogPath::in_home(home);
@@ -41,7 +42,7 @@ impl Bus {
         let durability = hooks.in_force().hooks.durability;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let recorder =
-            recorder(log.clone(), durability, Spool::new(home, runtime), Arc::clone(&clock));
+            recorder(log.clone(), durability, Spool::new(home, shared), Arc::clone(&clock));
         Self { recorder, hooks, log, clock }
     }
 }

@@ -5,6 +5,8 @@
 
 pub mod event;
 
+pub mod json;
+
 pub mod dialect;
 
 pub mod log;

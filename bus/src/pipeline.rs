@@ -1,16 +1,16 @@
 //! The map of the product, in one function: [`handle`] decodes, appends, decides, appends and
 //! encodes. What does not fit one of its lines belongs to another process.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::bus::Bus;
 use crate::decide::{
-    Circumstances, InForce, OnFailure, Plan, Surroundings, conclude, plan, run_all, run_rules,
+    Circumstances, InForce, OnFailure, Plan, Spoken, Surroundings, conclude, plan, run_all,
+    run_out_of_time, run_rules,
 };
-use crate::dialect::{Arrival, decode, encode, is_continuation};
+use crate::dialect::{Arrival, decode, encode, is_continuation, takes};
 use crate::event::{Agent, Decision, Event, EventId, Kind, Seq, Time, Verdict};
 use crate::log::{Draft, Kept, LogReader, Query};
 
@@ -43,9 +43,7 @@ pub struct Answer(pub Option<String>);
 pub async fn handle(call: Call, bus: &Bus, hung_up: impl Fn() -> bool) -> Answer {
     let started = Instant::now();
     let in_force = bus.hooks.in_force();
-    let Call { id, at, agent, raw, surroundings, patience } = call;
-    let session_hint = surroundings.session(agent);
-    let event = decode(Arrival { id, at, agent, raw, session_hint });
+    let (event, surroundings, patience) = hear(call);
     let plan = plan(&event, &in_force.hooks);
     let work = Work { bus, in_force: &in_force, event: &event, surroundings, started, patience };
     if plan.runs_outside() {
@@ -53,6 +51,28 @@ pub async fn handle(call: Call, bus: &Bus, hung_up: impl Fn() -> bool) -> Answer
     } else {
         work.decide_inside(&plan).await
     }
+}
+
+/// When there is no time left to ask anybody: rules still count, whatever runs outside has failed,
+/// and the event waits in the spool. If somebody else records it after all, that is what stays.
+pub fn last_resort(call: Call, bus: &Bus) -> Answer {
+    let started = Instant::now();
+    let in_force = bus.hooks.in_force();
+    let (event, surroundings, patience) = hear(call);
+    let plan = plan(&event, &in_force.hooks);
+    let work = Work { bus, in_force: &in_force, event: &event, surroundings, started, patience };
+    let decision = work.conclude(&plan, run_out_of_time(&plan, &event), true);
+    let row = decision.as_ref().map(|decision| work.decision_row(decision));
+    match bus.recorder.set_aside(&work.event_row(), row.as_ref(), &in_force.draft) {
+        Kept::Logged { .. } | Kept::Spooled { .. } => Answer::of(decision.as_ref()),
+        Kept::Lost { why } => work.unrecorded(decision.as_ref(), &why),
+    }
+}
+
+fn hear(call: Call) -> (Event, Surroundings, Duration) {
+    let Call { id, at, agent, raw, surroundings, patience } = call;
+    let session_hint = surroundings.session(agent);
+    (decode(Arrival { id, at, agent, raw, session_hint }), surroundings, patience)
 }
 
 /// One event on its way through the bus.
@@ -68,58 +88,76 @@ struct Work<'a> {
 impl Work<'_> {
     /// Rules only: one commit for both rows.
     async fn decide_inside(&self, plan: &Plan<'_>) -> Answer {
-        let spoken = run_rules(plan, self.event);
-        let decision = (!spoken.is_empty()).then(|| {
-            let continuations = self.continuations();
-            conclude(self.event, plan, spoken, &self.circumstances(true, continuations))
-        });
+        let decision = self.conclude(plan, run_rules(plan, self.event), true);
         let row = decision.as_ref().map(|decision| self.decision_row(decision));
         match self.append_event(row).await {
             Kept::Logged { earlier_decision: Some(earlier), .. } => said_before(&earlier),
-            Kept::Logged { .. } => Answer::of(decision.as_ref()),
-            Kept::Spooled { why, .. } => self.without_log(decision.as_ref(), &why.to_string()),
-            Kept::Lost { why } => self.without_log(decision.as_ref(), &why),
+            Kept::Logged { .. } | Kept::Spooled { .. } => Answer::of(decision.as_ref()),
+            Kept::Lost { why } => self.unrecorded(decision.as_ref(), &why),
         }
     }
 
     /// Something outside runs: the event is committed before it starts.
     async fn record_then_ask(&self, plan: &Plan<'_>, hung_up: impl Fn() -> bool) -> Answer {
-        let (seq, trouble) = match self.append_event(None).await {
+        let seq = match self.append_event(None).await {
             Kept::Logged { earlier_decision: Some(earlier), .. } => return said_before(&earlier),
-            Kept::Logged { seq, .. } => (Some(seq), None),
-            Kept::Spooled { why, .. } => (None, Some(why.to_string())),
-            Kept::Lost { why } => (None, Some(why)),
+            Kept::Logged { seq, .. } => Some(seq),
+            Kept::Spooled { .. } | Kept::Lost { .. } => None,
         };
-        let time = self.time_left();
-        let spoken = run_all(plan, self.event, seq, &self.surroundings, time).await;
-        let circumstances = self.circumstances(!hung_up(), self.continuations());
-        let decision = conclude(self.event, plan, spoken, &circumstances);
-        match (self.append_decision(&decision, seq).await, trouble) {
-            (Kept::Logged { earlier_decision: Some(earlier), .. }, _) => said_before(&earlier),
-            (Kept::Logged { .. } | Kept::Spooled { .. }, None) => Answer::of(Some(&decision)),
-            (Kept::Lost { why }, None) | (_, Some(why)) => self.without_log(Some(&decision), &why),
+        let spoken = run_all(plan, self.event, seq, &self.surroundings, self.time_left()).await;
+        let Some(decision) = self.conclude(plan, spoken, !hung_up()) else { return Answer(None) };
+        match self.append_decision(&decision, seq).await {
+            Kept::Logged { earlier_decision: Some(earlier), .. } => said_before(&earlier),
+            Kept::Logged { .. } | Kept::Spooled { .. } => Answer::of(Some(&decision)),
+            Kept::Lost { why } => self.unrecorded(Some(&decision), &why),
         }
     }
 
+    /// No verdict, no decision: nobody had an opinion.
+    fn conclude(
+        &self,
+        plan: &Plan<'_>,
+        spoken: Vec<Spoken<'_>>,
+        waited_for: bool,
+    ) -> Option<Decision> {
+        if spoken.is_empty() {
+            return None;
+        }
+        let circumstances = Circumstances {
+            started: self.started,
+            surroundings: &self.surroundings,
+            waited_for,
+            continuations: self.continuations(),
+        };
+        Some(conclude(self.event, plan, spoken, &circumstances))
+    }
+
     async fn append_event(&self, decision: Option<Draft>) -> Kept {
-        let event = Draft::of_event(self.event, Some(self.surroundings.recorded()));
-        let hooks = Some(Arc::clone(&self.in_force.draft));
-        self.bus.recorder.event(event, decision, hooks, self.time_left()).await
+        let (event, hooks) = (self.event_row(), self.in_force.to_record());
+        let kept = self.bus.recorder.event(event, decision, hooks, self.time_left()).await;
+        self.tell(kept)
     }
 
     async fn append_decision(&self, decision: &Decision, cause: Option<Seq>) -> Kept {
-        let event = Draft::of_event(self.event, Some(self.surroundings.recorded()));
-        let row = self.decision_row(decision);
-        self.bus.recorder.decision(&event, row, cause, self.time_left()).await
+        let (event, row) = (self.event_row(), self.decision_row(decision));
+        let (hooks, left) = (&self.in_force.draft, self.time_left());
+        self.tell(self.bus.recorder.decision(&event, row, hooks, cause, left).await)
+    }
+
+    fn tell(&self, kept: Kept) -> Kept {
+        if let Kept::Spooled { file, why } = &kept {
+            let file = file.display();
+            tracing::info!(event_id = %self.event.id, %file, %why, "the event waits for the log");
+        }
+        kept
+    }
+
+    fn event_row(&self) -> Draft {
+        Draft::of_event(self.event, Some(self.surroundings.recorded()))
     }
 
     fn decision_row(&self, decision: &Decision) -> Draft {
         Draft::of_decision(self.event, decision, self.bus.clock.now())
-    }
-
-    fn circumstances(&self, waited_for: bool, continuations: u32) -> Circumstances<'_> {
-        let Self { started, surroundings, .. } = self;
-        Circumstances { started: *started, surroundings, waited_for, continuations }
     }
 
     /// What is left of the client's patience, less what it takes to answer.
@@ -128,12 +166,13 @@ impl Work<'_> {
         self.patience.saturating_sub(self.started.elapsed()).saturating_sub(reserve)
     }
 
-    /// How often in a row the agent has been sent on, this time included.
+    /// How often in a row the agent has been sent on, this time included. If that cannot be found
+    /// out it has been often enough: an agent that is let go too early can be asked again.
     fn continuations(&self) -> u32 {
         if self.event.kind != Kind::TurnEnd || !is_continuation(self.event) {
             return 0;
         }
-        let most = self.in_force.hooks.max_continuations as usize;
+        let most = self.in_force.hooks.max_continuations;
         let query = Query {
             session: Some(self.event.session.clone()),
             name: Some(self.event.name.clone()),
@@ -141,8 +180,8 @@ impl Work<'_> {
         };
         let earlier = LogReader::open(&self.bus.log)
             .map_err(Into::into)
-            .and_then(|log| log.last(&query, most + 1))
-            .unwrap_or_default();
+            .and_then(|log| log.last(&query, most as usize + 1));
+        let Ok(earlier) = earlier else { return most };
         let sent_on = |payload: &Value| payload.get("stop_hook_active") == Some(&Value::Bool(true));
         let in_a_row = earlier
             .iter()
@@ -153,12 +192,18 @@ impl Work<'_> {
         u32::try_from(in_a_row + 1).unwrap_or(u32::MAX)
     }
 
-    /// The log cannot take the event. Hooks still count; beyond them the bus' own policy does.
-    fn without_log(&self, decision: Option<&Decision>, why: &str) -> Answer {
-        tracing::error!(event_id = %self.event.id, why, "the event is not in the log yet");
+    /// Neither the log nor the spool can take the event: the bus' own policy decides.
+    fn unrecorded(&self, decision: Option<&Decision>, why: &str) -> Answer {
+        tracing::error!(event_id = %self.event.id, why, "the event cannot be recorded");
+        // Refusing the end of a turn would only send the agent on, and on.
+        let can_be_refused = takes(self.event).block && self.event.kind != Kind::TurnEnd;
         match self.in_force.hooks.on_failure {
-            OnFailure::Allow => Answer::of(decision),
-            OnFailure::Block => refuse(self.event, why),
+            OnFailure::Block if can_be_refused => {
+                let reason = format!("hookbus cannot record this event: {why}");
+                let answer = encode(self.event, &Verdict::block(reason));
+                Answer(answer.map(|answer| answer.to_string()))
+            }
+            OnFailure::Block | OnFailure::Allow => Answer::of(decision),
         }
     }
 }
@@ -173,27 +218,6 @@ impl Answer {
 fn said_before(decision: &[u8]) -> Answer {
     let decision: Value = serde_json::from_slice(decision).unwrap_or_default();
     Answer(decision.get("answer").filter(|answer| !answer.is_null()).map(Value::to_string))
-}
-
-fn refuse(event: &Event, why: &str) -> Answer {
-    let verdict = Verdict::block(format!("hookbus cannot record this event: {why}"));
-    Answer(encode(event, &verdict).map(|answer| answer.to_string()))
-}
-
-/// The answer when nobody could decide in time: the failure policy of the hooks that would have
-/// been asked, and nothing else.
-pub fn out_of_time(call: &Call, in_force: &InForce) -> Answer {
-    let Call { id, at, agent, raw, surroundings, .. } = call;
-    let session_hint = surroundings.session(*agent);
-    let arrival = Arrival { id: *id, at: *at, agent: *agent, raw: raw.clone(), session_hint };
-    let event = decode(arrival);
-    let plan = plan(&event, &in_force.hooks);
-    let strict = plan.strict_hook();
-    match (strict, in_force.hooks.on_failure) {
-        (Some(hook), _) => refuse(&event, &format!("hook `{hook}` had no time to answer")),
-        (None, OnFailure::Block) if !plan.is_empty() => refuse(&event, "no time was left"),
-        (None, OnFailure::Allow | OnFailure::Block) => Answer(None),
-    }
 }
 
 #[cfg(test)]

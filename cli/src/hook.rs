@@ -5,18 +5,21 @@
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::os::unix::fs::OpenOptionsExt;
+use std::panic::catch_unwind;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use clap::Args;
 use hookbus::bus::Bus;
-use hookbus::decide::{HooksSource, Surroundings};
+use hookbus::decide::Surroundings;
 use hookbus::event::{Agent, Clock, EventId, SystemClock};
-use hookbus::log::LogPath;
-use hookbus::pipeline::{Answer, Call, handle, out_of_time};
+use hookbus::pipeline::{Answer, Call, handle, last_resort};
 use hookbus::server::{Build, NoDaemon, SocketPath, call};
+use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::output;
 use crate::settings::{Settings, UseDaemon};
@@ -26,6 +29,12 @@ const DEADLINE: f64 = 55.0;
 
 /// A daemon that does not come up is not tried again and again.
 const START_AGAIN: Duration = Duration::from_secs(5);
+
+/// More than this is a slip of the pen, and would run off the clock.
+const LONGEST_DEADLINE: Duration = Duration::from_hours(1);
+
+/// What it takes to answer without asking anybody.
+const LAST_MOMENT: Duration = Duration::from_millis(300);
 
 /// The agent waits for our end: taking in spooled events may cost it this much and no more.
 const TAKE_IN: Duration = Duration::from_millis(200);
@@ -67,13 +76,12 @@ pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> ExitCode {
         output::aside("hookbus: --deadline is a number of seconds; write `--deadline 5`");
         return ExitCode::FAILURE;
     };
-    let door = Door { settings, started: Instant::now(), deadline };
+    let deadline = deadline.min(LONGEST_DEADLINE);
+    let door = Door { settings: settings.clone(), started: Instant::now(), deadline };
     // A panic must not reach the agent, neither as text nor as an exit code.
     std::panic::set_hook(Box::new(|_| {}));
-    let answered = catch_unwind(AssertUnwindSafe(|| door.answer(agent)));
-    if let Ok(start) = answered
-        && start == Afterwards::StartDaemon
-    {
+    let heard = catch_unwind(|| door.answer(agent));
+    if let Ok(Afterwards::StartDaemon) = heard {
         door.start_daemon();
     }
     ExitCode::SUCCESS
@@ -86,13 +94,14 @@ enum Afterwards {
     StartDaemon,
 }
 
-struct Door<'a> {
-    settings: &'a Settings,
+#[derive(Clone)]
+struct Door {
+    settings: Settings,
     started: Instant,
     deadline: Duration,
 }
 
-impl Door<'_> {
+impl Door {
     fn answer(&self, agent: Agent) -> Afterwards {
         let call = self.listen(agent);
         let asked = match self.settings.daemon {
@@ -108,13 +117,12 @@ impl Door<'_> {
                 Afterwards::Nothing
             }
             Err(NoDaemon::OutOfTime) => {
-                let answer = out_of_time(&call, &self.hooks().in_force());
-                say(answer.0.unwrap_or_default().as_bytes());
+                self.answer_without_asking(call);
                 Afterwards::Nothing
             }
             // The same event, the same id: if the daemon kept it before it went, nothing is added.
             Err(NoDaemon::Absent | NoDaemon::Declined | NoDaemon::BrokeOff(_)) => {
-                self.handle_here(call);
+                self.answer_here(call);
                 match self.settings.daemon {
                     UseDaemon::Auto => Afterwards::StartDaemon,
                     UseDaemon::Running | UseDaemon::Off => Afterwards::Nothing,
@@ -124,11 +132,7 @@ impl Door<'_> {
     }
 
     fn listen(&self, agent: Agent) -> Call {
-        let mut raw = Vec::new();
-        // What arrived before a broken pipe is all there is; it is an event all the same.
-        if io::stdin().lock().read_to_end(&mut raw).is_err() {
-            raw.shrink_to_fit();
-        }
+        let raw = read_stdin(|| self.left());
         let at = SystemClock.now();
         let surroundings = Surroundings {
             cwd: std::env::current_dir().unwrap_or_default(),
@@ -138,33 +142,50 @@ impl Door<'_> {
         Call { id: EventId::mint(at), at, agent, raw, surroundings, patience: self.left() }
     }
 
-    /// The same pipeline in this process, on the same log, with the same answer.
-    fn handle_here(&self, mut call: Call) {
+    /// The same pipeline in this process, on the same log, with the same answer. In a thread of its
+    /// own: a disk that hangs, or a mistake of ours, must not hold the agent.
+    fn answer_here(&self, call: Call) {
+        let (tell, told) = channel();
+        let (door, one) = (self.clone(), call.clone());
+        thread::spawn(move || door.handle(one, &tell));
+        match told.recv_timeout(self.left()) {
+            Ok(Answer(answer)) => {
+                say(answer.unwrap_or_default().as_bytes());
+                // It takes in what waited in the spool, and then hangs up.
+                if told.recv_timeout(TAKE_IN).is_ok() {
+                    tracing::debug!("there is one answer");
+                }
+            }
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                self.answer_without_asking(call);
+            }
+        }
+    }
+
+    fn handle(&self, mut call: Call, tell: &Sender<Answer>) {
         call.patience = self.left();
-        let bus = Bus::for_client(&self.settings.home, &self.settings.runtime);
+        let bus = Bus::for_client(&self.settings.home, &self.settings.shared);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let Ok(runtime) = runtime else {
-            let answer = out_of_time(&call, &bus.hooks.in_force());
-            return say(answer.0.unwrap_or_default().as_bytes());
-        };
+        let Ok(runtime) = runtime else { return };
         runtime.block_on(async {
-            let patience = call.patience;
-            let in_time =
-                tokio::time::timeout(patience, handle(call.clone(), &bus, || false)).await;
-            let Answer(answer) =
-                in_time.unwrap_or_else(|_| out_of_time(&call, &bus.hooks.in_force()));
-            say(answer.unwrap_or_default().as_bytes());
-            let little = self.left().min(TAKE_IN);
-            if tokio::time::timeout(little, bus.recorder.take_in()).await.is_err() {
-                tracing::debug!("the spool is taken in another time");
+            let answer = handle(call, &bus, || false).await;
+            if tell.send(answer).is_ok() {
+                bus.recorder.take_in().await;
             }
         });
         // Whatever still waits for the log's lock ends with this process; it is in the spool.
         runtime.shutdown_background();
     }
 
-    fn hooks(&self) -> HooksSource {
-        HooksSource::new(&self.settings.home, LogPath::in_home(&self.settings.home))
+    /// Nobody answered in time, or we failed: the rules and the failure policies, if even those can
+    /// be had in the moment that is left.
+    fn answer_without_asking(&self, call: Call) {
+        let (tell, told) = channel();
+        let (home, shared) = (self.settings.home.clone(), self.settings.shared.clone());
+        thread::spawn(move || tell.send(last_resort(call, &Bus::for_client(&home, &shared))));
+        if let Ok(Answer(Some(answer))) = told.recv_timeout(LAST_MOMENT) {
+            say(answer.as_bytes());
+        }
     }
 
     fn left(&self) -> Duration {
@@ -195,7 +216,9 @@ impl Door<'_> {
 
 /// Whether nobody tried to start a daemon just now; if so, we do.
 fn may_start(lock: &Path) -> bool {
-    let Ok(file) = OpenOptions::new().create(true).truncate(false).write(true).open(lock) else {
+    let Ok(file) =
+        OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(lock)
+    else {
         return false; // the daemon could not open it either
     };
     let now = UNIX_EPOCH + Duration::from_micros(SystemClock.now().micros().unsigned_abs());
@@ -211,6 +234,27 @@ fn may_start(lock: &Path) -> bool {
 /// A byte in the file and its time: a try was made.
 fn mark(mut file: File) -> io::Result<()> {
     file.write_all(b".")
+}
+
+/// All of stdin, or what came of it before the time was up: that is an event all the same.
+fn read_stdin(left: impl Fn() -> Duration) -> Vec<u8> {
+    let mut stdin = io::stdin().lock();
+    let (mut raw, mut chunk) = (Vec::new(), vec![0; 64 << 10]);
+    loop {
+        // A reserve for the answer: whoever never closes the pipe still gets one.
+        let wait = Timespec::try_from(left().saturating_sub(LAST_MOMENT)).ok();
+        let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
+        match rustix::event::poll(&mut ready, wait.as_ref()) {
+            Ok(0) | Err(_) => return raw,
+            Ok(_) => {}
+        }
+        match stdin.read(&mut chunk) {
+            Ok(0) => return raw,
+            Ok(count) => raw.extend_from_slice(&chunk[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return raw,
+        }
+    }
 }
 
 fn say(answer: &[u8]) {

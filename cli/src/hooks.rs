@@ -36,12 +36,7 @@ fn list(format: Format, settings: &Settings) -> Result<Ending> {
 }
 
 fn to_json(source: &HooksSource, in_force: &InForce) -> Value {
-    let (standing, error) = match &in_force.standing {
-        Standing::Current => ("current", None),
-        Standing::NoFile => ("no file", None),
-        Standing::LastGood(problem) => ("last good", Some(problem)),
-        Standing::NothingGood(problem) => ("none", Some(problem)),
-    };
+    let error = in_force.standing.problem();
     let hooks: Vec<Value> = in_force
         .hooks
         .hooks
@@ -61,7 +56,7 @@ fn to_json(source: &HooksSource, in_force: &InForce) -> Value {
         .collect();
     json!({
         "file": source.file().to_string_lossy(),
-        "standing": standing,
+        "standing": in_force.standing.as_str(),
         "error": error.map(|problem| json!({"line": problem.line, "message": problem.message})),
         "hash": in_force.hooks.hash,
         "hooks": hooks,

@@ -10,9 +10,9 @@ use hookbus::event::{Kind, Seq};
 use hookbus::log::{LogPath, LogReader, Query, Row};
 use serde_json::Value;
 
-use crate::ask::{moment, open_log};
 use crate::cli::Ending;
 use crate::output::{self, Paint, local, shorten};
+use crate::reading::{known_agent, moment, open_log};
 use crate::settings::{Format, Settings};
 
 /// How often `-f` looks for more.
@@ -60,9 +60,11 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     let log = if arguments.follow { wait_for_log(settings)? } else { open_log(settings)? };
     let query = query(arguments, &log)?;
     if arguments.raw {
-        let Some(row) = log.last(&query, 1)?.pop() else { bail!("there is no such row") };
-        output::bytes(&row.payload)?;
+        output::bytes(&only_row(&log, &query)?.payload)?;
         return Ok(Ending::Yes);
+    }
+    if arguments.seq.is_some() {
+        only_row(&log, &query)?;
     }
     let paint = Paint(settings.colour);
     let print = |row: &Row| {
@@ -101,6 +103,16 @@ fn wait_for_log(settings: &Settings) -> Result<LogReader> {
     open_log(settings)
 }
 
+fn only_row(log: &LogReader, query: &Query) -> Result<Row> {
+    let Some(row) = log.last(query, 1)?.pop() else {
+        bail!(
+            "there is no such row; the last one is {}",
+            log.head()?.map_or(0, |(seq, _)| seq.as_i64())
+        );
+    };
+    Ok(row)
+}
+
 /// A kind that does not exist would find nothing, and say nothing about why.
 fn known_kind(kind: &str) -> Result<String> {
     if !kind.contains('*') && Kind::parse(kind).is_none() {
@@ -115,7 +127,7 @@ fn query(arguments: &Arguments, log: &LogReader) -> Result<Query> {
     Ok(Query {
         seq: arguments.seq.map(Seq::from_i64),
         session: arguments.session.as_deref().map(|prefix| log.find_session(prefix)).transpose()?,
-        agent: arguments.agent.clone(),
+        agent: arguments.agent.as_deref().map(known_agent).transpose()?,
         kind: arguments.kind.as_deref().map(known_kind).transpose()?,
         name: arguments.name.clone(),
         tool: arguments.tool.clone(),
@@ -137,7 +149,7 @@ fn describe(row: &Row, paint: Paint) -> String {
         paint.dim(&local(row.at).format("%m-%d %H:%M:%S%.3f").to_string()),
         row.agent,
         shorten(&row.session, 12),
-        row.name,
+        shorten(&row.name, 40),
     )
 }
 

@@ -1,12 +1,12 @@
 //! The `hookbus` command: picks a verb and turns its result into an exit code.
 
-mod ask;
 mod cli;
 mod demo;
 mod hook;
 mod hooks;
 mod log;
 mod output;
+mod reading;
 mod serve;
 mod sessions;
 mod settings;

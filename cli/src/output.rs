@@ -82,9 +82,15 @@ pub(crate) fn spell(span: Duration) -> String {
     }
 }
 
-/// One line of text, cut to `most` characters.
+/// Text of an agent's or a model's making, made safe for a terminal: what could move the cursor or
+/// change colours could hide a line of the record.
+pub(crate) fn harmless(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
+}
+
+/// One harmless line of text, cut to `most` characters.
 pub(crate) fn shorten(text: &str, most: usize) -> String {
-    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let flat = harmless(&text.split_whitespace().collect::<Vec<_>>().join(" "));
     if flat.chars().count() <= most {
         return flat;
     }

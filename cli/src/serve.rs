@@ -1,6 +1,7 @@
 //! `hookbus serve`: the daemon.
 
 use std::fs::{self, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,6 +38,7 @@ pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> Result<Ending> 
         (None, false) => Stay::ForGood,
     };
     if arguments.background {
+        let_go_of_inherited_files();
         // Out of the agent's session, so that closing its terminal does not end us.
         if let Err(error) = rustix::process::setsid() {
             tracing::debug!(%error, "already apart");
@@ -45,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> Result<Ending> 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let home = &settings.home;
     runtime.block_on(async {
-        let daemon = match Daemon::start(home, stay, || Bus::for_daemon(home, &settings.runtime)) {
+        let daemon = match Daemon::start(home, stay, || Bus::for_daemon(home, &settings.shared)) {
             Ok(daemon) => daemon,
             // The hook that started us was not the only one.
             Err(ServeError::Running(_)) if arguments.background => return Ok(Ending::Yes),
@@ -55,6 +57,19 @@ pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> Result<Ending> 
         daemon.serve().await.context("the daemon cannot go on")?;
         Ok(Ending::Yes)
     })
+}
+
+/// A hook may have been given more than three streams; whoever reads the other end of one would
+/// wait for our end instead of the hook's.
+fn let_go_of_inherited_files() {
+    let open = fs::read_dir("/proc/self/fd").into_iter().flatten();
+    let open: Vec<i32> =
+        open.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
+    for descriptor in open.into_iter().filter(|descriptor| *descriptor > 2) {
+        if let Err(error) = nix::unistd::close(descriptor) {
+            tracing::trace!(%error, descriptor, "closed already: the listing itself had it");
+        }
+    }
 }
 
 /// In the background to a file, in the foreground to stderr.
@@ -67,7 +82,7 @@ fn write_down(arguments: &Arguments, settings: &Settings) -> Result<()> {
     }
     let path = settings.home.join("hookbus.log");
     make_room(&path);
-    let file = OpenOptions::new().create(true).append(true).open(&path);
+    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
     let file = file.with_context(|| format!("cannot write {}", path.display()))?;
     lines.with_writer(Arc::new(file)).init();
     Ok(())

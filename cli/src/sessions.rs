@@ -5,9 +5,9 @@ use clap::Args;
 use hookbus::log::SessionSummary;
 use serde_json::json;
 
-use crate::ask::open_log;
 use crate::cli::Ending;
-use crate::output::{self, Paint, local, spell};
+use crate::output::{self, Paint, harmless, local, spell};
+use crate::reading::{known_agent, open_log};
 use crate::settings::{Format, Settings};
 
 /// `hookbus sessions`.
@@ -22,12 +22,13 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
+    let agent = arguments.agent.as_deref().map(known_agent).transpose()?;
     let mut sessions = open_log(settings)?.sessions()?;
-    sessions.retain(|session| arguments.agent.as_ref().is_none_or(|agent| *agent == session.agent));
+    sessions.retain(|session| agent.as_ref().is_none_or(|agent| *agent == session.agent));
     let skipped = arguments.last.map_or(0, |last| sessions.len().saturating_sub(last));
     let paint = Paint(settings.colour);
     if sessions.is_empty() && format == Format::Text {
-        output::line("no sessions are recorded yet")?;
+        output::line("no such sessions are recorded yet")?;
     }
     for session in sessions.iter().skip(skipped) {
         output::line(match format {
@@ -50,7 +51,8 @@ fn describe(session: &SessionSummary, paint: Paint) -> String {
         0 => String::new(),
         count => paint.bad(&format!(", {count} blocked")),
     };
-    let name = if session.session.is_empty() { "(no session)" } else { &session.session };
+    let name = harmless(&session.session);
+    let name = if name.is_empty() { "(no session)" } else { &name };
     format!(
         "{:<38} {:<7} {}  {:>12}  {} events{blocked}",
         paint.bold(name),

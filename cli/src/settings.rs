@@ -30,10 +30,12 @@ pub(crate) enum Format {
 pub(crate) struct Settings {
     /// Where everything lives.
     pub(crate) home: PathBuf,
-    /// Where events go when even the home cannot take them.
-    pub(crate) runtime: PathBuf,
+    /// Where events go when even the home cannot take them, in order.
+    pub(crate) shared: Vec<PathBuf>,
     /// `HOOKBUS_DAEMON`.
     pub(crate) daemon: UseDaemon,
+    /// A `HOOKBUS_DAEMON` that we do not know, and took for `auto`.
+    pub(crate) odd_daemon: Option<String>,
     /// How long a daemon that a hook started stays without calls.
     pub(crate) idle: Duration,
     /// Whether text may be coloured.
@@ -45,18 +47,23 @@ pub(crate) struct Settings {
 impl Settings {
     pub(crate) fn from_env() -> Self {
         let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        let runtime = var("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+        let temporary = std::env::temp_dir();
+        let shared = var("XDG_RUNTIME_DIR").map(PathBuf::from).into_iter().chain([temporary]);
+        // Without `HOME` the user's entry in the password file still knows.
         let home = var("HOOKBUS_HOME")
             .map(PathBuf::from)
-            .or_else(|| var("HOME").map(|home| PathBuf::from(home).join(".hookbus")));
+            .or_else(|| std::env::home_dir().map(|home| home.join(".hookbus")));
         Self {
-            home: home.map_or_else(|| runtime.join("hookbus"), absolute),
-            runtime,
+            home: absolute(home.unwrap_or_else(|| PathBuf::from("/nonexistent/.hookbus"))),
+            shared: shared.collect(),
             daemon: match var("HOOKBUS_DAEMON").as_ref().and_then(|value| value.to_str()) {
                 Some("off") => UseDaemon::Off,
                 Some("running") => UseDaemon::Running,
                 Some(_) | None => UseDaemon::Auto,
             },
+            odd_daemon: var("HOOKBUS_DAEMON")
+                .map(|value| value.to_string_lossy().into_owned())
+                .filter(|value| !["auto", "running", "off"].contains(&value.as_str())),
             idle: seconds(var("HOOKBUS_IDLE")).unwrap_or(Duration::from_mins(15)),
             colour: var("NO_COLOR").is_none() && std::io::stdout().is_terminal(),
             verbosity: var("HOOKBUS_LOG")

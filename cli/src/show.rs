@@ -4,9 +4,9 @@ use anyhow::Result;
 use clap::Args;
 use hookbus::log::{LogReader, Query, ReadError, Row};
 
-use crate::ask::open_log;
 use crate::cli::Ending;
-use crate::output::{self, Paint, local, shorten, spell};
+use crate::output::{self, Paint, harmless, local, shorten, spell};
+use crate::reading::open_log;
 use crate::settings::{Format, Settings};
 use crate::timeline::{Item, Outcome, Said, Timeline, What};
 
@@ -70,13 +70,13 @@ fn print(timeline: &Timeline, paint: Paint) -> Result<()> {
     };
     output::line(format!(
         "{}  {}  {span}  {} events, {} decisions{blocked}",
-        paint.bold(&timeline.session),
+        paint.bold(&harmless(&timeline.session)),
         timeline.agent,
         timeline.events,
         timeline.decisions
     ))?;
     if let Some(cwd) = &timeline.cwd {
-        output::line(paint.dim(&format!("in {cwd}")))?;
+        output::line(paint.dim(&format!("in {}", harmless(cwd))))?;
     }
     for line in lines(timeline, paint) {
         output::line(line)?;
@@ -127,16 +127,22 @@ fn item_lines(item: &Item, paint: Paint, lines: &mut Vec<String>) {
                 None if blocked => String::new(),
                 None => paint.dim("no result recorded"),
             };
-            format!("{:<24} {}  {ended}", paint.notable(tool), shorten(item.text(), 80))
+            format!(
+                "{:<24} {}  {ended}",
+                paint.notable(&shorten(tool, 40)),
+                shorten(&item.text, 80)
+            )
         }
         What::Subagent { result, .. } => {
             let ended = result.as_ref().map_or_else(
                 || paint.dim("no end recorded"),
                 |result| format!("{}, {}", result.status, spell(result.took)),
             );
-            format!("{:<24} {}  {ended}", paint.notable("sub-agent"), shorten(item.text(), 80))
+            format!("{:<24} {}  {ended}", paint.notable("sub-agent"), shorten(&item.text, 80))
         }
-        What::Plain => format!("{:<24} {}", item.name, shorten(item.text(), 80)),
+        What::Plain | What::Quiet => {
+            format!("{:<24} {}", shorten(&item.name, 40), shorten(&item.text, 80))
+        }
     };
     lines.push(format!("  {time}  {}", line.trim_end()));
     if let Some(said) = &item.decision {
@@ -168,7 +174,7 @@ fn decision_lines(said: &Said, paint: Paint) -> Vec<String> {
         .map(|(hook, _, reason)| {
             let reason =
                 reason.as_ref().map_or_else(String::new, |why| format!(": {}", shorten(why, 100)));
-            format!("                {outcome} by {hook}{reason}")
+            format!("                {outcome} by {}{reason}", shorten(hook, 60))
         })
         .collect();
     if lines.is_empty() {

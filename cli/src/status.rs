@@ -41,6 +41,11 @@ pub(crate) fn state(settings: &Settings) -> Value {
 
 fn print(state: &Value, settings: &Settings) -> Result<()> {
     let paint = Paint(settings.colour);
+    if let Some(odd) = &settings.odd_daemon {
+        output::aside(format!(
+            "HOOKBUS_DAEMON is `{odd}`; write auto, running or off (auto is used)"
+        ));
+    }
     output::line(format!("home    {}", settings.home.display()))?;
     let daemon = &state["daemon"];
     if daemon.is_null() {

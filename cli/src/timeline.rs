@@ -53,6 +53,8 @@ pub(crate) enum What {
     Subagent { session: Option<String>, inside: Option<Box<Timeline>>, result: Option<Outcome> },
     /// Anything else.
     Plain,
+    /// Seen in the log; no line of its own unless something was decided about it.
+    Quiet,
 }
 
 /// How something ended.
@@ -123,8 +125,7 @@ impl Timeline {
             }
             Kind::SubagentStop => self.finish_subagent(row, &payload),
             Kind::ToolSelect | Kind::ToolOutput | Kind::ModelAfter | Kind::CompactBefore => {
-                // Seen in the log; a person reading a timeline does not miss them.
-                self.push_quiet(row);
+                self.push(row, What::Quiet, String::new());
             }
             _ => self.push(row, What::Plain, gist(row, &payload)),
         }
@@ -148,11 +149,6 @@ impl Timeline {
             decision: None,
         };
         self.turn().items.push(item);
-    }
-
-    /// Kept only until a decision about it makes it worth a line.
-    fn push_quiet(&mut self, row: &Row) {
-        self.push(row, What::Plain, QUIET.to_owned());
     }
 
     fn items(&mut self) -> impl Iterator<Item = &mut Item> {
@@ -185,7 +181,7 @@ impl Timeline {
                     (Some(id), Some(call)) => id == call,
                     _ => Some(tool) == row.tool.as_ref() && *input == payload["tool_input"],
                 },
-                What::Tool { .. } | What::Subagent { .. } | What::Plain => false,
+                What::Tool { .. } | What::Subagent { .. } | What::Plain | What::Quiet => false,
             })
             .collect();
         let status = tool_status(row, payload);
@@ -235,13 +231,11 @@ impl Timeline {
     }
 }
 
-/// Marks an item that is no line of its own unless something was decided about it.
-const QUIET: &str = "\0quiet";
-
 impl Turn {
     /// The lines worth reading.
     pub(crate) fn lines(&self) -> impl Iterator<Item = &Item> {
-        self.items.iter().filter(|item| item.text != QUIET || item.decision.is_some())
+        let worth = |item: &&Item| !matches!(item.what, What::Quiet) || item.decision.is_some();
+        self.items.iter().filter(worth)
     }
 
     fn to_json(&self) -> Value {
@@ -255,11 +249,6 @@ impl Turn {
 }
 
 impl Item {
-    /// What it is about.
-    pub(crate) fn text(&self) -> &str {
-        if self.text == QUIET { "" } else { &self.text }
-    }
-
     fn to_json(&self) -> Value {
         let result = |result: &Option<Outcome>| {
             result.as_ref().map(|result| {
@@ -267,7 +256,7 @@ impl Item {
             })
         };
         let mut value = json!({
-            "seq": self.seq, "time": self.at.to_string(), "name": self.name, "text": self.text(),
+            "seq": self.seq, "time": self.at.to_string(), "name": self.name, "text": self.text,
             "decision": self.decision.as_ref().map(|said| json!({
                 "outcome": said.outcome,
                 "hooks": said.hooks.iter().map(|(hook, verdict, reason)|
@@ -285,7 +274,7 @@ impl Item {
                 value["result"] = json!(result(ended));
                 value["inside"] = inside.as_ref().map_or(Value::Null, |inside| inside.to_json());
             }
-            What::Plain => {}
+            What::Plain | What::Quiet => {}
         }
         value
     }

@@ -6,9 +6,9 @@ use anyhow::Result;
 use hookbus::log::{LogPath, Report, verify};
 use serde_json::{Value, json};
 
-use crate::ask::open_log;
 use crate::cli::Ending;
 use crate::output::{self, Paint, Progress, spell};
+use crate::reading::open_log;
 use crate::settings::{Format, Settings};
 
 pub(crate) fn run(format: Format, settings: &Settings) -> Result<Ending> {

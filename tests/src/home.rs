@@ -95,6 +95,7 @@ impl Home {
             .env("HOOKBUS_HOME", self.path())
             .env("HOOKBUS_DAEMON", self.mode)
             .env("XDG_RUNTIME_DIR", self.folder.path())
+            .env("TMPDIR", self.folder.path())
             .env("NO_COLOR", "1")
             .env_remove("HERMES_SESSION_ID")
             .env_remove("GEMINI_SESSION_ID");

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
@@ -15,8 +15,17 @@ use tokio::task::JoinHandle;
 use super::surroundings::Surroundings;
 use crate::dialect::Ending;
 
-/// A child of the command may hold its output open; what the command itself wrote is there at once.
+/// What the command itself wrote is there at once; a child of its may hold its output open.
 const DRAIN: Duration = Duration::from_millis(100);
+
+/// Whether output that comes after a command's own end is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Latecomers {
+    /// As long as the command's time lasts: that is what agents do.
+    WaitedFor,
+    /// Not: a child in the background must not hold the agent.
+    LeftBehind,
+}
 
 /// More than this is no answer.
 const LONGEST_OUTPUT: usize = 32 << 20;
@@ -27,6 +36,8 @@ pub(super) struct Ran {
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: Vec<u8>,
     pub(super) ending: Ending,
+    /// Something else holds its output open still.
+    pub(super) held_open: bool,
 }
 
 /// Runs `words` with `input` on stdin; the error says why there is no answer.
@@ -36,7 +47,9 @@ pub(super) async fn run(
     surroundings: &Surroundings,
     input: Vec<u8>,
     limit: Duration,
+    latecomers: Latecomers,
 ) -> Result<Ran, String> {
+    let started = Instant::now();
     let mut child = start(words, env, surroundings)?;
     let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     if let Some(mut stdin) = child.stdin.take() {
@@ -45,21 +58,30 @@ pub(super) async fn run(
     }
     let stdout = child.stdout.take().map(Output::collect);
     let stderr = child.stderr.take().map(Output::collect);
-    let Ok(status) = tokio::time::timeout(limit, child.wait()).await else {
+    let killed = || {
         if let Some(group) = group
             && let Err(error) = kill_process_group(group, Signal::KILL)
         {
-            tracing::warn!(%error, "cannot kill a hook that ran out of time");
+            tracing::debug!(%error, "a hook that ran out of time is gone already");
         }
-        return Err(format!("no answer within {:.1} s; it was killed", limit.as_secs_f64()));
+        format!("no answer within {:.1} s; it was killed", limit.as_secs_f64())
     };
+    let Ok(status) = tokio::time::timeout(limit, child.wait()).await else { return Err(killed()) };
     let status = status.map_err(|error| format!("cannot wait for it: {error}"))?;
-    let stdout = Output::take(stdout).await;
-    let stderr = Output::take(stderr).await;
+    let wait = || match latecomers {
+        Latecomers::WaitedFor => limit.saturating_sub(started.elapsed()),
+        Latecomers::LeftBehind => DRAIN,
+    };
+    let (stdout, stdout_open) = Output::take(stdout, wait()).await;
+    let (stderr, stderr_open) = Output::take(stderr, wait()).await;
+    let held_open = stdout_open || stderr_open;
+    if held_open && latecomers == Latecomers::WaitedFor {
+        return Err(killed());
+    }
     if stdout.len() > LONGEST_OUTPUT || stderr.len() > LONGEST_OUTPUT {
         return Err(format!("it printed more than {} MiB", LONGEST_OUTPUT >> 20));
     }
-    Ok(Ran { stdout, stderr, ending: ending(status) })
+    Ok(Ran { stdout, stderr, ending: ending(status), held_open })
 }
 
 fn start(
@@ -131,11 +153,15 @@ impl Output {
         Self { bytes, reader }
     }
 
-    async fn take(output: Option<Self>) -> Vec<u8> {
-        let Some(mut output) = output else { return Vec::new() };
-        if tokio::time::timeout(DRAIN, &mut output.reader).await.is_err() {
+    /// What came within `wait`, and whether more could.
+    async fn take(output: Option<Self>, wait: Duration) -> (Vec<u8>, bool) {
+        let Some(mut output) = output else { return (Vec::new(), false) };
+        let open = tokio::time::timeout(wait.max(DRAIN), &mut output.reader).await.is_err();
+        if open {
             output.reader.abort();
         }
-        std::mem::take(&mut *output.bytes.lock().unwrap_or_else(PoisonError::into_inner))
+        let bytes =
+            std::mem::take(&mut *output.bytes.lock().unwrap_or_else(PoisonError::into_inner));
+        (bytes, open)
     }
 }

@@ -35,7 +35,10 @@ pub fn conclude(
     let (fitted, verdicts): (Vec<Verdict>, Vec<VerdictRecord>) = spoken
         .into_iter()
         .map(|Spoken { hook, record }| {
-            let (verdict, note) = fit(&record.verdict, hook, event.agent, takes, can_ask);
+            let (verdict, note) = match hook {
+                Some(hook) => fit(&record.verdict, hook, event.agent, takes, can_ask),
+                None => (record.verdict.clone(), None),
+            };
             (verdict, VerdictRecord { note, ..record })
         })
         .unzip();

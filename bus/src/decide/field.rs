@@ -16,6 +16,14 @@ pub(super) fn find(event: &Event, path: &str) -> Vec<String> {
             collect(value, &mut found);
         }
     }
+    if path == "path" {
+        for patch in ["patch", "command", "input"]
+            .iter()
+            .filter_map(|name| event.tool_input()?.get(*name)?.as_str())
+        {
+            found.extend(paths_in(patch).map(str::to_owned));
+        }
+    }
     found
 }
 
@@ -23,13 +31,15 @@ pub(super) fn find(event: &Event, path: &str) -> Vec<String> {
 fn other_names(path: &str, event: &Event) -> &'static [&'static str] {
     let class = event.tool.as_ref().map(|tool| tool.class);
     match (path, class) {
-        ("command", _) => &["cmd", "code", "script", "details.command"],
+        // `data` and `chars` are what is typed into a program that runs already.
+        ("command", _) => &["cmd", "code", "script", "data", "chars", "details.command"],
         ("path", _) => &[
             "file_path",
             "absolute_path",
             "dir_path",
             "notebook_path",
             "paths",
+            "include",
             "filename",
             "directory",
             "details.filePath",
@@ -51,6 +61,12 @@ fn other_names(path: &str, event: &Event) -> &'static [&'static str] {
     }
 }
 
+/// The files that a patch touches, in the form that Hermes and Codex write it.
+fn paths_in(patch: &str) -> impl Iterator<Item = &str> {
+    let marks = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+    patch.lines().filter_map(move |line| marks.iter().find_map(|mark| line.strip_prefix(mark)))
+}
+
 fn walk<'a>(place: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
     if let Some(value) = place.get(path) {
         return (!value.is_null()).then_some(value);
@@ -64,11 +80,20 @@ fn walk<'a>(place: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
     }
 }
 
-/// A text as it is, a list item by item, anything else as JSON.
+/// A text as it is, a list item by item and all of it in a row (a command may be given in words),
+/// anything else as JSON.
 fn collect(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::String(text) => found.push(text.clone()),
-        Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
+        Value::Array(items) => {
+            for item in items {
+                collect(item, found);
+            }
+            let words: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+            if words.len() > 1 {
+                found.push(words.join(" "));
+            }
+        }
         Value::Null => {}
         Value::Bool(_) | Value::Number(_) | Value::Object(_) => found.push(value.to_string()),
     }

@@ -119,6 +119,20 @@ impl Hook {
             && self.matcher.as_ref().is_none_or(|matcher| matcher.fits(event))
     }
 
+    /// Whether it runs the same command, in the same way, on the same events.
+    pub(super) fn is_same_command(&self, other: &Self) -> bool {
+        let (Action::Command(ours), Action::Command(theirs)) = (&self.action, &other.action) else {
+            return false;
+        };
+        let matcher = |hook: &Self| hook.matcher.as_ref().map(|matcher| format!("{matcher:?}"));
+        (&ours.text, &ours.env, &self.name, &self.on)
+            == (&theirs.text, &theirs.env, &other.name, &other.on)
+            && (self.agent, &self.tools, &self.tool_names)
+                == (other.agent, &other.tools, &other.tool_names)
+            && (self.mode, self.sequential) == (other.mode, other.sequential)
+            && matcher(self) == matcher(other)
+    }
+
     /// Whether something outside of this process has to run for it.
     pub fn runs_outside(&self) -> bool {
         matches!(self.action, Action::Command(_))

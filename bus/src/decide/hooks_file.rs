@@ -158,13 +158,17 @@ impl Hooks {
                     self.hooks.extend(entry::read(item, &on, index + 1, &mut self.problems));
                 }
             }
-            Data::Map(_) | Data::Scalar(_) => self.problems.push(Problem::broken_entry(
-                pair.line,
-                format!(
-                    "`{}` needs a list of hooks; put `- ` before the first line of each",
-                    pair.key
-                ),
-            )),
+            Data::Map(_) | Data::Scalar(_) => {
+                let key = &pair.key;
+                let why = format!(
+                    "`{key}` needs a list of hooks; put `- ` before the first line of each"
+                );
+                // What it was meant to be can be seen, so that it counts as failed, not as absent.
+                let meant = entry::read(&pair.value, &on, 1, &mut Vec::new());
+                self.hooks
+                    .extend(meant.map(|hook| Hook { action: Action::Broken(why.clone()), ..hook }));
+                self.problems.push(Problem::broken_entry(pair.line, why));
+            }
         }
     }
 
@@ -184,34 +188,23 @@ impl Hooks {
 
     /// The same command on the same events counts once, as in Hermes, even with other time-outs.
     fn drop_repeated(&mut self) {
-        let mut seen: Vec<String> = Vec::new();
-        let problems = &mut self.problems;
-        self.hooks.retain(|hook| {
-            let Action::Command(command) = &hook.action else { return true };
-            let same = format!(
-                "{:?}",
-                (
-                    &hook.on,
-                    &hook.matcher.as_ref().map(|m| format!("{m:?}")),
-                    &hook.tools,
-                    &hook.tool_names,
-                    hook.agent,
-                    hook.mode,
-                    &hook.name,
-                    &command.text
-                )
-            );
-            let first = !seen.contains(&same);
-            if first {
-                seen.push(same);
-            } else {
-                problems.push(Problem::remark(
-                    hook.line,
-                    "the same hook stands above already and counts once; remove this one",
-                ));
+        let mut kept: Vec<Hook> = Vec::new();
+        for hook in self.hooks.drain(..) {
+            match kept.iter_mut().find(|known| known.is_same_command(&hook)) {
+                Some(known) => {
+                    // Of two failure policies the stricter one holds.
+                    if hook.on_failure == Some(OnFailure::Block) {
+                        known.on_failure = hook.on_failure;
+                    }
+                    self.problems.push(Problem::remark(
+                        hook.line,
+                        "the same hook stands above already and counts once; remove this one",
+                    ));
+                }
+                None => kept.push(hook),
             }
-            first
-        });
+        }
+        self.hooks = kept;
     }
 }
 

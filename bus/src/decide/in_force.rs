@@ -30,8 +30,40 @@ pub enum Standing {
     NoFile,
     /// The file is broken; this is what it was before.
     LastGood(Problem),
-    /// The file is broken and never was good; no hooks.
+    /// The file is broken and no good version is known; no hooks.
     NothingGood(Problem),
+}
+
+impl Standing {
+    /// A word for it.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Current => "current",
+            Self::NoFile => "no file",
+            Self::LastGood(_) => "last good",
+            Self::NothingGood(_) => "none",
+        }
+    }
+
+    /// What is wrong with the file.
+    pub const fn problem(&self) -> Option<&Problem> {
+        match self {
+            Self::Current | Self::NoFile => None,
+            Self::LastGood(problem) | Self::NothingGood(problem) => Some(problem),
+        }
+    }
+}
+
+impl InForce {
+    /// The content for the log; none where we only failed to find out what it was.
+    pub fn to_record(&self) -> Option<Arc<HooksDraft>> {
+        match self.standing {
+            Standing::Current | Standing::NoFile | Standing::LastGood(_) => {
+                Some(Arc::clone(&self.draft))
+            }
+            Standing::NothingGood(_) => None,
+        }
+    }
 }
 
 /// Watches one hooks file.
@@ -47,7 +79,8 @@ pub struct HooksSource {
 struct Stamp {
     inode: u64,
     length: u64,
-    modified: (i64, i64),
+    /// When its content or anything else about it changed; no tool can turn that back.
+    changed: (i64, i64),
 }
 
 impl HooksSource {
@@ -72,22 +105,25 @@ impl HooksSource {
         }
         let before = known.as_ref().map(|(_, in_force)| in_force.as_ref());
         let in_force = Arc::new(self.read(before));
-        *known = Some((stamp, Arc::clone(&in_force)));
+        // The log may only have been busy: ask again with the next event.
+        if !matches!(in_force.standing, Standing::NothingGood(_)) {
+            *known = Some((stamp, Arc::clone(&in_force)));
+        }
         in_force
     }
 
     fn stamp(&self) -> Stamp {
-        fs::metadata(&self.file).map_or(Stamp { inode: 0, length: 0, modified: (0, 0) }, |file| {
+        fs::metadata(&self.file).map_or(Stamp { inode: 0, length: 0, changed: (0, 0) }, |file| {
             Stamp {
                 inode: file.ino(),
                 length: file.len(),
-                modified: (file.mtime(), file.mtime_nsec()),
+                changed: (file.ctime(), file.ctime_nsec()),
             }
         })
     }
 
     fn read(&self, before: Option<&InForce>) -> InForce {
-        let text = match fs::read_to_string(&self.file) {
+        let text = match read_regular(&self.file) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return self.made_of(Hooks::none(self.base()), String::new(), Standing::NoFile);
@@ -136,5 +172,14 @@ impl HooksSource {
 
     fn base(&self) -> &Path {
         self.file.parent().unwrap_or(Path::new("/"))
+    }
+}
+
+/// A pipe or a device in the file's place would be waited on for ever.
+fn read_regular(file: &Path) -> io::Result<String> {
+    if fs::metadata(file)?.is_file() {
+        fs::read_to_string(file)
+    } else {
+        Err(io::Error::other("it is not a regular file"))
     }
 }

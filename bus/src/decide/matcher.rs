@@ -84,18 +84,18 @@ fn ignored(agent: &str, name: &str) -> Read {
     )))
 }
 
-/// Both agents take a regex that does not compile for a plain name. Look-around is a regex to
-/// them and not to us: that must not turn into a name that never matches.
+/// Both agents take a regex that does not compile for a plain name. What is one to them and not to
+/// us (look-around, back references) must not turn into a name that never matches, so only a lone
+/// `*` is taken for one.
 fn as_agent(text: &str, regex: &str) -> Read {
-    match Regex::new(regex) {
+    // Python's end of text is spelled differently here.
+    match Regex::new(&regex.replace("\\Z", "\\z")) {
         Ok(regex) => Read::Only(Matcher::Tool(Comparison::Regex(regex)), None),
-        Err(error) if error.to_string().contains("look-around") => {
-            Read::Broken(bad_regex(text, &error))
-        }
-        Err(_) => Read::Only(
+        Err(_) if text == "*" => Read::Only(
             Matcher::Tool(Comparison::Exactly(text.to_owned())),
-            Some(format!("`{text}` is no regex, so only a tool of exactly that name matches")),
+            Some("to Hermes `*` is a tool of that name, which there is none of; leave the matcher out".to_owned()),
         ),
+        Err(error) => Read::Broken(bad_regex(text, &error)),
     }
 }
 

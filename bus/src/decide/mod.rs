@@ -27,5 +27,5 @@ pub use hooks_file::Hooks;
 pub use in_force::{HooksSource, InForce, Standing};
 pub use plan::{Plan, plan};
 pub use problem::{Problem, Reach, did_you_mean};
-pub use run::{Spoken, run_all, run_rules};
+pub use run::{Spoken, run_all, run_out_of_time, run_rules};
 pub use surroundings::Surroundings;

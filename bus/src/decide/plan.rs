@@ -11,27 +11,25 @@ pub struct Plan<'a> {
     pub(super) hooks: Vec<&'a Hook>,
     /// Each hook is handed the input as the one before left it.
     pub(super) sequential: bool,
-    /// Nobody can read the event, and this hook says that such a thing must not pass.
-    pub(super) guard: Option<&'a Hook>,
+    /// Nobody can read the event, and this says that such a thing must not pass.
+    pub(super) guard: Option<Guard<'a>>,
     pub(super) whole: &'a Hooks,
 }
 
 impl Plan<'_> {
-    /// Whether nobody has an opinion.
-    pub fn is_empty(&self) -> bool {
-        self.hooks.is_empty() && self.guard.is_none()
-    }
-
     /// Whether something outside of this process has to run.
     pub fn runs_outside(&self) -> bool {
         self.hooks.iter().any(|hook| hook.runs_outside())
     }
+}
 
-    /// A hook among them that blocks when it cannot answer.
-    pub fn strict_hook(&self) -> Option<&str> {
-        let strict = |hook: &&&Hook| hook.on_failure == Some(OnFailure::Block);
-        self.hooks.iter().find(strict).copied().or(self.guard).map(Hook::name)
-    }
+/// Who lets nothing pass unread.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Guard<'a> {
+    /// A hook that blocks when it fails.
+    Hook(&'a Hook),
+    /// The bus, whose own policy is to block.
+    Bus,
 }
 
 /// Whom to ask about `event`.
@@ -45,9 +43,14 @@ pub fn plan<'a>(event: &Event, hooks: &'a Hooks) -> Plan<'a> {
         hooks.hooks.iter().filter(asked).collect()
     };
     drop_repeated(event.agent, &mut matched);
-    let guard = hooks.hooks.iter().find(|hook| unreadable && answered && hook.guards(event.agent));
+    let guard = (unreadable && answered).then(|| guard(event.agent, hooks)).flatten();
     let sequential = matched.iter().any(|hook| hook.sequential);
     Plan { hooks: matched, sequential, guard, whole: hooks }
+}
+
+fn guard(agent: Agent, hooks: &Hooks) -> Option<Guard<'_>> {
+    let hook = hooks.hooks.iter().find(|hook| hook.guards(agent)).map(Guard::Hook);
+    hook.or((hooks.on_failure == OnFailure::Block).then_some(Guard::Bus))
 }
 
 /// Gemini runs the same name and command once per event, whatever matchers led to it.

@@ -5,27 +5,56 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::command::{self, Latecomers};
 use super::hook::{Action, Command, Hook, OnFailure};
-use super::plan::{Plan, policy_of};
+use super::plan::{Guard, Plan, policy_of};
 use super::rule::Rule;
 use super::surroundings::Surroundings;
-use super::{command, launch, script};
-use crate::dialect::{Said, Understood, understand};
+use super::{launch, script};
+use crate::dialect::{Ending, Manner, Said, Understood, understand};
 use crate::event::{Body, Event, Kind, Seq, Verdict, VerdictRecord};
 
-/// A hook and what it said.
+/// Nobody waits longer; keeps a silly deadline from running off the clock.
+const LONGEST: Duration = Duration::from_hours(1);
+
+/// What a hook said; without a hook, what the bus itself says.
 #[derive(Debug)]
 pub struct Spoken<'a> {
-    pub(super) hook: &'a Hook,
+    pub(super) hook: Option<&'a Hook>,
     pub(super) record: VerdictRecord,
 }
 
 /// What the rules of a plan say; nothing outside of this process runs.
 pub fn run_rules<'a>(plan: &Plan<'a>, event: &Event) -> Vec<Spoken<'a>> {
-    if let Some(guard) = plan.guard {
-        return vec![Spoken { hook: guard, record: refusal(guard, event) }];
+    ask_inside(plan, event, |_| None)
+}
+
+/// The same where there is no time to run anything outside: whatever had to has failed.
+pub fn run_out_of_time<'a>(plan: &Plan<'a>, event: &Event) -> Vec<Spoken<'a>> {
+    ask_inside(plan, event, |hook| {
+        let why = "no time was left to ask it".to_owned();
+        Some(record(hook, Verdict::silent(), Some(why), Duration::ZERO))
+    })
+}
+
+fn ask_inside<'a>(
+    plan: &Plan<'a>,
+    event: &Event,
+    outside: impl Fn(&Hook) -> Option<VerdictRecord>,
+) -> Vec<Spoken<'a>> {
+    match plan.guard {
+        Some(Guard::Hook(hook)) => {
+            return vec![Spoken { hook: Some(hook), record: refusal(&hook.name, event) }];
+        }
+        Some(Guard::Bus) => {
+            return vec![Spoken { hook: None, record: refusal("hookbus", event) }];
+        }
+        None => {}
     }
-    let ask = |hook: &&'a Hook| Some(Spoken { hook, record: answer_inside(hook, event)? });
+    let ask = |hook: &&'a Hook| {
+        let record = if hook.runs_outside() { outside(hook) } else { answer_inside(hook, event) };
+        Some(Spoken { hook: Some(hook), record: record? })
+    };
     plan.hooks.iter().filter_map(ask).collect()
 }
 
@@ -37,7 +66,7 @@ pub async fn run_all<'a>(
     surroundings: &Surroundings,
     time: Duration,
 ) -> Vec<Spoken<'a>> {
-    let end = Instant::now() + time;
+    let end = Instant::now() + time.min(LONGEST);
     let errand = Errand { plan, seq, surroundings, end };
     if !plan.sequential {
         let answers = plan.hooks.iter().map(|hook| errand.ask(hook, event));
@@ -86,7 +115,7 @@ impl Errand<'_, '_> {
             Action::Command(command) => self.run(hook, command, event).await,
             Action::Rule(_) | Action::Broken(_) => answer_inside(hook, event)?,
         };
-        Some(Spoken { hook, record })
+        Some(Spoken { hook: Some(hook), record })
     }
 
     async fn run(&self, hook: &Hook, command: &Command, event: &Event) -> VerdictRecord {
@@ -100,15 +129,25 @@ impl Errand<'_, '_> {
         let script = script::hash(&words, self.surroundings);
         let limit = command.timeout.min(self.end.saturating_duration_since(started));
         let input = self.input(event);
-        let ran = command::run(&words, &command.env, self.surroundings, input, limit).await;
+        let latecomers = match manner {
+            Manner::Hermes | Manner::Gemini => Latecomers::WaitedFor,
+            Manner::Common => Latecomers::LeftBehind,
+        };
+        let (env, place) = (&command.env, self.surroundings);
+        let ran = command::run(&words, env, place, input, limit, latecomers).await;
         let (understood, exit) = match ran {
             Ok(ran) => {
                 let said = Said { stdout: &ran.stdout, stderr: &ran.stderr, ending: ran.ending };
                 let exit = match ran.ending {
-                    crate::dialect::Ending::Exit(code) => Some(code),
-                    crate::dialect::Ending::Signal(_) => None,
+                    Ending::Exit(code) => Some(code),
+                    Ending::Signal(_) => None,
                 };
-                (understand(manner, event.kind, &said), exit)
+                let mut understood = understand(manner, event.kind, &said);
+                if ran.held_open && understood.verdict.is_silent() {
+                    let why = "it ended without an answer, and a child holds its output open";
+                    understood.failure.get_or_insert_with(|| why.to_owned());
+                }
+                (understood, exit)
             }
             Err(why) => (Understood { verdict: Verdict::silent(), failure: Some(why) }, None),
         };
@@ -168,14 +207,13 @@ fn record(hook: &Hook, said: Verdict, failure: Option<String>, took: Duration) -
 }
 
 /// An event that nobody can read, and a hook that lets nothing unread pass.
-fn refusal(guard: &Hook, event: &Event) -> VerdictRecord {
+fn refusal(guard: &str, event: &Event) -> VerdictRecord {
     let why = match &event.body {
         Body::Unreadable { why } => why.as_str(),
         Body::Read(_) => "",
     };
-    let guard = &guard.name;
     VerdictRecord {
-        hook: guard.clone(),
+        hook: guard.to_owned(),
         verdict: Verdict::block(format!(
             "hookbus cannot read this event ({why}), and `{guard}` lets nothing pass unread"
         )),

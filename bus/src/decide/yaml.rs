@@ -27,14 +27,55 @@ pub(super) struct Pair {
     pub(super) value: Node,
 }
 
-/// The first document in `text`; none in an empty file.
+/// The document in `text`; none in an empty file.
 pub(super) fn parse(text: &str) -> Result<Option<Node>, Problem> {
+    if let Some(line) = too_deep(text) {
+        let why = "this is nested deeper than any hook needs; write it flatter";
+        return Err(Problem::broken_file(line, why));
+    }
     let documents = MarkedYaml::load_from_str(text).map_err(|error| {
         let shown = error.to_string();
         Problem::broken_file(line_in(&shown), format!("this is not YAML: {shown}"))
     })?;
+    if let [_, second, ..] = documents.as_slice() {
+        let line = second.span.start.line();
+        return Err(Problem::broken_file(line, "the file is one document; remove the `---`"));
+    }
     Ok(documents.first().map(convert))
 }
+
+/// Trees are walked and dropped by recursion: one that is too deep for the stack would take the
+/// agent's hook down with it. Gives back the line where it gets so deep.
+fn too_deep(text: &str) -> Option<usize> {
+    let (mut indents, mut brackets) = (Vec::new(), 0_usize);
+    for (number, line) in text.lines().enumerate() {
+        let body = line.trim_start_matches(' ');
+        let indent = line.len() - body.len();
+        if body.is_empty() || body.starts_with('#') {
+            continue;
+        }
+        indents.retain(|outer| *outer < indent);
+        indents.push(indent);
+        let dashes = body.split(' ').take_while(|word| matches!(*word, "-" | "?")).count();
+        let mut quote = None;
+        for letter in body.chars() {
+            match (letter, quote) {
+                ('\'' | '"', None) => quote = Some(letter),
+                (_, Some(open)) if letter == open => quote = None,
+                ('[' | '{', None) => brackets += 1,
+                (']' | '}', None) => brackets = brackets.saturating_sub(1),
+                _ => {}
+            }
+            if indents.len() + dashes + brackets > DEEPEST {
+                return Some(number + 1);
+            }
+        }
+    }
+    None
+}
+
+/// Deeper than any hooks file, far from the end of any stack.
+const DEEPEST: usize = 100;
 
 /// The reader's errors carry their place only as text: `… at char 7 line 2 column 3`.
 fn line_in(error: &str) -> usize {
@@ -48,7 +89,7 @@ fn convert(node: &MarkedYaml<'_>) -> Node {
         YamlData::Value(scalar) => Data::Scalar(scalar_value(scalar)),
         YamlData::Representation(text, ..) => Data::Scalar(Value::String(text.to_string())),
         YamlData::Sequence(items) => Data::List(items.iter().map(convert).collect()),
-        YamlData::Mapping(pairs) => Data::Map(
+        YamlData::Mapping(pairs) => Data::Map(merged(
             pairs
                 .iter()
                 .map(|(key, value)| {
@@ -56,11 +97,28 @@ fn convert(node: &MarkedYaml<'_>) -> Node {
                     Pair { key: key.display(), line: key.line, value: convert(value) }
                 })
                 .collect(),
-        ),
+        )),
         YamlData::Tagged(_, inner) => convert(inner).data,
         YamlData::Alias(_) | YamlData::BadValue => Data::Scalar(Value::Null),
     };
     Node { line: node.span.start.line(), data }
+}
+
+/// `<<: *base` brings in the entries of another mapping, as Hermes' reader has it: what is written
+/// here comes before what is brought in.
+fn merged(pairs: Vec<Pair>) -> Vec<Pair> {
+    let (bases, mut own): (Vec<Pair>, Vec<Pair>) =
+        pairs.into_iter().partition(|pair| pair.key == "<<");
+    let brought = bases.into_iter().flat_map(|pair| match pair.value.data {
+        Data::List(items) => items,
+        Data::Map(_) | Data::Scalar(_) => vec![pair.value],
+    });
+    for pair in brought.flat_map(|base| base.pairs().unwrap_or_default().to_vec()) {
+        if own.iter().all(|known| known.key != pair.key) {
+            own.push(pair);
+        }
+    }
+    own
 }
 
 fn scalar_value(scalar: &Scalar<'_>) -> Value {
@@ -141,5 +199,32 @@ impl Node {
 
     fn display(&self) -> String {
         self.text().unwrap_or_else(|| self.to_json().to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_brought_in_yields_to_what_is_written() {
+        let text = "a: &base {x: 1, y: 2}\nb: {<<: *base, y: 3}\n";
+        let json = parse(text).expect("YAML").expect("a document").to_json();
+        assert_eq!(json["b"], serde_json::json!({"y": 3, "x": 1}));
+    }
+
+    #[test]
+    fn depth_is_refused_before_it_is_walked() {
+        let deep = [
+            "- ".repeat(20_000) + "x",
+            "[".repeat(20_000),
+            "{a: ".repeat(20_000),
+            (0..5000).fold(String::new(), |text, n| text + &" ".repeat(n) + "a:\n"),
+        ];
+        for text in deep {
+            assert!(parse(&text).is_err(), "{}", &text[..40]);
+        }
+        let brackets = "a: '[[['\n".repeat(3) + &"# [[[\n".repeat(200);
+        assert!(too_deep(&brackets).is_none(), "quoted and commented brackets are no depth");
     }
 }

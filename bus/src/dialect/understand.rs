@@ -6,8 +6,8 @@
 
 use serde_json::{Map, Value};
 
-use super::json::read_leniently;
 use crate::event::{Kind, Rewrite, Ruling, Verdict};
+use crate::json::read_leniently;
 
 /// Whose customs a hook's exit code and stray text are read by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

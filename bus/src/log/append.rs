@@ -155,5 +155,5 @@ pub(super) fn last_hooks(db: &Connection) -> rusqlite::Result<Option<HooksDraft>
         )?
         .query_row([], |row| Ok(payload::from_sql(row.get_ref(0)?)))
         .optional()?;
-    Ok(row.and_then(|payload| HooksDraft::from_payload(&payload)))
+    Ok(row.and_then(|payload| HooksDraft::from_json(&serde_json::from_slice(&payload).ok()?)))
 }

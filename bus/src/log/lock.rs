@@ -2,6 +2,7 @@
 //! processes fighting over it waited for seconds. Waiting here first makes a queue of it.
 
 use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
@@ -22,6 +23,7 @@ impl WriteLock {
             .create(true)
             .truncate(false)
             .write(true)
+            .mode(0o600) // whoever can open it can hold it
             .open(path)
             .map(Self)
             .map_err(|error| OpenError::Io { path: path.to_owned(), error })

@@ -16,8 +16,10 @@ use crate::event::{BusId, Time};
 // Two writers could corrupt a WAL file before 3.51.3.
 const _: () = assert!(rusqlite::ffi::SQLITE_VERSION_NUMBER >= 3_051_003, "use bundled SQLite");
 
-/// The lock beside the log keeps us apart; this is only for outsiders who hold SQLite's own.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// The lock beside the log keeps us apart; these are only for outsiders who hold SQLite's own.
+/// A writer waits in a thread of its own; a reader may stand in an agent's way.
+const WRITER_WAITS: Duration = Duration::from_secs(5);
+const READER_WAITS: Duration = Duration::from_millis(250);
 
 /// Where a log lives, and the files beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,26 +51,26 @@ pub enum Durability {
     ProcessDeath,
 }
 
-/// How long a writer means to stay, which decides who tidies up after it.
+/// Who writes, which decides who tidies up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stay {
-    /// The daemon: a long write-ahead log, checkpointed now and then and on close.
-    Long,
+pub(super) enum WrittenBy {
+    /// The daemon: a long write-ahead log, moved into the file now and then.
+    Daemon,
     /// A client on its own: a short one (each of them reads it anew), and no waiting on close.
-    Short,
+    Client,
 }
 
 /// A connection to write with, and its lock.
 pub(super) fn to_write(
     log: &LogPath,
     durability: Durability,
-    stay: Stay,
+    by: WrittenBy,
     now: Time,
 ) -> Result<(Connection, WriteLock), OpenError> {
     make_private(log)?;
     let lock = WriteLock::open(&log.lock_file())?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-    let mut db = connect(log.file(), flags)?;
+    let mut db = connect(log.file(), flags, WRITER_WAITS)?;
     if !schema::is_ours(&db).map_err(|error| foreign_or(error, log))? {
         return Err(OpenError::Foreign(log.file().to_owned()));
     }
@@ -80,13 +82,13 @@ pub(super) fn to_write(
             Durability::ProcessDeath => "NORMAL",
         },
     )?;
-    let pages = match stay {
-        Stay::Long => 4000,
-        Stay::Short => 256,
+    let pages = match by {
+        WrittenBy::Daemon => 4000,
+        WrittenBy::Client => 256,
     };
     db.pragma_update(None, "wal_autocheckpoint", pages)?;
     db.pragma_update(None, "journal_size_limit", 64 << 20)?;
-    db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, stay == Stay::Short)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, by == WrittenBy::Client)?;
     if schema::version(&db)? < schema::current() {
         let held = lock.acquire();
         db.pragma_update(None, "journal_mode", "WAL")?;
@@ -118,16 +120,20 @@ fn make_private(log: &LogPath) -> Result<(), OpenError> {
 
 /// A connection that cannot write.
 pub(super) fn to_read(log: &LogPath) -> Result<Connection, OpenError> {
-    if !log.file().exists() {
+    // A file without a byte in it was made a moment ago and is not a log yet.
+    if std::fs::metadata(log.file()).map_or(0, |file| file.len()) == 0 {
         return Err(OpenError::Missing(log.file().to_owned()));
     }
     // Reading a WAL file means writing its index, so ask for that and fall back where we may not.
-    let db = connect(log.file(), OpenFlags::SQLITE_OPEN_READ_WRITE)
-        .and_then(|db| check(&db, log).map(|()| db))
-        .or_else(|error| match connect(log.file(), OpenFlags::SQLITE_OPEN_READ_ONLY) {
-            Ok(db) if matches!(error, OpenError::Sqlite(_)) => check(&db, log).map(|()| db),
-            Ok(_) | Err(_) => Err(error),
-        })?;
+    let writable = connect(log.file(), OpenFlags::SQLITE_OPEN_READ_WRITE, READER_WAITS)
+        .and_then(|db| check(&db, log).map(|()| db));
+    let db = match writable {
+        Err(OpenError::Sqlite(error)) if may_not_write(&error) => {
+            let db = connect(log.file(), OpenFlags::SQLITE_OPEN_READ_ONLY, READER_WAITS)?;
+            check(&db, log).map(|()| db)
+        }
+        Ok(_) | Err(_) => writable,
+    }?;
     db.pragma_update(None, "query_only", true)?;
     Ok(db)
 }
@@ -137,10 +143,17 @@ pub(super) fn bus_id(db: &Connection) -> rusqlite::Result<BusId> {
     db.query_row("SELECT id FROM bus", [], |row| row.get(0).map(BusId::from_bytes))
 }
 
+fn may_not_write(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{CannotOpen, PermissionDenied, ReadOnly};
+    error
+        .sqlite_error_code()
+        .is_some_and(|code| [CannotOpen, PermissionDenied, ReadOnly].contains(&code))
+}
+
 #[expect(clippy::disallowed_methods, reason = "the one door to SQLite")]
-fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, OpenError> {
+fn connect(path: &Path, flags: OpenFlags, waits: Duration) -> Result<Connection, OpenError> {
     let db = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    db.busy_timeout(BUSY_TIMEOUT)?;
+    db.busy_timeout(waits)?;
     db.pragma_update(None, "trusted_schema", false)?;
     db.set_prepared_statement_cache_capacity(32);
     Ok(db)

@@ -1,13 +1,15 @@
 //! Asking the log. Readers hold no long transactions: they page by `seq`, so that the writer can
 //! always tidy up behind them.
 
+use std::ops::RangeInclusive;
+
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 use super::append::last_hooks;
 use super::row::{HooksDraft, Row};
 use super::{LogPath, OpenError, ReadError, open, payload};
-use crate::event::{BusId, EventId, Seq, Time};
+use crate::event::{EventId, Seq, Time};
 
 const COLUMNS: &str = "seq, id, time, agent, session, turn, name, kind, tool, tool_class, cause, \
                        context, payload, hash";
@@ -65,11 +67,6 @@ impl LogReader {
         Ok(Self { db: open::to_read(log)? })
     }
 
-    /// The bus that this log belongs to.
-    pub fn bus(&self) -> Result<BusId, ReadError> {
-        Ok(open::bus_id(&self.db)?)
-    }
-
     /// The last place in the log and when that was.
     pub fn head(&self) -> Result<Option<(Seq, Time)>, ReadError> {
         Ok(self
@@ -85,42 +82,71 @@ impl LogReader {
         Ok(last_hooks(&self.db)?)
     }
 
-    /// Every row that fits, in log order, one at a time; stops where `each` fails.
+    /// Every row after `after` that fits, in log order, one at a time; stops where `each` fails.
+    /// Gives back how far it looked, which is where to go on.
     pub fn each<E: From<ReadError>>(
         &self,
         query: &Query,
         after: Option<Seq>,
         mut each: impl FnMut(Row) -> Result<(), E>,
     ) -> Result<Option<Seq>, E> {
+        let head = self.head()?.map(|(seq, _)| seq);
+        let places = self.places(query)?;
         let mut last = after;
         loop {
-            let page = self.page(query, last)?;
+            let page = self.page(query, &places, last, Order::OldestFirst, PAGE)?;
             let full = page.len() == PAGE;
             for row in page {
                 last = Some(row.seq);
                 each(row)?;
             }
             if !full {
-                return Ok(last);
+                return Ok(last.max(head));
             }
         }
     }
 
     /// The last `count` rows that fit, in log order.
     pub fn last(&self, query: &Query, count: usize) -> Result<Vec<Row>, ReadError> {
-        let (condition, values) = condition(query, None);
-        let sql = format!(
-            "SELECT {COLUMNS} FROM events WHERE {condition} ORDER BY seq DESC LIMIT {count}"
-        );
-        let mut rows = self.rows(&sql, values)?;
+        let places = self.places(query)?;
+        let mut rows = self.page(query, &places, None, Order::LatestFirst, count)?;
         rows.reverse();
         Ok(rows)
     }
 
-    fn page(&self, query: &Query, after: Option<Seq>) -> Result<Vec<Row>, ReadError> {
-        let (condition, values) = condition(query, after);
-        let sql =
-            format!("SELECT {COLUMNS} FROM events WHERE {condition} ORDER BY seq LIMIT {PAGE}");
+    /// The part of the log that a time range lies in. Ids sort by time, so their index knows;
+    /// rows that came in late make the part a little larger, never smaller.
+    fn places(&self, query: &Query) -> Result<RangeInclusive<i64>, ReadError> {
+        if query.since.is_none() && query.until.is_none() {
+            return Ok(1..=i64::MAX);
+        }
+        let from = query.since.map_or([0; 16], |since| *EventId::lower_bound(since).as_bytes());
+        let to = query.until.map_or([255; 16], |until| *EventId::lower_bound(until).as_bytes());
+        let (lowest, highest): (Option<i64>, Option<i64>) = self.db.query_row(
+            "SELECT min(seq), max(seq) FROM events INDEXED BY events_by_id WHERE id >= ?1 AND id < ?2",
+            (from, to),
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )?;
+        // A range that holds nothing holds no place.
+        Ok(lowest.unwrap_or(1)..=highest.unwrap_or(0))
+    }
+
+    fn page(
+        &self,
+        query: &Query,
+        places: &RangeInclusive<i64>,
+        after: Option<Seq>,
+        order: Order,
+        most: usize,
+    ) -> Result<Vec<Row>, ReadError> {
+        let (condition, values) = condition(query, places, after);
+        let order = match order {
+            Order::OldestFirst => "ASC",
+            Order::LatestFirst => "DESC",
+        };
+        let sql = format!(
+            "SELECT {COLUMNS} FROM events WHERE {condition} ORDER BY seq {order} LIMIT {most}"
+        );
         self.rows(&sql, values)
     }
 
@@ -142,7 +168,8 @@ impl LogReader {
              ) \
              SELECT s.session, e.agent, e.time, \
                     (SELECT time FROM events WHERE session = s.session ORDER BY seq DESC LIMIT 1), \
-                    (SELECT count(*) FROM events WHERE session = s.session AND kind <> 'decision'), \
+                    (SELECT count(*) FROM events WHERE session = s.session \
+                       AND kind NOT IN ('decision', 'hooks.loaded')), \
                     (SELECT count(*) FROM events WHERE session = s.session AND kind = 'decision' \
                        AND payload ->> '$.outcome' IN ('block', 'stop')) \
              FROM each_session s JOIN events e ON e.seq = \
@@ -192,10 +219,21 @@ impl LogReader {
     }
 }
 
-/// The rows of `query` after `after`, as SQL.
-fn condition(query: &Query, after: Option<Seq>) -> (String, Vec<Value>) {
-    let mut parts = vec!["seq > ?"];
-    let mut values = vec![Value::Integer(after.map_or(0, Seq::as_i64))];
+#[derive(Debug, Clone, Copy)]
+enum Order {
+    OldestFirst,
+    LatestFirst,
+}
+
+/// The rows of `query` in `places` after `after`, as SQL.
+fn condition(
+    query: &Query,
+    places: &RangeInclusive<i64>,
+    after: Option<Seq>,
+) -> (String, Vec<Value>) {
+    let from = after.map_or(*places.start(), |after| after.next().as_i64().max(*places.start()));
+    let mut parts = vec!["seq >= ?", "seq <= ?"];
+    let mut values = vec![Value::Integer(from), Value::Integer(*places.end())];
     let mut add = |part, value| {
         parts.push(part);
         values.push(value);
@@ -221,7 +259,6 @@ fn condition(query: &Query, after: Option<Seq>) -> (String, Vec<Value>) {
     if let Some(tool) = &query.tool {
         add("? IN (tool, tool_class)", text(tool));
     }
-    // Ids sort by the time they were minted, so the index on them answers for time too.
     if let Some(since) = query.since {
         add("id >= ?", Value::Blob(EventId::lower_bound(since).as_bytes().to_vec()));
     }

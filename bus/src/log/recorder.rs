@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::open::{Durability, Stay};
+use super::open::{Durability, WrittenBy};
 use super::row::{Draft, HooksDraft};
 use super::spool::Spool;
 use super::writer::{Job, Placed, Writer};
@@ -52,7 +52,7 @@ impl Recorder {
         spool: Spool,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { writer: Writer::start(log, durability, Stay::Long, clock), spool }
+        Self { writer: Writer::start(log, durability, WrittenBy::Daemon, clock), spool }
     }
 
     /// For a client that handles one event by itself.
@@ -62,7 +62,7 @@ impl Recorder {
         spool: Spool,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { writer: Writer::start(log, durability, Stay::Short, clock), spool }
+        Self { writer: Writer::start(log, durability, WrittenBy::Client, clock), spool }
     }
 
     /// Records an event, together with its decision if there is one already. Waits for the log
@@ -77,11 +77,11 @@ impl Recorder {
         let job = Job::Event {
             event: Box::new(event.clone()),
             decision: decision.clone().map(Box::new),
-            hooks,
+            hooks: hooks.clone(),
         };
         match within(patience, self.writer.append(job)).await {
             Ok(Placed { seq, earlier_decision }) => Kept::Logged { seq, earlier_decision },
-            Err(why) => self.keep_in_spool(&event, decision.as_ref(), why),
+            Err(why) => self.keep_in_spool(&event, decision.as_ref(), hooks.as_deref(), why),
         }
     }
 
@@ -91,16 +91,17 @@ impl Recorder {
         &self,
         event: &Draft,
         decision: Draft,
+        hooks: &HooksDraft,
         cause: Option<Seq>,
         patience: Duration,
     ) -> Kept {
         let Some(cause) = cause else {
-            return self.keep_in_spool(event, Some(&decision), AppendError::Closed);
+            return self.keep_in_spool(event, Some(&decision), Some(hooks), AppendError::Closed);
         };
         let job = Job::Decision { decision: Box::new(decision.clone()), cause };
         match within(patience, self.writer.append(job)).await {
             Ok(Placed { seq, earlier_decision }) => Kept::Logged { seq, earlier_decision },
-            Err(why) => self.keep_in_spool(event, Some(&decision), why),
+            Err(why) => self.keep_in_spool(event, Some(&decision), Some(hooks), why),
         }
     }
 
@@ -113,7 +114,7 @@ impl Recorder {
             let job = Job::Event {
                 event: Box::new(waiting.event),
                 decision: waiting.decision.map(Box::new),
-                hooks: None,
+                hooks: waiting.hooks.map(Arc::new),
             };
             if self.writer.append(job).await.is_err() {
                 return; // not yet; there will be another try
@@ -131,8 +132,19 @@ impl Recorder {
         }
     }
 
-    fn keep_in_spool(&self, event: &Draft, decision: Option<&Draft>, why: AppendError) -> Kept {
-        match self.spool.keep(event, decision) {
+    /// Keeps an event out of the log, for a caller that has no time left to wait for it.
+    pub fn set_aside(&self, event: &Draft, decision: Option<&Draft>, hooks: &HooksDraft) -> Kept {
+        self.keep_in_spool(event, decision, Some(hooks), AppendError::Locked)
+    }
+
+    fn keep_in_spool(
+        &self,
+        event: &Draft,
+        decision: Option<&Draft>,
+        hooks: Option<&HooksDraft>,
+        why: AppendError,
+    ) -> Kept {
+        match self.spool.keep(event, decision, hooks) {
             Ok(file) => Kept::Spooled { file, why },
             Err(error) => Kept::Lost { why: format!("{why}; and it cannot be spooled: {error}") },
         }

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::dialect::read_leniently;
 use crate::event::{Decision, Event, EventId, Kind, Seq, Time};
+use crate::json::read_leniently;
 
 /// A row that has no place yet.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,7 +82,6 @@ pub struct HooksDraft {
 impl HooksDraft {
     /// The row that holds it.
     pub(super) fn to_row(&self, at: Time) -> Draft {
-        let payload = json!({"hash": self.hash, "path": self.path, "content": self.content});
         Draft {
             id: EventId::mint(at),
             at,
@@ -94,13 +93,17 @@ impl HooksDraft {
             tool: None,
             tool_class: None,
             context: None,
-            payload: payload.to_string().into_bytes(),
+            payload: self.to_json().to_string().into_bytes(),
         }
     }
 
     /// What such a row holds.
-    pub(super) fn from_payload(payload: &[u8]) -> Option<Self> {
-        let value: Value = serde_json::from_slice(payload).ok()?;
+    pub(super) fn to_json(&self) -> Value {
+        json!({"hash": self.hash, "path": self.path, "content": self.content})
+    }
+
+    /// The other way round.
+    pub(super) fn from_json(value: &Value) -> Option<Self> {
         let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
         Some(Self { hash: text("hash")?, path: text("path")?, content: text("content")? })
     }

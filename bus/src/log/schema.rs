@@ -22,12 +22,13 @@ pub(super) fn version(db: &Connection) -> rusqlite::Result<i64> {
 
 /// Whether the file is ours, or empty and may become ours.
 pub(super) fn is_ours(db: &Connection) -> rusqlite::Result<bool> {
-    let application: i64 = db.query_row("PRAGMA application_id", [], |row| row.get(0))?;
-    if application == APPLICATION_ID {
-        return Ok(true);
-    }
-    let things: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    Ok(application == 0 && things == 0)
+    // One statement, one look: between two of them another process may make the file its own.
+    let (application, things): (i64, i64) = db.query_row(
+        "SELECT (SELECT application_id FROM pragma_application_id), count(*) FROM sqlite_schema",
+        [],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    Ok(application == APPLICATION_ID || (application == 0 && things == 0))
 }
 
 /// Brings the file to the current version; a new one gets its bus id at `now`.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::row::Draft;
+use super::row::{Draft, HooksDraft};
 use crate::event::{EventId, Kind, Time};
 
 /// The places to try, in order.
@@ -24,24 +24,32 @@ pub(super) struct Waiting {
     pub(super) file: PathBuf,
     pub(super) event: Draft,
     pub(super) decision: Option<Draft>,
+    pub(super) hooks: Option<HooksDraft>,
 }
 
 impl Spool {
-    /// The spool of the log in `home`, with a second place under `runtime`.
-    pub fn new(home: &Path, runtime: &Path) -> Self {
+    /// The spool of the log in `home`, with more places in these shared directories.
+    pub fn new(home: &Path, shared: &[PathBuf]) -> Self {
         // Several homes may share a runtime directory; each finds only its own.
         let own = hex::encode(home.as_os_str().as_encoded_bytes());
         let own = &own[own.len().saturating_sub(80)..];
         let user = rustix::process::geteuid().as_raw();
-        let shared = runtime.join(format!("hookbus-spool-{user}"));
-        Self { places: vec![home.join("spool"), shared.join(own)] }
+        let shared =
+            shared.iter().map(|place| place.join(format!("hookbus-spool-{user}")).join(own));
+        Self { places: std::iter::once(home.join("spool")).chain(shared).collect() }
     }
 
-    /// Keeps an event and its decision; returns where.
-    pub fn keep(&self, event: &Draft, decision: Option<&Draft>) -> io::Result<PathBuf> {
+    /// Keeps an event, its decision and the hooks that made it; returns where.
+    pub fn keep(
+        &self,
+        event: &Draft,
+        decision: Option<&Draft>,
+        hooks: Option<&HooksDraft>,
+    ) -> io::Result<PathBuf> {
         let text = json!({
             "event": to_json(event),
             "decision": decision.map(to_json),
+            "hooks": hooks.map(HooksDraft::to_json),
         })
         .to_string();
         let mut last = io::Error::other("there is no place to spool to");
@@ -54,33 +62,44 @@ impl Spool {
         Err(last)
     }
 
-    /// Whether anything waits: one look at a directory that is mostly not there.
+    /// Whether anything waits: a look at directories that are mostly not there.
     pub(super) fn is_empty(&self) -> bool {
-        self.files().next().is_none()
+        self.files(&["json", TAKEN]).next().is_none()
     }
 
-    /// What waits, oldest first.
+    /// What waits, oldest first. Each file is set aside under another name before it is read, so
+    /// that an event that is spooled again meanwhile (now with its decision) is not thrown away.
     pub(super) fn waiting(&self) -> Vec<Waiting> {
-        let mut files: Vec<PathBuf> = self.files().collect();
+        for file in self.files(&["json"]) {
+            if let Err(error) = fs::rename(&file, file.with_extension(TAKEN)) {
+                tracing::debug!(%error, "somebody else takes this one in");
+            }
+        }
+        let mut files: Vec<PathBuf> = self.files(&[TAKEN]).collect();
         files.sort_by(|a, b| a.file_name().cmp(&b.file_name()));
         files.into_iter().filter_map(read).collect()
     }
 
-    fn files(&self) -> impl Iterator<Item = PathBuf> {
+    fn files<'a>(&'a self, endings: &'a [&str]) -> impl Iterator<Item = PathBuf> + 'a {
+        let wanted =
+            |path: &PathBuf| path.extension().is_some_and(|end| endings.iter().any(|e| end == *e));
         self.places
             .iter()
             .filter(|place| is_ours(place))
             .filter_map(|place| fs::read_dir(place).ok())
             .flatten()
             .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.extension().is_some_and(|end| end == "json"))
+            .filter(wanted)
     }
 }
+
+/// The ending of a file that is being taken in.
+const TAKEN: &str = "taken";
 
 /// Written under another name first, so that nobody takes in half of it.
 fn keep_in(place: &Path, id: EventId, text: &str) -> io::Result<PathBuf> {
     DirBuilder::new().recursive(true).mode(0o700).create(place)?;
-    if !is_ours(place) {
+    if !is_ours(place) || !place.parent().is_some_and(is_ours) {
         return Err(io::Error::other("the spool directory belongs to somebody else"));
     }
     let file = place.join(format!("{id}.json"));
@@ -113,7 +132,8 @@ fn read(file: PathBuf) -> Option<Waiting> {
     let value: Value = serde_json::from_slice(&fs::read(&file).ok()?).ok()?;
     let event = from_json(value.get("event")?, Marked::Late)?;
     let decision = value.get("decision").and_then(|decision| from_json(decision, Marked::No));
-    Some(Waiting { file, event, decision })
+    let hooks = value.get("hooks").and_then(HooksDraft::from_json);
+    Some(Waiting { file, event, decision, hooks })
 }
 
 fn to_json(draft: &Draft) -> Value {

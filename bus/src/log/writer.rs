@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use super::append::{Group, Memory};
 use super::lock::WriteLock;
-use super::open::{self, Durability, Stay};
+use super::open::{self, Durability, WrittenBy};
 use super::row::{Draft, HooksDraft};
 use super::{AppendError, LogPath};
 use crate::event::{Clock, Seq};
@@ -62,11 +62,11 @@ impl Writer {
     pub(super) fn start(
         log: LogPath,
         durability: Durability,
-        stay: Stay,
+        by: WrittenBy,
         clock: Arc<dyn Clock>,
     ) -> Self {
         let (jobs, queue) = channel();
-        let desk = Desk { log, durability, stay, clock, open: None, unmoved: 0 };
+        let desk = Desk { log, durability, by, clock, open: None, unmoved: 0, complaint: None };
         let started =
             thread::Builder::new().name("log".to_owned()).spawn(move || desk.work(&queue));
         if let Err(error) = started {
@@ -87,11 +87,13 @@ impl Writer {
 struct Desk {
     log: LogPath,
     durability: Durability,
-    stay: Stay,
+    by: WrittenBy,
     clock: Arc<dyn Clock>,
     open: Option<(Connection, WriteLock, Memory)>,
     /// How many jobs were written since the write-ahead log was last moved into the file.
     unmoved: usize,
+    /// What went wrong last.
+    complaint: Option<String>,
 }
 
 impl Desk {
@@ -113,7 +115,7 @@ impl Desk {
 
     /// How long to wait for a job before there is something better to do.
     fn patience(&self) -> Duration {
-        if self.stay == Stay::Long && self.unmoved >= MOVE_AFTER { LULL } else { NO_HURRY }
+        if self.by == WrittenBy::Daemon && self.unmoved >= MOVE_AFTER { LULL } else { NO_HURRY }
     }
 
     /// Moves what was written into the file itself. The write-ahead log is then written over from
@@ -143,11 +145,20 @@ impl Desk {
                 }
             }
             Err(error) => {
-                tracing::warn!(%error, "cannot append");
+                self.complain(&error);
                 if let Some(reply) = replies.into_iter().next() {
                     answer(reply, Err(error));
                 }
             }
+        }
+    }
+
+    /// The same trouble is told once, not with every event that waits for its end.
+    fn complain(&mut self, error: &AppendError) {
+        let said = error.to_string();
+        if self.complaint.as_ref() != Some(&said) {
+            tracing::warn!(%error, "cannot append");
+            self.complaint = Some(said);
         }
     }
 
@@ -165,6 +176,7 @@ impl Desk {
             checkpoint(&db, "TRUNCATE");
         }
         self.unmoved += jobs.len();
+        self.complaint = None;
         drop(held);
         self.open = Some((db, lock, memory));
         Ok(placed)
@@ -172,7 +184,7 @@ impl Desk {
 
     fn open_anew(&self) -> Result<(Connection, WriteLock, Memory), AppendError> {
         let now = self.clock.now();
-        let opened = open::to_write(&self.log, self.durability, self.stay, now);
+        let opened = open::to_write(&self.log, self.durability, self.by, now);
         let (db, lock) = opened.map_err(AppendError::from)?;
         Ok((db, lock, Memory::default()))
     }

@@ -13,7 +13,7 @@ const HOOKS: &str = "hooks:\n  '*':\n    - rule: {when: {command: rm}, block: no
 fn played(payloads: &[(Agent, Vec<u8>)]) -> (Vec<Answer>, Vec<Row>) {
     let home = tempfile::tempdir().expect("a scratch home");
     std::fs::write(home.path().join("hookbus.yaml"), HOOKS).expect("hooks");
-    let bus = Bus::for_client(home.path(), home.path());
+    let bus = Bus::for_client(home.path(), &[]);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let answers = runtime.expect("a runtime").block_on(async {
         let mut answers = Vec::new();
@@ -92,11 +92,11 @@ fn a_retry_hears_what_was_said_before_and_adds_nothing() {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime");
-    let bus = Bus::for_client(home.path(), home.path());
+    let bus = Bus::for_client(home.path(), &[]);
     let first = runtime.block_on(handle(call.clone(), &bus, || false));
     // Another process, and a policy that would say something else by now.
     std::fs::write(home.path().join("hookbus.yaml"), "hooks: {}").expect("hooks");
-    let bus = Bus::for_client(home.path(), home.path());
+    let bus = Bus::for_client(home.path(), &[]);
     let again = runtime.block_on(handle(call, &bus, || false));
     assert!(first.0.is_some());
     assert_eq!(first, again);

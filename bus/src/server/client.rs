@@ -2,7 +2,10 @@
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
+
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use super::message::RECEIVED;
 use super::{Build, Reply, Request, SocketPath};
@@ -39,13 +42,13 @@ pub fn call(socket: &SocketPath, build: Build, call: &Call) -> Result<Vec<u8>, N
 
 /// Puts a request to the daemon, and waits for `patience` at the most.
 pub fn ask(socket: &SocketPath, request: &Request, patience: Duration) -> Result<Reply, NoDaemon> {
-    let end = Instant::now() + patience;
-    let mut stream =
-        socket.reach(|path| UnixStream::connect(path)).map_err(|_| NoDaemon::Absent)?;
+    let started = Instant::now();
+    let left = || patience.saturating_sub(started.elapsed()).max(Duration::from_millis(1));
+    let mut stream = socket.reach(connect).map_err(|_| NoDaemon::Absent)?;
     let mut received = [0];
     let sent = stream
-        .set_write_timeout(Some(HUNG))
-        .and_then(|()| stream.set_read_timeout(Some(HUNG)))
+        .set_write_timeout(Some(left().min(HUNG)))
+        .and_then(|()| stream.set_read_timeout(Some(left().min(HUNG))))
         .and_then(|()| stream.write_all(&request.to_bytes()))
         .and_then(|()| stream.read_exact(&mut received));
     sent.map_err(NoDaemon::BrokeOff)?;
@@ -53,13 +56,22 @@ pub fn ask(socket: &SocketPath, request: &Request, patience: Duration) -> Result
         return Err(NoDaemon::Declined);
     }
     let late = [io::ErrorKind::WouldBlock, io::ErrorKind::TimedOut];
-    read_reply(&mut stream, end).map_err(|error| {
+    read_reply(&mut stream, left()).map_err(|error| {
         if late.contains(&error.kind()) { NoDaemon::OutOfTime } else { NoDaemon::BrokeOff(error) }
     })
 }
 
-fn read_reply(stream: &mut UnixStream, end: Instant) -> io::Result<Reply> {
-    let left = end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+/// Does not wait for a place in the queue of a daemon that has stopped taking calls.
+fn connect(path: &Path) -> io::Result<UnixStream> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    let stream = UnixStream::from(socket);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
+fn read_reply(stream: &mut UnixStream, left: Duration) -> io::Result<Reply> {
     stream.set_read_timeout(Some(left))?;
     let mut length = [0; 8];
     stream.read_exact(&mut length)?;

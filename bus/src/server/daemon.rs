@@ -3,7 +3,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,6 +89,7 @@ impl Daemon {
             .create(true)
             .truncate(false)
             .write(true)
+            .mode(0o600)
             .open(&lock_file)
             .map_err(failed(&lock_file))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use super::build::VERSION;
-use crate::decide::{HooksSource, Standing};
+use crate::decide::HooksSource;
 use crate::log::{LogPath, LogReader, OpenError};
 
 /// What a daemon counts.
@@ -109,16 +109,10 @@ fn describe_log(log: &LogPath) -> Value {
 
 fn describe_hooks(hooks: &HooksSource) -> Value {
     let in_force = hooks.in_force();
-    let (standing, error) = match &in_force.standing {
-        Standing::Current => ("current", None),
-        Standing::NoFile => ("no file", None),
-        Standing::LastGood(problem) => ("last good", Some(problem.to_string())),
-        Standing::NothingGood(problem) => ("none", Some(problem.to_string())),
-    };
     json!({
         "file": hooks.file().to_string_lossy(),
-        "standing": standing,
-        "error": error,
+        "standing": in_force.standing.as_str(),
+        "error": in_force.standing.problem().map(ToString::to_string),
         "hash": in_force.hooks.hash,
         "count": in_force.hooks.hooks.len(),
         "problems": in_force.hooks.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),

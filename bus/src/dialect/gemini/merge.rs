@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::moment::Strategy;
+use super::moment::{Strategy, own_words};
 use crate::event::{Event, Rewrite, Ruling, Verdict};
 
 /// One verdict out of many.
 pub(in super::super) fn merge(event: &Event, verdicts: &[&Verdict]) -> Verdict {
-    match Strategy::of(event) {
+    let mut merged = match Strategy::of(event) {
         Strategy::Or => any_deny_wins(event, verdicts),
         Strategy::Replace => later_fields_win(verdicts),
         Strategy::ToolConfig => strictest_tool_config(verdicts),
@@ -18,7 +18,9 @@ pub(in super::super) fn merge(event: &Event, verdicts: &[&Verdict]) -> Verdict {
             quiet: verdicts.iter().any(|verdict| verdict.quiet),
             ..Verdict::silent()
         },
-    }
+    };
+    merged.own.retain(|word, _| own_words(event).contains(&word.as_str()));
+    merged
 }
 
 fn any_deny_wins(event: &Event, verdicts: &[&Verdict]) -> Verdict {

@@ -29,6 +29,18 @@ impl Strategy {
     }
 }
 
+/// What only Gemini has a word for, and acts on at this event.
+pub(super) fn own_words(event: &Event) -> &'static [&'static str] {
+    match event.name.as_str() {
+        "BeforeModel" => &["llm_request", "llm_response"],
+        "AfterModel" => &["llm_response"],
+        "BeforeToolSelection" => &["toolConfig"],
+        "AfterTool" => &["tailToolCallRequest"],
+        "AfterAgent" => &["clearContext"],
+        _ => &[],
+    }
+}
+
 /// What Gemini acts on at this event.
 pub(in super::super) fn takes(event: &Event) -> Takes {
     if let Body::Unreadable { .. } = event.body {

@@ -30,6 +30,10 @@ CREATE INDEX hooks_loaded ON events (seq) WHERE kind = 'hooks.loaded';
 
 CREATE TRIGGER events_are_never_changed BEFORE UPDATE ON events
 BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+-- `INSERT OR REPLACE` deletes without asking the trigger below.
+CREATE TRIGGER events_are_never_replaced BEFORE INSERT ON events
+WHEN NEW.seq <= (SELECT max(seq) FROM events) OR EXISTS (SELECT 1 FROM events WHERE id = NEW.id)
+BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER events_are_never_deleted BEFORE DELETE ON events
 BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER a_log_keeps_its_bus BEFORE UPDATE ON bus

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use chrono::{DateTime, Local, NaiveDate, NaiveDateTime, TimeZone};
-use hookbus::event::{Clock, SystemClock, Time};
+use hookbus::event::{Agent, Clock, SystemClock, Time};
 use hookbus::log::{LogPath, LogReader};
 
 use crate::settings::Settings;
@@ -12,6 +12,14 @@ use crate::settings::Settings;
 /// The log of this home, to read.
 pub(crate) fn open_log(settings: &Settings) -> Result<LogReader> {
     Ok(LogReader::open(&LogPath::in_home(&settings.home))?)
+}
+
+/// An agent that events are recorded of; any other would find nothing and say nothing about why.
+pub(crate) fn known_agent(name: &str) -> Result<String> {
+    if name != "hookbus" {
+        name.parse::<Agent>()?;
+    }
+    Ok(name.to_owned())
 }
 
 /// A moment: `2h` ago, `today`, a date, a date and time here, or RFC 3339.

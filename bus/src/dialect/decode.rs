@@ -3,8 +3,8 @@
 
 use serde_json::{Map, Value};
 
-use super::json::read_leniently;
 use crate::event::{Agent, Body, Event, EventId, Time, Tool, kind_of, tool_class_of};
+use crate::json::read_leniently;
 
 /// The name given to an event whose payload does not say one.
 const NAMELESS: &str = "unreadable";

@@ -3,8 +3,9 @@
 
 mod sessions;
 
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -20,7 +21,7 @@ use crate::output::{self, Paint, shorten};
 use crate::settings::{Format, Settings};
 use crate::{show, status, stop};
 
-const POLICY: &str = include_str!("policy.yaml");
+const POLICY: &str = include_str!("demo/policy.yaml");
 
 const DAEMON_IS_UP: Duration = Duration::from_secs(10);
 
@@ -59,7 +60,8 @@ fn scratch_home(arguments: &Arguments) -> Result<PathBuf> {
     if home.join("hookbus.yaml").exists() {
         bail!("{} holds a hookbus.yaml already; name a new directory with --home", home.display());
     }
-    fs::create_dir_all(&home).with_context(|| format!("cannot make {}", home.display()))?;
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(&home);
+    made.with_context(|| format!("cannot make {}", home.display()))?;
     std::path::absolute(&home).context("cannot tell where that is")
 }
 
@@ -159,7 +161,7 @@ fn tell_what_is_next(program: &Path, settings: &Settings) -> Result<()> {
          {hookbus} hooks list              the sample policy, from {home}/hookbus.yaml\n  \
          {hookbus} verify                  the hash chain over all of it\n  \
          echo '{{\"hook_event_name\":\"pre_tool_call\",\"tool_name\":\"terminal\",\"tool_input\":{{\"command\":\"rm -rf /\"}}}}' | {hookbus} hook hermes\n\
-         To wire your own agent, see the README: one line of configuration for Hermes, one for Gemini CLI.\n\
+         To wire your own agent, see the README: the same command on each event, for Hermes and for Gemini CLI.\n\
          This scratch home can be deleted at any time.",
         paint.bold("what to type next:")
     ))?;
