@@ -82,6 +82,11 @@ pub(crate) fn spell(span: Duration) -> String {
     }
 }
 
+/// `1 event`, `2 events`.
+pub(crate) fn count(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
 /// Text of an agent's or a model's making, made safe for a terminal: what could move the cursor or
 /// change colours could hide a line of the record.
 pub(crate) fn harmless(text: &str) -> String {

@@ -6,7 +6,7 @@ use hookbus::log::SessionSummary;
 use serde_json::json;
 
 use crate::cli::Ending;
-use crate::output::{self, Paint, harmless, local, spell};
+use crate::output::{self, Paint, count, harmless, local, spell};
 use crate::reading::{known_agent, open_log};
 use crate::settings::{Format, Settings};
 
@@ -54,11 +54,11 @@ fn describe(session: &SessionSummary, paint: Paint) -> String {
     let name = harmless(&session.session);
     let name = if name.is_empty() { "(no session)" } else { &name };
     format!(
-        "{:<38} {:<7} {}  {:>12}  {} events{blocked}",
+        "{:<38} {:<7} {}  {:>12}  {}{blocked}",
         paint.bold(name),
         session.agent,
         local(session.first).format("%Y-%m-%d %H:%M:%S"),
         spell(session.last.since(session.first)),
-        session.events,
+        count(usize::try_from(session.events).unwrap_or(0), "event"),
     )
 }

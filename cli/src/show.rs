@@ -5,7 +5,7 @@ use clap::Args;
 use hookbus::log::{LogReader, Query, ReadError, Row};
 
 use crate::cli::Ending;
-use crate::output::{self, Paint, harmless, local, shorten, spell};
+use crate::output::{self, Paint, count, harmless, local, shorten, spell};
 use crate::reading::open_log;
 use crate::settings::{Format, Settings};
 use crate::timeline::{Item, Outcome, Said, Timeline, What};
@@ -69,11 +69,11 @@ fn print(timeline: &Timeline, paint: Paint) -> Result<()> {
         count => paint.bad(&format!(", {count} blocked")),
     };
     output::line(format!(
-        "{}  {}  {span}  {} events, {} decisions{blocked}",
+        "{}  {}  {span}  {}, {}{blocked}",
         paint.bold(&harmless(&timeline.session)),
         timeline.agent,
-        timeline.events,
-        timeline.decisions
+        count(timeline.events, "event"),
+        count(timeline.decisions, "decision")
     ))?;
     if let Some(cwd) = &timeline.cwd {
         output::line(paint.dim(&format!("in {}", harmless(cwd))))?;
@@ -102,9 +102,12 @@ fn lines(timeline: &Timeline, paint: Paint) -> Vec<String> {
         }
         match (turn.model_requests, turn.model_chunks) {
             (0, 0) => {}
-            (requests, 0) => lines.push(paint.dim(&format!("  {requests} model requests"))),
+            (requests, 0) => {
+                lines.push(paint.dim(&format!("  {}", count(requests, "model request"))))
+            }
             (requests, chunks) => {
-                lines.push(paint.dim(&format!("  {requests} model requests, {chunks} chunks")));
+                let (requests, chunks) = (count(requests, "model request"), count(chunks, "chunk"));
+                lines.push(paint.dim(&format!("  {requests}, {chunks}")));
             }
         }
     }
