@@ -17,4 +17,6 @@ pub mod bus;
 
 pub mod pipeline;
 
+pub mod relay;
+
 pub mod server;

@@ -24,6 +24,9 @@ pub(crate) struct Arguments {
     /// Leave when nobody has called for this many seconds (default: stay).
     #[arg(long, value_name = "SECONDS")]
     idle: Option<f64>,
+    /// The NATS servers, in place of those in hookbus.yaml (also `HOOKBUS_NATS_URL`).
+    #[arg(long, value_name = "URL,URL…")]
+    nats: Option<String>,
     /// As a hook starts it: write to `HOOKBUS_HOME`/hookbus.log, leave after `HOOKBUS_IDLE` seconds (900).
     #[arg(long)]
     background: bool,
@@ -47,12 +50,15 @@ pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> Result<Ending> 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let home = &settings.home;
     runtime.block_on(async {
-        let daemon = match Daemon::start(home, stay, || Bus::for_daemon(home, &settings.shared)) {
-            Ok(daemon) => daemon,
-            // The hook that started us was not the only one.
-            Err(ServeError::Running(_)) if arguments.background => return Ok(Ending::Yes),
-            Err(error) => return Err(error.into()),
-        };
+        let urls = arguments.nats.as_ref().or(settings.nats.as_ref());
+        let urls = urls.map(|urls| urls.split(',').map(|url| url.trim().to_owned()).collect());
+        let daemon =
+            match Daemon::start(home, stay, urls, || Bus::for_daemon(home, &settings.shared)) {
+                Ok(daemon) => daemon,
+                // The hook that started us was not the only one.
+                Err(ServeError::Running(_)) if arguments.background => return Ok(Ending::Yes),
+                Err(error) => return Err(error.into()),
+            };
         write_down(arguments, settings)?;
         daemon.serve().await.context("the daemon cannot go on")?;
         Ok(Ending::Yes)
@@ -74,7 +80,9 @@ fn let_go_of_inherited_files() {
 
 /// In the background to a file, in the foreground to stderr.
 fn write_down(arguments: &Arguments, settings: &Settings) -> Result<()> {
-    let filter = EnvFilter::try_new(&settings.verbosity).unwrap_or_else(|_| EnvFilter::new("info"));
+    // The client library tells of every connection; what matters of that is in `hookbus status`.
+    let wanted = format!("async_nats=error,{}", settings.verbosity);
+    let filter = EnvFilter::try_new(wanted).unwrap_or_else(|_| EnvFilter::new("info"));
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false);
     if !arguments.background {
         lines.with_writer(std::io::stderr).init();

@@ -38,6 +38,8 @@ pub(crate) struct Settings {
     pub(crate) odd_daemon: Option<String>,
     /// How long a daemon that a hook started stays without calls.
     pub(crate) idle: Duration,
+    /// `HOOKBUS_NATS_URL`: the servers, in place of those in the hooks file.
+    pub(crate) nats: Option<String>,
     /// Whether text may be coloured.
     pub(crate) colour: bool,
     /// `HOOKBUS_LOG`: what the daemon writes down about itself.
@@ -65,6 +67,7 @@ impl Settings {
                 .map(|value| value.to_string_lossy().into_owned())
                 .filter(|value| !["auto", "running", "off"].contains(&value.as_str())),
             idle: seconds(var("HOOKBUS_IDLE")).unwrap_or(Duration::from_mins(15)),
+            nats: var("HOOKBUS_NATS_URL").and_then(|value| value.into_string().ok()),
             colour: var("NO_COLOR").is_none() && std::io::stdout().is_terminal(),
             verbosity: var("HOOKBUS_LOG")
                 .and_then(|value| value.into_string().ok())

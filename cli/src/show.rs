@@ -103,7 +103,7 @@ fn lines(timeline: &Timeline, paint: Paint) -> Vec<String> {
         match (turn.model_requests, turn.model_chunks) {
             (0, 0) => {}
             (requests, 0) => {
-                lines.push(paint.dim(&format!("  {}", count(requests, "model request"))))
+                lines.push(paint.dim(&format!("  {}", count(requests, "model request"))));
             }
             (requests, chunks) => {
                 let (requests, chunks) = (count(requests, "model request"), count(chunks, "chunk"));

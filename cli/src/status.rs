@@ -77,6 +77,9 @@ fn print(state: &Value, settings: &Settings) -> Result<()> {
             log["last"].as_str().unwrap_or("never")
         ),
     })?;
+    if let Some(relay) = relay(&state["relay"], paint) {
+        output::line(relay)?;
+    }
     let hooks = &state["hooks"];
     let standing = hooks["standing"].as_str().unwrap_or_default();
     output::line(format!("hooks   {} ({standing})", hooks["count"]))?;
@@ -85,4 +88,15 @@ fn print(state: &Value, settings: &Settings) -> Result<()> {
         output::line(format!("        {}", paint.bad(problem)))?;
     }
     Ok(())
+}
+
+fn relay(relay: &Value, paint: Paint) -> Option<String> {
+    let phase = relay["phase"].as_str()?;
+    let phase = if phase == "publishing" { paint.good(phase) } else { paint.bad(phase) };
+    let lag = match relay["lag_events"].as_u64() {
+        Some(0) | None => "nothing waits".to_owned(),
+        Some(lag) => format!("{lag} events wait, {} s", relay["lag_s"]),
+    };
+    let error = relay["error"].as_str().map_or_else(String::new, |error| format!(": {error}"));
+    Some(format!("relay   {phase}, published up to row {}, {lag}{error}", relay["published"]))
 }

@@ -9,5 +9,6 @@
 pub mod agents;
 pub mod difference;
 pub mod home;
+pub mod nats;
 pub mod payloads;
 pub mod wiring;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Map;
 use sha2::{Digest, Sha256};
 
 use super::hook::{Action, Hook, OnFailure};
@@ -9,6 +10,7 @@ use super::problem::did_you_mean;
 use super::yaml::{self, Data, Node, Pair};
 use super::{EventKey, Problem, entry};
 use crate::log::Durability;
+use crate::relay::NatsSettings;
 
 /// How often an agent may be sent on by the answer to its "I am done", unless the file says.
 const CONTINUATIONS: u32 = 8;
@@ -19,8 +21,13 @@ const KEYS: [&str; 6] =
 /// A hooks file, read.
 #[derive(Debug, Clone)]
 pub struct Hooks {
-    /// SHA-256 of the text, in hex.
+    /// SHA-256 of the content, in hex.
     pub hash: String,
+    /// The text, less what concerns NATS: the log and everybody who reads it may know the hooks,
+    /// but not how to log in.
+    pub content: String,
+    /// Where to publish.
+    pub nats: Option<NatsSettings>,
     /// The directory that relative commands under a kind start from.
     pub(super) base: PathBuf,
     /// The hooks, in the order they are written.
@@ -40,6 +47,8 @@ impl Hooks {
     pub fn none(base: &Path) -> Self {
         Self {
             hash: hash_of(""),
+            content: String::new(),
+            nats: None,
             base: base.to_owned(),
             hooks: Vec::new(),
             problems: Vec::new(),
@@ -64,17 +73,28 @@ impl Hooks {
         for pair in pairs {
             hooks.setting(pair)?;
         }
+        hooks.call_it(without_nats(text, &root, pairs));
         hooks.drop_repeated();
         hooks.problems.sort_by_key(|problem| problem.line);
         Ok(hooks)
+    }
+
+    fn call_it(&mut self, content: String) {
+        self.hash = hash_of(&content);
+        self.content = content;
     }
 
     fn setting(&mut self, pair: &Pair) -> Result<(), Problem> {
         let remark = |message: String| Problem::remark(pair.line, message);
         match pair.key.as_str() {
             "hooks" => self.block(&pair.value)?,
-            // Nothing to do with deciding; other parts of the bus read these.
-            "hooks_auto_accept" | "nats" => {}
+            "hooks_auto_accept" => {} // Hermes' own
+            "nats" => {
+                match NatsSettings::read(pair.value.to_json().as_object().unwrap_or(&Map::new())) {
+                    Ok(nats) => self.nats = Some(nats),
+                    Err(why) => self.problems.push(Problem::broken_entry(pair.line, why)),
+                }
+            }
             "on_failure" => match pair.value.text().and_then(|text| OnFailure::parse(&text)) {
                 Some(policy) => self.on_failure = policy,
                 None => {
@@ -208,7 +228,40 @@ impl Hooks {
     }
 }
 
+/// The file without its `nats:` part: cut out by lines, or written anew where it shares a line.
+fn without_nats(text: &str, root: &Node, pairs: &[Pair]) -> String {
+    let Some(nats) = pairs.iter().find(|pair| pair.key == "nats") else { return text.to_owned() };
+    if pairs.iter().filter(|pair| pair.line == nats.line).count() > 1 {
+        let mut rest = root.to_json();
+        rest.as_object_mut().map(|fields| fields.remove("nats"));
+        return rest.to_string();
+    }
+    let end =
+        pairs.iter().map(|pair| pair.line).find(|line| *line > nats.line).unwrap_or(usize::MAX);
+    let kept = |(index, _): &(usize, &str)| !(nats.line..end).contains(&(index + 1));
+    text.split_inclusive('\n').enumerate().filter(kept).map(|(_, line)| line).collect()
+}
+
 /// The hash that names a version of the hooks.
 fn hash_of(text: &str) -> String {
     hex::encode(Sha256::digest(text.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_to_log_in_is_not_part_of_the_hooks() {
+        let block = "# mine\nnats:\n  url: nats://a\n  user: me\n  password: hush\nhooks:\n  '*':\n    - rule: {context: x}\n";
+        let flow = "{nats: {url: nats://a, token: hush}, hooks: {'*': [{rule: {context: x}}]}}";
+        for text in [block, flow] {
+            let hooks = Hooks::parse(text, Path::new("/")).expect("hooks");
+            assert!(hooks.nats.is_some() && hooks.problems.is_empty(), "{:?}", hooks.problems);
+            assert!(!hooks.content.contains("hush"), "{}", hooks.content);
+            assert!(!format!("{hooks:?}").contains("hush"));
+            let again = Hooks::parse(&hooks.content, Path::new("/")).expect("hooks");
+            assert_eq!((again.hash, again.hooks.len()), (hooks.hash, 1), "{}", hooks.content);
+        }
+    }
 }

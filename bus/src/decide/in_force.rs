@@ -126,7 +126,7 @@ impl HooksSource {
         let text = match read_regular(&self.file) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return self.made_of(Hooks::none(self.base()), String::new(), Standing::NoFile);
+                return self.made_of(Hooks::none(self.base()), Standing::NoFile);
             }
             Err(error) => {
                 let problem = Problem::broken_file(1, format!("cannot read it: {error}"));
@@ -134,25 +134,22 @@ impl HooksSource {
             }
         };
         match Hooks::parse(&text, self.base()) {
-            Ok(hooks) => self.made_of(hooks, text, Standing::Current),
+            Ok(hooks) => self.made_of(hooks, Standing::Current),
             Err(problem) => self.last_good(before, problem),
         }
     }
 
     fn last_good(&self, before: Option<&InForce>, problem: Problem) -> InForce {
-        let content = match before.map(|before| (&before.standing, &before.draft)) {
-            Some((Standing::Current | Standing::LastGood(_), draft)) => Some(draft.content.clone()),
-            Some((Standing::NoFile | Standing::NothingGood(_), _)) | None => self.content_in_log(),
+        let good = match before.map(|before| (&before.standing, &before.hooks)) {
+            Some((Standing::Current | Standing::LastGood(_), hooks)) => Some(hooks.clone()),
+            Some((Standing::NoFile | Standing::NothingGood(_), _)) | None => self
+                .content_in_log()
+                .filter(|content| !content.is_empty())
+                .and_then(|content| Hooks::parse(&content, self.base()).ok()),
         };
-        let good = content
-            .filter(|content| !content.is_empty())
-            .and_then(|content| Some((Hooks::parse(&content, self.base()).ok()?, content)));
         match good {
-            Some((hooks, content)) => self.made_of(hooks, content, Standing::LastGood(problem)),
-            None => {
-                let none = Hooks::none(self.base());
-                self.made_of(none, String::new(), Standing::NothingGood(problem))
-            }
+            Some(hooks) => self.made_of(hooks, Standing::LastGood(problem)),
+            None => self.made_of(Hooks::none(self.base()), Standing::NothingGood(problem)),
         }
     }
 
@@ -161,11 +158,11 @@ impl HooksSource {
         last.map(|last| last.content)
     }
 
-    fn made_of(&self, hooks: Hooks, content: String, standing: Standing) -> InForce {
+    fn made_of(&self, hooks: Hooks, standing: Standing) -> InForce {
         let draft = HooksDraft {
             hash: hooks.hash.clone(),
             path: self.file.to_string_lossy().into_owned(),
-            content,
+            content: hooks.content.clone(),
         };
         InForce { hooks, draft: Arc::new(draft), standing }
     }

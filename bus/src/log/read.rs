@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use super::append::last_hooks;
 use super::row::{HooksDraft, Row};
 use super::{LogPath, OpenError, ReadError, open, payload};
-use crate::event::{EventId, Seq, Time};
+use crate::event::{BusId, EventId, Seq, Time};
 
 const COLUMNS: &str = "seq, id, time, agent, session, turn, name, kind, tool, tool_class, cause, \
                        context, payload, hash";
@@ -67,6 +67,11 @@ impl LogReader {
         Ok(Self { db: open::to_read(log)? })
     }
 
+    /// The bus that this log belongs to.
+    pub fn bus(&self) -> Result<BusId, ReadError> {
+        Ok(open::bus_id(&self.db)?)
+    }
+
     /// The last place in the log and when that was.
     pub fn head(&self) -> Result<Option<(Seq, Time)>, ReadError> {
         Ok(self
@@ -104,6 +109,17 @@ impl LogReader {
                 return Ok(last.max(head));
             }
         }
+    }
+
+    /// The next `count` rows after `after` that fit.
+    pub fn after(
+        &self,
+        query: &Query,
+        after: Option<Seq>,
+        count: usize,
+    ) -> Result<Vec<Row>, ReadError> {
+        let places = self.places(query)?;
+        self.page(query, &places, after, Order::OldestFirst, count)
     }
 
     /// The last `count` rows that fit, in log order.

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Notify;
+
 use super::open::{Durability, WrittenBy};
 use super::row::{Draft, HooksDraft};
 use super::spool::Spool;
@@ -103,6 +105,11 @@ impl Recorder {
             Ok(Placed { seq, earlier_decision }) => Kept::Logged { seq, earlier_decision },
             Err(why) => self.keep_in_spool(event, Some(&decision), Some(hooks), why),
         }
+    }
+
+    /// Notified after every append of this process.
+    pub fn appended(&self) -> Arc<Notify> {
+        self.writer.appended()
     }
 
     /// Takes in what waits in the spool. A file goes only when its event is in the log.

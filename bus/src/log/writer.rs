@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use rusqlite::Connection;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use super::append::{Group, Memory};
 use super::lock::WriteLock;
@@ -55,6 +55,7 @@ type Reply = oneshot::Sender<Result<Placed, AppendError>>;
 #[derive(Debug, Clone)]
 pub(super) struct Writer {
     jobs: Sender<(Job, Reply)>,
+    appended: Arc<Notify>,
 }
 
 impl Writer {
@@ -66,14 +67,22 @@ impl Writer {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let (jobs, queue) = channel();
-        let desk = Desk { log, durability, by, clock, open: None, unmoved: 0, complaint: None };
+        let appended = Arc::new(Notify::new());
+        let bell = Arc::clone(&appended);
+        let desk =
+            Desk { bell, log, durability, by, clock, open: None, unmoved: 0, complaint: None };
         let started =
             thread::Builder::new().name("log".to_owned()).spawn(move || desk.work(&queue));
         if let Err(error) = started {
             // Without the thread every append answers `Closed`, and goes to the spool.
             tracing::error!(%error, "cannot start the log's thread");
         }
-        Self { jobs }
+        Self { jobs, appended }
+    }
+
+    /// Notified after every commit.
+    pub(super) fn appended(&self) -> Arc<Notify> {
+        Arc::clone(&self.appended)
     }
 
     /// Returns once the job is as durable as promised.
@@ -85,6 +94,7 @@ impl Writer {
 }
 
 struct Desk {
+    bell: Arc<Notify>,
     log: LogPath,
     durability: Durability,
     by: WrittenBy,
@@ -175,6 +185,7 @@ impl Desk {
         if jobs.iter().any(|job| matches!(job, Job::Checkpoint)) {
             checkpoint(&db, "TRUNCATE");
         }
+        self.bell.notify_one();
         self.unmoved += jobs.len();
         self.complaint = None;
         drop(held);

@@ -5,7 +5,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, Mode, flock};
@@ -19,8 +19,9 @@ use super::message::RECEIVED;
 use super::status::{Counters, describe, of_daemon};
 use super::{Build, Reply, Request, SocketPath};
 use crate::bus::Bus;
-use crate::log::Recorder;
+use crate::log::{LogReader, Recorder};
 use crate::pipeline::handle;
+use crate::relay::{NatsSettings, Relay};
 
 /// How often the daemon looks around: is its home still there, is anybody calling.
 const LOOK_AROUND: Duration = Duration::from_millis(500);
@@ -70,6 +71,9 @@ pub struct Daemon {
     build: Build,
     counters: Counters,
     newer_client: Notify,
+    /// Overrides the servers in `hookbus.yaml`.
+    nats_urls: Option<Vec<String>>,
+    relay: Mutex<Option<(NatsSettings, Relay)>>,
 }
 
 impl Daemon {
@@ -77,6 +81,7 @@ impl Daemon {
     pub fn start(
         home: &Path,
         stay: Stay,
+        nats_urls: Option<Vec<String>>,
         make_bus: impl FnOnce() -> Bus,
     ) -> Result<Self, ServeError> {
         let failed = |path: &Path| {
@@ -106,6 +111,8 @@ impl Daemon {
             build: Build::current(),
             counters: Counters::new(),
             newer_client: Notify::new(),
+            nats_urls,
+            relay: Mutex::new(None),
         })
     }
 
@@ -132,6 +139,7 @@ impl Daemon {
                     if let Some(reason) = daemon.reason_to_leave(&marks) {
                         break reason;
                     }
+                    daemon.keep_relay();
                 }
                 () = daemon.newer_client.notified() => break "a newer client called",
                 _ = asked_to_leave.recv() => break "asked to leave",
@@ -182,18 +190,49 @@ impl Daemon {
                 let answer = handle(*call, &self.bus, hung_up).await;
                 Reply::Answer(answer.0.unwrap_or_default().into_bytes())
             }
-            Some(Request::Status) => {
-                let leaves_after = match self.stay {
-                    Stay::ForGood => None,
-                    Stay::UntilIdle(after) => Some(after),
-                };
-                let mut state = describe(&self.bus.log, &self.bus.hooks);
-                state.insert("daemon".to_owned(), of_daemon(&self.counters, leaves_after));
-                Reply::Status(Value::Object(state).to_string().into_bytes())
-            }
+            Some(Request::Status) => self.status(),
             None => Reply::Declined,
         };
         stream.write_all(&reply.to_bytes()).await
+    }
+
+    fn status(&self) -> Reply {
+        let leaves_after = match self.stay {
+            Stay::ForGood => None,
+            Stay::UntilIdle(after) => Some(after),
+        };
+        let mut state = describe(&self.bus.log, &self.bus.hooks);
+        state.insert("daemon".to_owned(), of_daemon(&self.counters, leaves_after));
+        state.insert("relay".to_owned(), self.relay_report());
+        Reply::Status(Value::Object(state).to_string().into_bytes())
+    }
+
+    /// Runs a relay with the settings of the moment, or none.
+    fn keep_relay(&self) {
+        let configured = self.bus.hooks.in_force().hooks.nats.clone();
+        let wanted = match (&self.nats_urls, configured) {
+            (Some(urls), Some(settings)) => Some(NatsSettings { urls: urls.clone(), ..settings }),
+            (Some(urls), None) => Some(NatsSettings::at(urls.clone())),
+            (None, configured) => configured,
+        };
+        let mut relay = self.relay.lock().unwrap_or_else(PoisonError::into_inner);
+        if relay.as_ref().map(|(settings, _)| settings) == wanted.as_ref() {
+            return;
+        }
+        *relay = wanted.map(|settings| {
+            let (log, appended) = (self.bus.log.clone(), self.bus.recorder.appended());
+            let started =
+                Relay::start(log, settings.clone(), appended, Arc::clone(&self.bus.clock));
+            (settings, started)
+        });
+    }
+
+    fn relay_report(&self) -> Value {
+        let relay = self.relay.lock().unwrap_or_else(PoisonError::into_inner);
+        let head = LogReader::open(&self.bus.log).ok().and_then(|log| log.head().ok()).flatten();
+        relay
+            .as_ref()
+            .map_or(Value::Null, |(_, relay)| relay.state().report(head, self.bus.clock.now()))
     }
 
     /// The files that tell whether this home is still ours.

@@ -1,0 +1,18 @@
+//! From the log to NATS: every row goes to one JetStream stream that all buses share, in log order,
+//! each once, whatever is killed. Agents never wait for any of it.
+//!
+//! What the stream last holds of this bus decides where to go on, not a cursor of ours; each batch
+//! is guarded by that place, so that a stale or repeated one is refused as a whole.
+
+mod batch;
+mod connect;
+mod envelope;
+mod follow;
+mod position;
+mod settings;
+mod state;
+mod stream;
+
+pub use follow::Relay;
+pub use settings::{Login, NatsSettings, Secret};
+pub use state::{Phase, RelayState};

@@ -1,0 +1,81 @@
+//! How the relay is doing, for `hookbus status`.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Value, json};
+
+use crate::event::{Seq, Time};
+
+/// What the relay is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// No server answers.
+    Connecting,
+    /// A server answers, and events go out.
+    Publishing,
+    /// A server answers, but something has to be mended by a person.
+    Stuck,
+}
+
+#[derive(Debug, Clone)]
+struct Inner {
+    phase: Phase,
+    published: Option<Seq>,
+    published_at: Option<Time>,
+    error: Option<String>,
+}
+
+/// A handle that the relay writes and others read.
+#[derive(Debug, Clone)]
+pub struct RelayState(Arc<Mutex<Inner>>);
+
+impl RelayState {
+    pub(super) fn new() -> Self {
+        let inner =
+            Inner { phase: Phase::Connecting, published: None, published_at: None, error: None };
+        Self(Arc::new(Mutex::new(inner)))
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Inner)) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub(super) fn trouble(&self, phase: Phase, error: &str) {
+        self.change(|inner| {
+            inner.phase = phase;
+            inner.error = Some(error.to_owned());
+        });
+    }
+
+    pub(super) fn published(&self, seq: Option<Seq>, at: Option<Time>) {
+        self.change(|inner| {
+            inner.phase = Phase::Publishing;
+            inner.published = seq.or(inner.published);
+            inner.published_at = at.or(inner.published_at);
+            inner.error = None;
+        });
+    }
+
+    /// The state, with the lag behind the log's head.
+    pub fn report(&self, head: Option<(Seq, Time)>, now: Time) -> Value {
+        let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let published = inner.published.map_or(0, Seq::as_i64);
+        let lag = head.map_or(0, |(seq, _)| seq.as_i64() - published);
+        let waiting = match (lag, inner.published_at) {
+            (1.., Some(last)) => now.since(last).as_secs(),
+            (1.., None) | (..=0, _) => 0,
+        };
+        json!({
+            "connected": inner.phase != Phase::Connecting,
+            "phase": match inner.phase {
+                Phase::Connecting => "connecting",
+                Phase::Publishing => "publishing",
+                Phase::Stuck => "stuck",
+            },
+            "published": published,
+            "lag_events": lag.max(0),
+            "lag_s": waiting,
+            "error": inner.error,
+        })
+    }
+}

@@ -1,0 +1,331 @@
+//! The relay: every row of the log is in the stream, once and in log order, whatever is killed, and
+//! agents never wait for any of it.
+
+#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
+
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use hookbus_tests::home::{Home, feed, wait_until};
+use hookbus_tests::nats::{NatsServer, Published, python_client};
+use hookbus_tests::payloads::{self, hermes_shell};
+use serde_json::{Value, json};
+
+const GUARD: &str = "hooks:\n  tool.before:\n    - rule: {when: {command: rm}, block: guarded}\n";
+
+fn home_of(server: &NatsServer) -> Home {
+    let home = Home::with_daemon("running");
+    home.write_hooks(&format!("nats: {{url: \"{}\"}}\n{GUARD}", server.url()));
+    home
+}
+
+fn relay(home: &Home) -> Value {
+    let status = home.run(&["status", "--json"]);
+    serde_json::from_slice::<Value>(&status.stdout).expect("JSON")["relay"].clone()
+}
+
+fn caught_up(home: &Home) {
+    wait_until("the relay has published everything", || {
+        let state = relay(home);
+        let rows = home.log(&["-n", "1"])[0]["seq"].clone();
+        state["phase"] == "publishing" && state["published"] == rows
+    });
+}
+
+/// The stream holds the log: each row once, in order, with its hash.
+fn holds_the_log(home: &Home, published: &[Published]) {
+    let rows = home.log(&[]);
+    let logged: Vec<(i64, String)> = rows
+        .iter()
+        .map(|row| {
+            (
+                row["seq"].as_i64().expect("a place"),
+                row["hash"].as_str().expect("a hash").to_owned(),
+            )
+        })
+        .collect();
+    let streamed: Vec<(i64, String)> =
+        published.iter().map(|message| (message.seq, message.hash.clone())).collect();
+    assert_eq!(streamed, logged);
+}
+
+#[test]
+fn every_row_is_published_once_in_order_and_as_it_came() {
+    let server = NatsServer::start();
+    let home = home_of(&server);
+    let _daemon = home.serve();
+    for (agent, _, bytes) in payloads::all().iter().filter(|(agent, ..)| agent == "gemini") {
+        home.hook(agent, bytes);
+    }
+    home.hook("hermes", b"\xff not text");
+    home.hook("hermes", hermes_shell("rm x").to_string());
+    caught_up(&home);
+    let published = server.published();
+    holds_the_log(&home, &published);
+    let rows = home.log(&[]);
+    for (message, row) in published.iter().zip(&rows) {
+        let envelope = message.envelope();
+        assert_eq!((&envelope["specversion"], &envelope["id"]), (&json!("1.0"), &row["id"]));
+        assert_eq!(message.id.as_deref(), row["id"].as_str());
+        assert_eq!(
+            envelope["type"],
+            json!(format!("hookbus.{}", row["kind"].as_str().expect("a kind")))
+        );
+        assert_eq!((&envelope["time"], &envelope["subject"]), (&row["time"], &row["session"]));
+        let raw = home.run(&["log", "--seq", &message.seq.to_string(), "--raw"]).stdout;
+        if envelope.get("data").is_some() {
+            let inside = message.body.windows(raw.len()).any(|window| window == raw);
+            assert!(inside, "the payload stands in the envelope byte for byte");
+        } else {
+            assert_eq!(envelope["data_base64"], "/yBub3QgdGV4dA==");
+        }
+    }
+}
+
+#[test]
+fn nats_that_comes_later_gets_everything() {
+    let mut server = NatsServer::prepare(&[]);
+    let home = home_of(&server);
+    let _daemon = home.serve();
+    for _ in 0..5 {
+        assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "guarded");
+    }
+    wait_until("the trouble shows", || relay(&home)["error"].is_string());
+    assert_eq!(relay(&home)["connected"], false);
+    assert_eq!(relay(&home)["lag_events"], 11);
+    server.run();
+    caught_up(&home);
+    holds_the_log(&home, &server.published());
+}
+
+#[test]
+fn rows_of_clients_without_the_daemon_are_published_too() {
+    let server = NatsServer::start();
+    let home = home_of(&server);
+    let _daemon = home.serve();
+    let mut alone = home.command(["hook", "hermes"]);
+    alone.env("HOOKBUS_DAEMON", "off");
+    feed(alone, hermes_shell("ls").to_string().as_bytes());
+    caught_up(&home);
+    holds_the_log(&home, &server.published());
+}
+
+#[test]
+fn under_load_with_both_sides_killed_again_and_again_the_stream_holds_the_log() {
+    let mut server = NatsServer::start();
+    let home = Arc::new(home_of(&server));
+    let done = Arc::new(AtomicBool::new(false));
+    let clients: Vec<_> = (0..8)
+        .map(|client| {
+            let home = Arc::clone(&home);
+            thread::spawn(move || {
+                for round in 0..60 {
+                    let told =
+                        home.answer("hermes", &hermes_shell(&format!("rm {client}-{round}")));
+                    assert_eq!(told["reason"], "guarded");
+                }
+            })
+        })
+        .collect();
+    let daemons = {
+        let (home, done) = (Arc::clone(&home), Arc::clone(&done));
+        thread::spawn(move || {
+            while !done.load(Ordering::Relaxed) {
+                let mut daemon = home.serve();
+                thread::sleep(Duration::from_millis(700));
+                daemon.kill();
+            }
+        })
+    };
+    for round in 0..6 {
+        thread::sleep(Duration::from_millis(250 + 130 * (round % 3)));
+        server.kill();
+        thread::sleep(Duration::from_millis(100));
+        server.run();
+    }
+    for client in clients {
+        client.join().expect("no client fails");
+    }
+    done.store(true, Ordering::Relaxed);
+    daemons.join().expect("the killer is done");
+    let _daemon = home.serve();
+    caught_up(&home);
+    holds_the_log(&home, &server.published());
+    assert_eq!(home.log(&["--kind", "tool.before"]).len(), 480);
+}
+
+#[test]
+fn a_stream_put_back_to_an_older_state_is_filled_up_again() {
+    let mut server = NatsServer::start();
+    let home = home_of(&server);
+    let _daemon = home.serve();
+    home.answer("hermes", &hermes_shell("rm x"));
+    caught_up(&home);
+    server.kill();
+    server.save();
+    server.run();
+    for _ in 0..5 {
+        home.answer("hermes", &hermes_shell("rm x"));
+    }
+    caught_up(&home);
+    server.kill();
+    server.restore();
+    server.run();
+    home.answer("hermes", &hermes_shell("rm x"));
+    caught_up(&home);
+    holds_the_log(&home, &server.published());
+}
+
+#[test]
+fn a_stream_that_was_emptied_or_deleted_is_filled_again() {
+    let server = NatsServer::start();
+    let home = home_of(&server);
+    let _daemon = home.serve();
+    home.answer("hermes", &hermes_shell("rm x"));
+    caught_up(&home);
+    // Emptied, it still remembers the ids.
+    server.with_stream(async |stream, _| stream.purge().await.expect("a purge"));
+    home.answer("hermes", &hermes_shell("rm x"));
+    caught_up(&home);
+    holds_the_log(&home, &server.published());
+    server.with_stream(async |_, context| context.delete_stream("HOOKBUS").await.expect("deleted"));
+    home.answer("hermes", &hermes_shell("rm x"));
+    caught_up(&home);
+    holds_the_log(&home, &server.published());
+    // Without any new event, too.
+    server.with_stream(async |stream, _| stream.purge().await.expect("a purge"));
+    wait_until("it is filled again", || {
+        server.with_stream(async |mut stream, _| {
+            stream.info().await.expect("a stream").state.messages
+        }) == 7
+    });
+    holds_the_log(&home, &server.published());
+}
+
+#[test]
+fn a_payload_larger_than_a_message_goes_through_the_object_store() {
+    let server = NatsServer::start();
+    let home = home_of(&server);
+    let _daemon = home.serve();
+    let mut payload = hermes_shell("ls");
+    payload["tool_input"]["filler"] = json!("x".repeat(3 << 20));
+    home.hook("hermes", payload.to_string());
+    caught_up(&home);
+    let published = server.published();
+    holds_the_log(&home, &published);
+    let envelope = published.last().expect("a message").envelope();
+    let reference = envelope["dataref"].as_str().expect("a reference").to_owned();
+    let (bucket, object) = reference.split_once('/').expect("bucket and name");
+    let stored = server.with_stream(async |_, context| {
+        let bucket = context.get_object_store(bucket).await.expect("a bucket");
+        let mut object = bucket.get(object).await.expect("an object");
+        let mut bytes = Vec::new();
+        tokio::io::AsyncReadExt::read_to_end(&mut object, &mut bytes).await.expect("its bytes");
+        bytes
+    });
+    assert_eq!(stored, payload.to_string().into_bytes());
+}
+
+#[test]
+fn names_of_any_kind_are_published_and_can_be_read_back() {
+    let server = NatsServer::start();
+    let home = home_of(&server);
+    let _daemon = home.serve();
+    let long = "x".repeat(500);
+    let names = ["", " ", "a.b", "*", ">", "a b\tc", "😀", "command:deploy", "a::b", long.as_str()];
+    for name in names {
+        home.hook("hermes", json!({"hook_event_name": name, "session_id": name}).to_string());
+    }
+    caught_up(&home);
+    let published = server.published();
+    holds_the_log(&home, &published);
+    for (message, row) in published.iter().zip(home.log(&[])) {
+        let envelope = message.envelope();
+        assert_eq!((&envelope["eventname"], &envelope["subject"]), (&row["name"], &row["session"]));
+        if let Some((agent, session, name)) = hookbus::event::read_subject(&message.subject) {
+            assert_eq!(
+                (json!(agent), json!(session), json!(name)),
+                (row["agent"].clone(), row["session"].clone(), row["name"].clone())
+            );
+        } else {
+            assert!(row["session"].as_str().is_some_and(|session| session.len() == 500));
+        }
+    }
+    assert!(published.iter().any(|message| message.subject.ends_with(".command.deploy")));
+}
+
+#[test]
+fn wrong_credentials_are_told_without_the_secret_and_harm_nobody() {
+    let server = NatsServer::start_with(&["--user", "bus", "--pass", "right"]);
+    let home = Home::with_daemon("running");
+    let with = |password: &str| {
+        format!("nats:\n  url: \"{}\"\n  user: bus\n  password: {password}\n{GUARD}", server.url())
+    };
+    home.write_hooks(&with("hush-hush"));
+    let _daemon = home.serve();
+    assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "guarded");
+    wait_until("the trouble shows", || relay(&home)["error"].is_string());
+    let everything = format!("{}{:?}", home.text(&["status"]), home.log(&[]));
+    assert!(!everything.contains("hush-hush"), "{everything}");
+    home.write_hooks(&with("right"));
+    caught_up(&home);
+}
+
+#[test]
+fn a_stream_made_otherwise_is_left_alone_and_said_so() {
+    let server = NatsServer::start();
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let client = async_nats::connect(server.url()).await.expect("a server");
+        let config = async_nats::jetstream::stream::Config {
+            name: "HOOKBUS".to_owned(),
+            subjects: vec!["something.else".to_owned()],
+            ..Default::default()
+        };
+        async_nats::jetstream::new(client).create_stream(config).await.expect("a stream");
+    });
+    let home = home_of(&server);
+    let _daemon = home.serve();
+    home.answer("hermes", &hermes_shell("rm x"));
+    wait_until("it is stuck", || relay(&home)["phase"] == "stuck");
+    let said = relay(&home)["error"].as_str().expect("a sentence").to_owned();
+    assert!(said.contains("something.else") && said.contains("allow_atomic"), "{said}");
+}
+
+#[test]
+fn an_observer_in_another_language_reads_it_with_its_own_client() {
+    let server = NatsServer::start();
+    let home = home_of(&server);
+    let _daemon = home.serve();
+    home.answer("hermes", &hermes_shell("rm x"));
+    home.answer("hermes", &payloads::one("hermes", "pre_llm_call"));
+    caught_up(&home);
+    let observer = r#"
+import asyncio, json, sys
+sys.path.insert(0, sys.argv[2])
+import nats
+async def main():
+    client = await nats.connect(sys.argv[1])
+    events = await client.jetstream().subscribe("hookbus.*.hermes.*.pre_tool_call", ordered_consumer=True)
+    event = json.loads((await events.next_msg(timeout=10)).data)
+    print(event["type"], event["toolclass"], event["data"]["tool_input"]["command"])
+    await client.close()
+asyncio.run(main())
+"#;
+    let ran = Command::new("python3")
+        .args(["-c", observer, &server.url()])
+        .arg(python_client())
+        .output()
+        .expect("python3 runs");
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert_eq!(
+        said.trim(),
+        "hookbus.tool.before shell rm x",
+        "{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
+}

@@ -1,0 +1,181 @@
+//! A real NATS server with JetStream, on a port and in a directory of its own. It can be killed,
+//! started again, and put back to an older state.
+
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use async_nats::jetstream::{self, stream::Stream};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::home::wait_until;
+
+/// A server; killed when dropped.
+#[derive(Debug)]
+pub struct NatsServer {
+    folder: TempDir,
+    port: u16,
+    options: Vec<String>,
+    child: Option<Child>,
+}
+
+/// A message of the stream.
+#[derive(Debug, Clone)]
+pub struct Published {
+    /// Its subject.
+    pub subject: String,
+    /// `Hookbus-Seq`.
+    pub seq: i64,
+    /// `Hookbus-Hash`.
+    pub hash: String,
+    /// `Nats-Msg-Id`.
+    pub id: Option<String>,
+    /// The envelope, as bytes.
+    pub body: Vec<u8>,
+}
+
+impl Published {
+    /// The envelope.
+    pub fn envelope(&self) -> Value {
+        serde_json::from_slice(&self.body).expect("an envelope is JSON")
+    }
+}
+
+impl NatsServer {
+    /// A server that listens.
+    pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// The same with more options.
+    pub fn start_with(options: &[&str]) -> Self {
+        let mut server = Self::prepare(options);
+        server.run();
+        server
+    }
+
+    /// A server that does not run yet.
+    pub fn prepare(options: &[&str]) -> Self {
+        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+        Self {
+            folder: tempfile::Builder::new().prefix("nats-").tempdir().expect("a place"),
+            port: free.local_addr().expect("a port").port(),
+            options: options.iter().map(|&option| option.to_owned()).collect(),
+            child: None,
+        }
+    }
+
+    /// Starts it (again), on the same port and with what it kept.
+    pub fn run(&mut self) {
+        let child = Command::new(program())
+            .args(["-a", "127.0.0.1", "-p", &self.port.to_string(), "-js", "-sd"])
+            .arg(self.store())
+            .args(&self.options)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("nats-server starts");
+        self.child = Some(child);
+        wait_until("nats-server listens", || {
+            TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_ok()
+        });
+    }
+
+    /// SIGKILL.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().expect("ours");
+            child.wait().expect("ours");
+        }
+    }
+
+    /// Where to connect.
+    pub fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    /// Keeps a copy of everything it holds; it must not run.
+    pub fn save(&self) {
+        copy(&self.store(), &self.folder.path().join("saved"));
+    }
+
+    /// Puts it back to that copy; it must not run.
+    pub fn restore(&self) {
+        fs::remove_dir_all(self.store()).expect("ours");
+        copy(&self.folder.path().join("saved"), &self.store());
+    }
+
+    fn store(&self) -> PathBuf {
+        self.folder.path().join("store")
+    }
+
+    /// Does something with the stream `HOOKBUS`.
+    pub fn with_stream<T>(&self, doing: impl AsyncFnOnce(Stream, jetstream::Context) -> T) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            let client = async_nats::connect(self.url()).await.expect("a server");
+            let context = jetstream::new(client);
+            let stream = context.get_stream("HOOKBUS").await.expect("a stream");
+            doing(stream, context).await
+        })
+    }
+
+    /// Everything in the stream, in its order.
+    pub fn published(&self) -> Vec<Published> {
+        self.with_stream(async |mut stream, _| {
+            let state = stream.info().await.expect("a stream").state.clone();
+            let mut all = Vec::new();
+            for place in state.first_sequence..=state.last_sequence {
+                let Ok(message) = stream.get_raw_message(place).await else { continue };
+                let header =
+                    |name: &str| message.headers.get(name).map(|value| value.as_str().to_owned());
+                all.push(Published {
+                    subject: message.subject.to_string(),
+                    seq: header("Hookbus-Seq").expect("a place").parse().expect("a number"),
+                    hash: header("Hookbus-Hash").expect("a hash"),
+                    id: header("Nats-Msg-Id"),
+                    body: message.payload.to_vec(),
+                });
+            }
+            all
+        })
+    }
+}
+
+impl Drop for NatsServer {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    let done = Command::new("cp").arg("-r").arg(from).arg(to).status();
+    assert!(done.expect("cp runs").success());
+}
+
+fn folder() -> PathBuf {
+    let named = std::env::var_os("HOOKBUS_TEST_NATS").map(PathBuf::from);
+    let target = || {
+        let own = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+        own.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"))
+    };
+    named.unwrap_or_else(|| target().join("nats"))
+}
+
+fn program() -> PathBuf {
+    let program = folder().join("nats-server");
+    assert!(
+        program.is_file(),
+        "there is no nats-server in {}; run tests/fetch-nats",
+        folder().display()
+    );
+    program
+}
+
+/// Where the Python client is.
+pub fn python_client() -> PathBuf {
+    folder().join("python")
+}
