@@ -274,6 +274,55 @@ fn wrong_credentials_are_told_without_the_secret_and_harm_nobody() {
     caught_up(&home);
 }
 
+/// A relay with these lines under `nats:` reaches the server.
+fn gets_in(server: &NatsServer, lines: &str) {
+    let home = Home::with_daemon("running");
+    home.write_hooks(&format!("nats:\n  url: \"{}\"\n{lines}{GUARD}", server.url()));
+    let _daemon = home.serve();
+    home.answer("hermes", &hermes_shell("rm x"));
+    caught_up(&home);
+}
+
+#[test]
+fn a_token_lets_us_in() {
+    gets_in(&NatsServer::start_with(&["--auth", "t0ken"]), "  token: t0ken\n");
+}
+
+#[test]
+fn an_nkey_lets_us_in() {
+    let home = Home::new();
+    let pair = nkeys::KeyPair::new_user();
+    let config = home.script(
+        "nats.conf",
+        &format!("authorization {{ users: [{{ nkey: {} }}] }}", pair.public_key()),
+    );
+    let server = NatsServer::start_with(&["-c", &config]);
+    gets_in(&server, &format!("  nkey: {}\n", pair.seed().expect("a seed")));
+}
+
+#[test]
+fn tls_with_our_own_authority_lets_us_in() {
+    let home = Home::new();
+    let make = "
+        echo 'subjectAltName=IP:127.0.0.1,DNS:localhost' > names
+        openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=authority -keyout ca.key -out ca.pem
+        openssl req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout key.pem -out request.pem
+        openssl x509 -req -in request.pem -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile names -out cert.pem
+    ";
+    let made = Command::new("sh").args(["-euc", make]).current_dir(home.work()).output();
+    let made = made.expect("sh runs");
+    assert!(made.status.success(), "openssl is needed: {made:?}");
+    let file = |name: &str| home.work().join(name).to_string_lossy().into_owned();
+    let server = NatsServer::start_with(&[
+        "--tls",
+        "--tlscert",
+        &file("cert.pem"),
+        "--tlskey",
+        &file("key.pem"),
+    ]);
+    gets_in(&server, &format!("  ca: {}\n", file("ca.pem")));
+}
+
 #[test]
 fn a_stream_made_otherwise_is_left_alone_and_said_so() {
     let server = NatsServer::start();
