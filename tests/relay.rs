@@ -158,6 +158,43 @@ fn under_load_with_both_sides_killed_again_and_again_the_stream_holds_the_log() 
 }
 
 #[test]
+fn a_cluster_that_loses_its_leader_under_load_loses_nothing() {
+    let mut servers = NatsServer::cluster();
+    let urls: Vec<String> = servers.iter().map(|server| format!("\"{}\"", server.url())).collect();
+    let home = Home::with_daemon("running");
+    home.write_hooks(&format!("nats: {{urls: [{}], replicas: 3}}\n{GUARD}", urls.join(", ")));
+    let home = Arc::new(home);
+    let _daemon = home.serve();
+    home.answer("hermes", &hermes_shell("rm x"));
+    caught_up(&home);
+    let leader = servers[0].with_stream(async |mut stream, _| {
+        let cluster = stream.info().await.expect("a stream").cluster.clone();
+        cluster.and_then(|cluster| cluster.leader).expect("a leader")
+    });
+    let leader: usize = leader.trim_start_matches("node-").parse().expect("one of ours");
+    let clients: Vec<_> = (0..4)
+        .map(|client| {
+            let home = Arc::clone(&home);
+            thread::spawn(move || {
+                for round in 0..60 {
+                    let told =
+                        home.answer("hermes", &hermes_shell(&format!("rm {client}-{round}")));
+                    assert_eq!(told["reason"], "guarded");
+                }
+            })
+        })
+        .collect();
+    thread::sleep(Duration::from_millis(300));
+    servers[leader].kill();
+    for client in clients {
+        client.join().expect("no client fails");
+    }
+    caught_up(&home);
+    let alive = &servers[(leader + 1) % 3];
+    holds_the_log(&home, &alive.published());
+}
+
+#[test]
 fn a_stream_put_back_to_an_older_state_is_filled_up_again() {
     let mut server = NatsServer::start();
     let home = home_of(&server);

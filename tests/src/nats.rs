@@ -56,12 +56,34 @@ impl NatsServer {
         server
     }
 
+    /// Three servers that know each other, as plain processes.
+    pub fn cluster() -> [Self; 3] {
+        let ports: [u16; 3] = std::array::from_fn(|_| free_port());
+        let route = |port: &u16| format!("nats://127.0.0.1:{port}");
+        let routes = ports.iter().map(route).collect::<Vec<_>>().join(",");
+        let mut servers = [0, 1, 2].map(|index| {
+            let (name, own) = (format!("node-{index}"), route(&ports[index]));
+            let options = [
+                "--server_name",
+                &name,
+                "--cluster_name",
+                "three",
+                "--cluster",
+                &own,
+                "--routes",
+                &routes,
+            ];
+            Self::prepare(&options)
+        });
+        servers.iter_mut().for_each(Self::run);
+        servers
+    }
+
     /// A server that does not run yet.
     pub fn prepare(options: &[&str]) -> Self {
-        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         Self {
             folder: tempfile::Builder::new().prefix("nats-").tempdir().expect("a place"),
-            port: free.local_addr().expect("a port").port(),
+            port: free_port(),
             options: options.iter().map(|&option| option.to_owned()).collect(),
             child: None,
         }
@@ -123,6 +145,23 @@ impl NatsServer {
         })
     }
 
+    /// The subject and body of everything in the stream, read in one go.
+    pub async fn bodies(&self) -> Vec<(String, Vec<u8>)> {
+        let client = async_nats::connect(self.url()).await.expect("a server");
+        let mut stream = jetstream::new(client).get_stream("HOOKBUS").await.expect("a stream");
+        let whole = stream.info().await.expect("a stream").state.messages;
+        let config = jetstream::consumer::pull::OrderedConfig::default();
+        let consumer = stream.create_consumer(config).await.expect("a consumer");
+        let mut messages = consumer.messages().await.expect("messages");
+        let mut all = Vec::new();
+        while (all.len() as u64) < whole {
+            let message = futures_util::StreamExt::next(&mut messages).await.expect("one more");
+            let message = message.expect("a message");
+            all.push((message.subject.to_string(), message.payload.to_vec()));
+        }
+        all
+    }
+
     /// Everything in the stream, in its order.
     pub fn published(&self) -> Vec<Published> {
         self.with_stream(async |mut stream, _| {
@@ -149,6 +188,11 @@ impl Drop for NatsServer {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+fn free_port() -> u16 {
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    free.local_addr().expect("a port").port()
 }
 
 fn copy(from: &Path, to: &Path) {

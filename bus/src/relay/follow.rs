@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use async_nats::Client;
 use async_nats::jetstream::{self, Context, object_store};
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 
 use super::batch::{Ids, NotStored, publish};
 use super::connect::connect;
@@ -17,7 +18,7 @@ use super::position::{self, Lost, Position};
 use super::settings::NatsSettings;
 use super::state::{Phase, RelayState};
 use super::stream::{self, NoStream};
-use crate::event::{BusId, Clock, EventId, Seq};
+use crate::event::{BusId, Clock, EventId, Seq, Time};
 use crate::log::{LogPath, LogReader, Query, Row};
 
 /// Rows that other processes wrote are found this soon; our own wake us at once.
@@ -36,7 +37,7 @@ const BACK_OFF: [Duration; 5] = [
 ];
 
 /// A batch is this long at most; a server takes a thousand.
-const MOST_MESSAGES: usize = 400;
+const MOST_MESSAGES: usize = 800;
 
 /// And this large, so that a slow line acknowledges it in time.
 const MOST_BYTES: usize = 4 << 20;
@@ -53,7 +54,7 @@ pub struct Relay {
     state: RelayState,
     stop: Arc<AtomicBool>,
     appended: Arc<Notify>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<thread::JoinHandle<()>>,
 }
 
 impl Relay {
@@ -149,14 +150,13 @@ impl Follower {
                 NoStream::NotNow(error) => Stopped::Interrupted(error),
                 NoStream::Wrong(error) => Stopped::NeedsAPerson(error),
             })?;
-        let mut line = Line { relay: self, client, context, log, bus };
+        let line = Line { relay: self, client, context, bus };
         let mut ids = Ids::Sent;
         loop {
-            let position =
-                position::find(&stream, bus, &line.log).await.map_err(|lost| match lost {
-                    Lost::NotNow(error) => Stopped::Interrupted(error),
-                    Lost::Wrong(error) => Stopped::NeedsAPerson(error),
-                })?;
+            let position = position::find(&stream, bus, &log).await.map_err(|lost| match lost {
+                Lost::NotNow(error) => Stopped::Interrupted(error),
+                Lost::Wrong(error) => Stopped::NeedsAPerson(error),
+            })?;
             *tries = 0;
             self.state.published(position.logged, None);
             match line.publish_from(position, ids).await {
@@ -196,61 +196,50 @@ struct Line<'a> {
     relay: &'a Follower,
     client: Client,
     context: Context,
-    log: LogReader,
     bus: BusId,
 }
 
 impl Line<'_> {
-    async fn publish_from(&mut self, mut position: Position, ids: Ids) -> Result<(), NotStored> {
+    /// Publishes batch after batch. While one is on its way the next is read and written up.
+    async fn publish_from(&self, mut position: Position, ids: Ids) -> Result<(), NotStored> {
         let mut looked = Instant::now();
+        let mut next = self.prepare(position.logged);
         while !self.relay.stop.load(Ordering::Relaxed) {
-            let rows = self.next_rows(position.logged)?;
-            let Some(last) = rows.last().map(|row| (row.seq, row.at)) else {
+            let ready = next.await.map_err(|error| NotStored::Unknown(error.to_string()))??;
+            let Some((last, at)) = ready.last else {
                 // Somebody may have emptied the stream: without new events nothing else would tell.
                 if looked.elapsed() > LOOK_AT_STREAM {
                     return Err(NotStored::Overtaken);
                 }
                 self.relay.wait().await;
+                next = self.prepare(position.logged);
                 continue;
             };
             looked = Instant::now();
-            let mut messages = Vec::with_capacity(rows.len());
-            for row in &rows {
-                messages.push(self.to_message(row).await?);
+            next = self.prepare(Some(last));
+            for row in &ready.large {
+                self.store(&row.id.to_string(), &row.payload).await?;
             }
             let batch = EventId::mint(self.relay.clock.now());
-            let streamed =
-                publish(&self.client, self.bus, batch, position.streamed, messages, ids).await?;
-            position = Position { logged: Some(last.0), streamed };
-            self.relay.state.published(Some(last.0), Some(last.1));
+            let (client, after) = (&self.client, position.streamed);
+            let streamed = publish(client, self.bus, batch, after, ready.messages, ids).await?;
+            position = Position { logged: Some(last), streamed };
+            self.relay.state.published(Some(last), Some(at));
         }
         Ok(())
     }
 
-    fn next_rows(&self, after: Option<Seq>) -> Result<Vec<Row>, NotStored> {
-        let rows = self.log.after(&Query::default(), after, MOST_MESSAGES);
-        let mut rows = rows.map_err(|error| NotStored::Unknown(error.to_string()))?;
-        let mut bytes = 0;
-        let fit = rows
-            .iter()
-            .take_while(|row| {
-                bytes += row.payload.len() + HEADROOM / 8;
-                bytes <= MOST_BYTES
-            })
-            .count();
-        rows.truncate(fit.max(1));
-        Ok(rows)
-    }
-
-    async fn to_message(&self, row: &Row) -> Result<Message, NotStored> {
-        let whole = message(self.bus, row, None);
+    /// Reads the rows after `after` and makes messages of them, in a thread for such work.
+    fn prepare(&self, after: Option<Seq>) -> JoinHandle<Result<Ready, NotStored>> {
+        let (path, bus) = (self.relay.log.clone(), self.bus);
         let room = self.client.server_info().max_payload.saturating_sub(HEADROOM);
-        if whole.body.len() <= room {
-            return Ok(whole);
-        }
-        let object = row.id.to_string();
-        self.store(&object, &row.payload).await?;
-        Ok(message(self.bus, row, Some(&format!("{BUCKET}/{object}"))))
+        tokio::task::spawn_blocking(move || {
+            let rows = LogReader::open(&path)
+                .map_err(Into::into)
+                .and_then(|log| log.after(&Query::default(), after, MOST_MESSAGES))
+                .map_err(|error| NotStored::Unknown(error.to_string()))?;
+            Ok(Ready::of(rows, bus, room))
+        })
     }
 
     async fn store(&self, object: &str, payload: &[u8]) -> Result<(), NotStored> {
@@ -269,5 +258,38 @@ impl Line<'_> {
         let mut bytes = payload;
         bucket.put(object, &mut bytes).await.map_err(|error| lost(&error))?;
         Ok(())
+    }
+}
+
+/// A batch that is ready to go.
+struct Ready {
+    messages: Vec<Message>,
+    /// Rows whose payload goes to the object store first.
+    large: Vec<Row>,
+    last: Option<(Seq, Time)>,
+}
+
+impl Ready {
+    /// As many of `rows` as one batch may hold; a body over `room` is referred to.
+    fn of(rows: Vec<Row>, bus: BusId, room: usize) -> Self {
+        let mut ready =
+            Self { messages: Vec::with_capacity(rows.len()), large: Vec::new(), last: None };
+        let mut bytes = 0;
+        for row in rows {
+            bytes += row.payload.len();
+            if bytes > MOST_BYTES && ready.last.is_some() {
+                break;
+            }
+            ready.last = Some((row.seq, row.at));
+            let whole = message(bus, &row, None);
+            if whole.body.len() <= room {
+                ready.messages.push(whole);
+            } else {
+                let object = format!("{BUCKET}/{}", row.id);
+                ready.messages.push(message(bus, &row, Some(&object)));
+                ready.large.push(row);
+            }
+        }
+        ready
     }
 }

@@ -1,0 +1,98 @@
+//! How fast the relay empties a log into a real NATS server, beside a bare pipelined publisher of
+//! the same bodies, in one run.
+//!
+//! `tests/fetch-nats && cargo bench -p hookbus-tests --bench relay`
+
+#![expect(clippy::expect_used, reason = "a bench that cannot set its scene has failed")]
+#![expect(clippy::print_stdout, reason = "the numbers are the result")]
+
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use async_nats::jetstream::{self, stream};
+use hookbus::bus::Bus;
+use hookbus::decide::Surroundings;
+use hookbus::event::{Agent, EventId};
+use hookbus::pipeline::{Call, handle};
+use hookbus::relay::{NatsSettings, Relay};
+use hookbus_tests::home::Home;
+use hookbus_tests::nats::NatsServer;
+use hookbus_tests::payloads::hermes_shell;
+
+const EVENTS: usize = 30_000;
+
+/// How many unacknowledged messages the bare publisher has under way.
+const WINDOW: usize = 256;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let home = Home::new();
+    let bus = Arc::new(Bus::for_daemon(&home.path(), &[]));
+    fill(&bus).await;
+
+    let server = NatsServer::start();
+    let settings = NatsSettings::at(vec![server.url()]);
+    let started = Instant::now();
+    let relay =
+        Relay::start(bus.log.clone(), settings, bus.recorder.appended(), Arc::clone(&bus.clock));
+    while relay.state().report(None, bus.clock.now())["published"] != EVENTS {
+        sleep(Duration::from_millis(5));
+    }
+    let relayed = started.elapsed();
+    drop(relay);
+
+    let bodies = server.bodies().await;
+    let bare = publish(&NatsServer::start(), bodies).await;
+    let rate =
+        |took: Duration| f64::from(u32::try_from(EVENTS).unwrap_or(u32::MAX)) / took.as_secs_f64();
+    println!("the relay, from the log        {:>8.0} events/s", rate(relayed));
+    println!("bare, {WINDOW} under way            {:>8.0} events/s", rate(bare));
+    println!("relay / bare  {:.2}   (aim: 0.7 or more)", rate(relayed) / rate(bare));
+}
+
+/// Records events through the real pipeline, many at once.
+async fn fill(bus: &Arc<Bus>) {
+    let payload = hermes_shell("echo something of an ordinary length").to_string().into_bytes();
+    let local = tokio::task::LocalSet::new();
+    for _ in 0..EVENTS / 500 {
+        let calls = (0..500).map(|_| {
+            let (bus, raw, at) = (Arc::clone(bus), payload.clone(), bus.clock.now());
+            let surroundings = Surroundings::default();
+            let (id, agent, patience) = (EventId::mint(at), Agent::Hermes, Duration::from_mins(1));
+            let call = Call { id, at, agent, raw, surroundings, patience };
+            local.spawn_local(async move { handle(call, &bus, || false).await })
+        });
+        let calls: Vec<_> = calls.collect();
+        local
+            .run_until(async {
+                for call in calls {
+                    call.await.expect("it is recorded");
+                }
+            })
+            .await;
+    }
+}
+
+async fn publish(server: &NatsServer, bodies: Vec<(String, Vec<u8>)>) -> Duration {
+    let client = async_nats::connect(server.url()).await.expect("a server");
+    let context = jetstream::new(client);
+    let config = stream::Config {
+        name: "BARE".to_owned(),
+        subjects: vec!["hookbus.>".to_owned()],
+        ..Default::default()
+    };
+    context.create_stream(config).await.expect("a stream");
+    let started = Instant::now();
+    let mut waiting = std::collections::VecDeque::new();
+    for (subject, body) in bodies {
+        waiting.push_back(context.publish(subject, body.into()).await.expect("it is sent"));
+        if waiting.len() == WINDOW {
+            waiting.pop_front().expect("one").await.expect("it is stored");
+        }
+    }
+    for acknowledged in waiting {
+        acknowledged.await.expect("it is stored");
+    }
+    started.elapsed()
+}
