@@ -35,6 +35,20 @@ fn caught_up(home: &Home) {
     });
 }
 
+/// So many clients, sixty calls each; every one of them is answered.
+fn fire(home: &Arc<Home>, clients: usize) -> Vec<thread::JoinHandle<()>> {
+    let client = |client: usize| {
+        let home = Arc::clone(home);
+        thread::spawn(move || {
+            for round in 0..60 {
+                let told = home.answer("hermes", &hermes_shell(&format!("rm {client}-{round}")));
+                assert_eq!(told["reason"], "guarded");
+            }
+        })
+    };
+    (0..clients).map(client).collect()
+}
+
 /// The stream holds the log: each row once, in order, with its hash.
 fn holds_the_log(home: &Home, published: &[Published]) {
     let rows = home.log(&[]);
@@ -118,18 +132,7 @@ fn under_load_with_both_sides_killed_again_and_again_the_stream_holds_the_log() 
     let mut server = NatsServer::start();
     let home = Arc::new(home_of(&server));
     let done = Arc::new(AtomicBool::new(false));
-    let clients: Vec<_> = (0..8)
-        .map(|client| {
-            let home = Arc::clone(&home);
-            thread::spawn(move || {
-                for round in 0..60 {
-                    let told =
-                        home.answer("hermes", &hermes_shell(&format!("rm {client}-{round}")));
-                    assert_eq!(told["reason"], "guarded");
-                }
-            })
-        })
-        .collect();
+    let clients = fire(&home, 8);
     let daemons = {
         let (home, done) = (Arc::clone(&home), Arc::clone(&done));
         thread::spawn(move || {
@@ -172,18 +175,7 @@ fn a_cluster_that_loses_its_leader_under_load_loses_nothing() {
         cluster.and_then(|cluster| cluster.leader).expect("a leader")
     });
     let leader: usize = leader.trim_start_matches("node-").parse().expect("one of ours");
-    let clients: Vec<_> = (0..4)
-        .map(|client| {
-            let home = Arc::clone(&home);
-            thread::spawn(move || {
-                for round in 0..60 {
-                    let told =
-                        home.answer("hermes", &hermes_shell(&format!("rm {client}-{round}")));
-                    assert_eq!(told["reason"], "guarded");
-                }
-            })
-        })
-        .collect();
+    let clients = fire(&home, 4);
     thread::sleep(Duration::from_millis(300));
     servers[leader].kill();
     for client in clients {

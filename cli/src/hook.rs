@@ -132,14 +132,14 @@ impl Door {
     }
 
     fn listen(&self, agent: Agent) -> Call {
-        let raw = read_stdin(|| self.left());
+        let raw = read_stdin(|| self.patience());
         let at = SystemClock.now();
         let surroundings = Surroundings {
             cwd: std::env::current_dir().unwrap_or_default(),
             env: std::env::vars_os().collect(),
             pid: Some(std::process::id()),
         };
-        Call { id: EventId::mint(at), at, agent, raw, surroundings, patience: self.left() }
+        Call { id: EventId::mint(at), at, agent, raw, surroundings, patience: self.patience() }
     }
 
     /// The same pipeline in this process, on the same log, with the same answer. In a thread of its
@@ -148,7 +148,7 @@ impl Door {
         let (tell, told) = channel();
         let (door, one) = (self.clone(), call.clone());
         thread::spawn(move || door.handle(one, &tell));
-        match told.recv_timeout(self.left()) {
+        match told.recv_timeout(self.patience()) {
             Ok(Answer(answer)) => {
                 say(answer.unwrap_or_default().as_bytes());
                 // It takes in what waited in the spool, and then hangs up.
@@ -163,7 +163,7 @@ impl Door {
     }
 
     fn handle(&self, mut call: Call, tell: &Sender<Answer>) {
-        call.patience = self.left();
+        call.patience = self.patience();
         let bus = Bus::for_client(&self.settings.home, &self.settings.shared);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let Ok(runtime) = runtime else { return };
@@ -183,13 +183,18 @@ impl Door {
         let (tell, told) = channel();
         let (home, shared) = (self.settings.home.clone(), self.settings.shared.clone());
         thread::spawn(move || tell.send(last_resort(call, &Bus::for_client(&home, &shared))));
-        if let Ok(Answer(Some(answer))) = told.recv_timeout(LAST_MOMENT) {
+        if let Ok(Answer(Some(answer))) = told.recv_timeout(self.last_moment()) {
             say(answer.as_bytes());
         }
     }
 
-    fn left(&self) -> Duration {
-        self.deadline.saturating_sub(self.started.elapsed())
+    /// How long others may take: what is left of the deadline, less what it takes without them.
+    fn patience(&self) -> Duration {
+        self.deadline.saturating_sub(self.started.elapsed()).saturating_sub(self.last_moment())
+    }
+
+    fn last_moment(&self) -> Duration {
+        LAST_MOMENT.min(self.deadline / 4)
     }
 
     /// Starts a daemon for the calls to come, with all three streams detached: agents wait for
@@ -237,12 +242,12 @@ fn mark(mut file: File) -> io::Result<()> {
 }
 
 /// All of stdin, or what came of it before the time was up: that is an event all the same.
-fn read_stdin(left: impl Fn() -> Duration) -> Vec<u8> {
+fn read_stdin(patience: impl Fn() -> Duration) -> Vec<u8> {
     let mut stdin = io::stdin().lock();
     let (mut raw, mut chunk) = (Vec::new(), vec![0; 64 << 10]);
     loop {
-        // A reserve for the answer: whoever never closes the pipe still gets one.
-        let wait = Timespec::try_from(left().saturating_sub(LAST_MOMENT)).ok();
+        // Whoever never closes the pipe still gets an answer.
+        let wait = Timespec::try_from(patience()).ok();
         let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
         match rustix::event::poll(&mut ready, wait.as_ref()) {
             Ok(0) | Err(_) => return raw,

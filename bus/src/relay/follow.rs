@@ -151,7 +151,7 @@ impl Follower {
                 NoStream::Wrong(error) => Stopped::NeedsAPerson(error),
             })?;
         let line = Line { relay: self, client, context, bus };
-        let mut ids = Ids::Sent;
+        let (mut ids, mut refused_at) = (Ids::Sent, None);
         loop {
             let position = position::find(&stream, bus, &log).await.map_err(|lost| match lost {
                 Lost::NotNow(error) => Stopped::Interrupted(error),
@@ -159,11 +159,13 @@ impl Follower {
             })?;
             *tries = 0;
             self.state.published(position.logged, None);
+            // Nothing of ours came in meanwhile, and it says that it has seen it: it forgot the
+            // events (a purge, say) but not their ids. The guard alone must do then.
+            ids = if refused_at == Some(position) { Ids::LeftOut } else { ids };
             match line.publish_from(position, ids).await {
                 Ok(()) => return Ok(()),
-                Err(NotStored::Overtaken) => ids = Ids::Sent,
-                // Our guard was right and it still says no: it forgot the events, not their ids.
-                Err(NotStored::Remembered) => ids = Ids::LeftOut,
+                Err(NotStored::Overtaken) => (ids, refused_at) = (Ids::Sent, None),
+                Err(NotStored::Remembered) => (ids, refused_at) = (Ids::Sent, Some(position)),
                 Err(NotStored::Unknown(error)) => return Err(Stopped::Interrupted(error)),
                 Err(NotStored::Refused(error)) => return Err(Stopped::NeedsAPerson(error)),
             }
