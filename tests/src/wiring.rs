@@ -217,3 +217,31 @@ pub fn decisions_on(home: &Home, agent: &str, event: &str) -> Vec<Value> {
     let firings = firings(home, agent);
     firings.iter().filter(|firing| firing.name() == event).map(Firing::decided).collect()
 }
+
+/// An agent at its ordinary work under a policy, with a daemon (`running`) or without (`off`).
+pub fn under_policy<A: Agent>(policy: &str, daemon: &'static str) -> (Run, Home) {
+    let home = Home::with_daemon(daemon);
+    home.write_hooks(policy);
+    let served = (daemon == "running").then(|| home.serve());
+    let run = A::working(daemon).through_everywhere(&home, daemon).go();
+    drop(served);
+    assert!(home.is_sound());
+    (run, home)
+}
+
+/// The first hook of a run starts a daemon, which outlives the agent. Gives back what the agent
+/// had to say, to look for hooks that it waited on in vain.
+pub fn leaves_a_daemon_behind<A: Agent>() -> (String, Home) {
+    let home = Home::with_daemon("auto");
+    home.write_hooks("hooks: { tool.before: [{ tool: shell, rule: { block: not today } }] }");
+    let run = A::working("auto").through_everywhere(&home, "auto").go();
+    assert_eq!((run.exit, run.file("made.txt")), (Some(0), None));
+    let said = format!("{}{}", run.agent_log(), run.stderr);
+    // Ends what the agent left behind; the daemon is not of its family.
+    drop(run);
+    assert!(home.has_daemon(), "the daemon outlives the agent");
+    home.text(&["stop"]);
+    assert!(!home.has_daemon());
+    assert!(home.is_sound());
+    (said, home)
+}
