@@ -3,44 +3,36 @@
 #![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hookbus_tests::home::Home;
 use hookbus_tests::payloads::{gemini_shell, hermes_shell};
 
 const GUARD: &str = "hooks:\n  tool.before:\n    - rule: {when: {command: rm}, block: guarded}\n";
 
-/// Fires numbered events from several clients at once until `done`; gives back what was answered.
-fn fire(home: &Arc<Home>, clients: usize, rounds: usize, done: &Arc<AtomicBool>) -> Vec<String> {
-    let answered = Arc::new(Mutex::new(Vec::new()));
-    let clients: Vec<_> = (0..clients)
-        .map(|client| {
-            let (home, answered, done) =
-                (Arc::clone(home), Arc::clone(&answered), Arc::clone(done));
-            thread::spawn(move || {
-                for round in 0..rounds {
-                    if done.load(Ordering::Relaxed) {
-                        break;
-                    }
-                    let mark = format!("rm client-{client}-round-{round}");
-                    let (agent, payload) = match client % 2 {
-                        0 => ("hermes", hermes_shell(&mark)),
-                        _ => ("gemini", gemini_shell(&mark)),
-                    };
-                    assert_eq!(home.answer(agent, &payload)["reason"], "guarded", "{mark}");
-                    answered.lock().expect("no panic before").push(mark);
-                }
-            })
+/// Fires numbered events from several clients at once; gives back what was answered.
+fn fire(home: &Arc<Home>, clients: usize, rounds: usize) -> Vec<String> {
+    let client = |client: usize| {
+        let home = Arc::clone(home);
+        thread::spawn(move || {
+            let fire = |round| {
+                let mark = format!("rm client-{client}-round-{round}");
+                let (agent, payload) = match client % 2 {
+                    0 => ("hermes", hermes_shell(&mark)),
+                    _ => ("gemini", gemini_shell(&mark)),
+                };
+                assert_eq!(home.answer(agent, &payload)["reason"], "guarded", "{mark}");
+                mark
+            };
+            (0..rounds).map(fire).collect::<Vec<_>>()
         })
-        .collect();
-    for client in clients {
-        client.join().expect("every client hears its answer");
-    }
-    let answered = answered.lock().expect("all are done");
-    answered.clone()
+    };
+    let clients: Vec<_> = (0..clients).map(client).collect();
+    let answered = clients.into_iter().map(thread::JoinHandle::join);
+    answered.flat_map(|marks| marks.expect("every client hears its answer")).collect()
 }
 
 /// Every mark stands in the log once, with one decision that points at it.
@@ -86,7 +78,7 @@ fn a_daemon_killed_under_load_loses_nothing_that_was_answered() {
             kills
         })
     };
-    let answered = fire(&home, 16, 25, &Arc::new(AtomicBool::new(false)));
+    let answered = fire(&home, 16, 25);
     done.store(true, Ordering::Relaxed);
     let kills = killer.join().expect("the killer is done");
     assert!(kills >= 3, "only {kills} kills");
@@ -98,7 +90,7 @@ fn a_daemon_killed_under_load_loses_nothing_that_was_answered() {
 fn clients_that_are_killed_leave_a_sound_log() {
     let home = Home::with_hooks(GUARD);
     let home = Arc::new(home);
-    for _ in 0..40 {
+    for kill in 0..40 {
         let mut command = home.command(["hook", "hermes"]);
         command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::null());
         let mut client = command.spawn().expect("it starts");
@@ -106,36 +98,19 @@ fn clients_that_are_killed_leave_a_sound_log() {
         std::io::Write::write_all(&mut stdin, hermes_shell("rm x").to_string().as_bytes())
             .expect("it reads");
         drop(stdin);
-        thread::sleep(Duration::from_micros(u64::from(std::process::id() % 7) * 300 + 500));
+        // At another moment of its work each time.
+        thread::sleep(Duration::from_micros(400 * (kill % 20)));
         client.kill().expect("ours");
         client.wait().expect("ours");
     }
-    let answered = fire(&home, 2, 5, &Arc::new(AtomicBool::new(false)));
+    let answered = fire(&home, 2, 5);
     holds_each_once(&home, &answered);
 }
 
 #[test]
 fn eight_processes_without_a_daemon_take_turns() {
     let home = Arc::new(Home::with_hooks(GUARD));
-    let slowest = Arc::new(Mutex::new(Vec::new()));
-    let clients: Vec<_> = (0..8)
-        .map(|client| {
-            let (home, slowest) = (Arc::clone(&home), Arc::clone(&slowest));
-            thread::spawn(move || {
-                for round in 0..25 {
-                    let started = Instant::now();
-                    let mark = format!("rm client-{client}-round-{round}");
-                    assert_eq!(home.answer("hermes", &hermes_shell(&mark))["reason"], "guarded");
-                    slowest.lock().expect("no panic").push((started.elapsed(), mark));
-                }
-            })
-        })
-        .collect();
-    for client in clients {
-        client.join().expect("no client fails");
-    }
-    let answered = slowest.lock().expect("all are done");
-    let marks: Vec<String> = answered.iter().map(|(_, mark)| mark.clone()).collect();
-    assert_eq!(marks.len(), 200);
-    holds_each_once(&home, &marks);
+    let answered = fire(&home, 8, 25);
+    assert_eq!(answered.len(), 200);
+    holds_each_once(&home, &answered);
 }
