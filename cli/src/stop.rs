@@ -1,5 +1,6 @@
 //! `hookbus stop`: asks the daemon to leave, and waits until it has.
 
+use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,8 @@ use crate::output;
 use crate::settings::{Format, Settings};
 use crate::status::state;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+/// A daemon lets the calls under way finish, which may take it a minute.
+const PATIENCE: Duration = Duration::from_secs(70);
 
 pub(crate) fn run(format: Format, settings: &Settings) -> Result<Ending> {
     let stopped = stop(settings)?;
@@ -31,7 +33,8 @@ pub(crate) fn stop(settings: &Settings) -> Result<Option<i64>> {
         i32::try_from(pid).ok().and_then(Pid::from_raw).context("the daemon has an odd pid")?;
     kill_process(process, Signal::TERM).context("cannot reach the daemon")?;
     let asked = Instant::now();
-    while !state(settings)["daemon"].is_null() {
+    // It gives its socket back first, lets the calls under way finish, and only then is it gone.
+    while is_running(process) {
         if asked.elapsed() > PATIENCE {
             let waited = PATIENCE.as_secs();
             bail!(
@@ -41,4 +44,11 @@ pub(crate) fn stop(settings: &Settings) -> Result<Option<i64>> {
         sleep(Duration::from_millis(20));
     }
     Ok(Some(pid))
+}
+
+/// A process that has ended but that nobody has buried yet is not running.
+fn is_running(process: Pid) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()));
+    let state = stat.ok().and_then(|stat| Some(stat.rsplit_once(')')?.1.trim_start().to_owned()));
+    state.is_some_and(|state| !state.starts_with(['Z', 'X']))
 }
