@@ -85,6 +85,14 @@ impl fmt::Display for BusId {
     }
 }
 
+impl FromStr for BusId {
+    type Err = uuid::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Uuid::parse_str(text).map(Self)
+    }
+}
+
 /// A place in the log. An empty log will use `FIRST`; there is no place zero and no gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Seq(i64);
