@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::output::{self, HungUp};
 use crate::settings::{Format, Settings};
-use crate::{demo, hook, hooks, log, serve, sessions, show, status, stop, verify};
+use crate::{dead, demo, hook, hooks, log, observe, serve, sessions, show, status, stop, verify};
 
 /// An event-sourced hook bus for AI agents: every lifecycle event and every decision in one log.
 ///
@@ -36,6 +36,11 @@ enum Verb {
     /// The hooks in hookbus.yaml.
     #[command(subcommand)]
     Hooks(hooks::Verb),
+    /// Run one observer by hand, here or on any machine that reaches the NATS server.
+    Observe(observe::Arguments),
+    /// Events that an observer failed on to its last try: look at them, retry them, drop them.
+    #[command(subcommand)]
+    Dead(dead::Verb),
     /// What happened: the whole log, oldest first, unless filtered.
     Log(log::Arguments),
     /// The recorded sessions, the latest last.
@@ -77,6 +82,8 @@ pub(crate) fn run(settings: Settings) -> ExitCode {
         Verb::Status => status::run(format, &settings),
         Verb::Stop => stop::run(format, &settings),
         Verb::Hooks(verb) => hooks::run(&verb, format, &settings),
+        Verb::Observe(arguments) => observe::run(&arguments, format, &settings),
+        Verb::Dead(verb) => dead::run(&verb, format, &settings),
         Verb::Log(arguments) => log::run(&arguments, format, &settings),
         Verb::Sessions(arguments) => sessions::run(&arguments, format, &settings),
         Verb::Show(arguments) => show::run(&arguments, format, &settings),

@@ -1,10 +1,12 @@
 //! The `hookbus` command: picks a verb and turns its result into an exit code.
 
 mod cli;
+mod dead;
 mod demo;
 mod hook;
 mod hooks;
 mod log;
+mod observe;
 mod output;
 mod reading;
 mod serve;

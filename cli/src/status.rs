@@ -9,7 +9,7 @@ use hookbus::server::{Reply, Request, SocketPath, ask, describe};
 use serde_json::Value;
 
 use crate::cli::Ending;
-use crate::output::{self, Paint, spell};
+use crate::output::{self, Paint, shorten, spell};
 use crate::settings::{Format, Settings};
 
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -80,6 +80,9 @@ fn print(state: &Value, settings: &Settings) -> Result<()> {
     if let Some(relay) = relay(&state["relay"], paint) {
         output::line(relay)?;
     }
+    for observer in state["observers"].as_array().into_iter().flatten() {
+        output::line(describe_observer(observer, paint))?;
+    }
     let hooks = &state["hooks"];
     let standing = hooks["standing"].as_str().unwrap_or_default();
     output::line(format!("hooks   {} ({standing})", hooks["count"]))?;
@@ -88,6 +91,31 @@ fn print(state: &Value, settings: &Settings) -> Result<()> {
         output::line(format!("        {}", paint.bad(problem)))?;
     }
     Ok(())
+}
+
+fn describe_observer(observer: &Value, paint: Paint) -> String {
+    let name = observer["name"].as_str().unwrap_or("?");
+    let state = observer["state"].as_str().unwrap_or("not running");
+    let state = if state == "working" { paint.good(state) } else { paint.bad(state) };
+    let number = |key: &str| observer[key].as_u64();
+    let pid = number("pid").map_or_else(String::new, |pid| format!(" (pid {pid})"));
+    let lag = match number("lag_events") {
+        None => String::new(),
+        Some(0) => ", nothing waits".to_owned(),
+        Some(lag) => format!(", {lag} rows wait"),
+    };
+    let dead = match number("dead_letters") {
+        None | Some(0) => String::new(),
+        Some(dead) => paint.bad(&format!(", {dead} set aside (`hookbus dead list`)")),
+    };
+    let deaths = match observer["process"]["deaths"].as_u64() {
+        None | Some(0) => String::new(),
+        Some(deaths) => paint.bad(&format!(", started again {deaths} times")),
+    };
+    let error = observer["error"]
+        .as_str()
+        .map_or_else(String::new, |error| format!(": {}", shorten(error, 100)));
+    format!("observer {name}  {state}{pid}{lag}{dead}{deaths}{error}")
 }
 
 fn relay(relay: &Value, paint: Paint) -> Option<String> {

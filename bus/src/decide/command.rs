@@ -111,7 +111,7 @@ fn start(
 }
 
 /// What to do about a program that does not start.
-fn why_not(program: &str, error: &io::Error) -> String {
+pub(super) fn why_not(program: &str, error: &io::Error) -> String {
     const NO_SHEBANG: i32 = 8; // ENOEXEC
     if error.kind() == io::ErrorKind::NotFound {
         format!("`{program}` does not exist; check the path, or the shebang of the script")

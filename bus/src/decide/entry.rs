@@ -1,10 +1,13 @@
 //! Reading one entry of a hooks file. A malformed entry is kept as a broken hook: it counts as
 //! failed wherever it would have applied, and the problem says what to write instead.
 
+use std::path::Path;
 use std::time::Duration;
 
 use super::hook::{Action, Command, Hook, Mode, OnFailure, Placeholders};
 use super::matcher::{Matcher, Read};
+use super::observer::Terms;
+use super::observer_entry::{KEYS as OBSERVER_KEYS, archive, webhook};
 use super::problem::did_you_mean;
 use super::rule::Rule;
 use super::yaml::{Node, Pair};
@@ -14,7 +17,8 @@ use crate::event::{Agent, ToolClass};
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
 const LONGEST_TIMEOUT: Duration = Duration::from_mins(5);
 
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 16] = [
+    "session",
     "name",
     "agent",
     "tool",
@@ -37,6 +41,7 @@ pub(super) fn read(
     node: &Node,
     on: &EventKey,
     index: usize,
+    base: &Path,
     problems: &mut Vec<Problem>,
 ) -> Option<Hook> {
     let Some(pairs) = node.pairs() else {
@@ -46,17 +51,19 @@ pub(super) fn read(
         ));
         return None;
     };
-    let mut entry = Entry { pairs, line: node.line, problems };
+    let mut entry = Entry { pairs, line: node.line, base, problems };
     let name = entry.name(on, index);
     let mut hook = Hook {
         line: node.line,
         on: on.clone(),
         agent: None,
+        session: None,
         tools: Vec::new(),
         tool_names: Vec::new(),
         matcher: None,
         on_failure: entry.on_failure(),
         mode: entry.mode(),
+        terms: Terms::default(),
         sequential: entry.flag("sequential").unwrap_or(false),
         action: Action::Broken(String::new()),
         name,
@@ -65,6 +72,10 @@ pub(super) fn read(
     // From here on a mistake breaks the entry, but what could be read of its filters stays: a
     // broken hook that blocks on failure must not block more than it was meant for.
     let filters = entry.filters(&mut hook);
+    if hook.mode == Mode::Observe {
+        let timeout = entry.timeout();
+        hook.terms = entry.terms(timeout);
+    }
     hook.action = match filters.and_then(|()| entry.action(&hook)) {
         Ok(action) => action,
         Err(problem) => {
@@ -76,14 +87,17 @@ pub(super) fn read(
     Some(hook)
 }
 
-struct Entry<'a> {
+/// An entry while it is read.
+pub(super) struct Entry<'a> {
     pairs: &'a [Pair],
     line: usize,
+    /// The directory of the file.
+    base: &'a Path,
     problems: &'a mut Vec<Problem>,
 }
 
 impl Entry<'_> {
-    fn get(&self, key: &str) -> Option<&Pair> {
+    pub(super) fn get(&self, key: &str) -> Option<&Pair> {
         self.pairs.iter().find(|pair| pair.key == key && !pair.value.is_null())
     }
 
@@ -91,7 +105,7 @@ impl Entry<'_> {
         self.get(key).and_then(|pair| pair.value.text())
     }
 
-    fn remark(&mut self, line: usize, message: impl Into<String>) {
+    pub(super) fn remark(&mut self, line: usize, message: impl Into<String>) {
         self.problems.push(Problem::remark(line, message));
     }
 
@@ -104,10 +118,11 @@ impl Entry<'_> {
 
     fn unknown_keys(&mut self) {
         for pair in self.pairs {
-            if KEYS.contains(&pair.key.as_str()) || pair.key == "failClosed" {
+            let known = KEYS.iter().chain(&OBSERVER_KEYS).any(|key| *key == pair.key);
+            if known || pair.key == "failClosed" {
                 continue;
             }
-            let message = match did_you_mean(&pair.key, KEYS) {
+            let message = match did_you_mean(&pair.key, KEYS.into_iter().chain(OBSERVER_KEYS)) {
                 Some(near) => format!("`{}` means nothing here; did you mean `{near}`?", pair.key),
                 None => format!("`{}` means nothing here and is ignored", pair.key),
             };
@@ -115,7 +130,7 @@ impl Entry<'_> {
         }
     }
 
-    fn flag(&mut self, key: &str) -> Option<bool> {
+    pub(super) fn flag(&mut self, key: &str) -> Option<bool> {
         let pair = self.get(key)?;
         let (flag, line) = (pair.value.flag(), pair.line);
         if flag.is_none() {
@@ -163,6 +178,9 @@ impl Entry<'_> {
             hook.agent =
                 Some(agent.map_err(|error| Problem::broken_entry(pair.line, error.to_string()))?);
         }
+        if let Some(pair) = self.get("session") {
+            hook.session = pair.value.text();
+        }
         if let Some(pair) = self.get("tool") {
             hook.tools = tool_classes(pair)?;
         }
@@ -192,6 +210,15 @@ impl Entry<'_> {
     }
 
     fn action(&mut self, hook: &Hook) -> Result<Action, Problem> {
+        if hook.mode == Mode::Decide {
+            self.no_observer_keys()?;
+        }
+        if let Some(pair) = self.get("webhook") {
+            return webhook(pair, self.base).map(Action::Webhook);
+        }
+        if let Some(pair) = self.get("archive") {
+            return archive(pair, self.base).map(Action::Archive);
+        }
         match (self.get("rule"), self.get("command")) {
             (Some(rule), None) if hook.mode == Mode::Observe => Err(Problem::broken_entry(
                 rule.line,

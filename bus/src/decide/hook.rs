@@ -1,9 +1,12 @@
 //! One hook, as configured.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::EventKey;
+use super::event_key::fits;
 use super::matcher::Matcher;
+use super::observer::{Terms, Webhook};
 use super::rule::Rule;
 use crate::event::{Agent, Event, ToolClass};
 
@@ -44,6 +47,10 @@ pub enum Mode {
 pub(super) enum Action {
     Rule(Rule),
     Command(Command),
+    /// An endpoint; observers only.
+    Webhook(Webhook),
+    /// A log elsewhere; observers only.
+    Archive(PathBuf),
     /// The entry is malformed; wherever it would have applied, it has failed.
     Broken(String),
 }
@@ -73,12 +80,16 @@ pub struct Hook {
     pub(super) line: usize,
     pub(super) on: EventKey,
     pub(super) agent: Option<Agent>,
+    /// A session's id, in which `*` stands for anything.
+    pub(super) session: Option<String>,
     pub(super) tools: Vec<ToolClass>,
     /// The tool names of the list form's `when: {tools: […]}`.
     pub(super) tool_names: Vec<String>,
     pub(super) matcher: Option<Matcher>,
     pub(super) on_failure: Option<OnFailure>,
     pub(super) mode: Mode,
+    /// How it is run, if it is an observer.
+    pub(super) terms: Terms,
     pub(super) sequential: bool,
     pub(super) action: Action,
 }
@@ -90,9 +101,9 @@ pub struct HookSummary {
     pub name: String,
     /// The key it stands under.
     pub event: String,
-    /// `rule`, `command` or `broken`.
+    /// `rule`, `command`, `webhook`, `archive` or `broken`.
     pub action: &'static str,
-    /// The command, if it is one.
+    /// The command, the address or the directory.
     pub command: Option<String>,
     /// `decide` or `observe`.
     pub mode: &'static str,
@@ -112,6 +123,7 @@ impl Hook {
     pub fn is_for(&self, event: &Event) -> bool {
         self.on.covers(event)
             && self.agent.is_none_or(|agent| agent == event.agent)
+            && self.session.as_ref().is_none_or(|pattern| fits(pattern, &event.session))
             && (self.tools.is_empty()
                 || event.tool.as_ref().is_some_and(|t| self.tools.contains(&t.class)))
             && (self.tool_names.is_empty()
@@ -127,8 +139,8 @@ impl Hook {
         let matcher = |hook: &Self| hook.matcher.as_ref().map(|matcher| format!("{matcher:?}"));
         (&ours.text, &ours.env, &self.name, &self.on)
             == (&theirs.text, &theirs.env, &other.name, &other.on)
-            && (self.agent, &self.tools, &self.tool_names)
-                == (other.agent, &other.tools, &other.tool_names)
+            && (self.agent, &self.session, &self.tools, &self.tool_names)
+                == (other.agent, &other.session, &other.tools, &other.tool_names)
             && (self.mode, self.sequential) == (other.mode, other.sequential)
             && matcher(self) == matcher(other)
     }
@@ -151,6 +163,8 @@ impl Hook {
         let (action, command) = match &self.action {
             Action::Rule(_) => ("rule", None),
             Action::Command(command) => ("command", Some(command.text.clone())),
+            Action::Webhook(webhook) => ("webhook", Some(webhook.url.clone())),
+            Action::Archive(folder) => ("archive", Some(folder.to_string_lossy().into_owned())),
             Action::Broken(_) => ("broken", None),
         };
         HookSummary {

@@ -13,7 +13,7 @@ use crate::event::Event;
 pub(super) fn argv(
     command: &Command,
     manner: Manner,
-    event: &Event,
+    event: Option<&Event>,
     surroundings: &Surroundings,
     base: &Path,
 ) -> Result<Vec<String>, String> {
@@ -25,7 +25,9 @@ pub(super) fn argv(
     let mut words = shlex::split(&line)
         .filter(|words| !words.is_empty())
         .ok_or_else(|| format!("`{}` has a quote that is never closed", command.text))?;
-    if command.placeholders == Placeholders::Filled {
+    if command.placeholders == Placeholders::Filled
+        && let Some(event) = event
+    {
         // After the split, so that nothing in a tool's name can become another word.
         words = words.iter().map(|word| filled(word, event)).collect();
     }

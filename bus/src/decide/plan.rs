@@ -66,7 +66,11 @@ fn drop_repeated(agent: Agent, matched: &mut Vec<&Hook>) {
             seen.push(key);
             first
         }
-        Action::Command(_) | Action::Rule(_) | Action::Broken(_) => true,
+        Action::Command(_)
+        | Action::Rule(_)
+        | Action::Webhook(_)
+        | Action::Archive(_)
+        | Action::Broken(_) => true,
     });
 }
 

@@ -113,7 +113,9 @@ impl Errand<'_, '_> {
     async fn ask<'h>(&self, hook: &'h Hook, event: &Event) -> Option<Spoken<'h>> {
         let record = match &hook.action {
             Action::Command(command) => self.run(hook, command, event).await,
-            Action::Rule(_) | Action::Broken(_) => answer_inside(hook, event)?,
+            Action::Rule(_) | Action::Webhook(_) | Action::Archive(_) | Action::Broken(_) => {
+                answer_inside(hook, event)?
+            }
         };
         Some(Spoken { hook: Some(hook), record })
     }
@@ -122,7 +124,7 @@ impl Errand<'_, '_> {
         let started = Instant::now();
         let manner = hook.on.manner();
         let base = &self.plan.whole.base;
-        let words = match launch::argv(command, manner, event, self.surroundings, base) {
+        let words = match launch::argv(command, manner, Some(event), self.surroundings, base) {
             Ok(words) => words,
             Err(why) => return record(hook, Verdict::silent(), Some(why), started.elapsed()),
         };
@@ -155,7 +157,7 @@ impl Errand<'_, '_> {
         VerdictRecord { exit, script, ..record }
     }
 
-    /// The agent's own payload, byte for byte, with our object put in before its last brace.
+    /// What a command reads.
     fn input(&self, event: &Event) -> Vec<u8> {
         let ours = json!({
             "id": event.id.to_string(),
@@ -164,11 +166,16 @@ impl Errand<'_, '_> {
             "agent": event.agent.as_str(),
             "tool_class": event.tool.as_ref().map(|tool| tool.class.as_str()),
         });
-        let end = event.raw.iter().rposition(|byte| *byte == b'}').unwrap_or(event.raw.len());
-        let head = &event.raw[..end];
-        let comma = if head.trim_ascii_end().ends_with(b"{") { "" } else { "," };
-        [head, format!("{comma}\"hookbus\":{ours}}}").as_bytes()].concat()
+        with_ours(&event.raw, &ours)
     }
+}
+
+/// A payload, byte for byte, with our object put in before its last brace.
+pub(super) fn with_ours(raw: &[u8], ours: &Value) -> Vec<u8> {
+    let end = raw.iter().rposition(|byte| *byte == b'}').unwrap_or(raw.len());
+    let head = &raw[..end];
+    let comma = if head.trim_ascii_end().ends_with(b"{") { "" } else { "," };
+    [head, format!("{comma}\"hookbus\":{ours}}}").as_bytes()].concat()
 }
 
 fn answer_inside(hook: &Hook, event: &Event) -> Option<VerdictRecord> {
@@ -181,7 +188,7 @@ fn answer_inside(hook: &Hook, event: &Event) -> Option<VerdictRecord> {
         Action::Broken(why) => {
             Some(record(hook, Verdict::silent(), Some(why.clone()), started.elapsed()))
         }
-        Action::Command(_) => None,
+        Action::Command(_) | Action::Webhook(_) | Action::Archive(_) => None,
     }
 }
 

@@ -59,7 +59,7 @@ impl FromStr for EventId {
 }
 
 /// The id of one log, minted with it. (bus, seq) is a place anywhere in the world.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BusId(Uuid);
 
 impl BusId {

@@ -11,9 +11,9 @@ const CONNECT: Duration = Duration::from_secs(3);
 
 /// Connects, or says why not. Errors of the library do not hold secrets; the URL might, and is
 /// not repeated.
-pub(super) async fn connect(settings: &NatsSettings) -> Result<Client, String> {
+pub async fn connect(settings: &NatsSettings, name: &str) -> Result<Client, String> {
     let mut options = ConnectOptions::new()
-        .name("hookbus relay")
+        .name(name)
         .connection_timeout(CONNECT)
         .request_timeout(Some(Duration::from_secs(5)))
         .max_reconnects(1);

@@ -143,7 +143,8 @@ impl Follower {
     async fn connect_and_publish(&self, tries: &mut usize) -> Result<(), Stopped> {
         let log = self.open_log().await?;
         let bus = log.bus().map_err(|error| Stopped::Interrupted(error.to_string()))?;
-        let client = connect(&self.settings).await.map_err(Stopped::Interrupted)?;
+        let client =
+            connect(&self.settings, "hookbus relay").await.map_err(Stopped::Interrupted)?;
         let context = jetstream::new(client.clone());
         let stream =
             stream::ready(&context, &self.settings).await.map_err(|error| match error {

@@ -13,6 +13,7 @@ mod settings;
 mod state;
 mod stream;
 
+pub use connect::connect;
 pub use follow::Relay;
 pub use settings::{Login, NatsSettings, Secret};
 pub use state::{Phase, RelayState};
