@@ -28,6 +28,9 @@ pub(crate) struct Arguments {
     /// The NATS servers, in place of those in hookbus.yaml (also `HOOKBUS_NATS_URL`).
     #[arg(long, value_name = "URL,URL…")]
     nats: Option<String>,
+    /// Start no observers; they are run elsewhere, or by hand.
+    #[arg(long)]
+    no_observers: bool,
     /// As a hook starts it: write to `HOOKBUS_HOME`/hookbus.log, leave after `HOOKBUS_IDLE` seconds (900).
     #[arg(long)]
     background: bool,
@@ -54,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> Result<Ending> 
         let plans = Plans {
             stay,
             nats_urls: settings.nats_urls(arguments.nats.as_deref()),
-            observers: observer_program(arguments, settings),
+            observers: observer_program(arguments, settings).filter(|_| !arguments.no_observers),
         };
         let daemon = match Daemon::start(home, plans, || Bus::for_daemon(home, &settings.shared)) {
             Ok(daemon) => daemon,

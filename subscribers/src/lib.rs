@@ -19,6 +19,8 @@ mod part;
 
 mod report;
 
+mod share;
+
 mod work;
 
 mod setting;

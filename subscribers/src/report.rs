@@ -99,8 +99,8 @@ impl Report {
     }
 
     /// How many rows wait.
-    pub(crate) fn lag(&self, lag: Option<u64>) {
-        self.change(true, |inner| inner.lag = lag);
+    pub(crate) fn lag(&self, lag: u64) {
+        self.change(true, |inner| inner.lag = Some(lag));
     }
 
     /// How many dead letters there are.

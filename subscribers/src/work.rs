@@ -18,6 +18,7 @@ use crate::part::Part;
 use crate::position::Position;
 use crate::report::Report;
 use crate::setting::{Assignment, Reading};
+use crate::share::Shares;
 use crate::source::{Arrived, Tail, fetch};
 
 /// How many events are read in one go.
@@ -25,6 +26,9 @@ const BATCH: usize = 256;
 
 /// How often a stand-by asks whether a part is free.
 const ASK_AGAIN: Duration = Duration::from_millis(500);
+
+/// How long a part that was let go of is left to others.
+const LET_OTHERS: Duration = Duration::from_secs(2);
 
 /// How often a worker says that it is still there, however long an event takes it.
 const SIGN_OF_LIFE: Duration = Duration::from_millis(1500);
@@ -58,7 +62,10 @@ pub async fn observe(assignment: Assignment, stop: Stop) -> Tally {
     let parts = Part::all(assignment.observer.terms().shared);
     let name = assignment.observer.name();
     let report = Report::new(&assignment.home, name, assignment.source_name(), parts.len());
+    let shares = Shares::of(parts.len());
     let mut workers = JoinSet::new();
+    let counting = (parts.len() > 1 && !assignment.leaves_when_done)
+        .then(|| tokio::spawn(shares.clone().keep_fair(assignment.ledger(), stop.clone())));
     for part in parts {
         let worker = Worker {
             part,
@@ -69,10 +76,14 @@ pub async fn observe(assignment: Assignment, stop: Stop) -> Tally {
             report: report.clone(),
             stop: stop.clone(),
             counted: Instant::now(),
+            shares: shares.clone(),
         };
         workers.spawn(worker.work());
     }
     while workers.join_next().await.is_some() {}
+    if let Some(counting) = counting {
+        counting.abort();
+    }
     let (handled, set_aside) = report.counts();
     Tally { handled, set_aside }
 }
@@ -101,6 +112,8 @@ enum Left {
     Done,
     /// Another worker has it.
     Lost,
+    /// Another worker shall have it; our share is given back already.
+    Shared,
     /// Something has to be tried again.
     Trouble(String),
 }
@@ -122,26 +135,40 @@ struct Worker {
     stop: Stop,
     /// When dead letters were last counted.
     counted: Instant,
+    shares: Shares,
 }
 
 impl Worker {
     async fn work(mut self) {
         while !*self.stop.borrow() {
-            let pause = match self.ledger.claim(self.part).await {
-                Ok(Some((claim, position))) => match self.take_up(claim, position).await {
-                    Left::Done => return,
-                    Left::Lost => ASK_AGAIN,
-                    Left::Trouble(error) => self.complain(&error),
-                },
-                Ok(None) if self.assignment.leaves_when_done => return,
-                Ok(None) => {
+            if !self.shares.take() {
+                drop(tokio::time::timeout(ASK_AGAIN, self.stop.changed()).await);
+                continue;
+            }
+            let left = self.try_part().await;
+            if !matches!(left, Left::Shared) {
+                self.shares.give_back();
+            }
+            let pause = match left {
+                Left::Done => return,
+                Left::Lost if self.assignment.leaves_when_done => return,
+                Left::Lost => {
                     self.stand_by();
                     ASK_AGAIN
                 }
-                Err(error) => self.complain(&error.to_string()),
+                Left::Shared => LET_OTHERS,
+                Left::Trouble(error) => self.complain(&error),
             };
             // Told to stop is as good a reason to wake up as any.
             drop(tokio::time::timeout(pause, self.stop.changed()).await);
+        }
+    }
+
+    async fn try_part(&mut self) -> Left {
+        match self.ledger.claim(self.part).await {
+            Ok(Some((claim, position))) => self.take_up(claim, position).await,
+            Ok(None) => Left::Lost,
+            Err(error) => error.into(),
         }
     }
 
@@ -175,7 +202,7 @@ impl Worker {
             "at work"
         );
         let mut job = Job { claim, position, saved: Instant::now(), unsaved: true };
-        let left = self.go_on(&mut job).await;
+        let left = self.stay_with(&mut job).await;
         self.report.let_go();
         if !matches!(left, Left::Lost) {
             // Whoever comes next finds it where we left it, and need not wait.
@@ -187,7 +214,22 @@ impl Worker {
         left
     }
 
-    async fn go_on(&mut self, job: &mut Job) -> Left {
+    /// A moment's trouble with the source is no reason to hand the part to somebody else.
+    async fn stay_with(&mut self, job: &mut Job) -> Left {
+        let mut well = Instant::now();
+        loop {
+            match self.go_on(job, &mut well).await {
+                Left::Trouble(error) if well.elapsed() < LEASE => {
+                    let pause = self.complain(&error);
+                    drop(tokio::time::timeout(pause, self.stop.changed()).await);
+                }
+                left @ (Left::Done | Left::Lost | Left::Shared | Left::Trouble(_)) => return left,
+            }
+        }
+    }
+
+    /// Reads, delivers and saves. `well` is when the source was last read.
+    async fn go_on(&mut self, job: &mut Job, well: &mut Instant) -> Left {
         // A new observer's start is kept before anything else: it must not move on a restart.
         if let Err(left) = self.save_now(job).await {
             return left;
@@ -204,6 +246,7 @@ impl Worker {
                 Ok(arrived) => arrived,
                 Err(trouble) => return trouble.into(),
             };
+            *well = Instant::now();
             let idle = arrived.is_empty();
             if let Err(left) = self.handle(arrived, job).await {
                 return left;
@@ -213,6 +256,9 @@ impl Worker {
             }
             if idle && self.assignment.leaves_when_done {
                 return Left::Done;
+            }
+            if self.shares.give_back_if_too_many() {
+                return Left::Shared;
             }
         }
     }
@@ -288,7 +334,12 @@ impl Worker {
         loop {
             match tokio::time::timeout(SIGN_OF_LIFE, &mut trying).await {
                 Ok(result) => return Ok(result),
-                Err(_) => save(&mut self.ledger, job).await?,
+                Err(_) => {
+                    save(&mut self.ledger, job).await?;
+                    if let Some(lag) = self.tail.lag(&job.position).await {
+                        self.report.lag(lag);
+                    }
+                }
             }
         }
     }
@@ -338,7 +389,9 @@ impl Worker {
 
     async fn save_now(&mut self, job: &mut Job) -> Result<(), Left> {
         save(&mut self.ledger, job).await?;
-        self.report.lag(self.tail.lag(&job.position).await);
+        if let Some(lag) = self.tail.lag(&job.position).await {
+            self.report.lag(lag);
+        }
         if self.counted.elapsed() > COUNT_AGAIN {
             self.count_dead_letters().await;
         }

@@ -18,6 +18,8 @@ use crate::position::Position;
 #[derive(Debug)]
 pub(super) struct Files {
     folder: PathBuf,
+    /// The lock that says that we are here.
+    here: Option<(PathBuf, File)>,
 }
 
 /// A part whose lock we hold.
@@ -29,27 +31,42 @@ pub(super) struct Claim {
 
 impl Files {
     pub(super) fn new(home: &Path, name: &str) -> Self {
-        Self { folder: observer_folder(home, name) }
+        Self { folder: observer_folder(home, name), here: None }
     }
 
     pub(super) fn claim(&self, part: Part) -> Result<Option<(Claim, Option<Position>)>, Trouble> {
         private_folder(&self.folder).map_err(|error| trouble(&self.folder, &error))?;
         let lock_file = self.folder.join(format!("{}.lock", part.index()));
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(&lock_file)
-            .map_err(|error| trouble(&lock_file, &error))?;
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-            return Ok(None);
-        }
+        let lock = try_lock(&lock_file).map_err(|error| trouble(&lock_file, &error))?;
+        let Some(lock) = lock else { return Ok(None) };
         let position_file = self.folder.join(format!("{}.json", part.index()));
         let position =
             read_json(&position_file).map_err(|error| trouble(&position_file, &error))?;
         let claim = Claim { position_file, _lock: lock };
         Ok(Some((claim, position.map(|value| Position::from_json(&value)))))
+    }
+
+    pub(super) fn count_workers(&mut self) -> Result<usize, Trouble> {
+        let folder = self.folder.join("workers");
+        let failed = |error: io::Error| trouble(&folder, &error);
+        private_folder(&folder).map_err(failed)?;
+        if self.here.is_none() {
+            let own = folder.join(std::process::id().to_string());
+            self.here = try_lock(&own).map_err(failed)?.map(|lock| (own, lock));
+        }
+        let own = self.here.as_ref().map(|(file, _)| file);
+        let mut count = 1;
+        for file in fs::read_dir(&folder).map_err(failed)?.filter_map(|it| Some(it.ok()?.path())) {
+            if Some(&file) == own {
+                continue;
+            }
+            match try_lock(&file).map_err(failed)? {
+                // Its process is gone.
+                Some(_lock) => drop(fs::remove_file(&file)),
+                None => count += 1,
+            }
+        }
+        Ok(count)
     }
 
     pub(super) fn set_aside(&self, letter: &DeadLetter) -> Result<(), Trouble> {
@@ -105,6 +122,14 @@ impl Claim {
         replace(&self.position_file, text.as_bytes())
             .map_err(|error| NotSaved::NotNow(trouble(&self.position_file, &error).to_string()))
     }
+}
+
+/// The lock on a file, if nobody has it; it goes with the process that does.
+fn try_lock(file: &Path) -> io::Result<Option<File>> {
+    let lock =
+        OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(file)?;
+    let free = flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
+    Ok(free.then_some(lock))
 }
 
 /// First line: what is said about it; second line: the event.

@@ -106,6 +106,14 @@ impl Ledger {
         }
     }
 
+    /// Says that we are here; gives back how many workers of this observer are, us included.
+    pub(crate) async fn count_workers(&mut self) -> Result<usize, Trouble> {
+        match &mut self.0 {
+            Kind::Files(files) => files.count_workers(),
+            Kind::Nats(bucket) => bucket.count_workers().await,
+        }
+    }
+
     /// Keeps an event that failed to its last try.
     pub(crate) async fn set_aside(&mut self, letter: &DeadLetter) -> Result<(), Trouble> {
         match &mut self.0 {

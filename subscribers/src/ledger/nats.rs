@@ -24,6 +24,9 @@ use crate::position::Position;
 /// A worker that has not said a word for this long is taken for dead.
 pub(crate) const LEASE: Duration = Duration::from_secs(6);
 
+/// The entry of a worker that has been silent for this long is cleared away.
+const LONG_GONE: Duration = Duration::from_mins(5);
+
 /// No server takes longer than this to answer.
 const ANSWER: Duration = Duration::from_secs(3);
 
@@ -156,6 +159,36 @@ impl Bucket {
         }
     }
 
+    /// Each worker has an entry that it writes again and again; the server's own clock tells which
+    /// of them are fresh.
+    pub(super) async fn count_workers(&mut self) -> Result<usize, Trouble> {
+        let trouble = |error: &dyn std::fmt::Display| Trouble(error.to_string());
+        let workers = format!("{}.worker.", self.key_of_observer());
+        let own = format!("{workers}{}", self.worker);
+        let (_, store) = self.open().await?;
+        within(store.put(&own, "here".into())).await?.map_err(|error| trouble(&error))?;
+        let mut entries = within(store.watch_with_history(format!("{workers}*"))).await?;
+        let mut seen = Vec::new();
+        while let Ok(entries) = &mut entries
+            && let Some(entry) = within(entries.next()).await?
+        {
+            let entry = entry.map_err(|error| trouble(&error))?;
+            if entry.operation == Operation::Put {
+                seen.push((entry.key, entry.created.timestamp_millis()));
+            }
+            if entry.delta == 0 {
+                break;
+            }
+        }
+        let now = seen.iter().map(|(_, at)| *at).max().unwrap_or_default();
+        let age = |at: i64| Duration::from_millis((now - at).unsigned_abs());
+        for (key, _) in seen.iter().filter(|(_, at)| age(*at) > LONG_GONE) {
+            within(store.purge(key)).await?.map_err(|error| trouble(&error))?;
+        }
+        let fresh = |(_, at): &&(String, i64)| age(*at) < LEASE;
+        Ok(seen.iter().filter(fresh).count().max(1))
+    }
+
     pub(super) async fn set_aside(&mut self, letter: &DeadLetter) -> Result<(), Trouble> {
         let subject = self.letter_subject(letter)?;
         let mut headers = HeaderMap::new();
@@ -201,8 +234,14 @@ impl Bucket {
         let trouble = |error: &dyn std::fmt::Display| Trouble(error.to_string());
         let stream =
             within(context.get_stream_no_info(name)).await?.map_err(|error| trouble(&error))?;
-        let counted = within(stream.info_with_subjects(subjects)).await?;
-        Ok(counted.map_err(|error| trouble(&error))?.filter_map(async |one| one.ok()).count().await)
+        let listed = within(stream.info_with_subjects(subjects)).await?;
+        let mut listed = listed.map_err(|error| trouble(&error))?;
+        let mut count = 0;
+        while let Some(subject) = within(listed.next()).await? {
+            subject.map_err(|error| trouble(&error))?;
+            count += 1;
+        }
+        Ok(count)
     }
 
     pub(super) async fn drop_letter(&mut self, letter: &DeadLetter) -> Result<(), Trouble> {
@@ -270,7 +309,11 @@ impl Bucket {
 
     /// A key may not hold `%`, which is how a token escapes; `=` never occurs in one.
     fn key(&self, part: Part) -> String {
-        format!("{}.{}", token(&self.name).replace('%', "="), part.index())
+        format!("{}.{}", self.key_of_observer(), part.index())
+    }
+
+    fn key_of_observer(&self) -> String {
+        token(&self.name).replace('%', "=")
     }
 
     fn dead_stream(&self) -> String {
