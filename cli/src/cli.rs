@@ -30,7 +30,7 @@ enum Verb {
     /// Run the daemon in the foreground. Hooks start one by themselves; it only saves them time.
     Serve(serve::Arguments),
     /// Is a daemon up, and what is it doing? Exits 0 only when one answers.
-    Status,
+    Status(status::Arguments),
     /// End the daemon. Hooks go on without it.
     Stop,
     /// The hooks in hookbus.yaml.
@@ -79,7 +79,7 @@ pub(crate) fn run(settings: Settings) -> ExitCode {
     let ended = match cli.verb {
         Verb::Hook(arguments) => return hook::run(&arguments, &settings),
         Verb::Serve(arguments) => serve::run(&arguments, &settings),
-        Verb::Status => status::run(format, &settings),
+        Verb::Status(arguments) => status::run(&arguments, format, &settings),
         Verb::Stop => stop::run(format, &settings),
         Verb::Hooks(verb) => hooks::run(&verb, format, &settings),
         Verb::Observe(arguments) => observe::run(&arguments, format, &settings),

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use clap::Args;
 use hookbus::decide::HooksSource;
 use hookbus::log::LogPath;
 use hookbus::server::{Reply, Request, SocketPath, ask, describe};
@@ -14,14 +15,38 @@ use crate::settings::{Format, Settings};
 
 const PATIENCE: Duration = Duration::from_secs(3);
 
-pub(crate) fn run(format: Format, settings: &Settings) -> Result<Ending> {
+/// `hookbus status`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// This observer only; exits 0 if its process runs and is not in trouble.
+    #[arg(long, value_name = "NAME")]
+    observer: Option<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
     let state = state(settings);
+    if let Some(name) = &arguments.observer {
+        return of_observer(name, &state, format, settings);
+    }
     let ending = if state["daemon"].is_null() { Ending::No } else { Ending::Yes };
     match format {
         Format::Json => output::line(state.to_string())?,
         Format::Text => print(&state, settings)?,
     }
     Ok(ending)
+}
+
+fn of_observer(name: &str, state: &Value, format: Format, settings: &Settings) -> Result<Ending> {
+    let observers = state["observers"].as_array().into_iter().flatten();
+    let Some(observer) = observers.into_iter().find(|observer| observer["name"] == name) else {
+        bail!("there is no observer `{name}`; `hookbus hooks list` shows them");
+    };
+    output::line(match format {
+        Format::Json => observer.to_string(),
+        Format::Text => describe_observer(observer, Paint(settings.colour)),
+    })?;
+    let well = ["working", "standing by"].iter().any(|state| observer["state"] == *state);
+    Ok(if well { Ending::Yes } else { Ending::No })
 }
 
 /// What the daemon says, or what can be seen without one.

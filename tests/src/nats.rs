@@ -79,6 +79,29 @@ impl NatsServer {
         servers
     }
 
+    /// Three nodes with this configuration, in which `names` are the hosts they know each other by.
+    pub fn cluster_of(config: &str, names: [&str; 3]) -> [Self; 3] {
+        let ports: [u16; 3] = std::array::from_fn(|_| free_port());
+        let mut servers = [0, 1, 2].map(|index: usize| {
+            let mut server = Self::prepare(&[]);
+            let mut own = config
+                .replace("$NODE", names[index])
+                .replace("0.0.0.0:4222", &format!("127.0.0.1:{}", server.port))
+                .replace("127.0.0.1:8222", &format!("127.0.0.1:{}", free_port()))
+                .replace("0.0.0.0:6222", &format!("127.0.0.1:{}", ports[index]))
+                .replace("/data", &server.store().to_string_lossy());
+            for (name, port) in names.iter().zip(ports) {
+                own = own.replace(&format!("{name}:6222"), &format!("127.0.0.1:{port}"));
+            }
+            let file = server.folder.path().join("node.conf");
+            fs::write(&file, own).expect("a configuration");
+            server.options = vec!["-c".to_owned(), file.to_string_lossy().into_owned()];
+            server
+        });
+        servers.iter_mut().for_each(Self::run);
+        servers
+    }
+
     /// A server that does not run yet.
     pub fn prepare(options: &[&str]) -> Self {
         Self {
@@ -91,9 +114,13 @@ impl NatsServer {
 
     /// Starts it (again), on the same port and with what it kept.
     pub fn run(&mut self) {
-        let child = Command::new(program())
-            .args(["-a", "127.0.0.1", "-p", &self.port.to_string(), "-js", "-sd"])
-            .arg(self.store())
+        let mut command = Command::new(program());
+        // A configuration says all of this by itself.
+        if self.options.first().is_none_or(|option| option != "-c") {
+            let port = self.port.to_string();
+            command.args(["-a", "127.0.0.1", "-p", &port, "-js", "-sd"]).arg(self.store());
+        }
+        let child = command
             .args(&self.options)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
