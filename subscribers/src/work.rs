@@ -92,7 +92,7 @@ pub async fn observe(assignment: Assignment, stop: Stop) -> Tally {
 pub async fn retry(assignment: &Assignment, letter: &DeadLetter) -> Result<(), String> {
     let mut event = letter.event().map_err(|error| error.to_string())?;
     if let (Some(stored), Reading::Nats(settings)) = (&event.stored, &assignment.reading) {
-        let client = connect(settings, "hookbus observer").await?;
+        let client = connect(settings, "hookbus observer").await?.client;
         let fetched = fetch(&jetstream::new(client), stored).await;
         event.row.payload = fetched.map_err(|error| error.to_string())?;
     }

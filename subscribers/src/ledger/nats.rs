@@ -263,8 +263,8 @@ impl Bucket {
 
     async fn open(&mut self) -> Result<&(Context, Store), Trouble> {
         if self.open.is_none() {
-            let client = connect(&self.settings, "hookbus observer").await.map_err(Trouble)?;
-            let context = jetstream::new(client);
+            let connection = connect(&self.settings, "hookbus observer").await.map_err(Trouble)?;
+            let context = jetstream::new(connection.client);
             let store = self.bucket(&context).await?;
             let dead = stream::Config {
                 name: self.dead_stream(),

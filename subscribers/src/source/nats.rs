@@ -152,7 +152,7 @@ async fn open(
     subjects: &[String],
     position: &Position,
 ) -> Result<Open, Trouble> {
-    let client = connect(settings, "hookbus observer").await.map_err(Trouble)?;
+    let client = connect(settings, "hookbus observer").await.map_err(Trouble)?.client;
     let context = jetstream::new(client.clone());
     let stream = context.get_stream_no_info(&settings.stream).await;
     let stream = stream.map_err(|error| Trouble(format!("no stream: {error}")))?;
