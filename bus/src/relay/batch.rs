@@ -6,9 +6,7 @@
 //! then. So the next batch is sent while the one before is being stored; just its last message waits
 //! for that acknowledgement, which tells what the guard is.
 
-use std::time::Duration;
-
-use async_nats::{Client, StatusCode};
+use async_nats::{Client, RequestErrorKind};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -17,9 +15,6 @@ use super::abilities::Abilities;
 use super::connect::Connection;
 use super::envelope::Message;
 use crate::event::{BusId, EventId, subjects_of};
-
-/// A server that does not acknowledge by then does not, or is gone.
-const ACKNOWLEDGED: Duration = Duration::from_secs(5);
 
 /// Why a batch was not stored, as far as we know.
 #[derive(Debug, thiserror::Error)]
@@ -151,18 +146,21 @@ async fn ask(
 ) -> Result<u64, NotStored> {
     let asked = client.request_with_headers(last.subject, last.headers, last.body.into());
     let answer = tokio::select! {
-        answer = tokio::time::timeout(ACKNOWLEDGED, asked) => answer,
+        answer = asked => answer,
         // The acknowledgement went down with the connection: waiting for it is in vain.
         _ = lost.wait_for(|lost| *lost) => {
             return Err(NotStored::Unknown("the connection to NATS broke".to_owned()));
         }
     };
-    let answer = answer
-        .map_err(|_| NotStored::Silence)?
-        .map_err(|error| NotStored::Unknown(format!("no acknowledgement: {error}")))?;
-    if answer.status == Some(StatusCode::NO_RESPONDERS) {
-        return Err(NotStored::Unknown("no stream takes our events".to_owned()));
-    }
+    let answer = answer.map_err(|error| match error.kind() {
+        RequestErrorKind::TimedOut => NotStored::Silence,
+        RequestErrorKind::NoResponders => {
+            NotStored::Unknown("no stream takes our events".to_owned())
+        }
+        RequestErrorKind::InvalidSubject
+        | RequestErrorKind::MaxPayloadExceeded
+        | RequestErrorKind::Other => NotStored::Unknown(format!("no acknowledgement: {error}")),
+    })?;
     read(&answer.payload)
 }
 

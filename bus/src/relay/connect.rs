@@ -11,6 +11,9 @@ use super::settings::{Login, NatsSettings};
 /// A server that does not answer by then is not there.
 const CONNECT: Duration = Duration::from_secs(3);
 
+/// A server that does not acknowledge by then does not, or is gone.
+const ACKNOWLEDGED: Duration = Duration::from_secs(5);
+
 /// A connection, and what is known of it.
 #[derive(Debug)]
 pub struct Connection {
@@ -28,7 +31,7 @@ pub async fn connect(settings: &NatsSettings, name: &str) -> Result<Connection, 
     let mut options = ConnectOptions::new()
         .name(name)
         .connection_timeout(CONNECT)
-        .request_timeout(Some(Duration::from_secs(5)))
+        .request_timeout(Some(ACKNOWLEDGED))
         .max_reconnects(1)
         .event_callback(move |event| {
             if event == Event::Disconnected {
