@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use hookbus::log::{LogPath, LogReader};
 use hookbus_tests::home::{Home, feed, wait_until};
-use hookbus_tests::nats::{NatsServer, Published, python_client};
+use hookbus_tests::nats::{NatsServer, Published, Version, python_client};
 use hookbus_tests::payloads::{self, hermes_shell};
 use serde_json::{Value, json};
 
@@ -130,9 +131,8 @@ fn rows_of_clients_without_the_daemon_are_published_too() {
     holds_the_log(&home, &server.published());
 }
 
-#[test]
-fn under_load_with_both_sides_killed_again_and_again_the_stream_holds_the_log() {
-    let mut server = NatsServer::start();
+/// Eight clients, while the server and the daemon are killed in turn.
+fn killed_again_and_again(mut server: NatsServer) {
     let home = Arc::new(home_of(&server));
     let done = Arc::new(AtomicBool::new(false));
     let clients = fire(&home, 8);
@@ -161,6 +161,65 @@ fn under_load_with_both_sides_killed_again_and_again_the_stream_holds_the_log() 
     caught_up(&home);
     holds_the_log(&home, &server.published());
     assert_eq!(home.log(&["--kind", "tool.before"]).len(), 480);
+}
+
+#[test]
+fn under_load_with_both_sides_killed_again_and_again_the_stream_holds_the_log() {
+    killed_again_and_again(NatsServer::start());
+}
+
+#[test]
+fn a_server_without_atomic_batches_gets_the_same_one_by_one() {
+    killed_again_and_again(NatsServer::start_version(Version::V2_11));
+}
+
+#[test]
+fn a_server_without_a_guard_per_bus_gets_the_same_one_by_one() {
+    killed_again_and_again(NatsServer::start_version(Version::V2_10));
+}
+
+#[test]
+fn buses_that_share_a_server_of_any_age_do_not_harm_each_other() {
+    for version in [Version::Newest, Version::V2_11, Version::V2_10] {
+        let server = NatsServer::start_version(version);
+        let homes = [(); 3].map(|()| Arc::new(home_of(&server)));
+        let daemons = homes.each_ref().map(|home| home.serve());
+        let clients: Vec<_> = homes.iter().flat_map(|home| fire(home, 1)).collect();
+        for client in clients {
+            client.join().expect("no client fails");
+        }
+        for home in &homes {
+            caught_up(home);
+        }
+        let published = server.published();
+        for home in &homes {
+            let log = LogReader::open(&LogPath::in_home(&home.path())).expect("a log");
+            let prefix = format!("hookbus.{}.", log.bus().expect("a bus"));
+            let own = published.iter().filter(|message| message.subject.starts_with(&prefix));
+            holds_the_log(home, &own.cloned().collect::<Vec<_>>());
+        }
+        drop(daemons);
+    }
+}
+
+#[test]
+fn a_server_that_is_connected_but_acknowledges_nothing_shows_as_trouble() {
+    let server = NatsServer::start();
+    let home = home_of(&server);
+    let _daemon = home.serve();
+    home.answer("hermes", &hermes_shell("rm x"));
+    caught_up(&home);
+    server.freeze();
+    assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "guarded");
+    wait_until("the trouble shows", || {
+        let state = relay(&home);
+        state["phase"] == "stuck"
+            && state["error"].as_str().is_some_and(|said| said.contains("acknowledges nothing"))
+    });
+    server.thaw();
+    caught_up(&home);
+    assert_eq!(relay(&home)["error"], Value::Null);
+    holds_the_log(&home, &server.published());
 }
 
 #[test]

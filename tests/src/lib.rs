@@ -7,6 +7,7 @@
 )]
 
 pub mod agents;
+pub mod caller;
 pub mod difference;
 pub mod home;
 pub mod nats;
