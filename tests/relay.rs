@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use hookbus::log::{LogPath, LogReader};
+use hookbus_tests::accounts::Accounts;
 use hookbus_tests::home::{Home, feed, wait_until};
 use hookbus_tests::nats::{NatsServer, Published, Version, python_client};
 use hookbus_tests::payloads::{self, hermes_shell};
@@ -389,6 +390,28 @@ fn an_nkey_lets_us_in() {
     );
     let server = NatsServer::start_with(&["-c", &config]);
     gets_in(&server, &format!("  nkey: {}\n", pair.seed().expect("a seed")));
+}
+
+#[test]
+fn a_credentials_file_lets_us_in_and_a_stranger_s_does_not() {
+    let home = Home::new();
+    let (accounts, strangers) = (Accounts::new(), Accounts::new());
+    let config = home.script("nats.conf", &accounts.config);
+    let server = NatsServer::start_with(&["-c", &config]);
+    let own = home.script("own.creds", &accounts.credentials);
+    gets_in(&server, &format!("  credentials: {own}\n"));
+    let other = home.script("other.creds", &strangers.credentials);
+    let home = Home::with_daemon("running");
+    home.write_hooks(&format!(
+        "nats:\n  url: \"{}\"\n  credentials: {other}\n{GUARD}",
+        server.url()
+    ));
+    let _daemon = home.serve();
+    assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "guarded");
+    wait_until("the trouble shows", || relay(&home)["error"].is_string());
+    let secret = strangers.credentials.lines().nth(5).expect("a seed").to_owned();
+    assert!(secret.starts_with("SU"), "line 6 is the seed");
+    assert!(!home.text(&["status", "--json"]).contains(&secret));
 }
 
 #[test]

@@ -6,6 +6,7 @@
     reason = "a test that cannot set its scene has failed"
 )]
 
+pub mod accounts;
 pub mod agents;
 pub mod caller;
 pub mod difference;
