@@ -13,4 +13,5 @@ pub mod difference;
 pub mod home;
 pub mod nats;
 pub mod payloads;
+pub mod timing;
 pub mod wiring;
