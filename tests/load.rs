@@ -1,9 +1,11 @@
-//! The relay at full size: 16 clients, 50,000 events, the NATS server and the daemon killed twenty
-//! times each, at random.
+//! Everything at full size: 16 clients, 50,000 events, the NATS server and the daemon killed twenty
+//! times each, at random, and two observers that must miss nothing, one beside the log and one over
+//! NATS.
 
 #![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
 
 use std::collections::{HashMap, HashSet};
+use std::fs;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,7 +25,24 @@ const EVENTS: usize = 50_000;
 const KILLS: usize = 20;
 
 /// Processes die here, the power stays: so the disk need not be waited for.
-const HOOKS: &str = "log: {synchronous: normal}\nhooks:\n  tool.before:\n    - rule: {when: {command: rm}, block: guarded}\n";
+const HOOKS: &str = r#"
+log: {synchronous: normal}
+hooks:
+  tool.before:
+    - rule: {when: {command: rm}, block: guarded}
+  "*":
+    - {name: log, source: log, mode: observe, from: start, long_lived: true, command: ../watch.py log}
+    - {name: nats, source: nats, mode: observe, from: start, long_lived: true, command: ../watch.py nats}
+"#;
+
+/// Writes down where each event stands.
+const WATCH: &str = r#"#!/usr/bin/python3 -S
+import json, os, sys
+seen = open(os.path.join(os.path.dirname(sys.argv[0]), "seen-" + sys.argv[1]), "a", buffering=1)
+for line in sys.stdin:
+    seen.write(f"{json.loads(line)['hookbus']['seq']}\n")
+    print("ok", flush=True)
+"#;
 
 /// A number below `end`; another one in each run.
 fn any(end: usize) -> usize {
@@ -73,11 +92,32 @@ fn rows(home: &Home) -> Vec<Row> {
     rows
 }
 
+/// The places an observer wrote down, each where it was first seen.
+fn first_sights(home: &Home, observer: &str) -> Vec<i64> {
+    let file = home.path().join("..").join(format!("seen-{observer}"));
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let mut known = HashSet::new();
+    let places = text.lines().map(|line| line.parse::<i64>().expect("a place"));
+    places.filter(|place| known.insert(*place)).collect()
+}
+
+/// Waits for an observer for as long as it gets on.
+fn has_seen_all(home: &Home, observer: &str, rows: usize) -> Vec<i64> {
+    let mut seen = 0;
+    while seen < rows {
+        wait_until("the observer gets on", || first_sights(home, observer).len() > seen);
+        seen = first_sights(home, observer).len();
+        thread::sleep(Duration::from_millis(200));
+    }
+    first_sights(home, observer)
+}
+
 #[test]
 fn nothing_acknowledged_is_missing_doubled_or_out_of_order() {
     let server = NatsServer::start();
     let home = Home::with_new_binary("running");
     home.write_hooks(&format!("nats: {{url: \"{}\"}}\n{HOOKS}", server.url()));
+    home.script("watch.py", WATCH);
     let (home, done) = (Arc::new(home), Arc::new(AtomicUsize::new(0)));
     let daemon = home.serve();
     let (answered, server, daemon) = thread::scope(|scope| {
@@ -114,8 +154,12 @@ fn nothing_acknowledged_is_missing_doubled_or_out_of_order() {
         let status: Value = serde_json::from_slice(&status.stdout).expect("JSON");
         status["relay"]["published"] == head && status["relay"]["phase"] == "publishing"
     });
-    drop(daemon);
     let rows = rows(&home);
+    for observer in ["log", "nats"] {
+        let all: Vec<i64> = rows.iter().map(|row| row.seq.as_i64()).collect();
+        assert!(has_seen_all(&home, observer, rows.len()) == all, "{observer}: all, in order");
+    }
+    drop(daemon);
     let mut times: HashMap<EventId, usize> = HashMap::new();
     for row in &rows {
         *times.entry(row.id).or_default() += 1;
