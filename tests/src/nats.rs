@@ -31,6 +31,10 @@ pub struct NatsServer {
     folder: TempDir,
     port: u16,
     options: Vec<String>,
+    /// Whether the options name a configuration that says everything.
+    configured: bool,
+    /// How large a file may grow, in blocks of 512 bytes.
+    file_limit: Option<u32>,
     child: Option<Child>,
 }
 
@@ -77,6 +81,20 @@ impl NatsServer {
         server
     }
 
+    /// One whose files can grow to this many blocks of 512 bytes: beyond that each write fails, as on a
+    /// full disk.
+    pub fn start_with_little_room(blocks: u32) -> Self {
+        let mut server = Self::prepare(&[]);
+        server.file_limit = Some(blocks);
+        server.run();
+        server
+    }
+
+    /// Gives it all the room there is, from its next start on.
+    pub const fn make_room(&mut self) {
+        self.file_limit = None;
+    }
+
     /// Three servers that know each other, as plain processes.
     pub fn cluster() -> [Self; 3] {
         let ports: [u16; 3] = std::array::from_fn(|_| free_port());
@@ -116,6 +134,7 @@ impl NatsServer {
             }
             let file = server.folder.path().join("node.conf");
             fs::write(&file, own).expect("a configuration");
+            server.configured = true;
             server.options = vec!["-c".to_owned(), file.to_string_lossy().into_owned()];
             server
         });
@@ -130,15 +149,21 @@ impl NatsServer {
             folder: tempfile::Builder::new().prefix("nats-").tempdir().expect("a place"),
             port: free_port(),
             options: options.iter().map(|&option| option.to_owned()).collect(),
+            configured: false,
+            file_limit: None,
             child: None,
         }
     }
 
     /// Starts it (again), on the same port and with what it kept.
     pub fn run(&mut self) {
-        let mut command = Command::new(program(self.version));
+        let limit =
+            self.file_limit.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string());
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("ulimit -f {limit}; exec \"$0\" \"$@\"")]);
+        command.arg(program(self.version));
         // A configuration says all of this by itself.
-        if self.options.first().is_none_or(|option| option != "-c") {
+        if !self.configured {
             let port = self.port.to_string();
             command.args(["-a", "127.0.0.1", "-p", &port, "-js", "-sd"]).arg(self.store());
         }
