@@ -6,7 +6,9 @@ use clap::{Parser, Subcommand};
 
 use crate::output::{self, HungUp};
 use crate::settings::{Format, Settings};
-use crate::{dead, demo, hook, hooks, log, observe, serve, sessions, show, status, stop, verify};
+use crate::{
+    dead, demo, hook, hooks, log, observe, replay, serve, sessions, show, status, stop, verify,
+};
 
 /// An event-sourced hook bus for AI agents: every lifecycle event and every decision in one log.
 ///
@@ -47,6 +49,8 @@ enum Verb {
     Sessions(sessions::Arguments),
     /// One session as a timeline: turns, tool calls with their results, decisions with reasons.
     Show(show::Arguments),
+    /// Re-drive what was recorded through hooks, and see what would be decided differently.
+    Replay(Box<replay::Arguments>),
     /// Walk the hash chain: is the log what was written? Exits 0 if it is sound, 1 if not.
     Verify,
     /// The first five minutes: two short sessions through a sample policy, in a scratch home.
@@ -87,6 +91,7 @@ pub(crate) fn run(settings: Settings) -> ExitCode {
         Verb::Log(arguments) => log::run(&arguments, format, &settings),
         Verb::Sessions(arguments) => sessions::run(&arguments, format, &settings),
         Verb::Show(arguments) => show::run(&arguments, format, &settings),
+        Verb::Replay(arguments) => replay::run(&arguments, format, &settings),
         Verb::Verify => verify::run(format, &settings),
         Verb::Demo(arguments) => demo::run(&arguments, format, settings),
     };

@@ -117,7 +117,7 @@ fn only_row(log: &LogReader, query: &Query) -> Result<Row> {
 }
 
 /// A kind that does not exist would find nothing, and say nothing about why.
-fn known_kind(kind: &str) -> Result<String> {
+pub(crate) fn known_kind(kind: &str) -> Result<String> {
     if !kind.contains('*') && Kind::parse(kind).is_none() {
         let near = did_you_mean(kind, Kind::ALL.iter().map(|kind| kind.as_str()));
         let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));

@@ -9,6 +9,7 @@ mod log;
 mod observe;
 mod output;
 mod reading;
+mod replay;
 mod serve;
 mod sessions;
 mod settings;

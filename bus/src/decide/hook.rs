@@ -119,6 +119,11 @@ impl Hook {
         &self.name
     }
 
+    /// Whether it decides or looks on.
+    pub const fn mode(&self) -> Mode {
+        self.mode
+    }
+
     /// Whether it is for this event.
     pub fn is_for(&self, event: &Event) -> bool {
         self.on.covers(event)

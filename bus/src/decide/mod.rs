@@ -17,6 +17,7 @@ mod observer;
 mod observer_entry;
 mod plan;
 mod problem;
+mod rehearsal;
 mod rule;
 mod run;
 mod script;
@@ -34,5 +35,6 @@ pub use observer::{
 };
 pub use plan::{Plan, plan};
 pub use problem::{Problem, Reach, did_you_mean};
-pub use run::{Spoken, run_all, run_out_of_time, run_rules};
+pub use rehearsal::Scratch;
+pub use run::{Spoken, rehearse, run_all, run_out_of_time, run_rules};
 pub use surroundings::Surroundings;

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::command::{self, Latecomers};
+use super::command::{self, Latecomers, Program};
 use super::hook::{Action, Command, Hook};
 use super::launch;
 use super::observer::{Observer, heard};
@@ -48,9 +48,9 @@ pub async fn run_once(
     let surroundings = surroundings(observer, row, place);
     let words = words(observer, hook, command, Some(row), &surroundings)?;
     let input = input(row, place);
-    let (env, limit) = (&command.env, command.timeout);
-    let ran =
-        command::run(&words, env, &surroundings, input, limit, Latecomers::LeftBehind).await?;
+    let program =
+        Program { words: &words, env: &command.env, surroundings: &surroundings, scratch: None };
+    let ran = command::run(&program, input, command.timeout, Latecomers::LeftBehind).await?;
     match ran.ending {
         Ending::Exit(0) => Ok(()),
         Ending::Exit(code) => Err(with_last_line(&format!("exit code {code}"), &ran.stderr)),

@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::command::{self, Latecomers};
+use super::command::{self, Latecomers, Program};
 use super::hook::{Action, Command, Hook, OnFailure};
 use super::plan::{Guard, Plan, policy_of};
+use super::rehearsal::Scratch;
 use super::rule::Rule;
 use super::surroundings::Surroundings;
-use super::{launch, script};
+use super::{launch, rehearsal, script};
 use crate::dialect::{Ending, Manner, Said, Understood, understand};
 use crate::event::{Body, Event, Kind, Seq, Verdict, VerdictRecord};
 
@@ -18,10 +19,17 @@ use crate::event::{Body, Event, Kind, Seq, Verdict, VerdictRecord};
 const LONGEST: Duration = Duration::from_hours(1);
 
 /// What a hook said; without a hook, what the bus itself says.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Spoken<'a> {
     pub(super) hook: Option<&'a Hook>,
     pub(super) record: VerdictRecord,
+}
+
+impl Spoken<'_> {
+    /// What is kept of it.
+    pub const fn record(&self) -> &VerdictRecord {
+        &self.record
+    }
 }
 
 /// What the rules of a plan say; nothing outside of this process runs.
@@ -67,20 +75,21 @@ pub async fn run_all<'a>(
     time: Duration,
 ) -> Vec<Spoken<'a>> {
     let end = Instant::now() + time.min(LONGEST);
-    let errand = Errand { plan, seq, surroundings, end };
-    if !plan.sequential {
-        let answers = plan.hooks.iter().map(|hook| errand.ask(hook, event));
-        return join_in_order(answers).await.into_iter().flatten().collect();
-    }
-    let mut event = event.clone();
-    let mut all = Vec::new();
-    for hook in &plan.hooks {
-        if let Some(spoken) = errand.ask(hook, &event).await {
-            hand_on(&mut event, &spoken.record.verdict);
-            all.push(spoken);
-        }
-    }
-    all
+    Errand { plan, seq, surroundings, scratch: None, end }.ask_everybody(event).await
+}
+
+/// The same for an event of the past: `surroundings` are those of then, and say where programs are
+/// found; they run in `scratch`.
+pub async fn rehearse<'a>(
+    plan: &Plan<'a>,
+    event: &Event,
+    seq: Seq,
+    surroundings: &Surroundings,
+    scratch: &Scratch,
+) -> Vec<Spoken<'a>> {
+    let end = Instant::now() + scratch.time.min(LONGEST);
+    let (seq, scratch) = (Some(seq), Some(scratch));
+    Errand { plan, seq, surroundings, scratch, end }.ask_everybody(event).await
 }
 
 /// Polls all of them together and keeps their order.
@@ -106,10 +115,29 @@ struct Errand<'a, 'p> {
     plan: &'a Plan<'p>,
     seq: Option<Seq>,
     surroundings: &'a Surroundings,
+    /// Where programs run, if not where the client stands.
+    scratch: Option<&'a Scratch>,
     end: Instant,
 }
 
-impl Errand<'_, '_> {
+impl<'p> Errand<'_, 'p> {
+    async fn ask_everybody(&self, event: &Event) -> Vec<Spoken<'p>> {
+        let plan = self.plan;
+        if !plan.sequential {
+            let answers = plan.hooks.iter().map(|hook| self.ask(hook, event));
+            return join_in_order(answers).await.into_iter().flatten().collect();
+        }
+        let mut event = event.clone();
+        let mut all = Vec::new();
+        for hook in &plan.hooks {
+            if let Some(spoken) = self.ask(hook, &event).await {
+                hand_on(&mut event, &spoken.record.verdict);
+                all.push(spoken);
+            }
+        }
+        all
+    }
+
     async fn ask<'h>(&self, hook: &'h Hook, event: &Event) -> Option<Spoken<'h>> {
         let record = match &hook.action {
             Action::Command(command) => self.run(hook, command, event).await,
@@ -135,8 +163,13 @@ impl Errand<'_, '_> {
             Manner::Hermes | Manner::Gemini => Latecomers::WaitedFor,
             Manner::Common => Latecomers::LeftBehind,
         };
-        let (env, place) = (&command.env, self.surroundings);
-        let ran = command::run(&words, env, place, input, limit, latecomers).await;
+        let (surroundings, scratch) = (self.surroundings, self.scratch);
+        let words = match scratch {
+            Some(_) => rehearsal::where_it_was(words, surroundings),
+            None => words,
+        };
+        let program = Program { words: &words, env: &command.env, surroundings, scratch };
+        let ran = command::run(&program, input, limit, latecomers).await;
         let (understood, exit) = match ran {
             Ok(ran) => {
                 let said = Said { stdout: &ran.stdout, stderr: &ran.stderr, ending: ran.ending };
@@ -162,6 +195,7 @@ impl Errand<'_, '_> {
         let ours = json!({
             "id": event.id.to_string(),
             "seq": self.seq.map(Seq::as_i64),
+            "time": event.at.to_string(),
             "kind": event.kind.as_str(),
             "agent": event.agent.as_str(),
             "tool_class": event.tool.as_ref().map(|tool| tool.class.as_str()),

@@ -63,6 +63,18 @@ impl Surroundings {
         json!({"cwd": self.cwd.to_string_lossy(), "env": env}).to_string()
     }
 
+    /// The other way round, for a replay: the directory and ids of then, in the environment `now`,
+    /// of which the variables that would have been recorded count no more.
+    pub fn from_recorded(text: &str, now: &[(OsString, OsString)]) -> Self {
+        let context: Value = serde_json::from_str(text).unwrap_or_default();
+        let then = context.get("env").and_then(Value::as_object).into_iter().flatten();
+        let then = then.filter_map(|(name, value)| Some((name.into(), value.as_str()?.into())));
+        let kept = |(name, _): &&(OsString, OsString)| !RECORDED.iter().any(|known| name == known);
+        let cwd = context.get("cwd").and_then(Value::as_str).unwrap_or("/");
+        let env = now.iter().filter(kept).cloned().chain(then).collect();
+        Self { cwd: PathBuf::from(cwd), env, pid: None }
+    }
+
     /// Whether a person sits before the agent. Gemini says nothing about it and, told to ask
     /// without one, ends the whole session; so look at the process above us: on a terminal, and
     /// not started for one prompt.

@@ -5,6 +5,7 @@
 
 mod append;
 mod archive;
+mod cases;
 mod chain;
 mod error;
 mod lock;
@@ -19,6 +20,7 @@ mod verify;
 mod writer;
 
 pub use archive::{Archive, ArchiveError};
+pub use cases::{Case, FarDecisions, Found, Selection};
 pub use error::{AppendError, OpenError, ReadError};
 pub use open::{Durability, LogPath};
 pub use read::{LogReader, Query, SessionSummary};

@@ -161,7 +161,7 @@ impl LogReader {
 
     /// The part of the log that a time range lies in. Ids sort by time, so their index knows;
     /// rows that came in late make the part a little larger, never smaller.
-    fn places(&self, query: &Query) -> Result<RangeInclusive<i64>, ReadError> {
+    pub(super) fn places(&self, query: &Query) -> Result<RangeInclusive<i64>, ReadError> {
         if query.since.is_none() && query.until.is_none() {
             return Ok(1..=i64::MAX);
         }
@@ -271,7 +271,7 @@ enum Order {
 }
 
 /// The rows of `query` in `places` after `after`, as SQL.
-fn condition(
+pub(super) fn condition(
     query: &Query,
     places: &RangeInclusive<i64>,
     after: Option<Seq>,
