@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         policy: &scene.policy,
         commands,
         workers: if scratch.is_some() { arguments.jobs } else { cores() },
-        in_full: arguments.in_full(),
+        detail: arguments.detail(),
     };
     if arguments.explain.is_some() {
         return explain::run(&drive, format, settings);
@@ -96,13 +96,13 @@ fn work(
 }
 
 fn ending(arguments: &Arguments, scene: &Scene, tally: &Tally) -> Ending {
-    let differences = [Class::NewlyBlocked, Class::NewlyAllowed, Class::Changed, Class::Failed];
-    let any = differences.iter().any(|class| tally.count(*class) > 0) || tally.unsteady > 0;
+    let different = tally.answered_differently() > 0;
+    let any = different || tally.count(Class::Failed) > 0 || tally.unsteady > 0;
     let checked = arguments.check && !arguments.update;
     let happened = match arguments.fail_on {
         Some(FailOn::Blocked) => tally.blocked() > 0,
         Some(FailOn::Allowed) => tally.allowed() > 0,
-        Some(FailOn::Changed) => differences[..3].iter().any(|class| tally.count(*class) > 0),
+        Some(FailOn::Changed) => different,
         Some(FailOn::Any) => any,
         None => checked && any,
     };

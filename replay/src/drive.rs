@@ -10,7 +10,7 @@ use hookbus::event::Kind;
 use hookbus::log::{Case, Found, ReadError};
 
 use crate::compare::Class;
-use crate::judge::{Commands, Judge, Judged};
+use crate::judge::{Commands, Detail, Judge, Judged};
 use crate::policy::Policy;
 use crate::sessions::Mark;
 use crate::source::{Reading, Source};
@@ -27,8 +27,8 @@ pub struct Drive<'a> {
     pub commands: Commands<'a>,
     /// How many parts are worked on at once.
     pub workers: usize,
-    /// Whether every event is handed on, with its case, and not only the differences.
-    pub in_full: bool,
+    /// How much is handed on.
+    pub detail: Detail,
 }
 
 impl std::fmt::Debug for Drive<'_> {
@@ -55,7 +55,7 @@ pub fn drive<E: From<ReadError> + From<io::Error> + Send>(
 ) -> Result<(), E> {
     let start = || {
         let reading = drive.source.open().map_err(E::from)?;
-        let judge = Judge::new(drive.policy, drive.commands, drive.in_full)?;
+        let judge = Judge::new(drive.policy, drive.commands, drive.detail)?;
         Ok((reading, judge))
     };
     in_order(
@@ -70,7 +70,7 @@ pub fn drive<E: From<ReadError> + From<io::Error> + Send>(
 fn work(drive: &Drive<'_>, reading: &dyn Reading, judge: &Judge<'_>, index: u64) -> Part {
     let mut part = Part::default();
     let read = reading.part(index, &mut |found| match found {
-        Found::Case(case) => take(case, drive.in_full, reading, judge, &mut part),
+        Found::Case(case) => take(case, drive.detail, reading, judge, &mut part),
         Found::Damaged { seq, why } => {
             part.tally.remark(format!("row {seq} is damaged ({why}): left out"));
         }
@@ -82,7 +82,7 @@ fn work(drive: &Drive<'_>, reading: &dyn Reading, judge: &Judge<'_>, index: u64)
     part
 }
 
-fn take(case: Case, in_full: bool, reading: &dyn Reading, judge: &Judge<'_>, part: &mut Part) {
+fn take(case: Case, detail: Detail, reading: &dyn Reading, judge: &Judge<'_>, part: &mut Part) {
     if Kind::parse(&case.kind).is_none() {
         let (seq, kind) = (case.seq, &case.kind);
         if case.agent == "hookbus" {
@@ -96,7 +96,8 @@ fn take(case: Case, in_full: bool, reading: &dyn Reading, judge: &Judge<'_>, par
     part.marks.push(Mark::of(&case));
     let Some(judged) = judge.judge(case, reading) else { return part.tally.add_quiet() };
     part.tally.add(&judged);
-    if in_full || judged.comparison.class != Class::Unchanged || judged.unsteady.is_some() {
+    let different = judged.comparison.class != Class::Unchanged || judged.unsteady.is_some();
+    if different || detail > Detail::Differences {
         part.judged.push(*judged);
     }
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::time::Instant;
 
 use hookbus::decide::{
-    Circumstances, Hooks, Plan, Scratch, Spoken, Surroundings, conclude, plan, rehearse, run_rules,
+    Circumstances, Plan, Scratch, Spoken, Surroundings, conclude, plan, rehearse, run_rules,
 };
 use hookbus::dialect::{Arrival, decode, is_continuation, merge};
 use hookbus::event::{Agent, Body, Decision, Event, Kind, Outcome, Ruling, Seq, Time, Verdict};
@@ -85,11 +85,22 @@ pub struct Judge<'a> {
     commands: Commands<'a>,
     /// What commands are waited for with.
     runtime: Option<Runtime>,
-    /// Whether everything is told about events that did not change, too.
-    in_full: bool,
+    detail: Detail,
+}
+
+/// How much is told of each event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// Events that are different.
+    Differences,
+    /// Every event.
+    Everything,
+    /// Every event, with its payload.
+    Whole,
 }
 
 /// What would be decided now.
+#[derive(Default)]
 struct Now {
     decision: Option<Decision>,
     /// The same if nobody could have been asked, where that is not known and matters.
@@ -99,87 +110,86 @@ struct Now {
     open: bool,
 }
 
+impl Now {
+    /// Nobody has an opinion, and nobody was left out who could.
+    const fn is_quiet(&self) -> bool {
+        self.decision.is_none() && !self.open
+    }
+}
+
 impl<'a> Judge<'a> {
     /// A judge who asks the hooks of `policy`.
-    pub fn new(policy: &'a Policy, commands: Commands<'a>, in_full: bool) -> io::Result<Self> {
+    pub fn new(policy: &'a Policy, commands: Commands<'a>, detail: Detail) -> io::Result<Self> {
         let runtime = match commands {
             Commands::Run { .. } => Some(Builder::new_current_thread().enable_all().build()?),
             Commands::LeftOut => None,
         };
-        Ok(Self { policy, commands, runtime, in_full })
+        Ok(Self { policy, commands, runtime, detail })
     }
 
     /// Decides on `case` again; nothing where nobody had an opinion then and nobody has one now.
     pub fn judge(&self, mut case: Case, reading: &dyn Reading) -> Option<Box<Judged>> {
         let agent: Result<Agent, _> = case.agent.parse();
         if case.decision.is_none()
-            && !self.in_full
+            && self.detail == Detail::Differences
             && agent.as_ref().is_ok_and(|it| !it.is_answered())
         {
             return None;
         }
-        let kept = self.in_full.then(|| Box::new(case.clone()));
+        let kept = (self.detail == Detail::Whole).then(|| Box::new(case.clone()));
         let then = case.decision.take().map(|payload| Then::read(&payload)).transpose();
-        let Ok(agent) = agent else {
-            let why = "the agent is unknown to this hookbus";
-            let event = heard(&case, Agent::Hermes, Vec::new());
-            return Some(self.told(
-                &case,
-                &event,
-                then.ok().flatten(),
-                None,
-                Comparison::impossible(why),
-                kept,
-            ));
-        };
         let raw = std::mem::take(&mut case.payload);
-        let event = heard(&case, agent, raw);
-        let then = match then {
-            Ok(then) => then,
-            Err(why) => {
-                let why = format!("the recorded decision cannot be read: {why}");
-                return Some(self.told(
-                    &case,
-                    &event,
-                    None,
-                    None,
-                    Comparison::impossible(why),
-                    kept,
-                ));
+        // Whoever the agent is, the name of an event is where everybody has it.
+        let event = heard(&case, *agent.as_ref().unwrap_or(&Agent::Hermes), raw);
+        let (then, now) = match (agent, then) {
+            (Err(_), then) => {
+                (then.ok().flatten(), Err("the agent is unknown to this hookbus".to_owned()))
+            }
+            (Ok(_), Err(why)) => {
+                (None, Err(format!("the recorded decision cannot be read: {why}")))
+            }
+            (Ok(_), Ok(then)) => {
+                let now = self.decide(&event, &case, then.as_ref(), reading);
+                (then, now)
             }
         };
-        let named = then.as_ref().and_then(|then| then.hooks.as_deref());
-        let hooks = match self.policy.hooks_for(case.seq, named) {
-            Ok(hooks) => hooks,
-            Err(why) => {
-                return Some(self.told(
-                    &case,
-                    &event,
-                    then,
-                    None,
-                    Comparison::impossible(why),
-                    kept,
-                ));
+        let (now, comparison) = match now {
+            Ok(now) if then.is_none() && now.is_quiet() && self.detail == Detail::Differences => {
+                return None;
             }
+            Ok(now) => {
+                let comparison = compared(&event, then.as_ref(), &now);
+                (now, comparison)
+            }
+            Err(why) => (Now::default(), Comparison::impossible(why)),
         };
-        let now = self.decide(&event, hooks, &case, then.as_ref(), reading);
-        if then.is_none() && now.decision.is_none() && !now.open && !self.in_full {
-            return None;
-        }
-        let comparison = compared(&event, then.as_ref(), &now);
-        let mut judged = self.told(&case, &event, then, now.decision, comparison, kept);
-        judged.unsteady = now.unsteady;
-        Some(judged)
+        let in_full = self.detail > Detail::Differences || comparison.class != Class::Unchanged;
+        Some(Box::new(Judged {
+            seq: case.seq,
+            at: case.at,
+            gist: if in_full { gist(&event) } else { String::new() },
+            agent: case.agent,
+            session: event.session,
+            name: event.name,
+            kind: event.kind.as_str().to_owned(),
+            tool: event.tool.map(|tool| tool.name),
+            then,
+            now: now.decision,
+            comparison,
+            unsteady: now.unsteady,
+            case: kept,
+        }))
     }
 
     fn decide(
         &self,
         event: &Event,
-        hooks: &Hooks,
         case: &Case,
         then: Option<&Then>,
         reading: &dyn Reading,
-    ) -> Now {
+    ) -> Result<Now, String> {
+        let named = then.and_then(|then| then.hooks.as_deref());
+        let hooks = self.policy.hooks_for(case.seq, named)?;
         let plan = plan(event, hooks);
         let outside = plan.runs_outside();
         let (spoken, open) = match (outside, self.commands, &self.runtime) {
@@ -214,12 +224,8 @@ impl<'a> Judge<'a> {
         let without_person =
             alternative.filter(|_| mattered).and_then(|spoken| finish(spoken, false));
         let unsteady = self.ask_again(&plan, event, case, decision.as_ref());
-        Now {
-            open: open && !is_settled(event, &plan, decision.as_ref()),
-            decision,
-            without_person,
-            unsteady,
-        }
+        let open = open && !is_settled(event, &plan, decision.as_ref());
+        Ok(Now { decision, without_person, unsteady, open })
     }
 
     /// The same question again, as often as was asked for.
@@ -250,33 +256,6 @@ impl<'a> Judge<'a> {
                     ],
                 })
             })
-        })
-    }
-
-    fn told(
-        &self,
-        case: &Case,
-        event: &Event,
-        then: Option<Then>,
-        now: Option<Decision>,
-        comparison: Comparison,
-        kept: Option<Box<Case>>,
-    ) -> Box<Judged> {
-        let in_full = self.in_full || comparison.class != Class::Unchanged;
-        Box::new(Judged {
-            seq: case.seq,
-            at: case.at,
-            agent: case.agent.clone(),
-            session: event.session.clone(),
-            name: event.name.clone(),
-            kind: event.kind.as_str().to_owned(),
-            tool: event.tool.as_ref().map(|tool| tool.name.clone()),
-            gist: if in_full { gist(event) } else { String::new() },
-            then,
-            now,
-            comparison,
-            unsteady: None,
-            case: kept,
         })
     }
 }

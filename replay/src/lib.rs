@@ -30,7 +30,7 @@ mod junit;
 pub use compare::{Class, Comparison, compare};
 pub use drive::{Drive, Part, drive};
 pub use expectations::{BadExpectations, Expectations, ExpectationsWriter};
-pub use judge::{Commands, Judge, Judged, Unsteady};
+pub use judge::{Commands, Detail, Judge, Judged, Unsteady};
 pub use junit::JUnit;
 pub use policy::Policy;
 pub use recorded::{Then, ThenVerdict};

@@ -72,6 +72,11 @@ impl Tally {
         self.counts[class as usize]
     }
 
+    /// How many would be answered differently.
+    pub fn answered_differently(&self) -> u64 {
+        self.blocked() + self.allowed() + self.count(Class::Changed)
+    }
+
     /// How many would be refused that were not.
     pub fn blocked(&self) -> u64 {
         self.count(Class::NewlyBlocked) + self.failed_and_blocked

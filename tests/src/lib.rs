@@ -13,5 +13,6 @@ pub mod difference;
 pub mod home;
 pub mod nats;
 pub mod payloads;
+pub mod recording;
 pub mod timing;
 pub mod wiring;

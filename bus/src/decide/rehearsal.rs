@@ -43,10 +43,14 @@ impl Scratch {
         &self.work
     }
 
-    pub(super) fn env(&self) -> [(&OsStr, &OsStr); 5] {
+    /// Also for a hook that calls hookbus itself: no daemon stays behind, nothing is published.
+    pub(super) fn env(&self) -> [(&OsStr, &OsStr); 8] {
         [
             ("HOOKBUS_REPLAY".as_ref(), "1".as_ref()),
             ("HOOKBUS_HOME".as_ref(), self.bus.as_ref()),
+            ("HOOKBUS_DAEMON".as_ref(), "off".as_ref()),
+            ("HOOKBUS_NATS_URL".as_ref(), "".as_ref()),
+            ("XDG_RUNTIME_DIR".as_ref(), self.temporary.as_ref()),
             ("HOME".as_ref(), self.home.as_ref()),
             ("TMPDIR".as_ref(), self.temporary.as_ref()),
             ("PWD".as_ref(), self.work.as_ref()),

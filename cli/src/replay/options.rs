@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use hookbus_replay::Detail;
 
 /// Re-drive recorded events through hooks and compare with what was decided then.
 ///
@@ -107,9 +108,15 @@ pub(super) enum FailOn {
 }
 
 impl Arguments {
-    /// Whether every event is needed whole, and not only the differences.
-    pub(super) const fn in_full(&self) -> bool {
-        self.update || self.junit.is_some() || self.explain.is_some()
+    /// How much is needed of each event.
+    pub(super) const fn detail(&self) -> Detail {
+        if self.update || self.explain.is_some() {
+            Detail::Whole
+        } else if self.junit.is_some() {
+            Detail::Everything
+        } else {
+            Detail::Differences
+        }
     }
 
     /// Whether events of the log were asked for.

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use hookbus::decide::{Hooks, HooksSource, Reach, Standing};
 use hookbus::event::Seq;
 use hookbus::log::{LogPath, LogReader, Query, Selection};
-use hookbus_replay::{Expectations, ExpectationsWriter, LogSource, Policy, Source};
+use hookbus_replay::{Detail, Expectations, ExpectationsWriter, LogSource, Policy, Source};
 
 use super::options::Arguments;
 use crate::log::known_kind;
@@ -18,7 +18,7 @@ use crate::settings::Settings;
 /// So many rows are worked on at once where only rules are asked.
 const MANY: u32 = 4096;
 /// Where every event is handed on whole.
-const SOME: u32 = 256;
+const SOME: u32 = 64;
 /// Where commands run: progress shows, and several may run side by side.
 const FEW: u32 = 4;
 
@@ -57,10 +57,10 @@ impl Scene {
             );
         }
         let selection = selection(arguments, &LogReader::open(&log)?)?;
-        let rows = match (policy.has_commands() && !arguments.rules_only, arguments.in_full()) {
-            (true, _) => FEW,
-            (false, true) => SOME,
-            (false, false) => MANY,
+        let rows = match arguments.detail() {
+            _ if policy.has_commands() && !arguments.rules_only => FEW,
+            Detail::Whole => SOME,
+            Detail::Everything | Detail::Differences => MANY,
         };
         let source = Box::new(LogSource::open(log, selection, rows)?);
         Ok(Self { source, policy, hooks, expectations, damaged: false })
@@ -102,6 +102,7 @@ fn selection(arguments: &Arguments, log: &LogReader) -> Result<Selection> {
         query: Query {
             seq,
             session: None,
+            bus: None,
             agent: arguments.agent.as_deref().map(known_agent).transpose()?,
             kind: arguments.kind.as_deref().map(known_kind).transpose()?,
             name: None,
