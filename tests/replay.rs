@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
-use hookbus_tests::agents::{Gemini, Hermes};
+use hookbus_tests::agents::{Act, Gemini, Hermes, before_a_person};
 use hookbus_tests::home::{Home, shown};
 use hookbus_tests::payloads::{self, gemini_shell, hermes_shell, one};
 use hookbus_tests::recording::{Mixed, damage, query};
@@ -227,6 +227,20 @@ fn commands_never_run_without_a_yes() {
     assert!(!mark.exists(), "nothing ran");
     assert_unchanged(&report(&home, &["--all", "--yes"]));
     assert!(mark.exists());
+}
+
+#[test]
+fn a_person_is_asked_before_commands_run() {
+    let home = Home::new();
+    let mark = home.work().join("ran");
+    home.answer("hermes", &hermes_shell("ls"));
+    let touch = home.script("touch.sh", &format!("#!/bin/sh\n: > {}\n", shown(&mark)));
+    home.write_hooks(&format!("hooks: {{ tool.before: [{{ command: {touch} }}] }}"));
+    for (answer, exit, ran) in [("n", 1, false), ("y", 0, true)] {
+        let acts = [Act::See("touch.sh"), Act::See("[y/N]"), Act::Type(answer), Act::Enter];
+        let (ended, screen) = before_a_person(home.command(["replay", "--all"]), &acts);
+        assert_eq!((ended, mark.exists()), (Some(exit), ran), "{screen}");
+    }
 }
 
 #[test]

@@ -254,13 +254,8 @@ impl Judged {
     pub fn to_json(&self) -> Value {
         let then = self.then.as_ref();
         let now = self.now.as_ref();
-        let reason_then =
-            then.and_then(|then| then.verdicts.iter().find_map(|said| said.reason.clone()));
-        let reason_now = now.and_then(|now| {
-            now.verdicts.iter().find_map(|said| {
-                said.verdict.reason.clone().or_else(|| said.verdict.stop_reason.clone())
-            })
-        });
+        let answer_then = then.and_then(|then| then.answer.as_ref());
+        let answer_now = now.and_then(|now| now.answer.as_ref());
         json!({
             "seq": self.seq.as_i64(),
             "time": self.at.to_string(),
@@ -274,12 +269,26 @@ impl Judged {
             "hook": self.comparison.hook,
             "then": then.map_or(Outcome::None, |then| then.outcome).as_str(),
             "now": now.map_or(Outcome::None, |now| now.outcome).as_str(),
-            "reason_then": reason_then,
-            "reason_now": reason_now,
-            "answer_then": then.and_then(|then| then.answer.clone()),
-            "answer_now": now.and_then(|now| now.answer.clone()),
+            "reason_then": answer_then.and_then(words),
+            "reason_now": answer_now.and_then(words),
+            "answer_then": answer_then,
+            "answer_now": answer_now,
             "why": self.comparison.why,
             "notes": self.comparison.notes,
         })
     }
+}
+
+/// What an answer says to whoever reads it, whichever dialect it is in.
+fn words(answer: &Value) -> Option<&str> {
+    let specific = &answer["hookSpecificOutput"];
+    let places = [
+        &answer["reason"],
+        &answer["message"],
+        &answer["stopReason"],
+        &answer["context"],
+        &specific["additionalContext"],
+        &answer["systemMessage"],
+    ];
+    places.into_iter().find_map(Value::as_str)
 }

@@ -143,7 +143,11 @@ impl<'a> Report<'a> {
         let differences =
             tally.events - tally.count(Class::Unchanged) - tally.count(Class::NotComparable);
         if differences > 0 && !self.arguments.list {
-            let hint = "--list shows each difference, --explain <seq> one of them in depth";
+            let hint = if self.arguments.check {
+                "--list shows each difference; if they are meant, add --update"
+            } else {
+                "--list shows each difference, --explain <seq> one of them in depth"
+            };
             output::line(format!("\n{}", self.paint.dim(hint)))?;
         }
         if tally.events == 0 {
@@ -186,7 +190,7 @@ fn calls(tally: &Tally) -> Vec<String> {
 fn hooks(tally: &Tally, paint: Paint) -> Vec<String> {
     let line = |(name, hook): (&String, &HookTally)| {
         let HookTally { then, now, differences, failed, failure, asked, took } = hook;
-        let mut parts = vec![format!("{:<28} {then:>7} → {now:<7}", shorten(name, 28))];
+        let mut parts = vec![format!("{:<28} {then:>7} → {now}", shorten(name, 28))];
         if *differences > 0 {
             parts.push(count(to_usize(*differences), "difference"));
         }
