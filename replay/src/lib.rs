@@ -2,7 +2,7 @@
 //! compared with what was decided then.
 //!
 //! Data goes one way: a [`Source`] gives cases, a [`Judge`] decides on each of them again,
-//! [`compare`] says what is different, [`drive`] does that for all of them in recorded order, and a
+//! [`compare()`] says what is different, [`drive()`] does that for all of them in recorded order, and a
 //! [`Tally`] adds it up. Nothing here writes to a log.
 
 mod source;
