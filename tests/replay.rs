@@ -99,6 +99,12 @@ fn commands_are_unchanged_as_recorded() {
     assert_unchanged(&report);
     assert_eq!(report["summary"]["events"], 6);
     assert_eq!(report["hooks"][0]["now"], 2);
+    // Side by side the results are the same, in the same order.
+    let none = candidate(&home, "hooks: {}");
+    let side_by_side = ["--all", "--as-recorded", "--yes", "--jobs", "4"];
+    assert_unchanged(&self::report(&home, &side_by_side));
+    let gone = self::report(&home, &["--all", "--hooks", &none]);
+    assert_eq!(gone["summary"]["newly_allowed"], 2, "{gone}");
 }
 
 #[test]
@@ -383,6 +389,23 @@ fn a_log_with_damage_is_replayed_as_far_as_it_goes_with_a_line_for_each() {
     assert_eq!(report["not_comparable"][0]["first"], second);
     // The one whose decision is about something else has none of its own any more.
     assert_eq!((&summary["changed"], &summary["unchanged"]), (&json!(1), &json!(4)), "{report:#}");
+}
+
+#[test]
+fn a_log_that_lost_a_page_of_its_file_is_replayed_around_it() {
+    const PAGE: usize = 4096;
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/0001.db");
+    let mut bytes = fs::read(corpus).expect("a log");
+    bytes[9 * PAGE..10 * PAGE].fill(0);
+    let home = Home::new();
+    fs::create_dir_all(home.path()).expect("a home");
+    fs::write(home.path().join("log.db"), bytes).expect("a damaged log");
+    let report = report(&home, &["--all", "--as-recorded", "--rules-only"]);
+    let summary = &report["summary"];
+    assert!(summary["unchanged"].as_u64() > Some(15), "{report:#}");
+    assert_eq!(report["changes"], json!([]));
+    let remarks = report["remarks"].to_string();
+    assert!(remarks.contains("is damaged (database disk image is malformed)"), "{remarks}");
 }
 
 #[test]

@@ -95,7 +95,8 @@ impl Reading for LogReading<'_> {
         let index = i64::try_from(index).unwrap_or(i64::MAX);
         let first = range.start().saturating_add(index.saturating_mul(*rows_per_part));
         let last = first.saturating_add(rows_per_part - 1).min(*range.end());
-        self.reader.cases(selection, first..=last, far, each)
+        self.reader.cases(selection, first..=last, far, each);
+        Ok(())
     }
 
     fn sent_on_before(&self, event: &Event, seq: Seq, most: u32) -> u32 {

@@ -123,18 +123,34 @@ impl LogReader {
     }
 
     /// Every selected event in `range`, in log order. No transaction is held while `each` works.
+    /// Where the file itself is damaged, what is left of it is read all the same.
     pub fn cases(
         &self,
         selection: &Selection,
         range: RangeInclusive<i64>,
         far: &FarDecisions,
-        mut each: impl FnMut(Found),
-    ) -> Result<(), ReadError> {
+        each: &mut dyn FnMut(Found),
+    ) {
         let mut range = range;
         loop {
-            let page = self.page_of_cases(selection, &range, far)?;
-            let Some(last) = page.last().map(Found::seq) else { return Ok(()) };
-            page.into_iter().for_each(&mut each);
+            let page = match self.page_of_cases(selection, &range, far) {
+                Ok(page) => page,
+                Err(error) => {
+                    match halves(&range) {
+                        Some((first, second)) => {
+                            self.cases(selection, first, far, each);
+                            self.cases(selection, second, far, each);
+                        }
+                        None => each(Found::Damaged {
+                            seq: Seq::from_i64(*range.start()),
+                            why: in_short(&error),
+                        }),
+                    }
+                    return;
+                }
+            };
+            let Some(last) = page.last().map(Found::seq) else { return };
+            page.into_iter().for_each(&mut *each);
             range = last.next().as_i64()..=*range.end();
         }
     }
@@ -179,18 +195,42 @@ impl LogReader {
         Ok(found.optional()?)
     }
 
-    /// The decisions in `range` that do not stand right after their event: where a command was
-    /// asked, other rows came between.
+    /// The decisions from the start of `range` on that do not stand right after their event: where
+    /// a command was asked, other rows came between. What cannot be read is left out; reading the
+    /// cases tells of it.
     pub fn far_decisions(
         &self,
         selection: &Selection,
         range: &RangeInclusive<i64>,
     ) -> Result<FarDecisions, ReadError> {
-        let (sessions, mut values) = in_sessions(selection);
-        values.insert(0, Value::Integer(*range.start()));
+        let head = self.head()?.map_or(0, |(seq, _)| seq.as_i64());
+        let mut far = FarDecisions::default();
+        let mut waiting = vec![*range.start()..=head];
+        while let Some(range) = waiting.pop() {
+            match (self.far_decisions_in(selection, &range), halves(&range)) {
+                (Ok(more), _) => {
+                    far.places.extend(more.places);
+                    far.without_cause.extend(more.without_cause);
+                }
+                (Err(_), Some((first, second))) => waiting.extend([second, first]),
+                (Err(_), None) => {}
+            }
+        }
+        far.places.sort_unstable();
+        Ok(far)
+    }
+
+    fn far_decisions_in(
+        &self,
+        selection: &Selection,
+        range: &RangeInclusive<i64>,
+    ) -> Result<FarDecisions, ReadError> {
+        let (sessions, theirs) = in_sessions(selection);
+        let mut values = vec![Value::Integer(*range.start()), Value::Integer(*range.end())];
+        values.extend(theirs);
         let mut statement = self.db.prepare(&format!(
             "SELECT seq, cause, NOT EXISTS (SELECT 1 FROM events c WHERE c.seq = events.cause) \
-             FROM events WHERE kind = 'decision' AND seq >= ? {sessions} \
+             FROM events WHERE kind = 'decision' AND seq >= ? AND seq <= ? {sessions} \
              AND (cause IS NOT seq - 1 \
                   OR NOT EXISTS (SELECT 1 FROM events c WHERE c.seq = events.cause))"
         ))?;
@@ -205,23 +245,24 @@ impl LogReader {
                 Some(_) | None => far.without_cause.push(Seq::from_i64(seq)),
             }
         }
-        far.places.sort_unstable();
         Ok(far)
     }
 
     /// Every version of the hooks that was in force, by where it came into force; those that
     /// cannot be read have no content.
     pub fn hooks_loaded(&self) -> Result<Vec<(Seq, Option<HooksDraft>)>, ReadError> {
-        let mut statement = self
-            .db
-            .prepare("SELECT seq, payload FROM events WHERE kind = 'hooks.loaded' ORDER BY seq")?;
-        let rows = statement.query_map([], |row| {
-            let content = payload::from_sql(row.get_ref(1)?);
-            let content = serde_json::from_slice(&content).ok();
+        let mut statement =
+            self.db.prepare("SELECT seq FROM events WHERE kind = 'hooks.loaded' ORDER BY seq")?;
+        let places = statement.query_map([], |row| row.get(0))?;
+        let mut loaded = Vec::new();
+        for seq in places {
+            let seq: i64 = seq?;
+            let content = self.payload_at(seq).ok().flatten();
+            let content = content.and_then(|content| serde_json::from_slice(&content).ok());
             let draft = content.and_then(|content| HooksDraft::from_json(&content));
-            Ok((Seq::from_i64(row.get(0)?), draft))
-        })?;
-        Ok(rows.collect::<Result<_, _>>()?)
+            loaded.push((Seq::from_i64(seq), draft));
+        }
+        Ok(loaded)
     }
 
     /// How often in a row the agent had been sent on before `seq`, `most` at the most.
@@ -269,6 +310,22 @@ impl Found {
             Self::Damaged { seq, .. } => *seq,
         }
     }
+}
+
+fn in_short(error: &ReadError) -> String {
+    match error {
+        ReadError::Sqlite(error) => error.to_string(),
+        ReadError::Open(_) | ReadError::Ambiguous { .. } | ReadError::NoSession(_) => {
+            error.to_string()
+        }
+    }
+}
+
+/// Both halves of a range that holds more than one place.
+fn halves(range: &RangeInclusive<i64>) -> Option<(RangeInclusive<i64>, RangeInclusive<i64>)> {
+    let (first, last) = (*range.start(), *range.end());
+    let middle = first + last.checked_sub(first).filter(|more| *more > 0)? / 2;
+    Some((first..=middle, middle + 1..=last))
 }
 
 /// The selected events in `range`, as SQL.
