@@ -39,6 +39,30 @@ pub struct NotOurs(String);
 /// Writes the envelope of a row of `bus`. `stored` names the place that holds a payload too large
 /// to travel along.
 pub fn write(bus: BusId, row: &Row, stored: Option<&str>) -> Vec<u8> {
+    compose(bus, row, stored.map_or(Carried::AsItIs, Carried::Elsewhere))
+}
+
+/// Writes the envelope on one line, for a file with one a line: a payload of several lines is base64.
+pub fn line(bus: BusId, row: &Row) -> Vec<u8> {
+    let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    let one = !row.payload.trim_ascii().iter().any(is_end);
+    let mut line = compose(bus, row, if one { Carried::AsItIs } else { Carried::Encoded });
+    line.push(b'\n');
+    line
+}
+
+/// How a payload travels.
+#[derive(Debug, Clone, Copy)]
+enum Carried<'a> {
+    /// As JSON where it is JSON.
+    AsItIs,
+    /// In base64.
+    Encoded,
+    /// Not: it is kept here.
+    Elsewhere(&'a str),
+}
+
+fn compose(bus: BusId, row: &Row, carried: Carried<'_>) -> Vec<u8> {
     let (bus, seq, cause) = match &row.origin {
         Some(origin) => (origin.bus, origin.seq, origin.cause),
         None => (bus, row.seq, row.cause),
@@ -68,7 +92,7 @@ pub fn write(bus: BusId, row: &Row, stored: Option<&str>) -> Vec<u8> {
     if let Some(cause) = cause {
         envelope.number("cause", cause);
     }
-    envelope.payload(&row.payload, stored);
+    envelope.payload(&row.payload, carried);
     envelope.0.push('}');
     envelope.0.into_bytes()
 }
@@ -102,14 +126,19 @@ impl Attributes {
         write!(self.0, "{value}").unwrap_or_default();
     }
 
-    fn payload(&mut self, payload: &[u8], stored: Option<&str>) {
-        if let Some(stored) = stored {
-            self.text("datacontenttype", "application/json");
-            return self.text("dataref", stored);
-        }
-        let json = std::str::from_utf8(payload)
-            .ok()
-            .and_then(|text| Some((text, serde_json::from_str::<&RawValue>(text).ok()?.get())));
+    fn payload(&mut self, payload: &[u8], carried: Carried<'_>) {
+        let json = || {
+            let text = std::str::from_utf8(payload).ok()?;
+            Some((text, serde_json::from_str::<&RawValue>(text).ok()?.get()))
+        };
+        let json = match carried {
+            Carried::AsItIs => json(),
+            Carried::Encoded => None,
+            Carried::Elsewhere(place) => {
+                self.text("datacontenttype", "application/json");
+                return self.text("dataref", place);
+            }
+        };
         let Some((whole, value)) = json else {
             self.text("datacontenttype", "application/octet-stream");
             return self.text("data_base64", &STANDARD.encode(payload));
@@ -239,6 +268,9 @@ mod tests {
             let (bus, row) = (bus(), row(payload, session, context));
             let envelope = write(bus, &row, None);
             prop_assert!(serde_json::from_slice::<Value>(&envelope).is_ok());
+            let line = line(bus, &row);
+            prop_assert_eq!(line.split(|byte| *byte == b'\n').count(), 2);
+            prop_assert_eq!(read(&line).map(|read| read.row), Ok(row.clone()));
             prop_assert_eq!(read(&envelope), Ok(Travelled { bus, row, stored: None }));
         }
 
@@ -250,10 +282,13 @@ mod tests {
 
     #[test]
     fn a_payload_stays_as_it_was_written() {
-        for payload in ["{\"a\": 1.0}\n", " [1]", "1", "NaN", "", "\"\"", "{\"a\":\"\\u00e9\"}"] {
+        for payload in
+            ["{\"a\": 1.0}\n", "{\n}", " [1]", "1", "NaN", "", "\"\"", "{\"a\":\"\\u00e9\"}"]
+        {
             let row = row(payload.into(), "s".to_owned(), None);
-            let read = read(&write(bus(), &row, None)).expect("ours");
-            assert_eq!(read.row.payload, payload.as_bytes());
+            for envelope in [write(bus(), &row, None), line(bus(), &row)] {
+                assert_eq!(read(&envelope).expect("ours").row.payload, payload.as_bytes());
+            }
         }
     }
 

@@ -7,7 +7,8 @@ use clap::{Parser, Subcommand};
 use crate::output::{self, HungUp};
 use crate::settings::{Format, Settings};
 use crate::{
-    dead, demo, hook, hooks, log, observe, replay, serve, sessions, show, status, stop, verify,
+    dead, demo, export, hook, hooks, import, log, observe, replay, serve, sessions, show, status,
+    stop, verify,
 };
 
 /// An event-sourced hook bus for AI agents: every lifecycle event and every decision in one log.
@@ -45,6 +46,10 @@ enum Verb {
     Dead(dead::Verb),
     /// What happened: the whole log, oldest first, unless filtered.
     Log(log::Arguments),
+    /// The log, or a part of it, as JSON lines: for another machine, a bug report, a test.
+    Export(export::Arguments),
+    /// Exported rows into an archive, which can be asked, verified and replayed like a log.
+    Import(import::Arguments),
     /// The recorded sessions, the latest last.
     Sessions(sessions::Arguments),
     /// One session as a timeline: turns, tool calls with their results, decisions with reasons.
@@ -89,6 +94,8 @@ pub(crate) fn run(settings: Settings) -> ExitCode {
         Verb::Observe(arguments) => observe::run(&arguments, format, &settings),
         Verb::Dead(verb) => dead::run(&verb, format, &settings),
         Verb::Log(arguments) => log::run(&arguments, format, &settings),
+        Verb::Export(arguments) => export::run(&arguments, format, &settings),
+        Verb::Import(arguments) => import::run(&arguments, format, &settings),
         Verb::Sessions(arguments) => sessions::run(&arguments, format, &settings),
         Verb::Show(arguments) => show::run(&arguments, format, &settings),
         Verb::Replay(arguments) => replay::run(&arguments, format, &settings),

@@ -3,8 +3,10 @@
 mod cli;
 mod dead;
 mod demo;
+mod export;
 mod hook;
 mod hooks;
+mod import;
 mod log;
 mod observe;
 mod output;

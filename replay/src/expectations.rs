@@ -224,5 +224,6 @@ fn case(line: &str) -> Result<Case, String> {
         decision: Some(&line["decision"])
             .filter(|decision| !decision.is_null())
             .map(|decision| decision.to_string().into_bytes()),
+        origin: None,
     })
 }

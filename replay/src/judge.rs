@@ -189,7 +189,7 @@ impl<'a> Judge<'a> {
         reading: &dyn Reading,
     ) -> Result<Now, String> {
         let named = then.and_then(|then| then.hooks.as_deref());
-        let hooks = self.policy.hooks_for(case.seq, named)?;
+        let hooks = self.policy.hooks_for(case.home(), named)?;
         let plan = plan(event, hooks);
         let outside = plan.runs_outside();
         let (spoken, open) = match (outside, self.commands, &self.runtime) {
@@ -275,7 +275,7 @@ fn ask<'h>(
     runtime: &Runtime,
 ) -> Vec<Spoken<'h>> {
     let surroundings = Surroundings::from_recorded(case.context.as_deref().unwrap_or("{}"), env);
-    runtime.block_on(rehearse(plan, event, case.seq, &surroundings, scratch))
+    runtime.block_on(rehearse(plan, event, case.home().1, &surroundings, scratch))
 }
 
 /// Whether the answer stands whatever the hooks that were left out would have said: a refusal that

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use hookbus::decide::{Hooks, Mode};
-use hookbus::event::Seq;
-use hookbus::log::{HooksDraft, LogReader, ReadError};
+use hookbus::event::{BusId, Seq};
+use hookbus::log::{HooksDraft, Loaded, LogReader, ReadError};
 
 /// The hooks of a replay.
 #[derive(Debug)]
@@ -19,8 +19,8 @@ pub enum Policy {
 /// Every version that a log knows.
 #[derive(Debug)]
 pub struct Recorded {
-    /// Where each one came into force; no hash where the row cannot be read.
-    places: Vec<(Seq, Option<String>)>,
+    /// Where each one came into force, by bus; no hash where the row cannot be read.
+    places: HashMap<Option<BusId>, Vec<(Seq, Option<String>)>>,
     versions: HashMap<String, Result<Hooks, String>>,
     none: Hooks,
 }
@@ -29,25 +29,33 @@ impl Policy {
     /// The versions in this log.
     pub fn as_recorded(log: &LogReader) -> Result<Self, ReadError> {
         let mut recorded = Recorded {
-            places: Vec::new(),
+            places: HashMap::new(),
             versions: HashMap::new(),
             none: Hooks::none(Path::new("/")),
         };
-        for (seq, draft) in log.hooks_loaded()? {
-            recorded.places.push((seq, draft.as_ref().map(|draft| draft.hash.clone())));
-            if let Some(draft) = draft {
+        for Loaded { bus, seq, hooks } in log.hooks_loaded()? {
+            let hash = hooks.as_ref().map(|draft| draft.hash.clone());
+            recorded.places.entry(bus).or_default().push((seq, hash));
+            if let Some(draft) = hooks {
                 let hooks = read(&draft);
                 recorded.versions.insert(draft.hash, hooks);
             }
         }
+        for places in recorded.places.values_mut() {
+            places.sort_unstable();
+        }
         Ok(Self::AsRecorded(Box::new(recorded)))
     }
 
-    /// The hooks for the event at `seq`; `named` is the hash in its decision.
-    pub(crate) fn hooks_for(&self, seq: Seq, named: Option<&str>) -> Result<&Hooks, String> {
+    /// The hooks for the event recorded at `home`; `named` is the hash in its decision.
+    pub(crate) fn hooks_for(
+        &self,
+        home: (Option<BusId>, Seq),
+        named: Option<&str>,
+    ) -> Result<&Hooks, String> {
         match self {
             Self::Given(hooks) => Ok(hooks),
-            Self::AsRecorded(recorded) => recorded.hooks_for(seq, named),
+            Self::AsRecorded(recorded) => recorded.hooks_for(home, named),
         }
     }
 
@@ -70,15 +78,20 @@ impl Policy {
     /// What has to be said about it.
     pub fn remarks(&self) -> Vec<String> {
         let Self::AsRecorded(recorded) = self else { return Vec::new() };
-        let unread = recorded.places.iter().filter(|(_, hash)| hash.is_none());
+        let unread = recorded.places.values().flatten().filter(|(_, hash)| hash.is_none());
         unread.map(|(seq, _)| format!("row {seq} should hold hooks, and cannot be read")).collect()
     }
 }
 
 impl Recorded {
-    fn hooks_for(&self, seq: Seq, named: Option<&str>) -> Result<&Hooks, String> {
-        let before = self.places.partition_point(|(place, _)| *place <= seq);
-        let in_force = before.checked_sub(1).and_then(|at| self.places.get(at));
+    fn hooks_for(
+        &self,
+        (bus, seq): (Option<BusId>, Seq),
+        named: Option<&str>,
+    ) -> Result<&Hooks, String> {
+        let places = self.places.get(&bus).map_or(&[][..], Vec::as_slice);
+        let before = places.partition_point(|(place, _)| *place <= seq);
+        let in_force = before.checked_sub(1).and_then(|at| places.get(at));
         let hash = match (named, in_force) {
             (Some(hash), _) => hash,
             (None, Some((_, Some(hash)))) => hash.as_str(),

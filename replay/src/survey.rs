@@ -37,9 +37,10 @@ pub fn survey<E: From<ReadError> + From<io::Error> + Send>(
         let read = reading.part(index, &mut |found| {
             let Found::Case(case) = found else { return };
             let Ok(agent) = case.agent.parse::<Agent>() else { return };
+            let home = case.home();
             let then = case.decision.and_then(|payload| Then::read(&payload).ok());
             let named = then.as_ref().and_then(|then| then.hooks.as_deref());
-            let Ok(hooks) = policy.hooks_for(case.seq, named) else { return };
+            let Ok(hooks) = policy.hooks_for(home, named) else { return };
             let event = decode(Arrival {
                 id: case.id,
                 at: case.at,

@@ -25,6 +25,9 @@ mod work;
 
 mod setting;
 
+mod copy;
+
+pub use copy::copy_stream;
 pub use dead::DeadLetter;
 pub use ledger::{Ledger, Trouble};
 pub use setting::{Assignment, Reading};

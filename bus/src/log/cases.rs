@@ -9,7 +9,7 @@ use rusqlite::{OptionalExtension, params_from_iter};
 use super::read::{LogReader, Query, condition};
 use super::row::HooksDraft;
 use super::{ReadError, payload};
-use crate::event::{EventId, Seq, Time};
+use crate::event::{BusId, EventId, Seq, Time};
 use crate::json::read_leniently;
 
 /// So many rows are read in one go, or so many bytes: payloads may be large.
@@ -18,6 +18,11 @@ const PAGE_BYTES: usize = 4 << 20;
 
 const COLUMNS: &str = "seq, id, time, agent, session, kind, context, payload, \
      (SELECT d.payload FROM events d WHERE d.seq = events.seq + 1 AND d.cause = events.seq)";
+
+/// Where an event comes from, which only an archive knows.
+const OWN: &str = "NULL, NULL";
+const ARCHIVED: &str = "(SELECT bus FROM origins o WHERE o.seq = events.seq), \
+     (SELECT bus_seq FROM origins o WHERE o.seq = events.seq)";
 
 /// Which events; everything where nothing is set.
 #[derive(Debug, Clone, Default)]
@@ -51,6 +56,26 @@ pub struct Case {
     pub payload: Vec<u8>,
     /// The payload of the decision about it; none where nobody had an opinion.
     pub decision: Option<Vec<u8>>,
+    /// Its place at home, where this log is an archive.
+    pub origin: Option<(BusId, Seq)>,
+}
+
+impl Case {
+    /// Where it was recorded: in this log, or in the one of its bus.
+    pub fn home(&self) -> (Option<BusId>, Seq) {
+        self.origin.map_or((None, self.seq), |(bus, seq)| (Some(bus), seq))
+    }
+}
+
+/// A version of the hooks, where it came into force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loaded {
+    /// On which bus, where this log is an archive.
+    pub bus: Option<BusId>,
+    /// Where in its log.
+    pub seq: Seq,
+    /// What they were; none if that cannot be read.
+    pub hooks: Option<HooksDraft>,
 }
 
 /// One row that was looked at.
@@ -163,7 +188,8 @@ impl LogReader {
     ) -> Result<Vec<Found>, ReadError> {
         let (condition, values) = events_of(selection, range);
         let sql = format!(
-            "SELECT {COLUMNS} FROM events WHERE {condition} ORDER BY seq LIMIT {PAGE_ROWS}"
+            "SELECT {COLUMNS}, {} FROM events WHERE {condition} ORDER BY seq LIMIT {PAGE_ROWS}",
+            if self.is_archive() { ARCHIVED } else { OWN }
         );
         let mut statement = self.db.prepare_cached(&sql)?;
         let mut rows = statement.query(params_from_iter(values))?;
@@ -248,19 +274,23 @@ impl LogReader {
         Ok(far)
     }
 
-    /// Every version of the hooks that was in force, by where it came into force; those that
-    /// cannot be read have no content.
-    pub fn hooks_loaded(&self) -> Result<Vec<(Seq, Option<HooksDraft>)>, ReadError> {
-        let mut statement =
-            self.db.prepare("SELECT seq FROM events WHERE kind = 'hooks.loaded' ORDER BY seq")?;
-        let places = statement.query_map([], |row| row.get(0))?;
+    /// Every version of the hooks that was in force, by where it came into force.
+    pub fn hooks_loaded(&self) -> Result<Vec<Loaded>, ReadError> {
+        let origins = if self.is_archive() { ARCHIVED } else { OWN };
+        let mut statement = self.db.prepare(&format!(
+            "SELECT seq, {origins} FROM events WHERE kind = 'hooks.loaded' ORDER BY seq"
+        ))?;
+        let places = statement.query_map([], |row| {
+            let bus = row.get::<_, Option<[u8; 16]>>(1)?.map(BusId::from_bytes);
+            Ok((row.get::<_, i64>(0)?, bus, row.get::<_, Option<i64>>(2)?))
+        })?;
         let mut loaded = Vec::new();
-        for seq in places {
-            let seq: i64 = seq?;
+        for place in places {
+            let (seq, bus, bus_seq) = place?;
             let content = self.payload_at(seq).ok().flatten();
             let content = content.and_then(|content| serde_json::from_slice(&content).ok());
-            let draft = content.and_then(|content| HooksDraft::from_json(&content));
-            loaded.push((Seq::from_i64(seq), draft));
+            let hooks = content.and_then(|content| HooksDraft::from_json(&content));
+            loaded.push(Loaded { bus, seq: Seq::from_i64(bus_seq.unwrap_or(seq)), hooks });
         }
         Ok(loaded)
     }
@@ -347,6 +377,12 @@ fn in_sessions(selection: &Selection) -> (String, Vec<Value>) {
     (format!(" AND session IN ({marks})"), values.collect())
 }
 
+fn origin(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<(BusId, Seq)>> {
+    let bus: Option<[u8; 16]> = row.get(9)?;
+    let seq: Option<i64> = row.get(10)?;
+    Ok(bus.map(BusId::from_bytes).zip(seq.map(Seq::from_i64)))
+}
+
 fn read_case(seq: Seq, row: &rusqlite::Row<'_>) -> Result<Case, String> {
     let cell = |at: usize| row.get_ref(at).map_err(|error| error.to_string());
     let text = |at: usize, what: &str| match cell(at)? {
@@ -372,5 +408,6 @@ fn read_case(seq: Seq, row: &rusqlite::Row<'_>) -> Result<Case, String> {
         context: if cell(6)? == ValueRef::Null { None } else { Some(text(6, "context")?) },
         payload: payload::from_sql(cell(7)?),
         decision: Some(cell(8)?).filter(|it| *it != ValueRef::Null).map(payload::from_sql),
+        origin: origin(row).map_err(|error| error.to_string())?,
     })
 }

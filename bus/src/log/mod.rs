@@ -20,7 +20,7 @@ mod verify;
 mod writer;
 
 pub use archive::{Archive, ArchiveError};
-pub use cases::{Case, FarDecisions, Found, Selection};
+pub use cases::{Case, FarDecisions, Found, Loaded, Selection};
 pub use error::{AppendError, OpenError, ReadError};
 pub use open::{Durability, LogPath};
 pub use read::{LogReader, Query, SessionSummary};

@@ -1,0 +1,124 @@
+//! `hookbus export`: rows of the log as JSON lines, each an envelope with its hash.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use hookbus::envelope;
+use hookbus::event::Kind;
+use hookbus::log::{LogReader, Query, Row};
+use serde_json::json;
+
+use crate::cli::Ending;
+use crate::output::{self, HungUp, Progress, count};
+use crate::reading::{known_agent, moment, open_log};
+use crate::settings::{Format, Settings};
+
+/// Rows of the log as JSON lines (CloudEvents with the hash of each row), oldest first.
+///
+/// What hooks were in force is always among them, so that `hookbus replay --as-recorded` works on
+/// the result. `hookbus import` reads it; `hookbus replay --log FILE` does, too.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Only these sessions, as much of each id as makes it plain; `last` is the latest one.
+    #[arg(value_name = "SESSION")]
+    sessions: Vec<String>,
+    /// Only this agent: hermes, gemini, claude, codex.
+    #[arg(long)]
+    agent: Option<String>,
+    /// Not before: `2h` ago, `today`, `2026-11-16`, `2026-11-16 14:05`, RFC 3339.
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Before.
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// Where to write (default: stdout).
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
+    let log = open_log(settings)?;
+    let sessions = arguments
+        .sessions
+        .iter()
+        .map(|start| wanted_session(&log, start))
+        .collect::<Result<Vec<String>>>()?;
+    let query = Query {
+        since: arguments.since.as_deref().map(moment).transpose()?,
+        until: arguments.until.as_deref().map(moment).transpose()?,
+        ..Query::default()
+    };
+    let agent = arguments.agent.as_deref().map(known_agent).transpose()?;
+    let fits = |row: &Row| {
+        let of_session = sessions.is_empty() || sessions.contains(&row.session);
+        row.kind == Kind::HooksLoaded.as_str()
+            || (of_session && agent.as_ref().is_none_or(|agent| *agent == row.agent))
+    };
+    let written = match &arguments.output {
+        None => write(&log, &query, fits, &mut io::stdout().lock())?,
+        Some(path) => {
+            let file = File::create(path);
+            let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+            write(&log, &query, fits, &mut BufWriter::new(file))?
+        }
+    };
+    if let Some(path) = &arguments.output {
+        output::line(match format {
+            Format::Json => json!({"rows": written, "file": path}).to_string(),
+            Format::Text => format!("{} written to {}", count(written, "row"), path.display()),
+        })?;
+    }
+    Ok(Ending::Yes)
+}
+
+/// The whole id of a session that is meant.
+pub(crate) fn wanted_session(log: &LogReader, start: &str) -> Result<String> {
+    match start {
+        "last" => Ok(log.sessions()?.pop().map_or_else(String::new, |last| last.session)),
+        start => Ok(log.find_session(start)?),
+    }
+}
+
+fn write(
+    log: &LogReader,
+    query: &Query,
+    fits: impl Fn(&Row) -> bool,
+    out: &mut impl Write,
+) -> Result<usize> {
+    let bus = log.bus()?;
+    let whole = log.head()?.map_or(0, |(seq, _)| seq.as_i64().unsigned_abs());
+    let mut progress = Progress::of(whole, "rows");
+    let mut written = 0;
+    // The hooks in force before the time range are part of it.
+    let before = match query.since {
+        Some(since) => log.last(
+            &Query {
+                kind: Some(Kind::HooksLoaded.as_str().to_owned()),
+                until: Some(since),
+                ..Query::default()
+            },
+            1,
+        )?,
+        None => Vec::new(),
+    };
+    let mut put = |row: &Row| -> Result<()> {
+        out.write_all(&envelope::line(bus, row)).map_err(|error| match error.kind() {
+            io::ErrorKind::BrokenPipe => HungUp.into(),
+            _ => anyhow::Error::from(error).context("cannot write"),
+        })?;
+        written += 1;
+        Ok(())
+    };
+    for row in &before {
+        put(row)?;
+    }
+    log.each(query, None, |row| {
+        progress.at(row.seq.as_i64().unsigned_abs());
+        if fits(&row) { put(&row) } else { Ok(()) }
+    })?;
+    out.flush().context("cannot write")?;
+    Ok(written)
+}
