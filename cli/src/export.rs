@@ -105,9 +105,12 @@ fn write(
         None => Vec::new(),
     };
     let mut put = |row: &Row| -> Result<()> {
-        out.write_all(&envelope::line(bus, row)).map_err(|error| match error.kind() {
-            io::ErrorKind::BrokenPipe => HungUp.into(),
-            _ => anyhow::Error::from(error).context("cannot write"),
+        out.write_all(&envelope::line(bus, row)).map_err(|error| {
+            if error.kind() == io::ErrorKind::BrokenPipe {
+                HungUp.into()
+            } else {
+                anyhow::Error::from(error).context("cannot write")
+            }
         })?;
         written += 1;
         Ok(())

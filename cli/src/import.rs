@@ -21,7 +21,7 @@ const BATCH: usize = 500;
 /// More mistakes than this are not told one by one.
 const MOST_TOLD: usize = 10;
 
-/// Exported rows into an archive: a directory that HOOKBUS_HOME can name.
+/// Exported rows into an archive: a directory that `HOOKBUS_HOME` can name.
 ///
 /// Rows that are there already are passed over, so a file can be imported twice. A row whose hash
 /// does not follow from the one before it is left out, and told.
@@ -48,7 +48,9 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     let Imported { added, known, mistakes } = take_in(&arguments.file, &log)?;
     match format {
         Format::Json => {
-            output::line(json!({"added": added, "known": known, "mistakes": mistakes}).to_string())?
+            output::line(
+                json!({"added": added, "known": known, "mistakes": mistakes}).to_string(),
+            )?;
         }
         Format::Text => {
             let known = match known {

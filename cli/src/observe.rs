@@ -8,7 +8,7 @@ use hookbus::decide::{HooksSource, Observer, Source, Start, did_you_mean};
 use hookbus::event::SystemClock;
 use hookbus::log::LogPath;
 use hookbus::relay::NatsSettings;
-use hookbus_subscribers::{Assignment, Reading, Stop, Tally, observe};
+use hookbus_subscribers::{Assignment, Reading, Stop, Tally, observe, observe_replay};
 use serde_json::json;
 use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{SignalKind, signal};
@@ -33,6 +33,9 @@ pub(crate) struct Arguments {
     /// Leave when nothing is left to do.
     #[arg(long)]
     drain: bool,
+    /// Read what `hookbus replay --to-observers --publish` published as this run, and leave.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["source", "from", "drain"])]
+    replay: Option<String>,
     /// The NATS servers, in place of those in hookbus.yaml (also `HOOKBUS_NATS_URL`).
     #[arg(long, value_name = "URL,URL…")]
     nats: Option<String>,
@@ -68,7 +71,10 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let Tally { handled, set_aside } = runtime.block_on(async {
         let stop = stop_when_told(arguments.supervised)?;
-        Ok::<_, anyhow::Error>(observe(assignment, stop).await)
+        match &arguments.replay {
+            Some(run) => Ok::<_, anyhow::Error>(observe_replay(assignment, run, stop).await?),
+            None => Ok(observe(assignment, stop).await),
+        }
     })?;
     match format {
         Format::Json => {

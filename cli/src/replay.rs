@@ -3,6 +3,7 @@
 mod confirm;
 mod explain;
 mod options;
+mod redrive;
 mod report;
 mod scene;
 
@@ -22,6 +23,9 @@ use report::Report;
 use scene::Scene;
 
 pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
+    if arguments.to_observers {
+        return redrive::run(arguments, format, settings);
+    }
     let scene = Scene::set(arguments, settings)?;
     let scratch = match confirm::ask(&scene, arguments, format, settings)? {
         Consent::Told => return Ok(Ending::Yes),

@@ -27,8 +27,11 @@ mod setting;
 
 mod copy;
 
+mod redrive;
+
 pub use copy::copy_stream;
 pub use dead::DeadLetter;
 pub use ledger::{Ledger, Trouble};
+pub use redrive::{Redelivery, ReplayPublisher, observe_replay};
 pub use setting::{Assignment, Reading};
 pub use work::{Stop, Tally, observe, retry};

@@ -71,6 +71,8 @@ pub fn start(observer: &Observer, env: &[(OsString, OsString)]) -> Result<Child,
     };
     tokio::process::Command::new(program)
         .args(arguments)
+        .env_clear()
+        .envs(env.iter().map(|(key, value)| (key, value)))
         .envs(command.env.iter().map(|(key, value)| (key, value)))
         .current_dir(if observer.base.is_dir() { &observer.base } else { Path::new("/") })
         .stdin(Stdio::piped())

@@ -37,9 +37,12 @@ pub(crate) struct Arguments {
     /// Only the last N events that fit.
     #[arg(short = 'n', long, value_name = "N")]
     pub(super) last: Option<usize>,
-    /// Another log: its file, or the home it is in.
-    #[arg(long, value_name = "PATH")]
+    /// Another log: its file, the home it is in, or what `hookbus export` wrote.
+    #[arg(long, value_name = "PATH", conflicts_with = "nats")]
     pub(super) log: Option<PathBuf>,
+    /// Straight from the NATS stream: the configured one, or the one at `--nats=URL`.
+    #[arg(long, value_name = "URL", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(super) nats: Option<String>,
 
     /// Ask the hooks that were in force then, by what the log holds of them.
     #[arg(long, conflicts_with = "hooks")]
@@ -83,6 +86,19 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "WHAT")]
     pub(super) fail_on: Option<FailOn>,
 
+    /// Give the events to observers once more, outside of the live stream and marked as a replay.
+    #[arg(long, conflicts_with_all = ["check", "explain", "junit", "fail_on"])]
+    pub(super) to_observers: bool,
+    /// With --to-observers: only this one (may be said several times).
+    #[arg(long, value_name = "NAME", requires = "to_observers")]
+    pub(super) observer: Vec<String>,
+    /// With --to-observers: publish them on replay subjects, for `hookbus observe NAME --replay RUN`.
+    #[arg(long, requires = "to_observers", conflicts_with = "observer")]
+    pub(super) publish: bool,
+    /// With --to-observers: `at-once`, `recorded`, or so many times as fast (`10x`).
+    #[arg(long, value_name = "PACE", default_value = "at-once", requires = "to_observers")]
+    pub(super) pace: Pace,
+
     /// A policy test: drive the events in the expectations file, and exit with 1 on a difference.
     #[arg(long)]
     pub(super) check: bool,
@@ -105,6 +121,26 @@ pub(super) enum FailOn {
     Changed,
     /// Any of these, a hook that fails, or one that does not stand by its word.
     Any,
+}
+
+/// How fast events are given to observers: no wait, or the recorded one divided by this.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Pace(pub(super) Option<f64>);
+
+impl std::str::FromStr for Pace {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let factor = match text {
+            "at-once" => return Ok(Self(None)),
+            "recorded" => Some(1.0),
+            times => times.strip_suffix('x').and_then(|times| times.parse().ok()),
+        };
+        match factor.filter(|factor: &f64| factor.is_finite() && *factor > 0.0) {
+            Some(factor) => Ok(Self(Some(factor))),
+            None => Err("write `at-once`, `recorded`, or a factor such as `10x`".to_owned()),
+        }
+    }
 }
 
 impl Arguments {

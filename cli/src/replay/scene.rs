@@ -1,17 +1,24 @@
 //! What a replay needs before it starts: the events, the hooks, and where expectations are.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use hookbus::decide::{Hooks, HooksSource, Reach, Standing};
-use hookbus::event::Seq;
-use hookbus::log::{LogPath, LogReader, Query, Selection};
+use hookbus::event::{Clock, Seq, SystemClock};
+use hookbus::log::{Archive, LogPath, LogReader, Query, Selection};
+use hookbus::relay::NatsSettings;
 use hookbus_replay::{Detail, Expectations, ExpectationsWriter, LogSource, Policy, Source};
 
+use hookbus_subscribers::copy_stream;
+use tempfile::TempDir;
+
 use super::options::Arguments;
+use crate::export::wanted_session;
+use crate::import;
 use crate::log::known_kind;
-use crate::output;
+use crate::output::{self, Progress};
 use crate::reading::{known_agent, moment};
 use crate::settings::Settings;
 
@@ -32,11 +39,13 @@ pub(super) struct Scene {
     pub(super) expectations: Option<PathBuf>,
     /// Whether a line of the expectations cannot be read.
     pub(super) damaged: bool,
+    /// The log, where it had to be copied to be read.
+    _copy: Option<TempDir>,
 }
 
 impl Scene {
     pub(super) fn set(arguments: &Arguments, settings: &Settings) -> Result<Self> {
-        let log = log_path(arguments, settings);
+        let Located { log, copy } = locate(arguments, settings)?;
         let (policy, hooks) = policy(arguments, settings, &log)?;
         let expectations = arguments.check.then(|| expectations_path(arguments, settings));
         let from_file = arguments.check && !(arguments.update && arguments.selects());
@@ -48,7 +57,8 @@ impl Scene {
             }
             let read = Expectations::read(path)?;
             let damaged = read.damaged() > 0;
-            return Ok(Self { source: Box::new(read), policy, hooks, expectations, damaged });
+            let source = Box::new(read);
+            return Ok(Self { source, policy, hooks, expectations, damaged, _copy: copy });
         }
         if !arguments.selects() {
             bail!(
@@ -63,7 +73,7 @@ impl Scene {
             Detail::Everything | Detail::Differences => MANY,
         };
         let source = Box::new(LogSource::open(log, selection, rows)?);
-        Ok(Self { source, policy, hooks, expectations, damaged: false })
+        Ok(Self { source, policy, hooks, expectations, damaged: false, _copy: copy })
     }
 
     pub(super) fn expectations_to_write(
@@ -78,19 +88,71 @@ impl Scene {
     }
 }
 
-fn log_path(arguments: &Arguments, settings: &Settings) -> LogPath {
+/// The log to read; a copy that goes when it is dropped, where it came in another form.
+pub(super) struct Located {
+    pub(super) log: LogPath,
+    pub(super) copy: Option<TempDir>,
+}
+
+pub(super) fn locate(arguments: &Arguments, settings: &Settings) -> Result<Located> {
+    let as_it_is = |log| Ok(Located { log, copy: None });
+    if let Some(url) = &arguments.nats {
+        return copy_of_stream(
+            Some(url.as_str()).filter(|url| !url.is_empty()),
+            arguments,
+            settings,
+        );
+    }
     match &arguments.log {
-        None => LogPath::in_home(&settings.home),
-        Some(path) if path.is_dir() => LogPath::in_home(path),
-        Some(path) => LogPath::of_file(path),
+        None => as_it_is(LogPath::in_home(&settings.home)),
+        Some(path) if path.is_dir() => as_it_is(LogPath::in_home(path)),
+        Some(path) if !is_exported(path)? => as_it_is(LogPath::of_file(path)),
+        Some(path) => {
+            let (log, copy) = scratch_log()?;
+            for mistake in import::take_in(path, &log)?.mistakes {
+                output::aside(format!("{}: {mistake}; left out", path.display()));
+            }
+            Ok(Located { log, copy: Some(copy) })
+        }
     }
 }
 
-fn selection(arguments: &Arguments, log: &LogReader) -> Result<Selection> {
-    let session = |prefix: &String| match prefix.as_str() {
-        "last" => Ok(log.sessions()?.pop().map_or_else(String::new, |last| last.session)),
-        prefix => log.find_session(prefix),
-    };
+/// Whether a file is what `hookbus export` writes.
+fn is_exported(path: &Path) -> Result<bool> {
+    let mut file =
+        fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut first = [0];
+    Ok(file.read(&mut first)? == 1 && first[0] == b'{')
+}
+
+fn scratch_log() -> Result<(LogPath, TempDir)> {
+    let copy = tempfile::Builder::new().prefix("hookbus-copy-").tempdir();
+    let copy = copy.context("cannot make a scratch place; check TMPDIR")?;
+    Ok((LogPath::in_home(copy.path()), copy))
+}
+
+fn copy_of_stream(
+    url: Option<&str>,
+    arguments: &Arguments,
+    settings: &Settings,
+) -> Result<Located> {
+    let hooks = HooksSource::new(&settings.home, LogPath::in_home(&settings.home));
+    let urls = settings.nats_urls(url);
+    let nats = NatsSettings::chosen(hooks.in_force().hooks.nats.clone(), urls.as_deref());
+    let nats = nats.context("no NATS server is configured; write `--nats=URL`")?;
+    let (log, copy) = scratch_log()?;
+    let mut archive = Archive::open(&log, SystemClock.now())?;
+    let since = arguments.since.as_deref().map(moment).transpose()?;
+    let mut progress = None;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(copy_stream(&nats, since, &mut archive, |done, whole| {
+        progress.get_or_insert_with(|| Progress::of(whole, "messages")).at(done);
+    }))?;
+    Ok(Located { log, copy: Some(copy) })
+}
+
+pub(super) fn selection(arguments: &Arguments, log: &LogReader) -> Result<Selection> {
+    let session = |start: &String| wanted_session(log, start);
     let seq = match arguments.explain {
         None => None,
         Some(seq) => match log.event_at(Seq::from_i64(seq))? {

@@ -20,6 +20,8 @@ pub(crate) struct Delivery {
     observer: Observer,
     env: Vec<(OsString, OsString)>,
     means: Means,
+    /// Whether its events are re-driven, and not happening now.
+    replayed: bool,
 }
 
 #[derive(Debug)]
@@ -47,7 +49,14 @@ impl Delivery {
             }
             Deed::Archive(folder) => Means::Archive(Keeper::new(folder)),
         };
-        Self { observer, env, means }
+        Self { observer, env, means, replayed: false }
+    }
+
+    /// The same for events that are re-driven, which it says.
+    pub(crate) fn re_driven(mut self) -> Self {
+        self.replayed = true;
+        self.env.push(("HOOKBUS_REPLAY".into(), "1".into()));
+        self
     }
 
     /// Delivers one event for the entry that wants it.
@@ -61,12 +70,12 @@ impl Delivery {
             bus: arrived.bus,
             env: self.env.clone(),
             attempt: this.attempt,
-            replayed: false,
+            replayed: self.replayed,
         };
         match &mut self.means {
             Means::Command => run_once(&self.observer, hook, &arrived.row, &place).await,
             Means::Lines(speaker) => speaker.tell(&self.observer, &arrived.row, &place).await,
-            Means::Webhook(postman) => postman.post(arrived, &self.env, this).await,
+            Means::Webhook(postman) => postman.post(arrived, &place, this).await,
             Means::Archive(keeper) => keeper.keep(std::slice::from_ref(arrived), this.now),
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
-use hookbus::decide::{SecretPlace, Webhook};
+use hookbus::decide::{Place, SecretPlace, Webhook};
 use hookbus::envelope;
 use sha2::Sha256;
 use ureq::Agent;
@@ -41,13 +41,13 @@ impl Postman {
     pub(super) async fn post(
         &self,
         arrived: &Arrived,
-        env: &[(OsString, OsString)],
+        place: &Place,
         this: Try,
     ) -> Result<(), String> {
         let body = envelope::write(arrived.bus, &arrived.row, None);
         let (id, timestamp) = (arrived.row.id.to_string(), this.now.millis().div_euclid(1000));
         let signature = match &self.webhook.secret {
-            Some(place) => Some(sign(&secret(place, env)?, &id, timestamp, &body)?),
+            Some(kept) => Some(sign(&secret(kept, &place.env)?, &id, timestamp, &body)?),
             None => None,
         };
         let mut headers = vec![
@@ -57,6 +57,9 @@ impl Postman {
             ("webhook-attempt".to_owned(), this.attempt.to_string()),
         ];
         headers.extend(signature.map(|signature| ("webhook-signature".to_owned(), signature)));
+        if place.replayed {
+            headers.push(("hookbus-replay".to_owned(), "1".to_owned()));
+        }
         headers.extend(self.webhook.headers.iter().cloned());
         let postman = self.clone();
         tokio::task::spawn_blocking(move || postman.send(&headers, &body))

@@ -1,0 +1,177 @@
+//! Recorded events, given to observers once more: outside of the live stream, without moving
+//! anybody's position, and with a mark that lets an observer tell.
+
+use std::collections::VecDeque;
+
+use async_nats::HeaderMap;
+use async_nats::jetstream::context::PublishAckFuture;
+use async_nats::jetstream::{self, Context, stream};
+use hookbus::decide::Observer;
+use hookbus::envelope;
+use hookbus::event::{BusId, subject, token};
+use hookbus::log::Row;
+use hookbus::relay::{NatsSettings, connect};
+
+use crate::deliver::{Delivery, Try};
+use crate::ledger::Trouble;
+use crate::position::Position;
+use crate::setting::{Assignment, Reading};
+use crate::source::{Arrived, StreamTail, Tail};
+use crate::work::{Stop, Tally};
+
+/// The header that says which replay a message belongs to.
+const RUN: &str = "Hookbus-Replay";
+
+/// How many messages may be on their way at once.
+const IN_FLIGHT: usize = 256;
+
+/// How long the stream keeps what was re-driven.
+const KEPT: std::time::Duration = std::time::Duration::from_hours(24 * 7);
+
+/// One observer, to be given recorded events.
+#[derive(Debug)]
+pub struct Redelivery {
+    assignment: Assignment,
+    delivery: Delivery,
+}
+
+impl Redelivery {
+    /// For the observer of this assignment.
+    pub fn new(assignment: Assignment) -> Self {
+        let delivery =
+            Delivery::new(assignment.observer.clone(), assignment.env.clone()).re_driven();
+        Self { assignment, delivery }
+    }
+
+    /// Whose it is.
+    pub fn observer(&self) -> &Observer {
+        &self.assignment.observer
+    }
+
+    /// Gives it a row if it wants it; says whether it did. It is tried as often as a live one, and
+    /// then it has failed: nothing is set aside.
+    pub async fn deliver(&mut self, bus: BusId, row: &Row) -> Result<bool, String> {
+        let observer = self.assignment.observer.clone();
+        let Some(hook) = observer.wants(row) else { return Ok(false) };
+        let bus = row.origin.map_or(bus, |origin| origin.bus);
+        let arrived = Arrived { bus, row: row.clone(), mark: None, stored: None };
+        let (tries, mut wait) = (observer.terms().tries, observer.terms().wait);
+        let mut attempt = 1;
+        loop {
+            let this = Try { attempt, now: self.assignment.clock.now() };
+            match self.delivery.deliver(hook, &arrived, this).await {
+                Ok(()) => return Ok(true),
+                Err(error) if attempt >= tries => return Err(error),
+                Err(error) => tracing::warn!(error, attempt, "a re-driven event failed"),
+            }
+            tokio::time::sleep(wait).await;
+            (attempt, wait) = (attempt + 1, wait * 2);
+        }
+    }
+}
+
+/// The stream for what is re-driven, and the subjects of one replay in it.
+fn place(settings: &NatsSettings, run: &str) -> (String, String) {
+    let root = format!("hookbus-replay.{}", token(&settings.stream));
+    (format!("{}_REPLAY", settings.stream), format!("{root}.{}", token(run)))
+}
+
+/// Publishes one replay.
+#[derive(Debug)]
+pub struct ReplayPublisher {
+    context: Context,
+    run: String,
+    root: String,
+    on_their_way: VecDeque<PublishAckFuture>,
+}
+
+impl ReplayPublisher {
+    /// Connects, and makes the stream if it is not there.
+    pub async fn start(settings: &NatsSettings, run: &str) -> Result<Self, Trouble> {
+        let connection = connect(settings, "hookbus replay").await.map_err(Trouble)?;
+        let context = jetstream::new(connection.client);
+        let (name, root) = place(settings, run);
+        let config = stream::Config {
+            name,
+            subjects: vec![format!("hookbus-replay.{}.>", token(&settings.stream))],
+            num_replicas: settings.replicas,
+            max_age: KEPT,
+            ..stream::Config::default()
+        };
+        context
+            .get_or_create_stream(config)
+            .await
+            .map_err(|error| Trouble(format!("cannot make the stream for replays: {error}")))?;
+        Ok(Self { context, run: run.to_owned(), root, on_their_way: VecDeque::new() })
+    }
+
+    /// Where it goes.
+    pub fn subjects(&self) -> String {
+        format!("{}.>", self.root)
+    }
+
+    /// Publishes a row.
+    pub async fn publish(&mut self, bus: BusId, row: &Row) -> Result<(), Trouble> {
+        let bus = row.origin.map_or(bus, |origin| origin.bus);
+        let live = subject(bus, &row.agent, &row.session, &row.name);
+        let rest = live.strip_prefix("hookbus.").unwrap_or(&live);
+        let mut headers = HeaderMap::new();
+        headers.insert(RUN, self.run.as_str());
+        let body = envelope::write(bus, row, None).into();
+        let sent =
+            self.context.publish_with_headers(format!("{}.{rest}", self.root), headers, body);
+        self.on_their_way.push_back(sent.await.map_err(|error| cannot(&error))?);
+        if self.on_their_way.len() >= IN_FLIGHT
+            && let Some(oldest) = self.on_their_way.pop_front()
+        {
+            oldest.await.map_err(|error| cannot(&error))?;
+        }
+        Ok(())
+    }
+
+    /// Waits until all of it is stored.
+    pub async fn finish(mut self) -> Result<(), Trouble> {
+        for sent in self.on_their_way.drain(..) {
+            sent.await.map_err(|error| cannot(&error))?;
+        }
+        Ok(())
+    }
+}
+
+fn cannot(error: &dyn std::fmt::Display) -> Trouble {
+    Trouble(format!("cannot publish: {error}"))
+}
+
+/// Gives an observer what was published as replay `run`, and leaves.
+pub async fn observe_replay(
+    assignment: Assignment,
+    run: &str,
+    stop: Stop,
+) -> Result<Tally, Trouble> {
+    let Reading::Nats(settings) = &assignment.reading else {
+        return Err(Trouble("a published replay is read from NATS; name a server".to_owned()));
+    };
+    let (stream, root) = place(settings, run);
+    let settings = NatsSettings { stream, ..(**settings).clone() };
+    let mut tail = Tail::Nats(Box::new(StreamTail::new(settings, vec![format!("{root}.>")])));
+    let (mut position, mut tally) = (Position::start(), Tally { handled: 0, set_aside: 0 });
+    let mut redelivery = Redelivery::new(assignment);
+    while !*stop.borrow() {
+        let arrived = tail.next(&position, IN_FLIGHT).await?;
+        if arrived.is_empty() {
+            break;
+        }
+        for Arrived { bus, row, mark, .. } in arrived {
+            match redelivery.deliver(bus, &row).await {
+                Ok(true) => tally.handled += 1,
+                Ok(false) => {}
+                Err(error) => {
+                    tally.set_aside += 1;
+                    tracing::warn!(error, seq = row.seq.as_i64(), "a re-driven event failed");
+                }
+            }
+            position.advance(bus, row.seq, mark);
+        }
+    }
+    Ok(tally)
+}
