@@ -6,6 +6,7 @@ use hookbus::log::Archive;
 use hookbus::relay::NatsSettings;
 
 use crate::ledger::Trouble;
+use crate::line::Line;
 use crate::position::Position;
 use crate::source::{Arrived, StreamTail, Tail};
 
@@ -22,7 +23,7 @@ pub async fn copy_stream(
 ) -> Result<u64, Trouble> {
     let mut position = since.map_or_else(Position::start, Position::since);
     let everything = vec!["hookbus.>".to_owned()];
-    let mut tail = Tail::Nats(Box::new(StreamTail::new(settings.clone(), everything)));
+    let mut tail = Tail::Nats(Box::new(StreamTail::new(Line::to(settings.clone()), everything)));
     let (mut copied, mut whole) = (0, None);
     loop {
         let arrived = tail.next(&position, BATCH).await?;

@@ -7,6 +7,8 @@
 
 mod position;
 
+mod line;
+
 mod source;
 
 mod ledger;

@@ -15,7 +15,7 @@ use hookbus::relay::{NatsSettings, connect};
 use crate::deliver::{Delivery, Try};
 use crate::ledger::Trouble;
 use crate::position::Position;
-use crate::setting::{Assignment, Reading};
+use crate::setting::Assignment;
 use crate::source::{Arrived, StreamTail, Tail};
 use crate::work::{Stop, Tally};
 
@@ -148,12 +148,12 @@ pub async fn observe_replay(
     run: &str,
     stop: Stop,
 ) -> Result<Tally, Trouble> {
-    let Reading::Nats(settings) = &assignment.reading else {
+    let Some(line) = assignment.line() else {
         return Err(Trouble("a published replay is read from NATS; name a server".to_owned()));
     };
-    let (stream, root) = place(settings, run);
-    let settings = NatsSettings { stream, ..(**settings).clone() };
-    let mut tail = Tail::Nats(Box::new(StreamTail::new(settings, vec![format!("{root}.>")])));
+    let (stream, root) = place(&line.settings, run);
+    let tail = StreamTail::new(line.for_stream(stream), vec![format!("{root}.>")]);
+    let mut tail = Tail::Nats(Box::new(tail));
     let (mut position, mut tally) = (Position::start(), Tally { handled: 0, set_aside: 0 });
     let mut redelivery = Redelivery::new(assignment);
     while !*stop.borrow() {

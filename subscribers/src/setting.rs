@@ -10,6 +10,7 @@ use hookbus::log::LogPath;
 use hookbus::relay::NatsSettings;
 
 use crate::ledger::{Ledger, Trouble};
+use crate::line::Line;
 use crate::position::Position;
 use crate::source::{LogTail, StreamTail, Tail, start_in_log};
 
@@ -42,22 +43,34 @@ pub struct Assignment {
 }
 
 impl Assignment {
-    pub(crate) fn tail(&self) -> Tail {
+    /// Its way to NATS, if that is where it reads.
+    pub(crate) fn line(&self) -> Option<Line> {
         match &self.reading {
-            Reading::Log => Tail::Log(Box::new(LogTail::new(LogPath::in_home(&self.home)))),
-            Reading::Nats(settings) => {
-                let subjects = self.observer.subjects();
-                Tail::Nats(Box::new(StreamTail::new((**settings).clone(), subjects)))
+            Reading::Log => None,
+            Reading::Nats(settings) => Some(Line::to((**settings).clone())),
+        }
+    }
+
+    pub(crate) fn tail(&self, line: Option<&Line>) -> Tail {
+        match line {
+            None => Tail::Log(Box::new(LogTail::new(LogPath::in_home(&self.home)))),
+            Some(line) => {
+                Tail::Nats(Box::new(StreamTail::new(line.clone(), self.observer.subjects())))
             }
         }
     }
 
     /// What is kept about it.
     pub fn ledger(&self) -> Ledger {
-        match &self.reading {
-            Reading::Log => Ledger::in_home(&self.home, self.observer.name()),
-            Reading::Nats(settings) => Ledger::on_nats((**settings).clone(), self.observer.name()),
-        }
+        self.ledger_over(self.line().as_ref())
+    }
+
+    pub(crate) fn ledger_over(&self, line: Option<&Line>) -> Ledger {
+        let name = self.observer.name();
+        line.map_or_else(
+            || Ledger::in_home(&self.home, name),
+            |line| Ledger::on_nats(line.clone(), name),
+        )
     }
 
     /// Where it starts when nobody has worked on it before.

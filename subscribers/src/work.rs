@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use async_nats::jetstream;
 use hookbus::decide::Hook;
 use hookbus::envelope;
-use hookbus::relay::connect;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -63,14 +62,16 @@ pub async fn observe(assignment: Assignment, stop: Stop) -> Tally {
     let name = assignment.observer.name();
     let report = Report::new(&assignment.home, name, assignment.source_name(), parts.len());
     let shares = Shares::of(parts.len());
+    let line = assignment.line();
     let mut workers = JoinSet::new();
-    let counting = (parts.len() > 1 && !assignment.leaves_when_done)
-        .then(|| tokio::spawn(shares.clone().keep_fair(assignment.ledger(), stop.clone())));
+    let counting = (parts.len() > 1 && !assignment.leaves_when_done).then(|| {
+        tokio::spawn(shares.clone().keep_fair(assignment.ledger_over(line.as_ref()), stop.clone()))
+    });
     for part in parts {
         let worker = Worker {
             part,
-            ledger: assignment.ledger(),
-            tail: assignment.tail(),
+            ledger: assignment.ledger_over(line.as_ref()),
+            tail: assignment.tail(line.as_ref()),
             delivery: Delivery::new(assignment.observer.clone(), assignment.env.clone()),
             assignment: assignment.clone(),
             report: report.clone(),
@@ -91,8 +92,8 @@ pub async fn observe(assignment: Assignment, stop: Stop) -> Tally {
 /// Tries a dead letter once more, and forgets it if that succeeds.
 pub async fn retry(assignment: &Assignment, letter: &DeadLetter) -> Result<(), String> {
     let mut event = letter.event().map_err(|error| error.to_string())?;
-    if let (Some(stored), Reading::Nats(settings)) = (&event.stored, &assignment.reading) {
-        let client = connect(settings, "hookbus observer").await?.client;
+    if let (Some(stored), Some(line)) = (&event.stored, assignment.line()) {
+        let client = line.client().await.map_err(|error| error.to_string())?;
         let fetched = fetch(&jetstream::new(client), stored).await;
         event.row.payload = fetched.map_err(|error| error.to_string())?;
     }

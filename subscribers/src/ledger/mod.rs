@@ -9,9 +9,8 @@ mod nats;
 
 use std::path::Path;
 
-use hookbus::relay::NatsSettings;
-
 use crate::dead::DeadLetter;
+use crate::line::Line;
 use crate::part::Part;
 use crate::position::Position;
 
@@ -62,8 +61,8 @@ impl Ledger {
     }
 
     /// Its ledger on NATS.
-    pub fn on_nats(settings: NatsSettings, name: &str) -> Self {
-        Self(Kind::Nats(Box::new(Bucket::new(settings, name))))
+    pub(crate) fn on_nats(line: Line, name: &str) -> Self {
+        Self(Kind::Nats(Box::new(Bucket::new(line, name))))
     }
 
     /// Takes a part if nobody works on it; with how far the last one got.

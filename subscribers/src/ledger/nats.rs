@@ -13,11 +13,11 @@ use async_nats::jetstream::stream::{self, LastRawMessageErrorKind};
 use async_nats::jetstream::{self, Context};
 use futures_util::StreamExt;
 use hookbus::event::{Clock, EventId, SystemClock, token};
-use hookbus::relay::{NatsSettings, connect};
 use serde_json::{Value, json};
 
 use super::{NotSaved, Trouble};
 use crate::dead::DeadLetter;
+use crate::line::Line;
 use crate::part::Part;
 use crate::position::Position;
 
@@ -35,7 +35,7 @@ const ABOUT: &str = "Hookbus-Dead";
 
 #[derive(Debug)]
 pub(super) struct Bucket {
-    settings: NatsSettings,
+    line: Line,
     name: String,
     /// Who we are, among the workers of the world.
     worker: String,
@@ -53,9 +53,9 @@ pub(super) struct Claim {
 }
 
 impl Bucket {
-    pub(super) fn new(settings: NatsSettings, name: &str) -> Self {
+    pub(super) fn new(line: Line, name: &str) -> Self {
         Self {
-            settings,
+            line,
             name: name.to_owned(),
             worker: EventId::mint(SystemClock.now()).to_string(),
             open: None,
@@ -69,7 +69,7 @@ impl Bucket {
     ) -> Result<Option<(Claim, Option<Position>)>, Trouble> {
         let result = self.claim_or_trouble(part).await;
         if result.is_err() {
-            self.open = None;
+            self.give_up().await;
         }
         result
     }
@@ -135,7 +135,7 @@ impl Bucket {
             Err(NotSaved::Lost) => Err(NotSaved::Lost),
             Err(NotSaved::NotNow(_)) if claim.renewed.elapsed() > LEASE => Err(NotSaved::Lost),
             Err(not_now) => {
-                self.open = None;
+                self.give_up().await;
                 Err(not_now)
             }
         }
@@ -261,16 +261,21 @@ impl Bucket {
         }
     }
 
+    /// Starts over with a new connection.
+    async fn give_up(&mut self) {
+        self.open = None;
+        self.line.give_up().await;
+    }
+
     async fn open(&mut self) -> Result<&(Context, Store), Trouble> {
         if self.open.is_none() {
-            let connection = connect(&self.settings, "hookbus observer").await.map_err(Trouble)?;
-            let context = jetstream::new(connection.client);
+            let context = jetstream::new(self.line.client().await?);
             let store = self.bucket(&context).await?;
             let dead = stream::Config {
                 name: self.dead_stream(),
                 subjects: vec![format!("{}.>", self.dead_root())],
                 max_messages_per_subject: 1,
-                num_replicas: self.settings.replicas,
+                num_replicas: self.line.settings.replicas,
                 ..stream::Config::default()
             };
             within(context.get_or_create_stream(dead)).await?.map_err(|error| {
@@ -282,14 +287,14 @@ impl Bucket {
     }
 
     async fn bucket(&self, context: &Context) -> Result<Store, Trouble> {
-        let bucket = format!("{}_OBSERVERS", self.settings.stream);
+        let bucket = format!("{}_OBSERVERS", self.line.settings.stream);
         if let Ok(store) = within(context.get_key_value(&bucket)).await? {
             return Ok(store);
         }
         let config = kv::Config {
             bucket,
             history: 1,
-            num_replicas: self.settings.replicas,
+            num_replicas: self.line.settings.replicas,
             ..kv::Config::default()
         };
         within(context.create_key_value(config))
@@ -317,12 +322,12 @@ impl Bucket {
     }
 
     fn dead_stream(&self) -> String {
-        format!("{}_DEAD", self.settings.stream)
+        format!("{}_DEAD", self.line.settings.stream)
     }
 
     /// Outside of `hookbus.>`, which is the stream's own.
     fn dead_root(&self) -> String {
-        format!("hookbus-dead.{}", token(&self.settings.stream))
+        format!("hookbus-dead.{}", token(&self.line.settings.stream))
     }
 
     fn letter_subjects(&self) -> String {

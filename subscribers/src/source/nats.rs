@@ -3,18 +3,17 @@
 
 use std::time::{Duration, Instant};
 
-use async_nats::Client;
 use async_nats::jetstream::consumer::DeliverPolicy;
 use async_nats::jetstream::consumer::pull::{Ordered, OrderedConfig};
 use async_nats::jetstream::stream::Stream;
 use async_nats::jetstream::{self, Context, Message};
 use futures_util::{FutureExt, StreamExt};
 use hookbus::envelope::{self, Travelled};
-use hookbus::relay::{NatsSettings, connect};
 use tokio::io::AsyncReadExt;
 
 use super::Arrived;
 use crate::ledger::Trouble;
+use crate::line::Line;
 use crate::position::{Mark, Position};
 
 /// How long to wait for more before there may be something else to do.
@@ -32,13 +31,12 @@ const CLOCKS_DIFFER: Duration = Duration::from_secs(2);
 /// The end of the stream.
 #[derive(Debug)]
 pub(crate) struct StreamTail {
-    settings: NatsSettings,
+    line: Line,
     subjects: Vec<String>,
     open: Option<Open>,
 }
 
 struct Open {
-    client: Client,
     context: Context,
     stream: Stream<()>,
     messages: Ordered,
@@ -52,8 +50,8 @@ impl std::fmt::Debug for Open {
 }
 
 impl StreamTail {
-    pub(crate) fn new(settings: NatsSettings, subjects: Vec<String>) -> Self {
-        Self { settings, subjects, open: None }
+    pub(crate) fn new(line: Line, subjects: Vec<String>) -> Self {
+        Self { line, subjects, open: None }
     }
 
     pub(super) async fn next(
@@ -64,6 +62,7 @@ impl StreamTail {
         let result = self.next_or_trouble(position, most).await;
         if result.is_err() {
             self.open = None; // start over: nothing is lost, the position knows
+            self.line.give_up().await;
         }
         result
     }
@@ -76,7 +75,7 @@ impl StreamTail {
         let open = match &mut self.open {
             Some(open) => open,
             None => {
-                let opened = open(&self.settings, &self.subjects, position).await?;
+                let opened = open(&self.line, &self.subjects, position).await?;
                 self.open.insert(opened)
             }
         };
@@ -147,16 +146,11 @@ pub(crate) async fn fetch(context: &Context, stored: &str) -> Result<Vec<u8>, Tr
     Ok(payload)
 }
 
-async fn open(
-    settings: &NatsSettings,
-    subjects: &[String],
-    position: &Position,
-) -> Result<Open, Trouble> {
-    let client = connect(settings, "hookbus observer").await.map_err(Trouble)?.client;
-    let context = jetstream::new(client.clone());
-    let stream = context.get_stream_no_info(&settings.stream).await;
+async fn open(line: &Line, subjects: &[String], position: &Position) -> Result<Open, Trouble> {
+    let context = jetstream::new(line.client().await?);
+    let stream = context.get_stream_no_info(&line.settings.stream).await;
     let stream = stream.map_err(|error| Trouble(format!("no stream: {error}")))?;
-    let deliver_policy = start(&stream, settings, position).await?;
+    let deliver_policy = start(&stream, &line.settings.stream, position).await?;
     let config = OrderedConfig {
         deliver_policy,
         filter_subjects: subjects.to_vec(),
@@ -166,19 +160,19 @@ async fn open(
         |error: &dyn std::fmt::Display| Trouble(format!("cannot read the stream: {error}"));
     let consumer = stream.create_consumer(config).await.map_err(|error| trouble(&error))?;
     let messages = consumer.messages().await.map_err(|error| trouble(&error))?;
-    Ok(Open { client, context, stream, messages, looked: Instant::now() })
+    Ok(Open { context, stream, messages, looked: Instant::now() })
 }
 
 /// Where to start reading.
 async fn start(
     stream: &Stream<()>,
-    settings: &NatsSettings,
+    name: &str,
     position: &Position,
 ) -> Result<DeliverPolicy, Trouble> {
     let info = tokio::time::timeout(ANSWER, stream.get_info()).await;
-    let info = info.map_err(|_| Trouble("NATS does not answer".to_owned()))?.map_err(|error| {
-        Trouble(format!("the stream {} cannot be read (yet): {error}", settings.stream))
-    })?;
+    let info = info
+        .map_err(|_| Trouble("NATS does not answer".to_owned()))?
+        .map_err(|error| Trouble(format!("the stream {name} cannot be read (yet): {error}")))?;
     let Some(mark) = position.mark else {
         return Ok(match position.since {
             Some(since) => {
@@ -217,16 +211,6 @@ async fn still_there(stream: &Stream<()>, position: &Position) -> Result<bool, T
             let info = stream.get_info().await;
             let state = info.map_err(|error| Trouble(format!("no stream: {error}")))?.state;
             Ok(mark.place < state.first_sequence && mark.place <= state.last_sequence)
-        }
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        // The consumer vanishes by itself; the connection should not linger.
-        let client = self.client.clone();
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { client.drain().await });
         }
     }
 }
