@@ -72,7 +72,8 @@ pub fn last_resort(call: Call, bus: &Bus) -> Answer {
 fn hear(call: Call) -> (Event, Surroundings, Duration) {
     let Call { id, at, agent, raw, surroundings, patience } = call;
     let session_hint = surroundings.session(agent);
-    (decode(Arrival { id, at, agent, raw, session_hint }), surroundings, patience)
+    let wire = surroundings.wire;
+    (decode(Arrival { id, at, agent, wire, raw, session_hint }), surroundings, patience)
 }
 
 /// One event on its way through the bus.
