@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::output::{self, HungUp};
 use crate::settings::{Format, Settings};
-use crate::{demo, hook, hooks, log, serve, sessions, show, status, stop, verify};
+use crate::{connect, demo, hook, hooks, log, serve, sessions, show, status, stop, verify};
 
 /// An event-sourced hook bus for AI agents: every lifecycle event and every decision in one log.
 ///
@@ -33,6 +33,10 @@ enum Verb {
     Status,
     /// End the daemon. Hooks go on without it.
     Stop,
+    /// Wire an agent to the bus: shows the change and asks first.
+    Connect(connect::Connect),
+    /// Take back what `connect` did; what you changed since stays.
+    Disconnect(connect::Disconnect),
     /// The hooks in hookbus.yaml.
     #[command(subcommand)]
     Hooks(hooks::Verb),
@@ -76,6 +80,8 @@ pub(crate) fn run(settings: Settings) -> ExitCode {
         Verb::Serve(arguments) => serve::run(&arguments, &settings),
         Verb::Status => status::run(format, &settings),
         Verb::Stop => stop::run(format, &settings),
+        Verb::Connect(arguments) => connect::connect(arguments, format, &settings),
+        Verb::Disconnect(arguments) => connect::disconnect(&arguments, format, &settings),
         Verb::Hooks(verb) => hooks::run(&verb, format, &settings),
         Verb::Log(arguments) => log::run(&arguments, format, &settings),
         Verb::Sessions(arguments) => sessions::run(&arguments, format, &settings),

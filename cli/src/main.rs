@@ -1,6 +1,7 @@
 //! The `hookbus` command: picks a verb and turns its result into an exit code.
 
 mod cli;
+mod connect;
 mod demo;
 mod hook;
 mod hooks;
