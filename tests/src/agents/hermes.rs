@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::gateway;
 use super::outcome::Wire;
 use super::stage::{Stage, Turn};
-use super::{Act, ModelServer, Run, Step, hermes_program, openai, scratch};
+use super::{Act, Gateway, ModelServer, Run, Step, hermes_program, openai, scratch};
 use crate::home::{Home, shown};
 
 /// Every event Hermes 0.19 fires hooks for.
@@ -197,6 +198,22 @@ impl Hermes {
         let mut command = Command::new(hermes_program());
         command.arg("chat");
         stage.play_at_a_terminal(Wire::OpenAi, &model, command, acts)
+    }
+
+    /// Starts it as a gateway with one chat.
+    pub fn gateway(self) -> Gateway {
+        let run = self
+            .plugin("filechat", &gateway::PLUGIN)
+            .setting("platforms.filechat.enabled", true.into())
+            .setting("display.busy_input_mode", "queue".into())
+            .setting("approvals.destructive_slash_confirm", false.into());
+        let (mut stage, model) = {
+            let mut run = run;
+            run.stage.append("plugins.enabled", "filechat-platform".into());
+            run.set_up()
+        };
+        stage.env("PYTHONUNBUFFERED", "1");
+        Gateway::start(stage, model)
     }
 
     /// Runs a Python program with Hermes' own interpreter, in its place and with its configuration.

@@ -17,10 +17,12 @@ mod stage;
 mod step;
 mod terminal;
 
+pub mod gateway;
 pub mod gemini;
 pub mod hermes;
 pub mod run;
 
+pub use gateway::Gateway;
 pub use gemini::Gemini;
 pub use hermes::Hermes;
 pub use installed::{gemini_script, hermes_program};

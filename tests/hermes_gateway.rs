@@ -1,0 +1,96 @@
+//! A real `hermes gateway run`, wired by `hookbus connect hermes`: the gateway's own events arrive, and a
+//! policy decides about messages and commands before anybody else.
+
+use hookbus_tests::agents::{Hermes, Step};
+use hookbus_tests::home::Home;
+use hookbus_tests::wiring::firings;
+use serde_json::json;
+
+fn names(home: &Home) -> Vec<String> {
+    firings(home, "hermes").iter().map(|firing| firing.name().to_owned()).collect()
+}
+
+const POLICY: &str = "hooks:
+  message.in:
+    - name: drop
+      rule: { when: { text: '^psst' }, block: nobody whispers here }
+    - name: polite
+      rule: { when: { text: '^rude' }, rewrite: { text: 'good morning to you' } }
+  'command:*':
+    - name: no-status
+      rule: { when: { command: '^status$' }, block: the status is nobody's business }
+    - name: help-is-whoami
+      rule: { when: { command: '^help$' }, rewrite: { command: whoami } }
+  command:profile:
+    - { name: mine, command: HANDLED }
+";
+
+#[test]
+fn a_gateway_says_everything_and_does_as_it_is_told() {
+    let home = Home::with_daemon("auto");
+    let handled = home.script(
+        "handled",
+        "#!/bin/sh\necho '{\"decision\":\"handled\",\"message\":\"I did it myself\"}'\n",
+    );
+    home.write_hooks(&POLICY.replace("HANDLED", &handled));
+    let script = vec![
+        Step::tool("terminal", json!({"command": "echo made > made.txt"})),
+        Step::text("FIRST answer"),
+        Step::text("SECOND answer"),
+        Step::text("THIRD answer"),
+    ];
+    let gateway = Hermes::new("gateway").script(script).connected(&home, "auto").gateway();
+    let idle = || {
+        gateway.until("it has nothing to do", || {
+            let names = names(&home);
+            let count = |name: &str| names.iter().filter(|known| *known == name).count();
+            count("agent:start") == count("agent:end")
+        })
+    };
+    gateway.hears("make a file", "FIRST");
+    idle();
+    gateway.say("psst, secret");
+    gateway.hears("rude words", "SECOND");
+    let last = gateway.requests().last().map(ToString::to_string).unwrap_or_default();
+    assert!(last.contains("good morning to you") && !last.contains("rude words"), "{last}");
+    assert!(!last.contains("psst"), "what was dropped never came to the model");
+    idle();
+    gateway.hears("/status", "nobody's business");
+    gateway.hears("/profile", "I did it myself");
+    gateway.hears("/help", "u1");
+    gateway.hears("/new", "");
+    gateway.hears("and again", "THIRD");
+    let run = gateway.stop();
+
+    let names = names(&home);
+    for name in [
+        "gateway:startup",
+        "session:start",
+        "agent:start",
+        "agent:step",
+        "agent:end",
+        "session:end",
+        "session:reset",
+        "command:status",
+        "command:profile",
+        "command:help",
+        "command:new",
+        "pre_gateway_dispatch",
+        "on_session_start",
+        "on_session_reset",
+        "on_session_finalize",
+        "pre_tool_call",
+        "transform_llm_output",
+    ] {
+        assert!(names.iter().any(|known| known == name), "{name} in {names:?}\n{}", run.stdout);
+    }
+    let all = firings(&home, "hermes");
+    let message =
+        all.iter().find(|firing| firing.name() == "pre_gateway_dispatch").expect("a message");
+    let extra = &message.event["payload"]["extra"];
+    assert_eq!(extra["event"]["text"], "make a file");
+    assert_eq!(extra["event"]["source"]["chat_type"], "dm");
+    assert_eq!(extra["event"]["source"]["platform"], "filechat");
+    assert_eq!(extra["gateway"], json!({"platforms": ["filechat"]}));
+    assert!(home.is_sound());
+}
