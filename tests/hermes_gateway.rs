@@ -1,10 +1,12 @@
 //! A real `hermes gateway run`, wired by `hookbus connect hermes`: the gateway's own events arrive, and a
 //! policy decides about messages and commands before anybody else.
 
-use hookbus_tests::agents::{Hermes, Step};
+#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
+
+use hookbus_tests::agents::{Gateway, Hermes, Step};
 use hookbus_tests::home::Home;
 use hookbus_tests::wiring::firings;
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn names(home: &Home) -> Vec<String> {
     firings(home, "hermes").iter().map(|firing| firing.name().to_owned()).collect()
@@ -40,13 +42,7 @@ fn a_gateway_says_everything_and_does_as_it_is_told() {
         Step::text("THIRD answer"),
     ];
     let gateway = Hermes::new("gateway").script(script).connected(&home, "auto").gateway();
-    let idle = || {
-        gateway.until("it has nothing to do", || {
-            let names = names(&home);
-            let count = |name: &str| names.iter().filter(|known| *known == name).count();
-            count("agent:start") == count("agent:end")
-        })
-    };
+    let idle = || wait_until_idle(&gateway, &home);
     gateway.hears("make a file", "FIRST");
     idle();
     gateway.say("psst, secret");
@@ -84,7 +80,22 @@ fn a_gateway_says_everything_and_does_as_it_is_told() {
     ] {
         assert!(names.iter().any(|known| known == name), "{name} in {names:?}\n{}", run.stdout);
     }
-    let all = firings(&home, "hermes");
+    what_a_message_says(&home);
+    assert!(home.is_sound());
+}
+
+/// A message sent to a busy agent would only wait.
+fn wait_until_idle(gateway: &Gateway, home: &Home) {
+    gateway.until("it has nothing to do", || {
+        let names = names(home);
+        let count = |name: &str| names.iter().filter(|known| *known == name).count();
+        count("agent:start") == count("agent:end")
+    });
+}
+
+/// Live objects come as what a person can use of them, tied to the session of their chat.
+fn what_a_message_says(home: &Home) {
+    let all = firings(home, "hermes");
     let message =
         all.iter().find(|firing| firing.name() == "pre_gateway_dispatch").expect("a message");
     let extra = &message.event["payload"]["extra"];
@@ -92,5 +103,12 @@ fn a_gateway_says_everything_and_does_as_it_is_told() {
     assert_eq!(extra["event"]["source"]["chat_type"], "dm");
     assert_eq!(extra["event"]["source"]["platform"], "filechat");
     assert_eq!(extra["gateway"], json!({"platforms": ["filechat"]}));
-    assert!(home.is_sound());
+    let sessions: Vec<&Value> = all.iter().map(|firing| &firing.event["session"]).collect();
+    let at = |name: &str| all.iter().position(|firing| firing.name() == name).expect("it fired");
+    let first = sessions[at("session:start")];
+    let messages = all.iter().filter(|firing| firing.name() == "pre_gateway_dispatch");
+    let told: Vec<&Value> = messages.map(|firing| &firing.event["session"]).collect();
+    assert_eq!((told[0], told[1]), (&json!(""), first), "the first message begins the session");
+    assert_eq!(sessions[at("session:end")], first, "a chat's key ties it to its session");
+    assert_eq!(sessions[at("transform_terminal_output")], first);
 }

@@ -20,3 +20,4 @@ pub mod pipeline;
 pub mod relay;
 
 pub mod server;
+mod sessions;
