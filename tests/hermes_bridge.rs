@@ -312,3 +312,21 @@ fn allowing_without_a_daemon_is_a_choice() {
     assert_eq!((run.exit, run.file("made.txt").as_deref()), (Some(0), Some("made\n")));
     assert!(!home.path().join("log.db").exists(), "nothing was handed in");
 }
+
+#[test]
+fn a_plugin_of_hermes_does_the_same_inside_hermes_and_under_the_bus() {
+    let write =
+        json!({"path": "made.py", "content": "import pickle\npickle.load(open('x', 'rb'))\n"});
+    let script = vec![Step::tool("write_file", write), Step::text("Done.")];
+    let inside = Hermes::working("inside")
+        .playing(script.clone())
+        .setting("plugins.enabled", json!(["security-guidance"]))
+        .go();
+    let home = Home::new();
+    let plugins = hookbus_tests::agents::hermes_plugins();
+    let folder = plugins.join("security-guidance");
+    home.write_hooks(&format!("hooks: {{ '*': [{{ python: {} }}] }}", folder.display()));
+    let under = Hermes::working("under").playing(script).connected(&home, "off").go();
+    assert!(result_of_the_tool(&inside).contains("pickle"), "{}", result_of_the_tool(&inside));
+    assert_eq!(result_of_the_tool(&under), result_of_the_tool(&inside));
+}

@@ -96,7 +96,7 @@ fn describe(hook: &HookSummary, paint: Paint) -> String {
         (Some(command), _, "observe") => {
             format!("observe  {command}  (observers are not run by this version)")
         }
-        (Some(command), _, _) => format!("command  {command}"),
+        (Some(command), action, _) => format!("{action}  {command}"),
         (None, "broken", _) => paint.bad("broken: it counts as failed"),
         (None, action, _) => action.to_owned(),
     };

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use super::hook::{Action, Command, Hook, Mode, OnFailure, Placeholders};
+use super::hook::{Action, Command, Hook, Mode, OnFailure, Placeholders, Python};
+use super::host::Launch;
 use super::matcher::{Matcher, Read};
 use super::problem::did_you_mean;
 use super::rule::Rule;
@@ -14,13 +15,19 @@ use crate::event::{Agent, ToolClass};
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
 const LONGEST_TIMEOUT: Duration = Duration::from_mins(5);
 
-const KEYS: [&str; 15] = [
+/// What one plugin may use, in MiB, unless the entry says.
+const MEMORY: u64 = 1024;
+
+const KEYS: [&str; 18] = [
     "name",
     "agent",
     "tool",
     "matcher",
     "rule",
     "command",
+    "python",
+    "interpreter",
+    "memory",
     "timeout",
     "on_failure",
     "fail_closed",
@@ -99,6 +106,7 @@ impl Entry<'_> {
         let shortened = |command: String| command.chars().take(80).collect();
         self.text("name")
             .or_else(|| self.text("command").map(shortened))
+            .or_else(|| self.text("python").map(shortened))
             .unwrap_or_else(|| format!("{on}#{index}"))
     }
 
@@ -192,6 +200,23 @@ impl Entry<'_> {
     }
 
     fn action(&mut self, hook: &Hook) -> Result<Action, Problem> {
+        if let Some(python) = self.get("python") {
+            let line = python.line;
+            let others = ["rule", "command"].iter().any(|other| self.get(other).is_some());
+            return match python.value.text().map(|text| text.trim().to_owned()) {
+                Some(folder) if !folder.is_empty() && !others => {
+                    Ok(Action::Python(self.python(folder)))
+                }
+                Some(_) if others => Err(Problem::broken_entry(
+                    line,
+                    "a hook is a `rule`, a `command` or a `python` directory; write two hooks",
+                )),
+                Some(_) | None => Err(Problem::broken_entry(
+                    line,
+                    "`python` is a directory with a plugin.yaml or HOOK.yaml; write `python: ~/.hermes/plugins/x`",
+                )),
+            };
+        }
         match (self.get("rule"), self.get("command")) {
             (Some(rule), None) if hook.mode == Mode::Observe => Err(Problem::broken_entry(
                 rule.line,
@@ -205,7 +230,7 @@ impl Entry<'_> {
             )),
             (None, None) => Err(Problem::broken_entry(
                 self.line,
-                "this hook does nothing; give it a `command: ./script.sh` or a `rule: { … }`",
+                "this hook does nothing; give it a `command: ./script.sh`, a `rule: { … }` or a `python: ./directory`",
             )),
         }
     }
@@ -220,6 +245,26 @@ impl Entry<'_> {
         let placeholders =
             if self.get("event").is_some() { Placeholders::Filled } else { Placeholders::Literal };
         Ok(Command { text, timeout: self.timeout(), env: self.env()?, placeholders })
+    }
+
+    fn python(&mut self, folder: String) -> Python {
+        let interpreter = self.text("interpreter").unwrap_or_else(|| "python3".to_owned());
+        let said = self.get("memory").map(|pair| (pair.value.number(), pair.line));
+        let memory = match said {
+            None => MEMORY,
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "checked on this line"
+            )]
+            Some((Some(mebibytes), _)) if (64.0..=1e6).contains(&mebibytes) => mebibytes as u64,
+            Some((_, line)) => {
+                self.remark(line, "`memory` is a number of MiB from 64 on; write `memory: 512` (1024 is used now)");
+                MEMORY
+            }
+        };
+        let launch = Launch { interpreter, memory: memory << 20 };
+        Python { folder, timeout: self.timeout(), launch }
     }
 
     /// As in Hermes: seconds, 60 unless said, 300 at most; what makes no sense is 60.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::EventKey;
+use super::host::Launch;
 use super::matcher::Matcher;
 use super::rule::Rule;
 use crate::event::{Agent, Event, ToolClass};
@@ -44,6 +45,7 @@ pub enum Mode {
 pub(super) enum Action {
     Rule(Rule),
     Command(Command),
+    Python(Python),
     /// The entry is malformed; wherever it would have applied, it has failed.
     Broken(String),
 }
@@ -55,6 +57,14 @@ pub(super) struct Command {
     pub(super) timeout: Duration,
     pub(super) env: Vec<(String, String)>,
     pub(super) placeholders: Placeholders,
+}
+
+/// A Hermes plugin or gateway hook directory, or a directory of such.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Python {
+    pub(super) folder: String,
+    pub(super) timeout: Duration,
+    pub(super) launch: Launch,
 }
 
 /// Whether `{tool_name}` in a command stands for the tool's name.
@@ -90,9 +100,9 @@ pub struct HookSummary {
     pub name: String,
     /// The key it stands under.
     pub event: String,
-    /// `rule`, `command` or `broken`.
+    /// `rule`, `command`, `python` or `broken`.
     pub action: &'static str,
-    /// The command, if it is one.
+    /// The command or the directory, if it is one.
     pub command: Option<String>,
     /// `decide` or `observe`.
     pub mode: &'static str,
@@ -135,7 +145,7 @@ impl Hook {
 
     /// Whether something outside of this process has to run for it.
     pub fn runs_outside(&self) -> bool {
-        matches!(self.action, Action::Command(_))
+        matches!(self.action, Action::Command(_) | Action::Python(_))
     }
 
     /// Whether an event of `agent` that nobody can read must be refused on its account.
@@ -151,6 +161,7 @@ impl Hook {
         let (action, command) = match &self.action {
             Action::Rule(_) => ("rule", None),
             Action::Command(command) => ("command", Some(command.text.clone())),
+            Action::Python(python) => ("python", Some(python.folder.clone())),
             Action::Broken(_) => ("broken", None),
         };
         HookSummary {

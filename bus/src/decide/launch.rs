@@ -1,6 +1,6 @@
 //! How a command line becomes a process, as the agent that owns the event name would do it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
@@ -35,8 +35,13 @@ pub(super) fn argv(
     Ok(words)
 }
 
+/// A directory that an entry names: a leading `~` is the client's home, the rest is beside the file.
+pub(super) fn folder(text: &str, surroundings: &Surroundings, base: &Path) -> PathBuf {
+    base.join(with_home(text, surroundings))
+}
+
 /// A leading `~` is the client's home, as in Hermes; nothing else is expanded.
-fn with_home(line: &str, surroundings: &Surroundings) -> String {
+pub(super) fn with_home(line: &str, surroundings: &Surroundings) -> String {
     match (line.strip_prefix('~'), surroundings.var("HOME")) {
         (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
             format!("{}{rest}", home.to_string_lossy())

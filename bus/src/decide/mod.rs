@@ -9,6 +9,7 @@ mod field;
 mod fit;
 mod hook;
 mod hooks_file;
+mod host;
 mod in_force;
 mod launch;
 mod matcher;

@@ -1,17 +1,19 @@
 //! Asking the planned hooks. All of them run at once unless one asks for its turn; the records
 //! come back in the configured order, whichever hook was first to answer.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::command::{self, Latecomers};
-use super::hook::{Action, Command, Hook, OnFailure};
+use super::hook::{Action, Command, Hook, OnFailure, Python};
+use super::host::{self, Launch, Plugin, Told};
 use super::plan::{Guard, Plan, policy_of};
 use super::rule::Rule;
 use super::surroundings::Surroundings;
 use super::{launch, script};
-use crate::dialect::{Ending, Manner, Said, Understood, understand};
+use crate::dialect::{Ending, Manner, Said, Takes, Understood, takes, understand};
 use crate::event::{Body, Event, Kind, Seq, Verdict, VerdictRecord};
 
 /// Nobody waits longer; keeps a silly deadline from running off the clock.
@@ -75,7 +77,7 @@ pub async fn run_all<'a>(
     let mut event = event.clone();
     let mut all = Vec::new();
     for hook in &plan.hooks {
-        if let Some(spoken) = errand.ask(hook, &event).await {
+        for spoken in errand.ask(hook, &event).await {
             hand_on(&mut event, &spoken.record.verdict);
             all.push(spoken);
         }
@@ -110,12 +112,54 @@ struct Errand<'a, 'p> {
 }
 
 impl Errand<'_, '_> {
-    async fn ask<'h>(&self, hook: &'h Hook, event: &Event) -> Option<Spoken<'h>> {
-        let record = match &hook.action {
-            Action::Command(command) => self.run(hook, command, event).await,
-            Action::Rule(_) | Action::Broken(_) => answer_inside(hook, event)?,
+    /// One record per hook, or per plugin of a directory; none from whoever has no opinion.
+    async fn ask<'h>(&self, hook: &'h Hook, event: &Event) -> Vec<Spoken<'h>> {
+        let records = match &hook.action {
+            Action::Command(command) => vec![self.run(hook, command, event).await],
+            Action::Python(python) => self.ask_plugins(hook, python, event).await,
+            Action::Rule(_) | Action::Broken(_) => answer_inside(hook, event).into_iter().collect(),
         };
-        Some(Spoken { hook: Some(hook), record })
+        records.into_iter().map(|record| Spoken { hook: Some(hook), record }).collect()
+    }
+
+    async fn ask_plugins(&self, hook: &Hook, python: &Python, event: &Event) -> Vec<VerdictRecord> {
+        let whole = self.plan.whole;
+        let folder = launch::folder(&python.folder, self.surroundings, &whole.base);
+        let interpreter = launch::with_home(&python.launch.interpreter, self.surroundings);
+        let launch = Launch { interpreter, ..python.launch };
+        let plugins = whole.shelf.plugins(&folder, &whole.base, &whole.plugins, &launch);
+        if plugins.is_empty() && !folder.is_dir() {
+            let why = format!("there is no directory {}", folder.display());
+            return vec![record(hook, Verdict::silent(), Some(why), Duration::ZERO)];
+        }
+        let limit = python.timeout.min(self.end.saturating_duration_since(Instant::now()));
+        // Where nothing can be said the agent does not wait, if somebody lives on after its answer.
+        let lives_on = self.surroundings.pid != Some(std::process::id());
+        if lives_on && takes(event) == Takes::NOTHING {
+            for plugin in plugins {
+                tokio::spawn(look_on(
+                    plugin,
+                    event.clone(),
+                    self.surroundings.clone(),
+                    python.timeout,
+                ));
+            }
+            return Vec::new();
+        }
+        let alone = plugins.len() == 1;
+        let asked = plugins.iter().map(|plugin| async move {
+            let started = Instant::now();
+            let Told { verdict, failure, hash } =
+                host::ask(plugin, event, self.surroundings, limit).await?;
+            let record = record(hook, verdict, failure, started.elapsed());
+            let name = if alone {
+                hook.name.clone()
+            } else {
+                format!("{} ({})", hook.name, plugin.name())
+            };
+            Some(VerdictRecord { script: hash, hook: name, ..record })
+        });
+        join_in_order(asked).await.into_iter().flatten().collect()
     }
 
     async fn run(&self, hook: &Hook, command: &Command, event: &Event) -> VerdictRecord {
@@ -181,7 +225,15 @@ fn answer_inside(hook: &Hook, event: &Event) -> Option<VerdictRecord> {
         Action::Broken(why) => {
             Some(record(hook, Verdict::silent(), Some(why.clone()), started.elapsed()))
         }
-        Action::Command(_) => None,
+        Action::Command(_) | Action::Python(_) => None,
+    }
+}
+
+/// A plugin at an event where nothing it says counts.
+async fn look_on(plugin: Arc<Plugin>, event: Event, place: Surroundings, limit: Duration) {
+    let told = host::ask(&plugin, &event, &place, limit).await;
+    if let Some(Told { failure: Some(why), .. }) = told {
+        tracing::warn!(plugin = plugin.name(), event_id = %event.id, why, "a plugin failed");
     }
 }
 

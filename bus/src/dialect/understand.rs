@@ -58,6 +58,18 @@ pub fn understand(manner: Manner, kind: Kind, said: &Said<'_>) -> Understood {
     }
 }
 
+/// What a Hermes plugin's hook means by what it returned.
+pub fn returned(kind: Kind, value: &Value) -> Verdict {
+    match value {
+        Value::Object(answer) => verdict_in(answer, kind),
+        Value::String(text) if kind == Kind::TurnStart && !text.trim().is_empty() => {
+            Verdict { context: Some(text.clone()), ..Verdict::silent() }
+        }
+        Value::String(_) => new_text(value.clone(), kind).unwrap_or_default(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => Verdict::silent(),
+    }
+}
+
 /// Hermes reads stdout as one JSON object whatever the exit code, and shrugs at everything else.
 fn as_hermes(kind: Kind, said: &Said<'_>) -> Understood {
     let (verdict, mut failure) = match std::str::from_utf8(said.stdout).map(str::trim) {
@@ -187,10 +199,14 @@ fn object_in(text: &str) -> Result<Option<Map<String, Value>>, ()> {
 
 /// A JSON string where a text can be put in place of another: what a Hermes plugin would return.
 fn new_text_in(text: &str, kind: Kind) -> Option<Verdict> {
+    let Ok(text @ Value::String(_)) = read_leniently(text.as_bytes()) else { return None };
+    new_text(text, kind)
+}
+
+fn new_text(text: Value, kind: Kind) -> Option<Verdict> {
     if !matches!(kind, Kind::ToolOutput | Kind::TurnOutput) {
         return None;
     }
-    let Ok(text @ Value::String(_)) = read_leniently(text.as_bytes()) else { return None };
     let rewrite = Some(Rewrite::Paths(vec![("text".to_owned(), text)]));
     Some(Verdict { rewrite, ..Verdict::silent() })
 }
