@@ -3,6 +3,7 @@
 mod cli;
 mod connect;
 mod demo;
+mod files;
 mod hook;
 mod hooks;
 mod log;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Map;
 use sha2::{Digest, Sha256};
 
+use super::consent::{Consents, Trust};
 use super::hook::{Action, Hook, OnFailure};
 use super::host::{Lists, Shelf};
 use super::problem::did_you_mean;
@@ -17,8 +18,16 @@ use crate::relay::NatsSettings;
 /// How often an agent may be sent on by the answer to its "I am done", unless the file says.
 const CONTINUATIONS: u32 = 8;
 
-const KEYS: [&str; 7] =
-    ["hooks", "hooks_auto_accept", "nats", "on_failure", "log", "max_continuations", "plugins"];
+const KEYS: [&str; 8] = [
+    "trust",
+    "hooks",
+    "hooks_auto_accept",
+    "nats",
+    "on_failure",
+    "log",
+    "max_continuations",
+    "plugins",
+];
 
 /// A hooks file, read.
 #[derive(Debug, Clone)]
@@ -42,6 +51,12 @@ pub struct Hooks {
     pub durability: Durability,
     /// How many continuations in a row an agent is sent on.
     pub max_continuations: u32,
+    /// Whose entries run without having been agreed to.
+    pub trust: Trust,
+    /// What was agreed to.
+    pub consents: Arc<Consents>,
+    /// Whether `hooks approve` asks.
+    pub auto_accept: bool,
     /// Which plugins of a directory are loaded.
     pub(super) plugins: Lists,
     /// The processes of the plugins; they end with the last copy of these hooks.
@@ -61,6 +76,9 @@ impl Hooks {
             on_failure: OnFailure::Allow,
             durability: Durability::default(),
             max_continuations: CONTINUATIONS,
+            trust: Trust::Home,
+            consents: Arc::new(Consents::beside(base)),
+            auto_accept: false,
             plugins: Lists::default(),
             shelf: Arc::default(),
         }
@@ -96,7 +114,17 @@ impl Hooks {
         let remark = |message: String| Problem::remark(pair.line, message);
         match pair.key.as_str() {
             "hooks" => self.block(&pair.value)?,
-            "hooks_auto_accept" => {} // Hermes' own
+            "hooks_auto_accept" => self.auto_accept = pair.value.flag() == Some(true),
+            "trust" => match pair.value.text().as_deref() {
+                Some("home") => self.trust = Trust::Home,
+                Some("nobody") => self.trust = Trust::Nobody,
+                Some(_) | None => {
+                    self.trust = Trust::Nobody;
+                    self.problems.push(remark(
+                        "`trust` is `home` or `nobody`; this one is taken for `nobody` until you mend it".to_owned(),
+                    ));
+                }
+            },
             "nats" => {
                 match NatsSettings::read(pair.value.to_json().as_object().unwrap_or(&Map::new())) {
                     Ok(nats) => self.nats = Some(nats),

@@ -17,6 +17,21 @@ pub(super) fn argv(
     surroundings: &Surroundings,
     base: &Path,
 ) -> Result<Vec<String>, String> {
+    let mut words = words(command, manner, surroundings, base)?;
+    if command.placeholders == Placeholders::Filled {
+        // After the split, so that nothing in a tool's name can become another word.
+        words = words.iter().map(|word| filled(word, event)).collect();
+    }
+    Ok(words)
+}
+
+/// The same with its placeholders as they are written.
+pub(super) fn words(
+    command: &Command,
+    manner: Manner,
+    surroundings: &Surroundings,
+    base: &Path,
+) -> Result<Vec<String>, String> {
     if manner == Manner::Gemini {
         let line = with_gemini_variables(&command.text, surroundings);
         return Ok(vec!["bash".to_owned(), "-c".to_owned(), line]);
@@ -25,10 +40,6 @@ pub(super) fn argv(
     let mut words = shlex::split(&line)
         .filter(|words| !words.is_empty())
         .ok_or_else(|| format!("`{}` has a quote that is never closed", command.text))?;
-    if command.placeholders == Placeholders::Filled {
-        // After the split, so that nothing in a tool's name can become another word.
-        words = words.iter().map(|word| filled(word, event)).collect();
-    }
     if manner == Manner::Common && (words[0].starts_with("./") || words[0].starts_with("../")) {
         words[0] = base.join(&words[0]).to_string_lossy().into_owned();
     }

@@ -3,6 +3,7 @@
 
 mod command;
 mod conclude;
+mod consent;
 mod entry;
 mod event_key;
 mod field;
@@ -22,6 +23,7 @@ mod surroundings;
 mod yaml;
 
 pub use conclude::{Circumstances, conclude};
+pub use consent::{Agreeable, Agreement, Consents, Trust};
 pub use event_key::EventKey;
 pub use hook::{Hook, HookSummary, Mode, OnFailure};
 pub use hooks_file::Hooks;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::command::{self, Latecomers};
+use super::consent::{Agreement, Trust};
 use super::hook::{Action, Command, Hook, OnFailure, Python};
 use super::host::{self, Launch, Plugin, Told};
 use super::plan::{Guard, Plan, policy_of};
@@ -122,6 +123,22 @@ impl Errand<'_, '_> {
         records.into_iter().map(|record| Spoken { hook: Some(hook), record }).collect()
     }
 
+    /// What becomes of a hook that nobody agreed to: it has failed. One that was agreed to before it
+    /// changed blocks, unless it says otherwise.
+    fn without_consent(
+        &self,
+        hook: &Hook,
+        command: &str,
+        hash: Option<&str>,
+    ) -> Option<VerdictRecord> {
+        let (agreement, why) = self.plan.whole.objection(hook, command, hash)?;
+        let mut hook = hook.clone();
+        if agreement == Agreement::Lapsed {
+            hook.on_failure = hook.on_failure.or(Some(OnFailure::Block));
+        }
+        Some(record(&hook, Verdict::silent(), Some(why), Duration::ZERO))
+    }
+
     async fn ask_plugins(&self, hook: &Hook, python: &Python, event: &Event) -> Vec<VerdictRecord> {
         let whole = self.plan.whole;
         let folder = launch::folder(&python.folder, self.surroundings, &whole.base);
@@ -131,6 +148,12 @@ impl Errand<'_, '_> {
         if plugins.is_empty() && !folder.is_dir() {
             let why = format!("there is no directory {}", folder.display());
             return vec![record(hook, Verdict::silent(), Some(why), Duration::ZERO)];
+        }
+        if whole.trust == Trust::Nobody {
+            let hash = whole.shelf.hash(&folder, &whole.base, &whole.plugins, &launch);
+            if let Some(refused) = self.without_consent(hook, &python.folder, Some(&hash)) {
+                return vec![refused];
+            }
         }
         let limit = python.timeout.min(self.end.saturating_duration_since(Instant::now()));
         // Where nothing can be said the agent does not wait, if somebody lives on after its answer.
@@ -171,6 +194,9 @@ impl Errand<'_, '_> {
             Err(why) => return record(hook, Verdict::silent(), Some(why), started.elapsed()),
         };
         let script = script::hash(&words, self.surroundings);
+        if let Some(refused) = self.without_consent(hook, &command.text, script.as_deref()) {
+            return refused;
+        }
         let limit = command.timeout.min(self.end.saturating_duration_since(started));
         let input = self.input(event);
         let latecomers = match manner {

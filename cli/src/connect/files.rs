@@ -2,13 +2,14 @@
 //! written without ever leaving half a file.
 
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+
+pub(super) use crate::files::write;
 
 /// A text file, before and after.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,31 +84,6 @@ pub(super) fn read(path: &Path) -> Result<Option<String>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
-}
-
-/// Writes a file whole or not at all, in the place that a link leads to, with the mode it had.
-pub(super) fn write(path: &Path, text: &str) -> Result<()> {
-    let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let beside = place.with_file_name(format!(".{name}.hookbus-{}", std::process::id()));
-    let mode = fs::metadata(&place).map_or(0o600, |file| file.permissions().mode());
-    let written = fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(mode)
-        .open(&beside)
-        .and_then(|mut file| {
-            file.set_permissions(fs::Permissions::from_mode(mode))?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()
-        })
-        .and_then(|()| fs::rename(&beside, &place));
-    written.map_err(|error| {
-        drop(fs::remove_file(&beside));
-        anyhow::Error::new(error)
-            .context(format!("cannot write {}; nothing in it has changed", path.display()))
-    })
 }
 
 /// Makes the directories of `path`; gives back the ones that were not there, outermost first.

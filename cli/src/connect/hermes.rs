@@ -10,6 +10,7 @@ use super::files::{self, Change, Record};
 use super::undo::{Undone, undo};
 use super::yaml_edit::{self, Step, add_to_list};
 use super::{hooks_move, yaml_edit::CannotEdit};
+use crate::settings::Settings;
 
 /// The name of the plugin and of the gateway hook.
 const NAME: &str = "hookbus";
@@ -231,16 +232,44 @@ fn bridge_settings(file: &Path, wanted: &Wanted) -> Result<String> {
     Ok(serde_json::to_string_pretty(&settings)? + "\n")
 }
 
+/// What keeps a connection from working, if anything.
+pub(super) fn trouble(home: &Path, config: &str, known: &Record) -> Option<String> {
+    let again = "`hookbus connect hermes` mends that";
+    let events: Vec<_> =
+        yaml_edit::read(config).map(|config| hooks_move::entries(&config)).unwrap_or_default();
+    let by_shell = events.iter().any(|(_, _, entry)| is_ours(entry));
+    match (is_enabled(config), by_shell) {
+        (false, true) => return None, // wired by hand, over Hermes' own hooks
+        (false, false) => return Some(format!("it is not wired to this bus; {again}")),
+        (true, true) => {
+            return Some(format!("it is wired twice, and every event comes twice; {again}"));
+        }
+        (true, false) => {}
+    }
+    let texts = PLUGIN
+        .iter()
+        .map(|file| ("plugins", file))
+        .chain(GATEWAY.iter().map(|file| ("hooks", file)));
+    for (folder, (name, text)) in texts {
+        let file = home.join(folder).join(NAME).join(name);
+        match files::read(&file) {
+            Ok(Some(there)) if there == *text => {}
+            Ok(Some(_)) => {
+                return Some(format!("{} is of another version; {again}", file.display()));
+            }
+            Ok(None) | Err(_) => return Some(format!("{} is missing; {again}", file.display())),
+        }
+    }
+    known
+        .changes
+        .is_empty()
+        .then(|| "it is connected to another home of hookbus; check HOOKBUS_HOME".to_owned())
+}
+
 /// The home of the Hermes that is meant.
-pub(super) fn home(said: Option<PathBuf>) -> Result<PathBuf> {
-    let variable =
-        || std::env::var_os("HERMES_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
-    let usual = || std::env::home_dir().map(|home| home.join(".hermes"));
-    let home = said
-        .or_else(variable)
-        .or_else(usual)
-        .context("say where Hermes lives: --hermes-home DIR")?;
-    let home = std::path::absolute(home)?;
+pub(super) fn home(said: Option<PathBuf>, settings: &Settings) -> Result<PathBuf> {
+    let home = said.or_else(|| settings.hermes.clone());
+    let home = std::path::absolute(home.context("say where Hermes lives: --hermes-home DIR")?)?;
     if !home.is_dir() {
         bail!("there is no Hermes in {}; start it once, or say --hermes-home DIR", home.display());
     }

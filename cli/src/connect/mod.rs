@@ -73,7 +73,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 /// Wires an agent.
 pub(crate) fn connect(arguments: Connect, format: Format, settings: &Settings) -> Result<Ending> {
     let Agent::Hermes = arguments.agent;
-    let hermes = hermes::home(arguments.hermes_home)?;
+    let hermes = hermes::home(arguments.hermes_home, settings)?;
     let file = Record::file(&settings.home, "hermes", &hermes);
     let known = Record::load(&file)?;
     let mut wanted = Wanted {
@@ -127,7 +127,7 @@ pub(crate) fn disconnect(
     settings: &Settings,
 ) -> Result<Ending> {
     let Agent::Hermes = arguments.agent;
-    let hermes = hermes::home(arguments.hermes_home.clone())?;
+    let hermes = hermes::home(arguments.hermes_home.clone(), settings)?;
     let file = Record::file(&settings.home, "hermes", &hermes);
     let known = Record::load(&file)?;
     if known.changes.is_empty() {
@@ -263,6 +263,15 @@ fn changed(plan: &Plan) -> Vec<Value> {
 
 fn report(word: &str, done: bool, files: &[Value], remarks: &[String]) -> Value {
     json!({"agent": "hermes", word: done, "files": files, "remarks": remarks})
+}
+
+/// What is wrong with each Hermes that was connected from this home, or with the usual one if it is there.
+pub(crate) fn health(settings: &Settings) -> Vec<(PathBuf, Option<String>)> {
+    let Ok(home) = hermes::home(None, settings) else { return Vec::new() };
+    let config = files::read(&home.join("config.yaml")).ok().flatten().unwrap_or_default();
+    let known = Record::load(&Record::file(&settings.home, "hermes", &home)).unwrap_or_default();
+    let wrong = hermes::trouble(&home, &config, &known);
+    vec![(home, wrong)]
 }
 
 fn at_a_terminal() -> bool {

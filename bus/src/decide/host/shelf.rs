@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use tokio::sync::Mutex as AsyncMutex;
 
 use super::super::surroundings::Surroundings;
@@ -79,6 +80,21 @@ impl Shelf {
             found.map(|found| same(&found).unwrap_or_else(|| plugin(found))).collect();
         folders.insert(key, (changed, plugins.clone()));
         plugins
+    }
+}
+
+impl Shelf {
+    /// The hash of all plugins at `place`.
+    pub(in crate::decide) fn hash(
+        &self,
+        place: &Path,
+        base: &Path,
+        lists: &Lists,
+        launch: &Launch,
+    ) -> String {
+        let plugins = self.plugins(place, base, lists, launch);
+        let hashes: Vec<String> = plugins.iter().map(|plugin| plugin.found.hash()).collect();
+        hex::encode(Sha256::digest(hashes.concat()))
     }
 }
 
