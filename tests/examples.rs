@@ -193,7 +193,7 @@ fn redaction_and_spongebob_and_find_summary() {
     assert_eq!(Example::of("plugins/spongebob").hears(&answer), Value::Null);
     let voice = Example::of("plugins/spongebob").env("SPONGEBOB_MODE", "on");
     assert_eq!(voice.hears(&answer), json!("Hello! Tartar sauce!"));
-    let output: String = (0..500).map(|n| format!("/file/{n}\n")).collect();
+    let output = "/some/file\n".repeat(500);
     let listing = |command: &str| {
         event(
             "transform_terminal_output",
@@ -334,4 +334,45 @@ fn shell_examples() {
         example.hears(&event("pre_llm_call", &json!({"user_message": "x"}))),
         json!({"context": "uncommitted: ?? made.py;"})
     );
+}
+
+#[test]
+fn a_checklist_is_worked_through_when_the_gateway_starts() {
+    let home = Home::new();
+    let work = home.work();
+    let agent = home.script(
+        "agent",
+        &format!("#!/bin/sh\nprintf '%s' \"$2\" > {0}/prompt\ncat {0}/answer\n", shown(&work)),
+    );
+    let deliver = format!("cat > {}/delivered", shown(&work));
+    home.write_hooks(&format!(
+        "hooks: {{ 'gateway:startup': [{{ command: \"{} boot --deliver '{deliver}' -- {agent} -z\" }}] }}",
+        shown(&hookbus_tests::home::binary())
+    ));
+    let start = || {
+        let mut command = home.command(["hook", "hermes", "--wire", "bridge"]);
+        command.env("HERMES_HOME", &work);
+        let heard = feed(
+            command,
+            event("gateway:startup", &json!({"platforms": ["chat"]})).to_string().as_bytes(),
+        );
+        assert_eq!((heard.exit, heard.stdout.as_str()), (Some(0), ""));
+    };
+    let log = || fs::read_to_string(home.path().join("boot.log")).unwrap_or_default();
+    start();
+    assert!(!work.join("prompt").exists(), "without a checklist nothing happens");
+    fs::write(work.join("BOOT.md"), "1. Water the plants.\n").expect("a checklist");
+    fs::write(work.join("answer"), "[SILENT]").expect("an answer");
+    start();
+    wait_until("the agent was asked", || log().contains("nothing to report"));
+    assert!(
+        fs::read_to_string(work.join("prompt")).expect("a prompt").contains("Water the plants.")
+    );
+    assert!(!work.join("delivered").exists());
+    fs::write(work.join("answer"), "The cactus is dry.").expect("an answer");
+    start();
+    wait_until("the report was delivered", || {
+        fs::read_to_string(work.join("delivered")).is_ok_and(|text| text == "The cactus is dry.")
+    });
+    assert!(log().contains("The cactus is dry."));
 }

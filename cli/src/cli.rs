@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::output::{self, HungUp};
 use crate::settings::{Format, Settings};
-use crate::{connect, demo, hook, hooks, log, serve, sessions, show, status, stop, verify};
+use crate::{boot, connect, demo, hook, hooks, log, serve, sessions, show, status, stop, verify};
 
 /// An event-sourced hook bus for AI agents: every lifecycle event and every decision in one log.
 ///
@@ -37,6 +37,8 @@ enum Verb {
     Connect(connect::Connect),
     /// Take back what `connect` did; what you changed since stays.
     Disconnect(connect::Disconnect),
+    /// Have an agent work through BOOT.md, in the background. A ready hook for `gateway:startup`.
+    Boot(boot::Arguments),
     /// The hooks in hookbus.yaml.
     #[command(subcommand)]
     Hooks(hooks::Verb),
@@ -82,6 +84,7 @@ pub(crate) fn run(settings: Settings) -> ExitCode {
         Verb::Stop => stop::run(format, &settings),
         Verb::Connect(arguments) => connect::connect(arguments, format, &settings),
         Verb::Disconnect(arguments) => connect::disconnect(&arguments, format, &settings),
+        Verb::Boot(arguments) => boot::run(&arguments, format, &settings),
         Verb::Hooks(verb) => hooks::run(&verb, format, &settings),
         Verb::Log(arguments) => log::run(&arguments, format, &settings),
         Verb::Sessions(arguments) => sessions::run(&arguments, format, &settings),
