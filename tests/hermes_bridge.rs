@@ -330,3 +330,23 @@ fn a_plugin_of_hermes_does_the_same_inside_hermes_and_under_the_bus() {
     assert!(result_of_the_tool(&inside).contains("pickle"), "{}", result_of_the_tool(&inside));
     assert_eq!(result_of_the_tool(&under), result_of_the_tool(&inside));
 }
+
+#[test]
+fn hermes_own_approvals_arrive_and_belong_to_their_session() {
+    let home = Home::new();
+    let danger = json!({"command": "rm -rf ./victim"});
+    let script = vec![Step::tool("terminal", danger), Step::text("Done.")];
+    let run = Hermes::working("approvals")
+        .playing(script)
+        .file("victim/file.txt", "alive")
+        .setting("approvals", json!({"mode": "manual", "timeout": 1}))
+        .connected(&home, "off")
+        .go();
+    assert_eq!(run.file("victim/file.txt").as_deref(), Some("alive"), "{}", run.stdout);
+    let all = firings(&home, "hermes");
+    for name in ["pre_approval_request", "post_approval_response"] {
+        let asked = all.iter().find(|firing| firing.name() == name).expect("it fired");
+        assert_eq!(asked.event["payload"]["session_id"], "");
+        assert_eq!(asked.event["session"], all[0].event["session"], "{name}");
+    }
+}

@@ -112,3 +112,53 @@ fn what_a_message_says(home: &Home) {
     assert_eq!(sessions[at("session:end")], first, "a chat's key ties it to its session");
     assert_eq!(sessions[at("transform_terminal_output")], first);
 }
+
+#[test]
+fn a_task_board_tells_of_what_is_claimed_completed_and_blocked() {
+    let home = Home::with_daemon("auto");
+    let script = vec![
+        Step::tool("kanban_complete", json!({"summary": "watered"})),
+        Step::text("Done."),
+        Step::tool("kanban_block", json!({"reason": "no water"})),
+        Step::text("Stuck."),
+    ];
+    let gateway = Hermes::new("kanban")
+        .script(script)
+        .setting("kanban.dispatch_interval_seconds", json!(1))
+        .connected(&home, "auto")
+        .gateway();
+    let happened = |name: &str| names(&home).iter().filter(|known| *known == name).count();
+    gateway.until("it is up", || home.path().join("log.db").exists());
+    gateway.beside(&["kanban", "init"]);
+    for (title, end) in
+        [("water the plants", "kanban_task_completed"), ("and again", "kanban_task_blocked")]
+    {
+        gateway.beside(&["kanban", "create", title, "--assignee", "default"]);
+        let started = std::time::Instant::now();
+        while happened(end) == 0 {
+            assert!(started.elapsed().as_secs() < 90, "no {end}: {:?}", names(&home));
+            std::thread::sleep(std::time::Duration::from_millis(200));
+        }
+    }
+    assert_eq!(happened("kanban_task_claimed"), 2);
+    gateway.stop();
+}
+
+#[test]
+fn a_hook_that_hangs_and_a_daemon_that_dies_do_not_silence_a_gateway() {
+    let home = Home::with_daemon("auto");
+    home.write_hooks("hooks: { message.in: [{ name: hangs, command: sleep 600 }] }");
+    let script = vec![Step::text("FIRST answer"), Step::text("SECOND answer")];
+    let gateway = Hermes::new("hanging").script(script).connected(&home, "auto").gateway();
+    gateway.hears("hello", "FIRST");
+    wait_until_idle(&gateway, &home);
+    let pid = home.json(&["status", "--json"])["daemon"]["pid"].to_string();
+    let killed = std::process::Command::new("kill").args(["-KILL", &pid]).status();
+    assert!(killed.expect("`kill` runs").success());
+    gateway.hears("hello again", "SECOND");
+    gateway.stop();
+    let decisions = home.decisions();
+    let failures = decisions.iter().map(|row| row["verdicts"][0]["failure"].to_string());
+    assert!(failures.filter(|why| why.contains("no answer within")).count() == 2, "{decisions:?}");
+    assert!(home.is_sound());
+}

@@ -94,6 +94,15 @@ impl Gateway {
         self.model.requests()
     }
 
+    /// Runs a command of Hermes' command line beside the gateway, in the same home.
+    pub fn beside(&self, words: &[&str]) {
+        let mut command = Command::new(hermes_program());
+        command.args(words).stdin(Stdio::null());
+        self.stage.as_ref().expect("it runs").enclose(&mut command);
+        let output = command.output().expect("Hermes runs");
+        assert!(output.status.success(), "{words:?}: {output:?}");
+    }
+
     /// Waits for something that must come true.
     pub fn until(&self, what: &str, is_so: impl FnMut() -> bool) {
         wait_until(what, is_so);
