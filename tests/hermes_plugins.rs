@@ -396,12 +396,8 @@ fn two_observers_that_ship_with_hermes_load_with_its_own_interpreter() {
         hooks(&home, &bundled(name), &more);
         let mut command = home.command(["hook", "hermes"]);
         command.env("HERMES_LANGFUSE_PUBLIC_KEY", "x").env("HERMES_LANGFUSE_SECRET_KEY", "y");
-        let payload = tool(
-            "post_tool_call",
-            "write_file",
-            &json!({"path": "/tmp/x"}),
-            &json!({"result": "{}", "task_id": "t"}),
-        );
+        let extra = json!({"user_message": "hi", "conversation_history": [], "task_id": "t"});
+        let payload = call("pre_llm_call", &extra);
         assert_eq!(feed(command, payload.to_string().as_bytes()).stdout, "");
         let decisions = home.decisions();
         let verdict = &decisions.last().expect("a decision")["verdicts"][0];

@@ -9,8 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use hookbus::log::{LogPath, LogReader};
+use hookbus_tests::accounts::Accounts;
 use hookbus_tests::home::{Home, feed, wait_until};
-use hookbus_tests::nats::{NatsServer, Published, python_client};
+use hookbus_tests::nats::{NatsServer, Published, Version, python_client};
 use hookbus_tests::payloads::{self, hermes_shell};
 use serde_json::{Value, json};
 
@@ -91,8 +93,11 @@ fn every_row_is_published_once_in_order_and_as_it_came() {
         assert_eq!((&envelope["time"], &envelope["subject"]), (&row["time"], &row["session"]));
         let raw = home.run(&["log", "--seq", &message.seq.to_string(), "--raw"]).stdout;
         if envelope.get("data").is_some() {
-            let inside = message.body.windows(raw.len()).any(|window| window == raw);
+            let value = raw.trim_ascii();
+            let inside = message.body.windows(value.len()).any(|window| window == value);
             assert!(inside, "the payload stands in the envelope byte for byte");
+            let read = hookbus::envelope::read(&message.body).expect("an envelope");
+            assert_eq!(read.row.payload, raw, "with the space around it");
         } else {
             assert_eq!(envelope["data_base64"], "/yBub3QgdGV4dA==");
         }
@@ -127,9 +132,8 @@ fn rows_of_clients_without_the_daemon_are_published_too() {
     holds_the_log(&home, &server.published());
 }
 
-#[test]
-fn under_load_with_both_sides_killed_again_and_again_the_stream_holds_the_log() {
-    let mut server = NatsServer::start();
+/// Eight clients, while the server and the daemon are killed in turn.
+fn killed_again_and_again(mut server: NatsServer) {
     let home = Arc::new(home_of(&server));
     let done = Arc::new(AtomicBool::new(false));
     let clients = fire(&home, 8);
@@ -158,6 +162,88 @@ fn under_load_with_both_sides_killed_again_and_again_the_stream_holds_the_log() 
     caught_up(&home);
     holds_the_log(&home, &server.published());
     assert_eq!(home.log(&["--kind", "tool.before"]).len(), 480);
+}
+
+#[test]
+fn under_load_with_both_sides_killed_again_and_again_the_stream_holds_the_log() {
+    killed_again_and_again(NatsServer::start());
+}
+
+#[test]
+fn a_server_without_atomic_batches_gets_the_same_one_by_one() {
+    killed_again_and_again(NatsServer::start_version(Version::V2_11));
+}
+
+#[test]
+fn a_server_without_a_guard_per_bus_gets_the_same_one_by_one() {
+    killed_again_and_again(NatsServer::start_version(Version::V2_10));
+}
+
+#[test]
+fn buses_that_share_a_server_of_any_age_do_not_harm_each_other() {
+    for version in [Version::Newest, Version::V2_11, Version::V2_10] {
+        let server = NatsServer::start_version(version);
+        let homes = [(); 3].map(|()| Arc::new(home_of(&server)));
+        let daemons = homes.each_ref().map(|home| home.serve());
+        let clients: Vec<_> = homes.iter().flat_map(|home| fire(home, 1)).collect();
+        for client in clients {
+            client.join().expect("no client fails");
+        }
+        for home in &homes {
+            caught_up(home);
+        }
+        let published = server.published();
+        for home in &homes {
+            let log = LogReader::open(&LogPath::in_home(&home.path())).expect("a log");
+            let prefix = format!("hookbus.{}.", log.bus().expect("a bus"));
+            let own = published.iter().filter(|message| message.subject.starts_with(&prefix));
+            holds_the_log(home, &own.cloned().collect::<Vec<_>>());
+        }
+        drop(daemons);
+    }
+}
+
+#[test]
+fn a_server_whose_disk_is_full_shows_as_trouble_until_it_is_mended() {
+    let mut server = NatsServer::start_with_little_room(1000);
+    let home = home_of(&server);
+    let _daemon = home.serve();
+    let mut payload = hermes_shell("rm x");
+    payload["tool_input"]["filler"] = json!("x".repeat(200 << 10));
+    for _ in 0..5 {
+        assert_eq!(home.answer("hermes", &payload)["reason"], "guarded");
+    }
+    // It is connected, and says how far the stream is, but stores nothing.
+    wait_until("the trouble shows", || {
+        let state = relay(&home);
+        state["phase"] == "stuck"
+            && state["connected"] == true
+            && state["error"].as_str().is_some_and(|said| said.contains("acknowledges nothing"))
+    });
+    server.kill();
+    server.make_room();
+    server.run();
+    caught_up(&home);
+    assert_eq!(relay(&home)["error"], Value::Null);
+    holds_the_log(&home, &server.published());
+}
+
+#[test]
+fn a_server_that_hangs_shows_as_trouble_until_it_goes_on() {
+    let server = NatsServer::start();
+    let home = home_of(&server);
+    let _daemon = home.serve();
+    home.answer("hermes", &hermes_shell("rm x"));
+    caught_up(&home);
+    server.freeze();
+    assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "guarded");
+    wait_until("the trouble shows", || {
+        relay(&home)["phase"] != "publishing" && relay(&home)["error"].is_string()
+    });
+    server.thaw();
+    caught_up(&home);
+    assert_eq!(relay(&home)["error"], Value::Null);
+    holds_the_log(&home, &server.published());
 }
 
 #[test]
@@ -327,6 +413,28 @@ fn an_nkey_lets_us_in() {
     );
     let server = NatsServer::start_with(&["-c", &config]);
     gets_in(&server, &format!("  nkey: {}\n", pair.seed().expect("a seed")));
+}
+
+#[test]
+fn a_credentials_file_lets_us_in_and_a_stranger_s_does_not() {
+    let home = Home::new();
+    let (accounts, strangers) = (Accounts::new(), Accounts::new());
+    let config = home.script("nats.conf", &accounts.config);
+    let server = NatsServer::start_with(&["-c", &config]);
+    let own = home.script("own.creds", &accounts.credentials);
+    gets_in(&server, &format!("  credentials: {own}\n"));
+    let other = home.script("other.creds", &strangers.credentials);
+    let home = Home::with_daemon("running");
+    home.write_hooks(&format!(
+        "nats:\n  url: \"{}\"\n  credentials: {other}\n{GUARD}",
+        server.url()
+    ));
+    let _daemon = home.serve();
+    assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "guarded");
+    wait_until("the trouble shows", || relay(&home)["error"].is_string());
+    let secret = strangers.credentials.lines().nth(5).expect("a seed").to_owned();
+    assert!(secret.starts_with("SU"), "line 6 is the seed");
+    assert!(!home.text(&["status", "--json"]).contains(&secret));
 }
 
 #[test]

@@ -11,6 +11,8 @@ pub mod dialect;
 
 pub mod log;
 
+pub mod envelope;
+
 pub mod decide;
 
 pub mod bus;

@@ -128,7 +128,7 @@ impl Work<'_> {
         }
         let circumstances = Circumstances {
             started: self.started,
-            surroundings: &self.surroundings,
+            can_ask: &|| self.surroundings.can_ask(),
             waited_for,
             continuations: self.continuations(),
         };

@@ -6,7 +6,10 @@ use clap::{Parser, Subcommand};
 
 use crate::output::{self, HungUp};
 use crate::settings::{Format, Settings};
-use crate::{boot, connect, demo, hook, hooks, log, serve, sessions, show, status, stop, verify};
+use crate::{
+    boot, connect, dead, demo, hook, hooks, log, observe, replay, serve, sessions, show, status,
+    stop, verify,
+};
 
 /// An event-sourced hook bus for AI agents: every lifecycle event and every decision in one log.
 ///
@@ -30,7 +33,7 @@ enum Verb {
     /// Run the daemon in the foreground. Hooks start one by themselves; it only saves them time.
     Serve(serve::Arguments),
     /// Is a daemon up, and what is it doing? Exits 0 only when one answers.
-    Status,
+    Status(status::Arguments),
     /// End the daemon. Hooks go on without it.
     Stop,
     /// Wire an agent to the bus: shows the change and asks first.
@@ -42,12 +45,19 @@ enum Verb {
     /// The hooks in hookbus.yaml.
     #[command(subcommand)]
     Hooks(hooks::Verb),
+    /// Run one observer by hand, here or on any machine that reaches the NATS server.
+    Observe(observe::Arguments),
+    /// Events that an observer failed on to its last try: look at them, retry them, drop them.
+    #[command(subcommand)]
+    Dead(dead::Verb),
     /// What happened: the whole log, oldest first, unless filtered.
     Log(log::Arguments),
     /// The recorded sessions, the latest last.
     Sessions(sessions::Arguments),
     /// One session as a timeline: turns, tool calls with their results, decisions with reasons.
     Show(show::Arguments),
+    /// Re-drive what was recorded through hooks, and see what would be decided differently.
+    Replay(Box<replay::Arguments>),
     /// Walk the hash chain: is the log what was written? Exits 0 if it is sound, 1 if not.
     Verify,
     /// The first five minutes: two short sessions through a sample policy, in a scratch home.
@@ -80,15 +90,18 @@ pub(crate) fn run(settings: Settings) -> ExitCode {
     let ended = match cli.verb {
         Verb::Hook(arguments) => return hook::run(&arguments, &settings),
         Verb::Serve(arguments) => serve::run(&arguments, &settings),
-        Verb::Status => status::run(format, &settings),
+        Verb::Status(arguments) => status::run(&arguments, format, &settings),
         Verb::Stop => stop::run(format, &settings),
         Verb::Connect(arguments) => connect::connect(arguments, format, &settings),
         Verb::Disconnect(arguments) => connect::disconnect(&arguments, format, &settings),
         Verb::Boot(arguments) => boot::run(&arguments, format, &settings),
         Verb::Hooks(verb) => hooks::run(&verb, format, &settings),
+        Verb::Observe(arguments) => observe::run(&arguments, format, &settings),
+        Verb::Dead(verb) => dead::run(&verb, format, &settings),
         Verb::Log(arguments) => log::run(&arguments, format, &settings),
         Verb::Sessions(arguments) => sessions::run(&arguments, format, &settings),
         Verb::Show(arguments) => show::run(&arguments, format, &settings),
+        Verb::Replay(arguments) => replay::run(&arguments, format, &settings),
         Verb::Verify => verify::run(format, &settings),
         Verb::Demo(arguments) => demo::run(&arguments, format, settings),
     };

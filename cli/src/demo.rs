@@ -159,6 +159,7 @@ fn tell_what_is_next(program: &Path, settings: &Settings) -> Result<()> {
         "\n{}\n  export HOOKBUS_HOME={home}\n  \
          {hookbus} log --kind decision     every decision, with its reason\n  \
          {hookbus} hooks list              the sample policy, from {home}/hookbus.yaml\n  \
+         {hookbus} replay --all            the same events through the hooks again; try it after a change to the policy\n  \
          {hookbus} verify                  the hash chain over all of it\n  \
          echo '{{\"hook_event_name\":\"pre_tool_call\",\"tool_name\":\"terminal\",\"tool_input\":{{\"command\":\"rm -rf /\"}}}}' | {hookbus} hook hermes\n\
          To wire your own agent, see the README: the same command on each event, for Hermes and for Gemini CLI.\n\

@@ -122,10 +122,8 @@ fn print(source: &HooksSource, in_force: &InForce, paint: Paint) -> Result<()> {
 
 fn describe(hook: &HookSummary, paint: Paint) -> String {
     let what = match (&hook.command, hook.action, hook.mode) {
-        (Some(command), _, "observe") => {
-            format!("observe  {command}  (observers are not run by this version)")
-        }
-        (Some(command), action, _) => format!("{action}  {command}"),
+        (Some(what), action, "observe") => format!("observe  {action} {what}"),
+        (Some(what), action, _) => format!("{action}  {what}"),
         (None, "broken", _) => paint.bad("broken: it counts as failed"),
         (None, action, _) => action.to_owned(),
     };

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::cli::Ending;
 use crate::output::{self, Paint, local, shorten};
-use crate::reading::{known_agent, moment, open_log};
+use crate::reading::{known_agent, known_bus, moment, open_log};
 use crate::settings::{Format, Settings};
 
 /// How often `-f` looks for more.
@@ -24,6 +24,9 @@ pub(crate) struct Arguments {
     /// Only this session (as much of its id as makes it plain).
     #[arg(long)]
     session: Option<String>,
+    /// Only this bus, in an archive (as much of its id as makes it plain).
+    #[arg(long)]
+    bus: Option<String>,
     /// Only this agent: hermes, gemini, claude, codex.
     #[arg(long)]
     agent: Option<String>,
@@ -114,7 +117,7 @@ fn only_row(log: &LogReader, query: &Query) -> Result<Row> {
 }
 
 /// A kind that does not exist would find nothing, and say nothing about why.
-fn known_kind(kind: &str) -> Result<String> {
+pub(crate) fn known_kind(kind: &str) -> Result<String> {
     if !kind.contains('*') && Kind::parse(kind).is_none() {
         let near = did_you_mean(kind, Kind::ALL.iter().map(|kind| kind.as_str()));
         let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
@@ -127,6 +130,7 @@ fn query(arguments: &Arguments, log: &LogReader) -> Result<Query> {
     Ok(Query {
         seq: arguments.seq.map(Seq::from_i64),
         session: arguments.session.as_deref().map(|prefix| log.find_session(prefix)).transpose()?,
+        bus: arguments.bus.as_deref().map(|start| known_bus(log, start)).transpose()?,
         agent: arguments.agent.as_deref().map(known_agent).transpose()?,
         kind: arguments.kind.as_deref().map(known_kind).transpose()?,
         name: arguments.name.clone(),

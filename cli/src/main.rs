@@ -3,13 +3,16 @@
 mod boot;
 mod cli;
 mod connect;
+mod dead;
 mod demo;
 mod files;
 mod hook;
 mod hooks;
 mod log;
+mod observe;
 mod output;
 mod reading;
+mod replay;
 mod serve;
 mod sessions;
 mod settings;

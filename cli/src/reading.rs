@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use chrono::{DateTime, Local, NaiveDate, NaiveDateTime, TimeZone};
-use hookbus::event::{Agent, Clock, SystemClock, Time};
+use hookbus::event::{Agent, BusId, Clock, SystemClock, Time};
 use hookbus::log::{LogPath, LogReader};
 
 use crate::settings::Settings;
@@ -20,6 +20,22 @@ pub(crate) fn known_agent(name: &str) -> Result<String> {
         name.parse::<Agent>()?;
     }
     Ok(name.to_owned())
+}
+
+/// The bus in an archive whose id starts like this.
+pub(crate) fn known_bus(log: &LogReader, start: &str) -> Result<BusId> {
+    if !log.is_archive() {
+        bail!("this log has one bus only; --bus is for archives");
+    }
+    let buses: Vec<BusId> = log.buses()?.into_iter().map(|(bus, _)| bus).collect();
+    let fits: Vec<&BusId> = buses.iter().filter(|bus| bus.to_string().starts_with(start)).collect();
+    match fits.as_slice() {
+        [only] => Ok(**only),
+        [] | [..] => {
+            let all: Vec<String> = buses.iter().map(ToString::to_string).collect();
+            bail!("`{start}` is not one bus; this archive holds {}", all.join(", "))
+        }
+    }
 }
 
 /// A moment: `2h` ago, `today`, a date, a date and time here, or RFC 3339.

@@ -1,5 +1,6 @@
 //! `hookbus serve`: the daemon.
 
+use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Args;
 use hookbus::bus::Bus;
-use hookbus::server::{Daemon, ServeError, Stay};
+use hookbus::server::{Daemon, ObserverProgram, Plans, ServeError, Stay};
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::Ending;
@@ -27,6 +28,9 @@ pub(crate) struct Arguments {
     /// The NATS servers, in place of those in hookbus.yaml (also `HOOKBUS_NATS_URL`).
     #[arg(long, value_name = "URL,URL…")]
     nats: Option<String>,
+    /// Start no observers; they are run elsewhere, or by hand.
+    #[arg(long)]
+    no_observers: bool,
     /// As a hook starts it: write to `HOOKBUS_HOME`/hookbus.log, leave after `HOOKBUS_IDLE` seconds (900).
     #[arg(long)]
     background: bool,
@@ -50,19 +54,33 @@ pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> Result<Ending> 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let home = &settings.home;
     runtime.block_on(async {
-        let urls = arguments.nats.as_ref().or(settings.nats.as_ref());
-        let urls = urls.map(|urls| urls.split(',').map(|url| url.trim().to_owned()).collect());
-        let daemon =
-            match Daemon::start(home, stay, urls, || Bus::for_daemon(home, &settings.shared)) {
-                Ok(daemon) => daemon,
-                // The hook that started us was not the only one.
-                Err(ServeError::Running(_)) if arguments.background => return Ok(Ending::Yes),
-                Err(error) => return Err(error.into()),
-            };
+        let plans = Plans {
+            stay,
+            nats_urls: settings.nats_urls(arguments.nats.as_deref()),
+            observers: observer_program(arguments, settings).filter(|_| !arguments.no_observers),
+        };
+        let daemon = match Daemon::start(home, plans, || Bus::for_daemon(home, &settings.shared)) {
+            Ok(daemon) => daemon,
+            // The hook that started us was not the only one.
+            Err(ServeError::Running(_)) if arguments.background => return Ok(Ending::Yes),
+            Err(error) => return Err(error.into()),
+        };
         write_down(arguments, settings)?;
         daemon.serve().await.context("the daemon cannot go on")?;
         Ok(Ending::Yes)
     })
+}
+
+/// Each observer is this program with another verb.
+fn observer_program(arguments: &Arguments, settings: &Settings) -> Option<ObserverProgram> {
+    let program = std::env::current_exe().ok()?;
+    let mut words: Vec<OsString> = vec!["observe".into(), "--supervised".into()];
+    if let Some(nats) = &arguments.nats {
+        words.extend(["--nats".into(), nats.into()]);
+    }
+    words.push("--".into());
+    let complaints = arguments.background.then(|| settings.home.join("hookbus.log"));
+    Some(ObserverProgram { program, arguments: words, complaints })
 }
 
 /// A hook may have been given more than three streams; whoever reads the other end of one would
@@ -78,16 +96,25 @@ fn let_go_of_inherited_files() {
     }
 }
 
-/// In the background to a file, in the foreground to stderr.
-fn write_down(arguments: &Arguments, settings: &Settings) -> Result<()> {
+/// What a process that runs on has to say, to stderr.
+pub(crate) fn write_down_here(settings: &Settings) {
+    let lines = tracing_subscriber::fmt().with_env_filter(filter(settings)).with_ansi(false);
+    lines.with_writer(std::io::stderr).init();
+}
+
+fn filter(settings: &Settings) -> EnvFilter {
     // The client library tells of every connection; what matters of that is in `hookbus status`.
     let wanted = format!("async_nats=error,{}", settings.verbosity);
-    let filter = EnvFilter::try_new(wanted).unwrap_or_else(|_| EnvFilter::new("info"));
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false);
+    EnvFilter::try_new(wanted).unwrap_or_else(|_| EnvFilter::new("info"))
+}
+
+/// In the background to a file, in the foreground to stderr.
+fn write_down(arguments: &Arguments, settings: &Settings) -> Result<()> {
     if !arguments.background {
-        lines.with_writer(std::io::stderr).init();
+        write_down_here(settings);
         return Ok(());
     }
+    let lines = tracing_subscriber::fmt().with_env_filter(filter(settings)).with_ansi(false);
     let path = settings.home.join("hookbus.log");
     make_room(&path);
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);

@@ -86,6 +86,14 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// The NATS servers that the command line or the environment names.
+    pub(crate) fn nats_urls(&self, said: Option<&str>) -> Option<Vec<String>> {
+        let urls = said.or(self.nats.as_deref())?;
+        Some(urls.split(',').map(|url| url.trim().to_owned()).collect())
+    }
+}
+
 /// A daemon that we start must find the same home from another directory.
 fn absolute(path: PathBuf) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)

@@ -2,26 +2,51 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use clap::Args;
 use hookbus::decide::HooksSource;
 use hookbus::log::LogPath;
 use hookbus::server::{Reply, Request, SocketPath, ask, describe};
 use serde_json::Value;
 
 use crate::cli::Ending;
-use crate::output::{self, Paint, spell};
+use crate::output::{self, Paint, shorten, spell};
 use crate::settings::{Format, Settings};
 
 const PATIENCE: Duration = Duration::from_secs(3);
 
-pub(crate) fn run(format: Format, settings: &Settings) -> Result<Ending> {
+/// `hookbus status`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// This observer only; exits 0 if its process runs and is not in trouble.
+    #[arg(long, value_name = "NAME")]
+    observer: Option<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
     let state = state(settings);
+    if let Some(name) = &arguments.observer {
+        return of_observer(name, &state, format, settings);
+    }
     let ending = if state["daemon"].is_null() { Ending::No } else { Ending::Yes };
     match format {
         Format::Json => output::line(state.to_string())?,
         Format::Text => print(&state, settings)?,
     }
     Ok(ending)
+}
+
+fn of_observer(name: &str, state: &Value, format: Format, settings: &Settings) -> Result<Ending> {
+    let observers = state["observers"].as_array().into_iter().flatten();
+    let Some(observer) = observers.into_iter().find(|observer| observer["name"] == name) else {
+        bail!("there is no observer `{name}`; `hookbus hooks list` shows them");
+    };
+    output::line(match format {
+        Format::Json => observer.to_string(),
+        Format::Text => describe_observer(observer, Paint(settings.colour)),
+    })?;
+    let well = ["working", "standing by"].iter().any(|state| observer["state"] == *state);
+    Ok(if well { Ending::Yes } else { Ending::No })
 }
 
 /// What the daemon says, or what can be seen without one.
@@ -80,6 +105,9 @@ fn print(state: &Value, settings: &Settings) -> Result<()> {
     if let Some(relay) = relay(&state["relay"], paint) {
         output::line(relay)?;
     }
+    for observer in state["observers"].as_array().into_iter().flatten() {
+        output::line(describe_observer(observer, paint))?;
+    }
     let hooks = &state["hooks"];
     let standing = hooks["standing"].as_str().unwrap_or_default();
     output::line(format!("hooks   {} ({standing})", hooks["count"]))?;
@@ -88,6 +116,31 @@ fn print(state: &Value, settings: &Settings) -> Result<()> {
         output::line(format!("        {}", paint.bad(problem)))?;
     }
     Ok(())
+}
+
+fn describe_observer(observer: &Value, paint: Paint) -> String {
+    let name = observer["name"].as_str().unwrap_or("?");
+    let state = observer["state"].as_str().unwrap_or("not running");
+    let state = if state == "working" { paint.good(state) } else { paint.bad(state) };
+    let number = |key: &str| observer[key].as_u64();
+    let pid = number("pid").map_or_else(String::new, |pid| format!(" (pid {pid})"));
+    let lag = match number("lag_events") {
+        None => String::new(),
+        Some(0) => ", nothing waits".to_owned(),
+        Some(lag) => format!(", {lag} rows wait"),
+    };
+    let dead = match number("dead_letters") {
+        None | Some(0) => String::new(),
+        Some(dead) => paint.bad(&format!(", {dead} set aside (`hookbus dead list`)")),
+    };
+    let deaths = match observer["process"]["deaths"].as_u64() {
+        None | Some(0) => String::new(),
+        Some(deaths) => paint.bad(&format!(", started again {deaths} times")),
+    };
+    let error = observer["error"]
+        .as_str()
+        .map_or_else(String::new, |error| format!(": {}", shorten(error, 100)));
+    format!("observer {name}  {state}{pid}{lag}{dead}{deaths}{error}")
 }
 
 fn relay(relay: &Value, paint: Paint) -> Option<String> {

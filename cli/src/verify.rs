@@ -1,8 +1,9 @@
-//! `hookbus verify`: walks the hash chain.
+//! `hookbus verify`: walks the hash chain, or in an archive the chain of each bus.
 
 use std::time::Instant;
 
 use anyhow::Result;
+use hookbus::event::Seq;
 use hookbus::log::{LogPath, Report, verify};
 use serde_json::{Value, json};
 
@@ -12,39 +13,43 @@ use crate::reading::open_log;
 use crate::settings::{Format, Settings};
 
 pub(crate) fn run(format: Format, settings: &Settings) -> Result<Ending> {
-    let rows = open_log(settings)?.head()?.map_or(0, |(seq, _)| seq.as_i64());
+    let log = open_log(settings)?;
+    let rows = log.head()?.map_or(0, |(seq, _)| seq.as_i64());
     let mut progress = Progress::of(rows.unsigned_abs(), "rows");
     let started = Instant::now();
-    let report = verify(&LogPath::in_home(&settings.home), |done| progress.at(done))?;
+    let reports = verify(&LogPath::in_home(&settings.home), |done| progress.at(done))?;
     drop(progress);
-    let paint = Paint(settings.colour);
-    match format {
-        Format::Json => output::line(to_json(&report).to_string())?,
-        Format::Text if report.flaws.is_empty() => {
-            let head = report.head.map_or_else(String::new, |(seq, hash)| {
-                format!(", head {seq} {}", &hex::encode(hash)[..12])
-            });
-            let took = spell(started.elapsed());
-            output::line(format!(
-                "{}: {} rows{head} (bus {}, {took})",
-                paint.good("sound"),
-                report.rows,
-                report.bus
-            ))?;
+    let sound = reports.iter().all(|report| report.flaws.is_empty());
+    let took = spell(started.elapsed());
+    match (format, reports.as_slice()) {
+        (Format::Json, [own]) if !log.is_archive() => output::line(to_json(own).to_string())?,
+        (Format::Json, buses) => {
+            let buses: Vec<Value> = buses.iter().map(to_json).collect();
+            output::line(json!({"sound": sound, "buses": buses}).to_string())?;
         }
-        Format::Text => {
-            output::line(format!(
-                "{}: {} rows, bus {}",
-                paint.bad("not sound"),
-                report.rows,
-                report.bus
-            ))?;
-            for flaw in &report.flaws {
-                output::line(format!("  {flaw}"))?;
+        (Format::Text, reports) => {
+            for report in reports {
+                output::line(describe(report, &took, Paint(settings.colour)))?;
             }
         }
     }
-    Ok(if report.flaws.is_empty() { Ending::Yes } else { Ending::No })
+    Ok(if sound { Ending::Yes } else { Ending::No })
+}
+
+fn describe(report: &Report, took: &str, paint: Paint) -> String {
+    let Report { bus, rows, first, head, flaws } = report;
+    if !flaws.is_empty() {
+        let flaws: Vec<String> = flaws.iter().map(|flaw| format!("\n  {flaw}")).collect();
+        return format!("{}: {rows} rows, bus {bus}{}", paint.bad("not sound"), flaws.concat());
+    }
+    let head = head.map_or_else(String::new, |(seq, hash)| {
+        format!(", head {seq} {}", &hex::encode(hash)[..12])
+    });
+    let start = match first {
+        Some(first) if *first > Seq::FIRST => format!(", from row {first} on"),
+        Some(_) | None => String::new(),
+    };
+    format!("{}: {rows} rows{start}{head} (bus {bus}, {took})", paint.good("sound"))
 }
 
 fn to_json(report: &Report) -> Value {
@@ -57,6 +62,7 @@ fn to_json(report: &Report) -> Value {
         "sound": flaws.is_empty(),
         "bus": report.bus.to_string(),
         "rows": report.rows,
+        "first": report.first.map(Seq::as_i64),
         "head": report.head.map(|(seq, hash)| json!({"seq": seq.as_i64(), "hash": hex::encode(hash)})),
         "flaws": flaws,
     })

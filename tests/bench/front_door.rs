@@ -6,14 +6,14 @@
 #![expect(clippy::expect_used, reason = "a bench that cannot set its scene has failed")]
 #![expect(clippy::print_stdout, reason = "the numbers are the result")]
 
-use std::io::{Read, Write};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hookbus_tests::home::Home;
 use hookbus_tests::payloads::hermes_shell;
+use hookbus_tests::timing::{Percentiles, time};
 
 const ROUNDS: usize = 500;
 
@@ -68,43 +68,4 @@ fn without_a_daemon(payload: &[u8]) {
         .collect();
     let times = clients.into_iter().flat_map(|client| client.join().expect("no client fails"));
     println!("eight at once without a daemon         {}", Percentiles::of(times.collect()));
-}
-
-/// As an agent does it: a process, the payload, its answer to the end.
-fn time(mut command: Command, payload: &[u8]) -> Duration {
-    let started = Instant::now();
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
-    // A program that does nothing does not read either.
-    let written = child.stdin.take().map(|mut stdin| stdin.write_all(payload));
-    let mut answer = Vec::new();
-    child.stdout.take().map(|mut stdout| stdout.read_to_end(&mut answer));
-    child.wait().expect("it ends");
-    let took = started.elapsed();
-    drop(written);
-    took
-}
-
-struct Percentiles(Vec<Duration>);
-
-impl Percentiles {
-    fn of(mut times: Vec<Duration>) -> Self {
-        times.sort();
-        Self(times)
-    }
-
-    fn median(&self) -> f64 {
-        self.at(50)
-    }
-
-    /// In milliseconds.
-    fn at(&self, percent: usize) -> f64 {
-        self.0[(self.0.len() - 1) * percent / 100].as_secs_f64() * 1000.0
-    }
-}
-
-impl std::fmt::Display for Percentiles {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "p50 {:6.2} ms   p99 {:6.2} ms", self.at(50), self.at(99))
-    }
 }

@@ -22,6 +22,7 @@ pub struct Home {
     folder: TempDir,
     /// `HOOKBUS_DAEMON` for the hooks of this home.
     mode: &'static str,
+    program: PathBuf,
 }
 
 /// A daemon that a test started; killed when dropped.
@@ -50,7 +51,18 @@ impl Home {
     /// An empty home with this `HOOKBUS_DAEMON`.
     pub fn with_daemon(mode: &'static str) -> Self {
         let folder = tempfile::Builder::new().prefix("hookbus-test-").tempdir();
-        Self { folder: folder.expect("a place for temporary files"), mode }
+        let folder = folder.expect("a place for temporary files");
+        Self { folder, mode, program: binary() }
+    }
+
+    /// A home whose `hookbus` is not older than the test. A daemon makes room for a newer client, and
+    /// a test that calls it by itself would count as one.
+    pub fn with_new_binary(mode: &'static str) -> Self {
+        let mut home = Self::with_daemon(mode);
+        let copy = home.folder.path().join("hookbus");
+        fs::copy(&home.program, &copy).expect("a copy");
+        home.program = copy;
+        home
     }
 
     /// A home with these hooks.
@@ -88,7 +100,7 @@ impl Home {
 
     /// `hookbus` with this home; more is up to the test.
     pub fn command<I: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = I>) -> Command {
-        let mut command = Command::new(binary());
+        let mut command = Command::new(&self.program);
         command
             .args(arguments)
             .current_dir(self.work())

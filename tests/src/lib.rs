@@ -6,9 +6,13 @@
     reason = "a test that cannot set its scene has failed"
 )]
 
+pub mod accounts;
 pub mod agents;
+pub mod caller;
 pub mod difference;
 pub mod home;
 pub mod nats;
 pub mod payloads;
+pub mod recording;
+pub mod timing;
 pub mod wiring;

@@ -7,17 +7,34 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use async_nats::jetstream::{self, stream::Stream};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::home::wait_until;
 
+/// Which server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// The one that everything is tried with.
+    Newest,
+    /// 2.11: no atomic batches.
+    V2_11,
+    /// 2.10: no guard per bus, either.
+    V2_10,
+}
+
 /// A server; killed when dropped.
 #[derive(Debug)]
 pub struct NatsServer {
+    version: Version,
     folder: TempDir,
     port: u16,
     options: Vec<String>,
+    /// Whether the options name a configuration that says everything.
+    configured: bool,
+    /// How large a file may grow, in blocks of 512 bytes.
+    file_limit: Option<u32>,
     child: Option<Child>,
 }
 
@@ -56,6 +73,28 @@ impl NatsServer {
         server
     }
 
+    /// An older one.
+    pub fn start_version(version: Version) -> Self {
+        let mut server = Self::prepare(&[]);
+        server.version = version;
+        server.run();
+        server
+    }
+
+    /// One whose files can grow to this many blocks of 512 bytes: beyond that each write fails, as on a
+    /// full disk.
+    pub fn start_with_little_room(blocks: u32) -> Self {
+        let mut server = Self::prepare(&[]);
+        server.file_limit = Some(blocks);
+        server.run();
+        server
+    }
+
+    /// Gives it all the room there is, from its next start on.
+    pub const fn make_room(&mut self) {
+        self.file_limit = None;
+    }
+
     /// Three servers that know each other, as plain processes.
     pub fn cluster() -> [Self; 3] {
         let ports: [u16; 3] = std::array::from_fn(|_| free_port());
@@ -79,21 +118,56 @@ impl NatsServer {
         servers
     }
 
+    /// Three nodes with this configuration, in which `names` are the hosts they know each other by.
+    pub fn cluster_of(config: &str, names: [&str; 3]) -> [Self; 3] {
+        let ports: [u16; 3] = std::array::from_fn(|_| free_port());
+        let mut servers = [0, 1, 2].map(|index: usize| {
+            let mut server = Self::prepare(&[]);
+            let mut own = config
+                .replace("$NODE", names[index])
+                .replace("0.0.0.0:4222", &format!("127.0.0.1:{}", server.port))
+                .replace("127.0.0.1:8222", &format!("127.0.0.1:{}", free_port()))
+                .replace("0.0.0.0:6222", &format!("127.0.0.1:{}", ports[index]))
+                .replace("/data", &server.store().to_string_lossy());
+            for (name, port) in names.iter().zip(ports) {
+                own = own.replace(&format!("{name}:6222"), &format!("127.0.0.1:{port}"));
+            }
+            let file = server.folder.path().join("node.conf");
+            fs::write(&file, own).expect("a configuration");
+            server.configured = true;
+            server.options = vec!["-c".to_owned(), file.to_string_lossy().into_owned()];
+            server
+        });
+        servers.iter_mut().for_each(Self::run);
+        servers
+    }
+
     /// A server that does not run yet.
     pub fn prepare(options: &[&str]) -> Self {
         Self {
+            version: Version::Newest,
             folder: tempfile::Builder::new().prefix("nats-").tempdir().expect("a place"),
             port: free_port(),
             options: options.iter().map(|&option| option.to_owned()).collect(),
+            configured: false,
+            file_limit: None,
             child: None,
         }
     }
 
     /// Starts it (again), on the same port and with what it kept.
     pub fn run(&mut self) {
-        let child = Command::new(program())
-            .args(["-a", "127.0.0.1", "-p", &self.port.to_string(), "-js", "-sd"])
-            .arg(self.store())
+        let limit =
+            self.file_limit.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string());
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("ulimit -f {limit}; exec \"$0\" \"$@\"")]);
+        command.arg(program(self.version));
+        // A configuration says all of this by itself.
+        if !self.configured {
+            let port = self.port.to_string();
+            command.args(["-a", "127.0.0.1", "-p", &port, "-js", "-sd"]).arg(self.store());
+        }
+        let child = command
             .args(&self.options)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -104,6 +178,21 @@ impl NatsServer {
         wait_until("nats-server listens", || {
             TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_ok()
         });
+    }
+
+    /// Stops it in its tracks: its connections stay, and nothing is answered.
+    pub fn freeze(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Lets it go on.
+    pub fn thaw(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        let child = self.child.as_ref().expect("it runs");
+        kill_process(Pid::from_child(child), signal).expect("ours");
     }
 
     /// SIGKILL.
@@ -148,40 +237,40 @@ impl NatsServer {
     /// The subject and body of everything in the stream, read in one go.
     pub async fn bodies(&self) -> Vec<(String, Vec<u8>)> {
         let client = async_nats::connect(self.url()).await.expect("a server");
-        let mut stream = jetstream::new(client).get_stream("HOOKBUS").await.expect("a stream");
-        let whole = stream.info().await.expect("a stream").state.messages;
-        let config = jetstream::consumer::pull::OrderedConfig::default();
-        let consumer = stream.create_consumer(config).await.expect("a consumer");
-        let mut messages = consumer.messages().await.expect("messages");
-        let mut all = Vec::new();
-        while (all.len() as u64) < whole {
-            let message = futures_util::StreamExt::next(&mut messages).await.expect("one more");
-            let message = message.expect("a message");
-            all.push((message.subject.to_string(), message.payload.to_vec()));
-        }
-        all
+        let stream = jetstream::new(client).get_stream("HOOKBUS").await.expect("a stream");
+        read(stream, |message| (message.subject.to_string(), message.payload.to_vec())).await
     }
 
     /// Everything in the stream, in its order.
     pub fn published(&self) -> Vec<Published> {
-        self.with_stream(async |mut stream, _| {
-            let state = stream.info().await.expect("a stream").state.clone();
-            let mut all = Vec::new();
-            for place in state.first_sequence..=state.last_sequence {
-                let Ok(message) = stream.get_raw_message(place).await else { continue };
-                let header =
-                    |name: &str| message.headers.get(name).map(|value| value.as_str().to_owned());
-                all.push(Published {
+        self.with_stream(async |stream, _| {
+            read(stream, |message| {
+                let headers = message.headers.as_ref().expect("headers");
+                let header = |name: &str| headers.get(name).map(|value| value.as_str().to_owned());
+                Published {
                     subject: message.subject.to_string(),
                     seq: header("Hookbus-Seq").expect("a place").parse().expect("a number"),
                     hash: header("Hookbus-Hash").expect("a hash"),
                     id: header("Nats-Msg-Id"),
                     body: message.payload.to_vec(),
-                });
-            }
-            all
+                }
+            })
+            .await
         })
     }
+}
+
+async fn read<T>(mut stream: Stream, each: impl Fn(&jetstream::Message) -> T) -> Vec<T> {
+    let whole = stream.info().await.expect("a stream").state.messages;
+    let config = jetstream::consumer::pull::OrderedConfig::default();
+    let consumer = stream.create_consumer(config).await.expect("a consumer");
+    let mut messages = consumer.messages().await.expect("messages");
+    let mut all = Vec::new();
+    while (all.len() as u64) < whole {
+        let message = futures_util::StreamExt::next(&mut messages).await.expect("one more");
+        all.push(each(&message.expect("a message")));
+    }
+    all
 }
 
 impl Drop for NatsServer {
@@ -209,13 +298,13 @@ fn folder() -> PathBuf {
     named.unwrap_or_else(|| target().join("nats"))
 }
 
-fn program() -> PathBuf {
-    let program = folder().join("nats-server");
-    assert!(
-        program.is_file(),
-        "there is no nats-server in {}; run tests/fetch-nats",
-        folder().display()
-    );
+fn program(version: Version) -> PathBuf {
+    let program = folder().join(match version {
+        Version::Newest => "nats-server",
+        Version::V2_11 => "nats-server-2.11",
+        Version::V2_10 => "nats-server-2.10",
+    });
+    assert!(program.is_file(), "there is no {}; run tests/fetch-nats", program.display());
     program
 }
 

@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 
+use super::rehearsal::Scratch;
 use super::surroundings::Surroundings;
 use crate::dialect::Ending;
 
@@ -40,30 +41,44 @@ pub(super) struct Ran {
     pub(super) held_open: bool,
 }
 
-/// Runs `words` with `input` on stdin; the error says why there is no answer.
+/// A program to run, and where.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Program<'a> {
+    pub(super) words: &'a [String],
+    pub(super) env: &'a [(String, String)],
+    pub(super) surroundings: &'a Surroundings,
+    /// In a replay it runs here, within limits, and nothing of it stays.
+    pub(super) scratch: Option<&'a Scratch>,
+}
+
+/// Runs a program with `input` on stdin; the error says why there is no answer.
 pub(super) async fn run(
-    words: &[String],
-    env: &[(String, String)],
-    surroundings: &Surroundings,
+    program: &Program<'_>,
     input: Vec<u8>,
     limit: Duration,
     latecomers: Latecomers,
 ) -> Result<Ran, String> {
     let started = Instant::now();
-    let mut child = start(words, env, surroundings)?;
+    let mut child = start(program)?;
     let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+    if let (Some(scratch), Some(process)) = (program.scratch, group) {
+        scratch.limit(process);
+    }
     if let Some(mut stdin) = child.stdin.take() {
         // A hook may ignore its input: a broken pipe is no failure.
         tokio::spawn(async move { stdin.write_all(&input).await });
     }
     let stdout = child.stdout.take().map(Output::collect);
     let stderr = child.stderr.take().map(Output::collect);
-    let killed = || {
+    let end_group = || {
         if let Some(group) = group
             && let Err(error) = kill_process_group(group, Signal::KILL)
         {
-            tracing::debug!(%error, "a hook that ran out of time is gone already");
+            tracing::debug!(%error, "nothing of a hook is left to be ended");
         }
+    };
+    let killed = || {
+        end_group();
         format!("no answer within {:.1} s; it was killed", limit.as_secs_f64())
     };
     let Ok(status) = tokio::time::timeout(limit, child.wait()).await else { return Err(killed()) };
@@ -75,6 +90,9 @@ pub(super) async fn run(
     let (stdout, stdout_open) = Output::take(stdout, wait()).await;
     let (stderr, stderr_open) = Output::take(stderr, wait()).await;
     let held_open = stdout_open || stderr_open;
+    if program.scratch.is_some() {
+        end_group();
+    }
     if held_open && latecomers == Latecomers::WaitedFor {
         return Err(killed());
     }
@@ -84,11 +102,8 @@ pub(super) async fn run(
     Ok(Ran { stdout, stderr, ending: ending(status), held_open })
 }
 
-fn start(
-    words: &[String],
-    env: &[(String, String)],
-    surroundings: &Surroundings,
-) -> Result<Child, String> {
+fn start(program: &Program<'_>) -> Result<Child, String> {
+    let Program { words, env, surroundings, scratch } = *program;
     let [program, arguments @ ..] = words else { return Err("the command is empty".to_owned()) };
     let mut command = Command::new(program);
     command
@@ -96,14 +111,16 @@ fn start(
         .env_clear()
         .envs(surroundings.env.iter().map(|(key, value)| (key, value)))
         .envs(env.iter().map(|(key, value)| (key, value)))
+        .envs(scratch.iter().flat_map(|scratch| scratch.env()))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
         .kill_on_drop(true);
     // A directory that is gone (Hermes deletes workspaces) must not keep a guard from running.
-    if surroundings.cwd.is_dir() {
-        command.current_dir(&surroundings.cwd);
+    let cwd = scratch.map_or(surroundings.cwd.as_path(), Scratch::cwd);
+    if cwd.is_dir() {
+        command.current_dir(cwd);
     } else {
         command.current_dir("/");
     }
@@ -111,7 +128,7 @@ fn start(
 }
 
 /// What to do about a program that does not start.
-fn why_not(program: &str, error: &io::Error) -> String {
+pub(super) fn why_not(program: &str, error: &io::Error) -> String {
     const NO_SHEBANG: i32 = 8; // ENOEXEC
     if error.kind() == io::ErrorKind::NotFound {
         format!("`{program}` does not exist; check the path, or the shebang of the script")

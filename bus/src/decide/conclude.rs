@@ -1,25 +1,36 @@
 //! From what the hooks said to what the agent is told.
 
+use std::cell::Cell;
+use std::fmt;
 use std::time::Instant;
 
 use super::fit::fit;
 use super::plan::Plan;
 use super::run::Spoken;
-use super::surroundings::Surroundings;
 use crate::dialect::{encode, merge, takes};
 use crate::event::{Decision, Event, Outcome, Ruling, Verdict, VerdictRecord};
 
 /// What a decision depends on besides the event and the verdicts.
-#[derive(Debug)]
 pub struct Circumstances<'a> {
     /// When deciding began.
     pub started: Instant,
-    /// Where the client stands, to find out whether a person can be asked.
-    pub surroundings: &'a Surroundings,
+    /// Finds out whether a person can be asked; only called where the answer depends on it.
+    pub can_ask: &'a dyn Fn() -> bool,
     /// Whether the agent still waits.
     pub waited_for: bool,
     /// How often in a row the agent has been sent on already.
     pub continuations: u32,
+}
+
+impl fmt::Debug for Circumstances<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { started, can_ask: _, waited_for, continuations } = self;
+        f.debug_struct("Circumstances")
+            .field("started", started)
+            .field("waited_for", waited_for)
+            .field("continuations", continuations)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Fits each verdict to what the agent can take, merges them by the agent's own rules, and puts
@@ -31,7 +42,12 @@ pub fn conclude(
     circumstances: &Circumstances<'_>,
 ) -> Decision {
     let takes = takes(event);
-    let can_ask = || circumstances.surroundings.can_ask();
+    let found = Cell::new(None);
+    let can_ask = || {
+        let can_ask = found.get().unwrap_or_else(circumstances.can_ask);
+        found.set(Some(can_ask));
+        can_ask
+    };
     let (fitted, verdicts): (Vec<Verdict>, Vec<VerdictRecord>) = spoken
         .into_iter()
         .map(|Spoken { hook, record }| {
@@ -51,6 +67,7 @@ pub fn conclude(
         answer: encode(event, &merged),
         took: circumstances.started.elapsed(),
         waited_for: circumstances.waited_for,
+        can_ask: found.get(),
         note,
     }
 }

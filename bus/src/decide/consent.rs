@@ -162,7 +162,9 @@ impl Hooks {
                     Some(hash),
                 )
             }
-            Action::Rule(_) | Action::Broken(_) => return None,
+            Action::Rule(_) | Action::Webhook(_) | Action::Archive(_) | Action::Broken(_) => {
+                return None;
+            }
         };
         let event = hook.on.to_string();
         let agreement = self.consents.to(&event, &command, hash.as_deref());

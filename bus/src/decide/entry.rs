@@ -1,11 +1,14 @@
 //! Reading one entry of a hooks file. A malformed entry is kept as a broken hook: it counts as
 //! failed wherever it would have applied, and the problem says what to write instead.
 
+use std::path::Path;
 use std::time::Duration;
 
 use super::hook::{Action, Command, Hook, Mode, OnFailure, Placeholders, Python};
 use super::host::Launch;
 use super::matcher::{Matcher, Read};
+use super::observer::Terms;
+use super::observer_entry::{KEYS as OBSERVER_KEYS, archive, webhook};
 use super::problem::did_you_mean;
 use super::rule::Rule;
 use super::yaml::{Node, Pair};
@@ -18,7 +21,8 @@ const LONGEST_TIMEOUT: Duration = Duration::from_mins(5);
 /// What one plugin may use, in MiB, unless the entry says.
 const MEMORY: u64 = 1024;
 
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 19] = [
+    "session",
     "name",
     "agent",
     "tool",
@@ -44,6 +48,7 @@ pub(super) fn read(
     node: &Node,
     on: &EventKey,
     index: usize,
+    base: &Path,
     problems: &mut Vec<Problem>,
 ) -> Option<Hook> {
     let Some(pairs) = node.pairs() else {
@@ -53,17 +58,19 @@ pub(super) fn read(
         ));
         return None;
     };
-    let mut entry = Entry { pairs, line: node.line, problems };
+    let mut entry = Entry { pairs, line: node.line, base, problems };
     let name = entry.name(on, index);
     let mut hook = Hook {
         line: node.line,
         on: on.clone(),
         agent: None,
+        session: None,
         tools: Vec::new(),
         tool_names: Vec::new(),
         matcher: None,
         on_failure: entry.on_failure(),
         mode: entry.mode(),
+        terms: Terms::default(),
         sequential: entry.flag("sequential").unwrap_or(false),
         action: Action::Broken(String::new()),
         name,
@@ -72,6 +79,10 @@ pub(super) fn read(
     // From here on a mistake breaks the entry, but what could be read of its filters stays: a
     // broken hook that blocks on failure must not block more than it was meant for.
     let filters = entry.filters(&mut hook);
+    if hook.mode == Mode::Observe {
+        let timeout = entry.timeout();
+        hook.terms = entry.terms(timeout);
+    }
     hook.action = match filters.and_then(|()| entry.action(&hook)) {
         Ok(action) => action,
         Err(problem) => {
@@ -83,14 +94,17 @@ pub(super) fn read(
     Some(hook)
 }
 
-struct Entry<'a> {
+/// An entry while it is read.
+pub(super) struct Entry<'a> {
     pairs: &'a [Pair],
     line: usize,
+    /// The directory of the file.
+    base: &'a Path,
     problems: &'a mut Vec<Problem>,
 }
 
 impl Entry<'_> {
-    fn get(&self, key: &str) -> Option<&Pair> {
+    pub(super) fn get(&self, key: &str) -> Option<&Pair> {
         self.pairs.iter().find(|pair| pair.key == key && !pair.value.is_null())
     }
 
@@ -98,7 +112,7 @@ impl Entry<'_> {
         self.get(key).and_then(|pair| pair.value.text())
     }
 
-    fn remark(&mut self, line: usize, message: impl Into<String>) {
+    pub(super) fn remark(&mut self, line: usize, message: impl Into<String>) {
         self.problems.push(Problem::remark(line, message));
     }
 
@@ -112,10 +126,11 @@ impl Entry<'_> {
 
     fn unknown_keys(&mut self) {
         for pair in self.pairs {
-            if KEYS.contains(&pair.key.as_str()) || pair.key == "failClosed" {
+            let known = KEYS.iter().chain(&OBSERVER_KEYS).any(|key| *key == pair.key);
+            if known || pair.key == "failClosed" {
                 continue;
             }
-            let message = match did_you_mean(&pair.key, KEYS) {
+            let message = match did_you_mean(&pair.key, KEYS.into_iter().chain(OBSERVER_KEYS)) {
                 Some(near) => format!("`{}` means nothing here; did you mean `{near}`?", pair.key),
                 None => format!("`{}` means nothing here and is ignored", pair.key),
             };
@@ -123,7 +138,7 @@ impl Entry<'_> {
         }
     }
 
-    fn flag(&mut self, key: &str) -> Option<bool> {
+    pub(super) fn flag(&mut self, key: &str) -> Option<bool> {
         let pair = self.get(key)?;
         let (flag, line) = (pair.value.flag(), pair.line);
         if flag.is_none() {
@@ -171,6 +186,9 @@ impl Entry<'_> {
             hook.agent =
                 Some(agent.map_err(|error| Problem::broken_entry(pair.line, error.to_string()))?);
         }
+        if let Some(pair) = self.get("session") {
+            hook.session = pair.value.text();
+        }
         if let Some(pair) = self.get("tool") {
             hook.tools = tool_classes(pair)?;
         }
@@ -200,22 +218,17 @@ impl Entry<'_> {
     }
 
     fn action(&mut self, hook: &Hook) -> Result<Action, Problem> {
-        if let Some(python) = self.get("python") {
-            let line = python.line;
-            let others = ["rule", "command"].iter().any(|other| self.get(other).is_some());
-            return match python.value.text().map(|text| text.trim().to_owned()) {
-                Some(folder) if !folder.is_empty() && !others => {
-                    Ok(Action::Python(self.python(folder)))
-                }
-                Some(_) if others => Err(Problem::broken_entry(
-                    line,
-                    "a hook is a `rule`, a `command` or a `python` directory; write two hooks",
-                )),
-                Some(_) | None => Err(Problem::broken_entry(
-                    line,
-                    "`python` is a directory with a plugin.yaml or HOOK.yaml; write `python: ~/.hermes/plugins/x`",
-                )),
-            };
+        if hook.mode == Mode::Decide {
+            self.no_observer_keys()?;
+        }
+        if let Some(pair) = self.get("webhook") {
+            return webhook(pair, self.base).map(Action::Webhook);
+        }
+        if let Some(pair) = self.get("archive") {
+            return archive(pair, self.base).map(Action::Archive);
+        }
+        if self.get("python").is_some() {
+            return self.python(hook.mode);
         }
         match (self.get("rule"), self.get("command")) {
             (Some(rule), None) if hook.mode == Mode::Observe => Err(Problem::broken_entry(
@@ -247,10 +260,36 @@ impl Entry<'_> {
         Ok(Command { text, timeout: self.timeout(), env: self.env()?, placeholders })
     }
 
-    fn python(&mut self, folder: String) -> Python {
+    fn python(&mut self, mode: Mode) -> Result<Action, Problem> {
+        let pair = self.get("python").map(|pair| (pair.value.text(), pair.line));
+        let (text, line) = pair.unwrap_or((None, self.line));
+        if mode == Mode::Observe {
+            return Err(Problem::broken_entry(
+                line,
+                "a plugin only looks on where nothing can be answered, without being told; drop `mode: observe`",
+            ));
+        }
+        if ["rule", "command"].iter().any(|other| self.get(other).is_some()) {
+            return Err(Problem::broken_entry(
+                line,
+                "a hook is a `rule`, a `command` or a `python` directory; write two hooks",
+            ));
+        }
+        let Some(folder) = text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+        else {
+            return Err(Problem::broken_entry(
+                line,
+                "`python` is a directory with a plugin.yaml or HOOK.yaml; write `python: ~/.hermes/plugins/x`",
+            ));
+        };
         let interpreter = self.text("interpreter").unwrap_or_else(|| "python3".to_owned());
+        let launch = Launch { interpreter, memory: self.memory() << 20 };
+        Ok(Action::Python(Python { folder, timeout: self.timeout(), launch }))
+    }
+
+    fn memory(&mut self) -> u64 {
         let said = self.get("memory").map(|pair| (pair.value.number(), pair.line));
-        let memory = match said {
+        match said {
             None => MEMORY,
             #[expect(
                 clippy::cast_possible_truncation,
@@ -259,12 +298,13 @@ impl Entry<'_> {
             )]
             Some((Some(mebibytes), _)) if (64.0..=1e6).contains(&mebibytes) => mebibytes as u64,
             Some((_, line)) => {
-                self.remark(line, "`memory` is a number of MiB from 64 on; write `memory: 512` (1024 is used now)");
+                self.remark(
+                    line,
+                    "`memory` is a number of MiB from 64 on; write `memory: 512` (1024 is used now)",
+                );
                 MEMORY
             }
-        };
-        let launch = Launch { interpreter, memory: memory << 20 };
-        Python { folder, timeout: self.timeout(), launch }
+        }
     }
 
     /// As in Hermes: seconds, 60 unless said, 300 at most; what makes no sense is 60.

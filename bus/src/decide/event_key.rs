@@ -42,12 +42,15 @@ impl EventKey {
 
     /// Whether hooks under this key are for `event`.
     pub fn covers(&self, event: &Event) -> bool {
+        self.covers_words(&event.name, event.kind.as_str())
+    }
+
+    /// Whether they are for an event of this name and kind.
+    pub(super) fn covers_words(&self, event_name: &str, event_kind: &str) -> bool {
         match self {
-            Self::Name(name) => *name == event.name,
-            Self::Kind(kind) => *kind == event.kind,
-            Self::Pattern(pattern) => {
-                fits(pattern, &event.name) || fits(pattern, event.kind.as_str())
-            }
+            Self::Name(name) => name == event_name,
+            Self::Kind(kind) => kind.as_str() == event_kind,
+            Self::Pattern(pattern) => fits(pattern, event_name) || fits(pattern, event_kind),
         }
     }
 
@@ -92,7 +95,7 @@ fn suggestion(text: &str) -> String {
 }
 
 /// Whether `text` fits `pattern`, in which `*` stands for anything.
-fn fits(pattern: &str, text: &str) -> bool {
+pub(super) fn fits(pattern: &str, text: &str) -> bool {
     let mut pieces = pattern.split('*');
     let Some(mut rest) = pieces.next().and_then(|first| text.strip_prefix(first)) else {
         return false;

@@ -1,10 +1,13 @@
 //! One hook, as configured.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::EventKey;
+use super::event_key::fits;
 use super::host::Launch;
 use super::matcher::Matcher;
+use super::observer::{Terms, Webhook};
 use super::rule::Rule;
 use crate::event::{Agent, Event, ToolClass};
 
@@ -46,6 +49,10 @@ pub(super) enum Action {
     Rule(Rule),
     Command(Command),
     Python(Python),
+    /// An endpoint; observers only.
+    Webhook(Webhook),
+    /// A log elsewhere; observers only.
+    Archive(PathBuf),
     /// The entry is malformed; wherever it would have applied, it has failed.
     Broken(String),
 }
@@ -83,12 +90,16 @@ pub struct Hook {
     pub(super) line: usize,
     pub(super) on: EventKey,
     pub(super) agent: Option<Agent>,
+    /// A session's id, in which `*` stands for anything.
+    pub(super) session: Option<String>,
     pub(super) tools: Vec<ToolClass>,
     /// The tool names of the list form's `when: {tools: […]}`.
     pub(super) tool_names: Vec<String>,
     pub(super) matcher: Option<Matcher>,
     pub(super) on_failure: Option<OnFailure>,
     pub(super) mode: Mode,
+    /// How it is run, if it is an observer.
+    pub(super) terms: Terms,
     pub(super) sequential: bool,
     pub(super) action: Action,
 }
@@ -100,9 +111,9 @@ pub struct HookSummary {
     pub name: String,
     /// The key it stands under.
     pub event: String,
-    /// `rule`, `command`, `python` or `broken`.
+    /// `rule`, `command`, `python`, `webhook`, `archive` or `broken`.
     pub action: &'static str,
-    /// The command or the directory, if it is one.
+    /// The command, the address or the directory.
     pub command: Option<String>,
     /// `decide` or `observe`.
     pub mode: &'static str,
@@ -118,10 +129,16 @@ impl Hook {
         &self.name
     }
 
+    /// Whether it decides or looks on.
+    pub const fn mode(&self) -> Mode {
+        self.mode
+    }
+
     /// Whether it is for this event.
     pub fn is_for(&self, event: &Event) -> bool {
         self.on.covers(event)
             && self.agent.is_none_or(|agent| agent == event.agent)
+            && self.session.as_ref().is_none_or(|pattern| fits(pattern, &event.session))
             && (self.tools.is_empty()
                 || event.tool.as_ref().is_some_and(|t| self.tools.contains(&t.class)))
             && (self.tool_names.is_empty()
@@ -137,8 +154,8 @@ impl Hook {
         let matcher = |hook: &Self| hook.matcher.as_ref().map(|matcher| format!("{matcher:?}"));
         (&ours.text, &ours.env, &self.name, &self.on)
             == (&theirs.text, &theirs.env, &other.name, &other.on)
-            && (self.agent, &self.tools, &self.tool_names)
-                == (other.agent, &other.tools, &other.tool_names)
+            && (self.agent, &self.session, &self.tools, &self.tool_names)
+                == (other.agent, &other.session, &other.tools, &other.tool_names)
             && (self.mode, self.sequential) == (other.mode, other.sequential)
             && matcher(self) == matcher(other)
     }
@@ -162,6 +179,8 @@ impl Hook {
             Action::Rule(_) => ("rule", None),
             Action::Command(command) => ("command", Some(command.text.clone())),
             Action::Python(python) => ("python", Some(python.folder.clone())),
+            Action::Webhook(webhook) => ("webhook", Some(webhook.url.clone())),
+            Action::Archive(folder) => ("archive", Some(folder.to_string_lossy().into_owned())),
             Action::Broken(_) => ("broken", None),
         };
         HookSummary {

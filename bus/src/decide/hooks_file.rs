@@ -101,6 +101,7 @@ impl Hooks {
         }
         hooks.call_it(without_nats(text, &root, pairs));
         hooks.drop_repeated();
+        hooks.tell_observers_apart();
         hooks.problems.sort_by_key(|problem| problem.line);
         Ok(hooks)
     }
@@ -227,7 +228,13 @@ impl Hooks {
         match &pair.value.data {
             Data::List(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    self.hooks.extend(entry::read(item, &on, index + 1, &mut self.problems));
+                    self.hooks.extend(entry::read(
+                        item,
+                        &on,
+                        index + 1,
+                        &self.base,
+                        &mut self.problems,
+                    ));
                 }
             }
             Data::Map(_) | Data::Scalar(_) => {
@@ -236,7 +243,7 @@ impl Hooks {
                     "`{key}` needs a list of hooks; put `- ` before the first line of each"
                 );
                 // What it was meant to be can be seen, so that it counts as failed, not as absent.
-                let meant = entry::read(&pair.value, &on, 1, &mut Vec::new());
+                let meant = entry::read(&pair.value, &on, 1, &self.base, &mut Vec::new());
                 self.hooks
                     .extend(meant.map(|hook| Hook { action: Action::Broken(why.clone()), ..hook }));
                 self.problems.push(Problem::broken_entry(pair.line, why));
@@ -253,7 +260,9 @@ impl Hooks {
             ));
         };
         match EventKey::parse(&event.value.text().unwrap_or_default()) {
-            Ok(on) => self.hooks.extend(entry::read(item, &on, index, &mut self.problems)),
+            Ok(on) => {
+                self.hooks.extend(entry::read(item, &on, index, &self.base, &mut self.problems));
+            }
             Err(why) => self.problems.push(Problem::broken_entry(event.line, why)),
         }
     }

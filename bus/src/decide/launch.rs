@@ -13,12 +13,14 @@ use crate::event::Event;
 pub(super) fn argv(
     command: &Command,
     manner: Manner,
-    event: &Event,
+    event: Option<&Event>,
     surroundings: &Surroundings,
     base: &Path,
 ) -> Result<Vec<String>, String> {
     let mut words = words(command, manner, surroundings, base)?;
-    if command.placeholders == Placeholders::Filled {
+    if command.placeholders == Placeholders::Filled
+        && let Some(event) = event
+    {
         // After the split, so that nothing in a tool's name can become another word.
         words = words.iter().map(|word| filled(word, event)).collect();
     }

@@ -14,8 +14,12 @@ mod host;
 mod in_force;
 mod launch;
 mod matcher;
+mod observe;
+mod observer;
+mod observer_entry;
 mod plan;
 mod problem;
+mod rehearsal;
 mod rule;
 mod run;
 mod script;
@@ -28,7 +32,12 @@ pub use event_key::EventKey;
 pub use hook::{Hook, HookSummary, Mode, OnFailure};
 pub use hooks_file::Hooks;
 pub use in_force::{HooksSource, InForce, Standing};
+pub use observe::{Child, Place, input, line, run_once, start};
+pub use observer::{
+    Deed, Observer, SecretPlace, Source, Start, Terms, Webhook, heard, observer_folder,
+};
 pub use plan::{Plan, plan};
 pub use problem::{Problem, Reach, did_you_mean};
-pub use run::{Spoken, run_all, run_out_of_time, run_rules};
+pub use rehearsal::Scratch;
+pub use run::{Spoken, rehearse, run_all, run_out_of_time, run_rules};
 pub use surroundings::Surroundings;

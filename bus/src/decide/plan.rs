@@ -16,7 +16,17 @@ pub struct Plan<'a> {
     pub(super) whole: &'a Hooks,
 }
 
-impl Plan<'_> {
+impl<'a> Plan<'a> {
+    /// The hooks of it that run outside of this process.
+    pub fn outside(&self) -> impl Iterator<Item = &'a Hook> {
+        self.hooks.iter().copied().filter(|hook| hook.runs_outside())
+    }
+
+    /// Whether each hook is handed the input as the one before left it.
+    pub const fn is_sequential(&self) -> bool {
+        self.sequential
+    }
+
     /// Whether something outside of this process has to run.
     pub fn runs_outside(&self) -> bool {
         self.hooks.iter().any(|hook| hook.runs_outside())
@@ -68,7 +78,12 @@ fn drop_repeated(agent: Agent, matched: &mut Vec<&Hook>) {
             seen.push(key);
             first
         }
-        Action::Command(_) | Action::Python(_) | Action::Rule(_) | Action::Broken(_) => true,
+        Action::Command(_)
+        | Action::Python(_)
+        | Action::Rule(_)
+        | Action::Webhook(_)
+        | Action::Archive(_)
+        | Action::Broken(_) => true,
     });
 }
 

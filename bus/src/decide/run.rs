@@ -6,14 +6,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::command::{self, Latecomers};
+use super::command::{self, Latecomers, Program};
 use super::consent::{Agreement, Trust};
 use super::hook::{Action, Command, Hook, OnFailure, Python};
 use super::host::{self, Launch, Plugin, Told};
 use super::plan::{Guard, Plan, policy_of};
+use super::rehearsal::Scratch;
 use super::rule::Rule;
 use super::surroundings::Surroundings;
-use super::{launch, script};
+use super::{launch, rehearsal, script};
 use crate::dialect::{Ending, Manner, Said, Takes, Understood, takes, understand};
 use crate::event::{Body, Event, Kind, Seq, Verdict, VerdictRecord};
 
@@ -21,10 +22,17 @@ use crate::event::{Body, Event, Kind, Seq, Verdict, VerdictRecord};
 const LONGEST: Duration = Duration::from_hours(1);
 
 /// What a hook said; without a hook, what the bus itself says.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Spoken<'a> {
     pub(super) hook: Option<&'a Hook>,
     pub(super) record: VerdictRecord,
+}
+
+impl Spoken<'_> {
+    /// What is kept of it.
+    pub const fn record(&self) -> &VerdictRecord {
+        &self.record
+    }
 }
 
 /// What the rules of a plan say; nothing outside of this process runs.
@@ -70,20 +78,21 @@ pub async fn run_all<'a>(
     time: Duration,
 ) -> Vec<Spoken<'a>> {
     let end = Instant::now() + time.min(LONGEST);
-    let errand = Errand { plan, seq, surroundings, end };
-    if !plan.sequential {
-        let answers = plan.hooks.iter().map(|hook| errand.ask(hook, event));
-        return join_in_order(answers).await.into_iter().flatten().collect();
-    }
-    let mut event = event.clone();
-    let mut all = Vec::new();
-    for hook in &plan.hooks {
-        for spoken in errand.ask(hook, &event).await {
-            hand_on(&mut event, &spoken.record.verdict);
-            all.push(spoken);
-        }
-    }
-    all
+    Errand { plan, seq, surroundings, scratch: None, end }.ask_everybody(event).await
+}
+
+/// The same for an event of the past: `surroundings` are those of then, and say where programs are
+/// found; they run in `scratch`.
+pub async fn rehearse<'a>(
+    plan: &Plan<'a>,
+    event: &Event,
+    seq: Seq,
+    surroundings: &Surroundings,
+    scratch: &Scratch,
+) -> Vec<Spoken<'a>> {
+    let end = Instant::now() + scratch.time.min(LONGEST);
+    let (seq, scratch) = (Some(seq), Some(scratch));
+    Errand { plan, seq, surroundings, scratch, end }.ask_everybody(event).await
 }
 
 /// Polls all of them together and keeps their order.
@@ -109,16 +118,37 @@ struct Errand<'a, 'p> {
     plan: &'a Plan<'p>,
     seq: Option<Seq>,
     surroundings: &'a Surroundings,
+    /// Where programs run, if not where the client stands.
+    scratch: Option<&'a Scratch>,
     end: Instant,
 }
 
-impl Errand<'_, '_> {
+impl<'p> Errand<'_, 'p> {
+    async fn ask_everybody(&self, event: &Event) -> Vec<Spoken<'p>> {
+        let plan = self.plan;
+        if !plan.sequential {
+            let answers = plan.hooks.iter().map(|hook| self.ask(hook, event));
+            return join_in_order(answers).await.into_iter().flatten().collect();
+        }
+        let mut event = event.clone();
+        let mut all = Vec::new();
+        for hook in &plan.hooks {
+            for spoken in self.ask(hook, &event).await {
+                hand_on(&mut event, &spoken.record.verdict);
+                all.push(spoken);
+            }
+        }
+        all
+    }
+
     /// One record per hook, or per plugin of a directory; none from whoever has no opinion.
     async fn ask<'h>(&self, hook: &'h Hook, event: &Event) -> Vec<Spoken<'h>> {
         let records = match &hook.action {
             Action::Command(command) => vec![self.run(hook, command, event).await],
             Action::Python(python) => self.ask_plugins(hook, python, event).await,
-            Action::Rule(_) | Action::Broken(_) => answer_inside(hook, event).into_iter().collect(),
+            Action::Rule(_) | Action::Webhook(_) | Action::Archive(_) | Action::Broken(_) => {
+                answer_inside(hook, event).into_iter().collect()
+            }
         };
         records.into_iter().map(|record| Spoken { hook: Some(hook), record }).collect()
     }
@@ -156,24 +186,16 @@ impl Errand<'_, '_> {
             }
         }
         let limit = python.timeout.min(self.end.saturating_duration_since(Instant::now()));
-        // Where nothing can be said the agent does not wait, if somebody lives on after its answer.
-        let lives_on = self.surroundings.pid != Some(std::process::id());
-        if lives_on && takes(event) == Takes::NOTHING {
-            for plugin in plugins {
-                tokio::spawn(look_on(
-                    plugin,
-                    event.clone(),
-                    self.surroundings.clone(),
-                    python.timeout,
-                ));
-            }
+        if takes(event) == Takes::NOTHING {
+            self.let_look_on(&plugins, python, event).await;
             return Vec::new();
         }
+        let place = self.stand();
         let alone = plugins.len() == 1;
+        let place = &place;
         let asked = plugins.iter().map(|plugin| async move {
             let started = Instant::now();
-            let Told { verdict, failure, hash } =
-                host::ask(plugin, event, self.surroundings, limit).await?;
+            let Told { verdict, failure, hash } = host::ask(plugin, event, place, limit).await?;
             let record = record(hook, verdict, failure, started.elapsed());
             let name = if alone {
                 hook.name.clone()
@@ -185,11 +207,42 @@ impl Errand<'_, '_> {
         join_in_order(asked).await.into_iter().flatten().collect()
     }
 
+    /// Where nothing can be said plugins only look on: the agent does not wait, if somebody lives on
+    /// after its answer. What is past was looked at then.
+    async fn let_look_on(&self, plugins: &[Arc<Plugin>], python: &Python, event: &Event) {
+        if self.scratch.is_some() {
+            return;
+        }
+        let lives_on = self.surroundings.pid != Some(std::process::id());
+        let looking = plugins.iter().map(|plugin| {
+            let (event, place) = (event.clone(), self.surroundings.clone());
+            look_on(Arc::clone(plugin), event, place, python.timeout)
+        });
+        if lives_on {
+            looking.for_each(|looking| drop(tokio::spawn(looking)));
+        } else {
+            join_in_order(looking).await;
+        }
+    }
+
+    /// Where a plugin stands: where its agent does, or in the scratch place of a rehearsal.
+    fn stand(&self) -> Surroundings {
+        let mut place = self.surroundings.clone();
+        if let Some(scratch) = self.scratch {
+            scratch.cwd().clone_into(&mut place.cwd);
+            for (name, value) in scratch.env() {
+                place.env.retain(|(known, _)| known != name);
+                place.env.push((name.to_owned(), value.to_owned()));
+            }
+        }
+        place
+    }
+
     async fn run(&self, hook: &Hook, command: &Command, event: &Event) -> VerdictRecord {
         let started = Instant::now();
         let manner = hook.on.manner();
         let base = &self.plan.whole.base;
-        let words = match launch::argv(command, manner, event, self.surroundings, base) {
+        let words = match launch::argv(command, manner, Some(event), self.surroundings, base) {
             Ok(words) => words,
             Err(why) => return record(hook, Verdict::silent(), Some(why), started.elapsed()),
         };
@@ -203,8 +256,13 @@ impl Errand<'_, '_> {
             Manner::Hermes | Manner::Gemini => Latecomers::WaitedFor,
             Manner::Common => Latecomers::LeftBehind,
         };
-        let (env, place) = (&command.env, self.surroundings);
-        let ran = command::run(&words, env, place, input, limit, latecomers).await;
+        let (surroundings, scratch) = (self.surroundings, self.scratch);
+        let words = match scratch {
+            Some(_) => rehearsal::where_it_was(words, surroundings),
+            None => words,
+        };
+        let program = Program { words: &words, env: &command.env, surroundings, scratch };
+        let ran = command::run(&program, input, limit, latecomers).await;
         let (understood, exit) = match ran {
             Ok(ran) => {
                 let said = Said { stdout: &ran.stdout, stderr: &ran.stderr, ending: ran.ending };
@@ -225,20 +283,26 @@ impl Errand<'_, '_> {
         VerdictRecord { exit, script, ..record }
     }
 
-    /// The agent's own payload, byte for byte, with our object put in before its last brace.
+    /// What a command reads.
     fn input(&self, event: &Event) -> Vec<u8> {
         let ours = json!({
             "id": event.id.to_string(),
             "seq": self.seq.map(Seq::as_i64),
+            "time": event.at.to_string(),
             "kind": event.kind.as_str(),
             "agent": event.agent.as_str(),
             "tool_class": event.tool.as_ref().map(|tool| tool.class.as_str()),
         });
-        let end = event.raw.iter().rposition(|byte| *byte == b'}').unwrap_or(event.raw.len());
-        let head = &event.raw[..end];
-        let comma = if head.trim_ascii_end().ends_with(b"{") { "" } else { "," };
-        [head, format!("{comma}\"hookbus\":{ours}}}").as_bytes()].concat()
+        with_ours(&event.raw, &ours)
     }
+}
+
+/// A payload, byte for byte, with our object put in before its last brace.
+pub(super) fn with_ours(raw: &[u8], ours: &Value) -> Vec<u8> {
+    let end = raw.iter().rposition(|byte| *byte == b'}').unwrap_or(raw.len());
+    let head = &raw[..end];
+    let comma = if head.trim_ascii_end().ends_with(b"{") { "" } else { "," };
+    [head, format!("{comma}\"hookbus\":{ours}}}").as_bytes()].concat()
 }
 
 fn answer_inside(hook: &Hook, event: &Event) -> Option<VerdictRecord> {
@@ -251,7 +315,7 @@ fn answer_inside(hook: &Hook, event: &Event) -> Option<VerdictRecord> {
         Action::Broken(why) => {
             Some(record(hook, Verdict::silent(), Some(why.clone()), started.elapsed()))
         }
-        Action::Command(_) | Action::Python(_) => None,
+        Action::Command(_) | Action::Python(_) | Action::Webhook(_) | Action::Archive(_) => None,
     }
 }
 

@@ -10,11 +10,12 @@ use serde_json::{Map, Value, json};
 use crate::event::{Agent, Wire};
 
 /// Only these variables are recorded: ids, never secrets.
-const RECORDED: [&str; 12] = [
+const RECORDED: [&str; 13] = [
     "HERMES_HOME",
     "HERMES_SESSION_ID",
     "HERMES_INTERACTIVE",
     "_HERMES_GATEWAY",
+    "HERMES_YOLO_MODE",
     "GEMINI_SESSION_ID",
     "GEMINI_PROJECT_DIR",
     "GEMINI_CWD",
@@ -74,6 +75,18 @@ impl Surroundings {
             recorded["wire"] = json!(self.wire.as_str());
         }
         recorded.to_string()
+    }
+
+    /// The other way round, for a replay: the directory and ids of then, in the environment `now`,
+    /// of which the variables that would have been recorded count no more.
+    pub fn from_recorded(text: &str, now: &[(OsString, OsString)]) -> Self {
+        let context: Value = serde_json::from_str(text).unwrap_or_default();
+        let then = context.get("env").and_then(Value::as_object).into_iter().flatten();
+        let then = then.filter_map(|(name, value)| Some((name.into(), value.as_str()?.into())));
+        let kept = |(name, _): &&(OsString, OsString)| !RECORDED.iter().any(|known| name == known);
+        let cwd = context.get("cwd").and_then(Value::as_str).unwrap_or("/");
+        let env = now.iter().filter(kept).cloned().chain(then).collect();
+        Self { cwd: PathBuf::from(cwd), env, pid: None, wire: Self::recorded_wire(text) }
     }
 
     /// Whether a person sits before the agent. Gemini says nothing about it and, told to ask

@@ -153,6 +153,8 @@ pub struct Decision {
     pub took: Duration,
     /// Whether the agent was still there to hear it.
     pub waited_for: bool,
+    /// Whether a person could be asked, where the answer depended on it: a replay cannot find out.
+    pub can_ask: Option<bool>,
     /// Something about the decision as a whole, such as a cap that was reached.
     pub note: Option<String>,
 }
@@ -169,6 +171,9 @@ impl Decision {
         row.insert("ms".into(), millis(self.took));
         if !self.waited_for {
             row.insert("waited_for".into(), json!(false));
+        }
+        if let Some(can_ask) = self.can_ask {
+            row.insert("can_ask".into(), json!(can_ask));
         }
         if let Some(note) = &self.note {
             row.insert("note".into(), json!(note));

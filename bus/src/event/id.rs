@@ -59,7 +59,7 @@ impl FromStr for EventId {
 }
 
 /// The id of one log, minted with it. (bus, seq) is a place anywhere in the world.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BusId(Uuid);
 
 impl BusId {
@@ -82,6 +82,14 @@ impl BusId {
 impl fmt::Display for BusId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+impl FromStr for BusId {
+    type Err = uuid::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Uuid::parse_str(text).map(Self)
     }
 }
 

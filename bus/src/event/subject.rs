@@ -25,6 +25,12 @@ pub fn subject(bus: BusId, agent: &str, session: &str, name: &str) -> String {
     format!("hookbus.{bus}.{}.{}.{}", token(agent), token(session), name.join("."))
 }
 
+/// The subject of every event of this name, of one agent or of all.
+pub fn event_subjects(agent: Option<&str>, name: &str) -> String {
+    let name: Vec<String> = name.splitn(MOST_PARTS, ':').map(token).collect();
+    format!("hookbus.*.{}.*.{}", agent.map_or_else(|| "*".to_owned(), token), name.join("."))
+}
+
 /// Everything that one bus publishes.
 pub fn subjects_of(bus: BusId) -> String {
     format!("hookbus.{bus}.>")
@@ -39,7 +45,8 @@ pub fn read_subject(subject: &str) -> Option<(String, String, String)> {
     Some((agent, session, name))
 }
 
-fn token(text: &str) -> String {
+/// Any text as one token: also a safe name for a file or a key.
+pub fn token(text: &str) -> String {
     if text.is_empty() {
         return "%".to_owned();
     }

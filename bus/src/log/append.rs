@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 use super::chain::{self, Hash, Identity};
 use super::row::{Draft, HooksDraft};
 use super::writer::{Job, Placed};
-use super::{AppendError, open, payload};
+use super::{AppendError, open, payload, schema};
 use crate::event::{Clock, EventId, Seq};
 
 /// What this process wrote last, so that it need not ask the file what nobody else has changed.
@@ -35,6 +35,9 @@ impl<'a> Group<'a> {
             .prepare_cached("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1")?
             .query_row([], |row| Ok((Seq::from_i64(row.get(0)?), row.get(1)?)))
             .optional()?;
+        if memory.head.is_none() && schema::is_archive(&step)? {
+            return Err(AppendError::IsArchive);
+        }
         if head != memory.head {
             memory.hooks = None; // another process wrote; its hooks may differ
         }

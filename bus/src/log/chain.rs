@@ -6,6 +6,7 @@
 
 use sha2::{Digest, Sha256};
 
+use super::row::Row;
 use crate::event::{BusId, EventId, Seq, Time};
 
 /// One link of the chain.
@@ -21,6 +22,21 @@ pub(super) struct Identity<'a> {
     pub(super) name: &'a str,
     pub(super) cause: Option<Seq>,
     pub(super) context: Option<&'a str>,
+}
+
+impl<'a> Identity<'a> {
+    /// That of a row at the place it has in its own log.
+    pub(super) fn of(row: &'a Row) -> Self {
+        Self {
+            seq: row.seq,
+            id: row.id,
+            at: row.at,
+            agent: &row.agent,
+            name: &row.name,
+            cause: row.cause,
+            context: row.context.as_deref(),
+        }
+    }
 }
 
 /// Where the chain of a log starts.

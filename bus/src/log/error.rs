@@ -55,6 +55,12 @@ pub enum AppendError {
     /// The log cannot be opened at all.
     #[error(transparent)]
     Open(OpenError),
+    /// The file holds what came from other buses.
+    #[error("this log is an archive of other buses; set HOOKBUS_HOME to another directory")]
+    IsArchive,
+    /// The file is a log that events are appended to.
+    #[error("this log has events of its own; name another directory for the archive")]
+    NoArchive,
     /// The writer is gone: the process is shutting down.
     #[error("the log is being closed")]
     Closed,

@@ -4,6 +4,8 @@
 //! the log cannot take it); reading through [`LogReader`]; [`verify()`] walks the chain.
 
 mod append;
+mod archive;
+mod cases;
 mod chain;
 mod error;
 mod lock;
@@ -17,10 +19,12 @@ mod spool;
 mod verify;
 mod writer;
 
+pub use archive::{Archive, ArchiveError};
+pub use cases::{Case, FarDecisions, Found, Selection};
 pub use error::{AppendError, OpenError, ReadError};
 pub use open::{Durability, LogPath};
 pub use read::{LogReader, Query, SessionSummary};
 pub use recorder::{Kept, Recorder};
-pub use row::{Draft, HooksDraft, Row};
+pub use row::{Draft, HooksDraft, Origin, Row};
 pub use spool::Spool;
 pub use verify::{Flaw, Report, verify};

@@ -31,6 +31,11 @@ impl LogPath {
         Self(home.join("log.db"))
     }
 
+    /// The log in this file.
+    pub fn of_file(file: &Path) -> Self {
+        Self(file.to_owned())
+    }
+
     /// The SQLite file.
     pub fn file(&self) -> &Path {
         &self.0
@@ -135,6 +140,8 @@ pub(super) fn to_read(log: &LogPath) -> Result<Connection, OpenError> {
         Ok(_) | Err(_) => writable,
     }?;
     db.pragma_update(None, "query_only", true)?;
+    // The last connection to leave would move the write-ahead log into the file.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok(db)
 }
 

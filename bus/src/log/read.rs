@@ -7,12 +7,17 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 use super::append::last_hooks;
-use super::row::{HooksDraft, Row};
-use super::{LogPath, OpenError, ReadError, open, payload};
+use super::row::{HooksDraft, Origin, Row};
+use super::{LogPath, OpenError, ReadError, open, payload, schema};
 use crate::event::{BusId, EventId, Seq, Time};
 
 const COLUMNS: &str = "seq, id, time, agent, session, turn, name, kind, tool, tool_class, cause, \
                        context, payload, hash";
+
+/// Where rows are read from, and where they come from.
+const OWN_ROWS: &str = "NULL, NULL, NULL FROM events";
+const ARCHIVED_ROWS: &str =
+    "origins.bus, bus_seq, bus_cause FROM events LEFT JOIN origins USING (seq)";
 
 /// How many rows are read in one go.
 const PAGE: usize = 500;
@@ -24,6 +29,8 @@ pub struct Query {
     pub seq: Option<Seq>,
     /// Of this session (a whole id).
     pub session: Option<String>,
+    /// Of this bus, in an archive.
+    pub bus: Option<BusId>,
     /// Of this agent.
     pub agent: Option<String>,
     /// Of this kind; one that ends in `*` stands for a family.
@@ -58,13 +65,35 @@ pub struct SessionSummary {
 /// A connection that only reads.
 #[derive(Debug)]
 pub struct LogReader {
-    db: Connection,
+    pub(super) db: Connection,
+    /// Whether it holds the rows of other buses.
+    is_archive: bool,
 }
 
 impl LogReader {
     /// Opens the log at `log`.
     pub fn open(log: &LogPath) -> Result<Self, OpenError> {
-        Ok(Self { db: open::to_read(log)? })
+        let db = open::to_read(log)?;
+        let is_archive = schema::is_archive(&db)?;
+        Ok(Self { db, is_archive })
+    }
+
+    /// The buses whose rows it holds, with the last place of each.
+    pub fn buses(&self) -> Result<Vec<(BusId, Option<Seq>)>, ReadError> {
+        if !self.is_archive {
+            return Ok(vec![(self.bus()?, self.head()?.map(|(seq, _)| seq))]);
+        }
+        let mut statement =
+            self.db.prepare("SELECT bus, max(bus_seq) FROM origins GROUP BY bus")?;
+        let buses = statement.query_map([], |row| {
+            Ok((BusId::from_bytes(row.get(0)?), row.get::<_, Option<i64>>(1)?.map(Seq::from_i64)))
+        })?;
+        Ok(buses.collect::<Result<_, _>>()?)
+    }
+
+    /// Whether it was put together from the logs of other buses.
+    pub const fn is_archive(&self) -> bool {
+        self.is_archive
     }
 
     /// The bus that this log belongs to.
@@ -132,7 +161,7 @@ impl LogReader {
 
     /// The part of the log that a time range lies in. Ids sort by time, so their index knows;
     /// rows that came in late make the part a little larger, never smaller.
-    fn places(&self, query: &Query) -> Result<RangeInclusive<i64>, ReadError> {
+    pub(super) fn places(&self, query: &Query) -> Result<RangeInclusive<i64>, ReadError> {
         if query.since.is_none() && query.until.is_none() {
             return Ok(1..=i64::MAX);
         }
@@ -160,9 +189,9 @@ impl LogReader {
             Order::OldestFirst => "ASC",
             Order::LatestFirst => "DESC",
         };
-        let sql = format!(
-            "SELECT {COLUMNS} FROM events WHERE {condition} ORDER BY seq {order} LIMIT {most}"
-        );
+        let from = if self.is_archive { ARCHIVED_ROWS } else { OWN_ROWS };
+        let sql =
+            format!("SELECT {COLUMNS}, {from} WHERE {condition} ORDER BY seq {order} LIMIT {most}");
         self.rows(&sql, values)
     }
 
@@ -242,7 +271,7 @@ enum Order {
 }
 
 /// The rows of `query` in `places` after `after`, as SQL.
-fn condition(
+pub(super) fn condition(
     query: &Query,
     places: &RangeInclusive<i64>,
     after: Option<Seq>,
@@ -262,6 +291,9 @@ fn condition(
     }
     if let Some(session) = &query.session {
         add("session = ?", text(session));
+    }
+    if let Some(bus) = &query.bus {
+        add("seq IN (SELECT seq FROM origins WHERE bus = ?)", Value::Blob(bus.as_bytes().to_vec()));
     }
     if let Some(agent) = &query.agent {
         add("agent = ?", text(agent));
@@ -300,5 +332,13 @@ fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
         context: row.get(11)?,
         payload: payload::from_sql(row.get_ref(12)?),
         hash: row.get(13)?,
+        origin: match row.get::<_, Option<[u8; 16]>>(14)? {
+            Some(bus) => Some(Origin {
+                bus: BusId::from_bytes(bus),
+                seq: Seq::from_i64(row.get(15)?),
+                cause: row.get::<_, Option<i64>>(16)?.map(Seq::from_i64),
+            }),
+            None => None,
+        },
     })
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::event::{Decision, Event, EventId, Kind, Seq, Time};
+use crate::event::{BusId, Decision, Event, EventId, Kind, Seq, Time};
 use crate::json::read_leniently;
 
 /// A row that has no place yet.
@@ -140,6 +140,19 @@ pub struct Row {
     pub payload: Vec<u8>,
     /// The head of the chain at this row.
     pub hash: [u8; 32],
+    /// Its place in the log it comes from, where this log is an archive.
+    pub origin: Option<Origin>,
+}
+
+/// The place of a row in its own log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    /// Whose row it is.
+    pub bus: BusId,
+    /// Where it stands there.
+    pub seq: Seq,
+    /// Where the event stands there that a decision is about.
+    pub cause: Option<Seq>,
 }
 
 impl Row {
@@ -170,6 +183,10 @@ impl Row {
             ("hash", json!(hex::encode(self.hash))),
         ] {
             object.insert(key.to_owned(), value);
+        }
+        if let Some(origin) = &self.origin {
+            object.insert("bus".to_owned(), json!(origin.bus.to_string()));
+            object.insert("bus_seq".to_owned(), json!(origin.seq.as_i64()));
         }
         Value::Object(object)
     }

@@ -5,7 +5,8 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::OpenError;
 use crate::event::{BusId, Time};
 
-const STEPS: &[&str] = &[include_str!("schema/0001_events.sql")];
+const STEPS: &[&str] =
+    &[include_str!("schema/0001_events.sql"), include_str!("schema/0002_archive.sql")];
 
 /// Written into the file, so that nobody takes it for another program's: "hkbs".
 const APPLICATION_ID: i64 = 0x686b_6273;
@@ -18,6 +19,14 @@ pub(super) fn current() -> i64 {
 /// The version of an open file.
 pub(super) fn version(db: &Connection) -> rusqlite::Result<i64> {
     db.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+/// Whether the file holds the rows of other buses.
+pub(super) fn is_archive(db: &Connection) -> rusqlite::Result<bool> {
+    if version(db)? < 2 {
+        return Ok(false);
+    }
+    db.prepare_cached("SELECT EXISTS (SELECT 1 FROM origins)")?.query_row([], |row| row.get(0))
 }
 
 /// Whether the file is ours, or empty and may become ours.

@@ -5,7 +5,7 @@ use std::fmt;
 use rusqlite::types::ValueRef;
 
 use super::chain::{self, Hash, Identity};
-use super::{LogPath, ReadError, open, payload};
+use super::{LogPath, LogReader, ReadError, payload};
 use crate::event::{BusId, EventId, Kind, Seq, Time};
 
 /// What a walk over the log found.
@@ -15,6 +15,8 @@ pub struct Report {
     pub bus: BusId,
     /// How many rows were walked.
     pub rows: u64,
+    /// The first of them. In an archive what was before it may never have come.
+    pub first: Option<Seq>,
     /// The last row and its hash, to compare with a copy elsewhere.
     pub head: Option<(Seq, Hash)>,
     /// What is wrong, in log order; the first few.
@@ -39,47 +41,67 @@ impl fmt::Display for Flaw {
 /// More flaws than this are not listed: the first one is what matters.
 const MOST_FLAWS: usize = 20;
 
-/// Walks the whole log and tells `progress` how many rows are behind it.
-pub fn verify(log: &LogPath, mut progress: impl FnMut(u64)) -> Result<Report, ReadError> {
-    let db = open::to_read(log)?;
-    let bus = open::bus_id(&db)?;
-    let mut walk = Walk {
-        before: chain::genesis(bus),
-        expected: Seq::FIRST,
-        report: Report { bus, rows: 0, head: None, flaws: Vec::new() },
-    };
-    let mut statement = db.prepare(
-        "SELECT e.seq, e.id, e.time, e.agent, e.name, e.kind, e.cause, e.context, e.payload, e.hash, \
-                c.id FROM events e LEFT JOIN events c ON c.seq = e.cause \
-         WHERE e.seq >= ?1 AND e.seq < ?1 + 1000 ORDER BY e.seq",
-    )?;
-    let last: i64 =
-        db.query_row("SELECT coalesce(max(seq), 0) FROM events", [], |row| row.get(0))?;
-    let mut from = 1;
-    // In pages, so that a long walk does not hold the writer's tidying up.
-    while from <= last {
-        let mut rows = statement.query([from])?;
-        while let Some(row) = rows.next()? {
-            walk.step(row)?;
+/// The rows of a log's own bus (?1), by their place.
+const OWN: &str = "\
+    SELECT e.seq, e.id, e.time, e.agent, e.name, e.kind, e.cause, e.context, e.payload, e.hash, c.id \
+    FROM events e LEFT JOIN events c ON c.seq = e.cause \
+    WHERE ?1 IS NOT NULL AND e.seq >= ?2 AND e.seq < ?2 + 1000 ORDER BY e.seq";
+
+/// The rows of a bus (?1) in an archive, by the place they have at home.
+const ARCHIVED: &str = "\
+    SELECT o.bus_seq, e.id, e.time, e.agent, e.name, e.kind, o.bus_cause, e.context, e.payload, \
+           e.hash, c.id \
+    FROM origins o JOIN events e ON e.seq = o.seq LEFT JOIN events c ON c.seq = e.cause \
+    WHERE o.bus = ?1 AND o.bus_seq >= ?2 AND o.bus_seq < ?2 + 1000 ORDER BY o.bus_seq";
+
+/// Walks the whole log and tells `progress` how many rows are behind it. An archive has a chain,
+/// and a report, for each bus.
+pub fn verify(log: &LogPath, mut progress: impl FnMut(u64)) -> Result<Vec<Report>, ReadError> {
+    let log = LogReader::open(log)?;
+    let mut statement = log.db.prepare(if log.is_archive() { ARCHIVED } else { OWN })?;
+    let mut reports = Vec::new();
+    let mut behind = 0;
+    for (bus, last) in log.buses()? {
+        let mut walk = Walk {
+            before: chain::genesis(bus),
+            expected: Seq::FIRST,
+            may_start_late: log.is_archive(),
+            report: Report { bus, rows: 0, first: None, head: None, flaws: Vec::new() },
+        };
+        let mut from = 1;
+        // In pages, so that a long walk does not hold the writer's tidying up.
+        while last.is_some_and(|last| from <= last.as_i64()) {
+            let mut rows = statement.query((bus.as_bytes(), from))?;
+            while let Some(row) = rows.next()? {
+                walk.step(row)?;
+            }
+            from += 1000;
+            progress(behind + walk.report.rows);
         }
-        from += 1000;
-        progress(walk.report.rows);
+        behind += walk.report.rows;
+        reports.push(walk.report);
     }
-    Ok(walk.report)
+    Ok(reports)
 }
 
 struct Walk {
     before: Hash,
     expected: Seq,
+    /// Whether rows before the first one are nobody's fault.
+    may_start_late: bool,
     report: Report,
 }
 
 impl Walk {
     fn step(&mut self, row: &rusqlite::Row<'_>) -> Result<(), ReadError> {
         let seq = Seq::from_i64(row.get(0)?);
-        if seq != self.expected {
-            self.flaw(seq, format!("rows {} to {seq} are missing before it", self.expected));
+        let follows = seq == self.expected;
+        let starts_late = self.may_start_late && self.report.first.is_none();
+        if !follows && !starts_late {
+            let last = seq.as_i64() - 1;
+            self.flaw(seq, format!("rows {} to {last} are missing before it", self.expected));
         }
+        self.report.first = self.report.first.or(Some(seq));
         let (id, agent, name, context): (_, String, String, Option<String>) =
             (EventId::from_bytes(row.get(1)?), row.get(3)?, row.get(4)?, row.get(7)?);
         let cause = row.get::<_, Option<i64>>(6)?.map(Seq::from_i64);
@@ -94,12 +116,13 @@ impl Walk {
         };
         let hash = chain::link(&self.before, &identity, &payload::from_sql(row.get_ref(8)?));
         let kept = stored_hash(row.get_ref(9)?);
-        if kept != Some(hash) {
+        if (follows || !self.may_start_late) && kept != Some(hash) {
             self.flaw(seq, "its hash does not fit: it, or a row before it, was changed".to_owned());
         }
         let cause_id = row.get::<_, Option<[u8; 16]>>(10)?.map(EventId::from_bytes);
         let is_decision = row.get::<_, String>(5)? == Kind::Decision.as_str();
-        if is_decision && cause_id.map(EventId::of_decision) != Some(id) {
+        let never_came = self.may_start_late && cause_id.is_none();
+        if is_decision && !never_came && cause_id.map(EventId::of_decision) != Some(id) {
             self.flaw(seq, "it is a decision, but not about the event it points at".to_owned());
         }
         // Go on from what is stored, so that one flaw is told once.

@@ -26,7 +26,8 @@ fn played(payloads: &[(Agent, Vec<u8>)]) -> (Vec<Answer>, Vec<Row>) {
         }
         answers
     });
-    assert_eq!(verify(&bus.log, |_| {}).expect("a readable log").flaws, []);
+    let reports = verify(&bus.log, |_| {}).expect("a readable log");
+    assert!(reports.iter().all(|report| report.flaws.is_empty()), "{reports:?}");
     let mut rows = Vec::new();
     let log = LogReader::open(&bus.log).expect("a log");
     log.each(&Query::default(), None, |row| {

@@ -2,21 +2,43 @@
 
 use std::time::Duration;
 
-use async_nats::{Client, ConnectOptions};
+use async_nats::{Client, ConnectOptions, Event};
+use tokio::sync::watch;
 
+use super::abilities::Abilities;
 use super::settings::{Login, NatsSettings};
 
 /// A server that does not answer by then is not there.
 const CONNECT: Duration = Duration::from_secs(3);
 
+/// A server that does not acknowledge by then does not, or is gone.
+const ACKNOWLEDGED: Duration = Duration::from_secs(5);
+
+/// A connection, and what is known of it.
+#[derive(Debug)]
+pub struct Connection {
+    /// The client.
+    pub client: Client,
+    pub(super) abilities: Abilities,
+    /// Whether it broke. The client connects again by itself, but what was under way is gone.
+    pub(super) lost: watch::Receiver<bool>,
+}
+
 /// Connects, or says why not. Errors of the library do not hold secrets; the URL might, and is
 /// not repeated.
-pub(super) async fn connect(settings: &NatsSettings) -> Result<Client, String> {
+pub async fn connect(settings: &NatsSettings, name: &str) -> Result<Connection, String> {
+    let (losing, lost) = watch::channel(false);
     let mut options = ConnectOptions::new()
-        .name("hookbus relay")
+        .name(name)
         .connection_timeout(CONNECT)
-        .request_timeout(Some(Duration::from_secs(5)))
-        .max_reconnects(1);
+        .request_timeout(Some(ACKNOWLEDGED))
+        .max_reconnects(1)
+        .event_callback(move |event| {
+            if event == Event::Disconnected {
+                losing.send_replace(true);
+            }
+            std::future::ready(())
+        });
     options = match &settings.login {
         Login::None => options,
         Login::Password(user, password) => {
@@ -36,19 +58,12 @@ pub(super) async fn connect(settings: &NatsSettings) -> Result<Client, String> {
     }
     let client = tokio::time::timeout(CONNECT * 2, options.connect(&settings.urls)).await;
     let client = client
-        .map_err(|_| "no answer from NATS".to_owned())?
+        .map_err(|_| {
+            "NATS takes the connection but says nothing; is the server stopped, or is it something \
+             else that listens there?"
+                .to_owned()
+        })?
         .map_err(|error| format!("cannot connect to NATS: {error}"))?;
-    let info = client.server_info();
-    if version(&info.version) < (2, 12) {
-        return Err(format!(
-            "the NATS server is {}; hookbus publishes in atomic batches, which need 2.12 or newer",
-            info.version
-        ));
-    }
-    Ok(client)
-}
-
-fn version(text: &str) -> (u32, u32) {
-    let mut parts = text.split('.').map(|part| part.parse().unwrap_or(0));
-    (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
+    let abilities = Abilities::of(&client.server_info().version)?;
+    Ok(Connection { client, abilities, lost })
 }

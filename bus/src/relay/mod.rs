@@ -3,16 +3,21 @@
 //!
 //! What the stream last holds of this bus decides where to go on, not a cursor of ours; each batch
 //! is guarded by that place, so that a stale or repeated one is refused as a whole.
+//! Servers that know no atomic batches get one message at a time, under the same guard.
 
+mod abilities;
 mod batch;
 mod connect;
 mod envelope;
 mod follow;
+mod line;
 mod position;
+mod ready;
 mod settings;
 mod state;
 mod stream;
 
+pub use connect::{Connection, connect};
 pub use follow::Relay;
 pub use settings::{Login, NatsSettings, Secret};
 pub use state::{Phase, RelayState};

@@ -3,6 +3,7 @@
 
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream};
 
+use super::abilities::Abilities;
 use super::envelope::{HASH, SEQ};
 use crate::event::{BusId, Seq, subjects_of};
 use crate::log::{LogReader, Query};
@@ -12,7 +13,8 @@ use crate::log::{LogReader, Query};
 pub(super) struct Position {
     /// Its place in the log; none if the stream holds nothing of this bus.
     pub(super) logged: Option<Seq>,
-    /// Its place in the stream, which guards the next batch.
+    /// The place in the stream that guards the next batch: that of this message, or of the very last
+    /// one where the server has no finer guard.
     pub(super) streamed: u64,
 }
 
@@ -28,15 +30,29 @@ pub(super) enum Lost {
 }
 
 /// Asks the stream, and checks that it holds our history and not another one.
-pub(super) async fn find(stream: &Stream, bus: BusId, log: &LogReader) -> Result<Position, Lost> {
+pub(super) async fn find(
+    stream: &mut Stream,
+    abilities: Abilities,
+    bus: BusId,
+    log: &LogReader,
+) -> Result<Position, Lost> {
+    let cannot_ask = |error: &dyn std::fmt::Display| {
+        Lost::NotNow(format!("cannot ask how far the stream is: {error}"))
+    };
+    // Asked first: whatever comes in after this makes the guard fail, and not lie.
+    let end = match abilities {
+        Abilities::Batches | Abilities::GuardPerBus => None,
+        Abilities::GuardPerStream => {
+            let info = stream.info().await.map_err(|error| cannot_ask(&error))?;
+            Some(info.state.last_sequence)
+        }
+    };
     let last = match stream.get_last_raw_message_by_subject(&subjects_of(bus)).await {
         Ok(last) => last,
         Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => {
-            return Ok(Position { logged: None, streamed: 0 });
+            return Ok(Position { logged: None, streamed: end.unwrap_or(0) });
         }
-        Err(error) => {
-            return Err(Lost::NotNow(format!("cannot ask how far the stream is: {error}")));
-        }
+        Err(error) => return Err(cannot_ask(&error)),
     };
     let header = |name: &str| last.headers.get(name).map(|value| value.as_str().to_owned());
     let seq = header(SEQ).and_then(|seq| seq.parse().ok()).map(Seq::from_i64);
@@ -55,5 +71,5 @@ pub(super) async fn find(stream: &Stream, bus: BusId, log: &LogReader) -> Result
              put back to an older state and written on; nothing is published until a person has looked"
         )));
     }
-    Ok(Position { logged: Some(seq), streamed: last.sequence })
+    Ok(Position { logged: Some(seq), streamed: end.unwrap_or(last.sequence) })
 }

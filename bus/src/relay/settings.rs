@@ -95,6 +95,15 @@ impl NatsSettings {
         }
     }
 
+    /// What is configured, with the servers in `urls` in place of its own where there are any.
+    pub fn chosen(configured: Option<Self>, urls: Option<&[String]>) -> Option<Self> {
+        match (configured, urls) {
+            (Some(settings), Some(urls)) => Some(Self { urls: urls.to_vec(), ..settings }),
+            (None, Some(urls)) => Some(Self::at(urls.to_vec())),
+            (configured, None) => configured,
+        }
+    }
+
     /// Reads what stands under `nats:`; the error says what to write instead.
     pub fn read(fields: &Map<String, Value>) -> Result<Self, String> {
         if let Some(odd) = fields.keys().find(|key| !KEYS.contains(&key.as_str())) {

@@ -23,6 +23,7 @@ struct Inner {
     published: Option<Seq>,
     published_at: Option<Time>,
     error: Option<String>,
+    note: Option<&'static str>,
 }
 
 /// A handle that the relay writes and others read.
@@ -31,8 +32,13 @@ pub struct RelayState(Arc<Mutex<Inner>>);
 
 impl RelayState {
     pub(super) fn new() -> Self {
-        let inner =
-            Inner { phase: Phase::Connecting, published: None, published_at: None, error: None };
+        let inner = Inner {
+            phase: Phase::Connecting,
+            published: None,
+            published_at: None,
+            error: None,
+            note: None,
+        };
         Self(Arc::new(Mutex::new(inner)))
     }
 
@@ -44,6 +50,15 @@ impl RelayState {
         self.change(|inner| {
             inner.phase = phase;
             inner.error = Some(error.to_owned());
+        });
+    }
+
+    /// The stream was asked how far it is. Whether it takes more is another question: trouble stands
+    /// until something is acknowledged.
+    pub(super) fn found(&self, seq: Option<Seq>, note: Option<&'static str>) {
+        self.change(|inner| {
+            inner.published = seq;
+            inner.note = note;
         });
     }
 
@@ -76,6 +91,7 @@ impl RelayState {
             "lag_events": lag.max(0),
             "lag_s": waiting,
             "error": inner.error,
+            "note": inner.note,
         })
     }
 }

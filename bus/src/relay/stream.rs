@@ -6,6 +6,7 @@ use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::context::GetStreamErrorKind;
 use async_nats::jetstream::stream::{Config, Stream};
 
+use super::abilities::Abilities;
 use super::settings::NatsSettings;
 
 /// Why there is no stream to publish to.
@@ -20,8 +21,12 @@ pub(super) enum NoStream {
 }
 
 /// The stream, ready to be published to.
-pub(super) async fn ready(context: &Context, settings: &NatsSettings) -> Result<Stream, NoStream> {
-    let wanted = config(settings);
+pub(super) async fn ready(
+    context: &Context,
+    settings: &NatsSettings,
+    abilities: Abilities,
+) -> Result<Stream, NoStream> {
+    let wanted = config(settings, abilities);
     let mut stream = match context.get_stream(&settings.stream).await {
         Ok(stream) => stream,
         Err(error) if is_missing(&error.kind()) => context
@@ -45,7 +50,7 @@ pub(super) async fn ready(context: &Context, settings: &NatsSettings) -> Result<
     )))
 }
 
-fn config(settings: &NatsSettings) -> Config {
+fn config(settings: &NatsSettings, abilities: Abilities) -> Config {
     Config {
         name: settings.stream.clone(),
         subjects: vec!["hookbus.>".to_owned()],
@@ -53,7 +58,7 @@ fn config(settings: &NatsSettings) -> Config {
         max_age: settings.max_age.unwrap_or_default(),
         max_bytes: settings.max_bytes.unwrap_or(-1),
         duplicate_window: settings.duplicate_window,
-        allow_atomic_publish: true,
+        allow_atomic_publish: abilities == Abilities::Batches,
         allow_direct: true,
         ..Config::default()
     }
@@ -62,7 +67,7 @@ fn config(settings: &NatsSettings) -> Config {
 /// What would break a promise; limits are the business of whoever runs the server.
 fn differences(wanted: &Config, found: &Config) -> Vec<String> {
     let mut all = Vec::new();
-    if !found.allow_atomic_publish {
+    if wanted.allow_atomic_publish && !found.allow_atomic_publish {
         all.push("it does not allow atomic batches (`allow_atomic`)".to_owned());
     }
     if !wanted.subjects.iter().all(|subject| found.subjects.contains(subject)) {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, Mode, flock};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::signal::unix::{SignalKind, signal};
@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 
 use super::message::RECEIVED;
 use super::status::{Counters, describe, of_daemon};
+use super::supervise::{ObserverProgram, Supervisor};
 use super::{Build, Reply, Request, SocketPath};
 use crate::bus::Bus;
 use crate::log::{LogReader, Recorder};
@@ -74,14 +75,25 @@ pub struct Daemon {
     /// Overrides the servers in `hookbus.yaml`.
     nats_urls: Option<Vec<String>>,
     relay: Mutex<Option<(NatsSettings, Relay)>>,
+    supervisor: Mutex<Option<Supervisor>>,
+}
+
+/// What a daemon is to do.
+#[derive(Debug, Clone)]
+pub struct Plans {
+    /// How long it stays.
+    pub stay: Stay,
+    /// The NATS servers, in place of those in `hookbus.yaml`.
+    pub nats_urls: Option<Vec<String>>,
+    /// How observers are started; none are where it is not said.
+    pub observers: Option<ObserverProgram>,
 }
 
 impl Daemon {
     /// Takes the home and starts to listen. `make_bus` is called once the home is ours.
     pub fn start(
         home: &Path,
-        stay: Stay,
-        nats_urls: Option<Vec<String>>,
+        plans: Plans,
         make_bus: impl FnOnce() -> Bus,
     ) -> Result<Self, ServeError> {
         let failed = |path: &Path| {
@@ -107,12 +119,13 @@ impl Daemon {
             socket,
             listener,
             lock,
-            stay,
+            stay: plans.stay,
             build: Build::current(),
             counters: Counters::new(),
             newer_client: Notify::new(),
-            nats_urls,
+            nats_urls: plans.nats_urls,
             relay: Mutex::new(None),
+            supervisor: Mutex::new(plans.observers.map(Supervisor::new)),
         })
     }
 
@@ -140,6 +153,7 @@ impl Daemon {
                         break reason;
                     }
                     daemon.keep_relay();
+                    daemon.keep_observers();
                 }
                 () = daemon.newer_client.notified() => break "a newer client called",
                 _ = asked_to_leave.recv() => break "asked to leave",
@@ -208,19 +222,46 @@ impl Daemon {
             Stay::UntilIdle(after) => Some(after),
         };
         let mut state = describe(&self.bus.log, &self.bus.hooks);
+        self.describe_processes(&mut state);
         state.insert("daemon".to_owned(), of_daemon(&self.counters, leaves_after));
         state.insert("relay".to_owned(), self.relay_report());
         Reply::Status(Value::Object(state).to_string().into_bytes())
     }
 
+    fn nats(&self) -> Option<NatsSettings> {
+        NatsSettings::chosen(
+            self.bus.hooks.in_force().hooks.nats.clone(),
+            self.nats_urls.as_deref(),
+        )
+    }
+
+    /// Runs the observers in force, and no others.
+    fn keep_observers(&self) {
+        let in_force = self.bus.hooks.in_force();
+        let observers = in_force.hooks.observers();
+        let names: Vec<String> =
+            observers.iter().map(|observer| observer.name().to_owned()).collect();
+        let version = format!("{} {:?}", in_force.hooks.hash, self.nats());
+        let mut supervisor = self.supervisor.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(supervisor) = supervisor.as_mut() {
+            supervisor.look_after(&names, &version);
+        }
+    }
+
+    /// What is known of the observers' processes, beside what they say themselves.
+    fn describe_processes(&self, state: &mut Map<String, Value>) {
+        let supervisor = self.supervisor.lock().unwrap_or_else(PoisonError::into_inner);
+        let observers = state.get_mut("observers").and_then(Value::as_array_mut);
+        for observer in observers.into_iter().flatten() {
+            let name = observer["name"].as_str().unwrap_or_default().to_owned();
+            observer["process"] =
+                supervisor.as_ref().map_or(Value::Null, |supervisor| supervisor.describe(&name));
+        }
+    }
+
     /// Runs a relay with the settings of the moment, or none.
     fn keep_relay(&self) {
-        let configured = self.bus.hooks.in_force().hooks.nats.clone();
-        let wanted = match (&self.nats_urls, configured) {
-            (Some(urls), Some(settings)) => Some(NatsSettings { urls: urls.clone(), ..settings }),
-            (Some(urls), None) => Some(NatsSettings::at(urls.clone())),
-            (None, configured) => configured,
-        };
+        let wanted = self.nats();
         let mut relay = self.relay.lock().unwrap_or_else(PoisonError::into_inner);
         if relay.as_ref().map(|(settings, _)| settings) == wanted.as_ref() {
             return;
@@ -269,6 +310,10 @@ impl Daemon {
         }
         if let Err(error) = flock(&self.lock, FlockOperation::Unlock) {
             tracing::warn!(%error, "cannot give the home back");
+        }
+        let supervisor = self.supervisor.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(mut supervisor) = supervisor {
+            supervisor.leave().await;
         }
         let finished = async {
             while self.counters.in_flight() > 0 {

@@ -6,10 +6,12 @@ mod client;
 mod daemon;
 mod message;
 mod status;
+mod supervise;
 
 pub use address::SocketPath;
 pub use build::Build;
 pub use client::{NoDaemon, ask, call};
-pub use daemon::{Daemon, ServeError, Stay};
+pub use daemon::{Daemon, Plans, ServeError, Stay};
 pub use message::{Reply, Request};
 pub use status::describe;
+pub use supervise::ObserverProgram;

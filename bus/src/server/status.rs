@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use super::build::VERSION;
-use crate::decide::HooksSource;
+use crate::decide::{HooksSource, observer_folder};
 use crate::log::{LogPath, LogReader, OpenError};
 
 /// What a daemon counts.
@@ -81,12 +81,30 @@ pub(super) fn of_daemon(counters: &Counters, leaves_after: Option<Duration>) -> 
     })
 }
 
-/// What can be said of a home with or without a daemon: its log and its hooks.
+/// What can be said of a home with or without a daemon: its log, its hooks and its observers.
 pub fn describe(log: &LogPath, hooks: &HooksSource) -> Map<String, Value> {
+    let observers = hooks.in_force().hooks.observers();
+    let observers = observers.iter().map(|observer| describe_observer(log, observer.name()));
     Map::from_iter([
         ("log".to_owned(), describe_log(log)),
         ("hooks".to_owned(), describe_hooks(hooks)),
+        ("observers".to_owned(), observers.collect()),
     ])
+}
+
+/// What an observer's process last said about itself, if it still runs.
+fn describe_observer(log: &LogPath, name: &str) -> Value {
+    let home = log.file().parent().unwrap_or(log.file());
+    let folder = observer_folder(home, name);
+    let said = fs::read(folder.join("state.json")).ok();
+    let said: Option<Value> = said.and_then(|said| serde_json::from_slice(&said).ok());
+    let mut state = said.unwrap_or_else(|| json!({"name": name}));
+    let is_up = |pid| fs::exists(format!("/proc/{pid}")).is_ok_and(|there| there);
+    if !state["pid"].as_u64().is_some_and(is_up) {
+        state["state"] = json!("not running");
+        state["pid"] = Value::Null;
+    }
+    state
 }
 
 fn describe_log(log: &LogPath) -> Value {

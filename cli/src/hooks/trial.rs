@@ -98,8 +98,9 @@ pub(super) fn put(event: &Event, hooks: &Hooks) -> Result<Option<Decision>> {
     if spoken.is_empty() {
         return Ok(None);
     }
+    let can_ask = || surroundings.can_ask();
     let circumstances =
-        Circumstances { started, surroundings: &surroundings, waited_for: true, continuations: 0 };
+        Circumstances { started, can_ask: &can_ask, waited_for: true, continuations: 0 };
     Ok(Some(conclude(event, &plan, spoken, &circumstances)))
 }
 

@@ -30,4 +30,4 @@ pub use model_server::ModelServer;
 pub use outcome::{Asked, Outcome, Said};
 pub use run::Run;
 pub use step::{SCRIPT_ENDED, Step};
-pub use terminal::Act;
+pub use terminal::{Act, before_a_person};

@@ -34,6 +34,12 @@ const BETWEEN_KEYS: Duration = Duration::from_millis(40);
 /// A person who has done everything does not wait for ever.
 const FAREWELL: Duration = Duration::from_secs(5);
 
+/// Any program before a person: its exit code and what was on the screen.
+pub fn before_a_person(command: Command, acts: &[Act]) -> (Option<i32>, String) {
+    let ended = run(command, acts, Duration::from_secs(20));
+    (ended.exit, ended.stdout)
+}
+
 /// Runs `command` at a terminal until everything was done. `limit` is for what must be seen.
 pub(super) fn run(mut command: Command, acts: &[Act], limit: Duration) -> Ended {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;

@@ -1,0 +1,155 @@
+//! Reading what only observers have: how they are run, webhooks and archives.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::Problem;
+use super::entry::Entry;
+use super::observer::{SecretPlace, Source, Start, Terms, Webhook};
+use super::yaml::{Node, Pair};
+
+/// Keys that mean something with `mode: observe` only.
+pub(super) const KEYS: [&str; 8] =
+    ["webhook", "archive", "long_lived", "tries", "wait", "share", "source", "from"];
+
+const MOST_TRIES: f64 = 1000.0;
+
+impl Entry<'_> {
+    /// The terms of an observer. A mistake in them leaves the default, and a remark.
+    pub(super) fn terms(&mut self, timeout: Duration) -> Terms {
+        let mut terms = Terms {
+            long_lived: self.flag("long_lived").unwrap_or(false),
+            timeout,
+            ..Terms::default()
+        };
+        if self.get("webhook").is_some() {
+            // An endpoint that is being restarted deserves more patience than a program that fails.
+            terms.tries = 10;
+        }
+        if let Some(tries) = self.number("tries", "tries: 5", 1.0..=MOST_TRIES) {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "checked against its range above"
+            )]
+            let tries = tries as u32;
+            terms.tries = tries;
+        }
+        if let Some(wait) = self.number("wait", "wait: 0.5", 0.0..=3600.0) {
+            terms.wait = Duration::from_secs_f64(wait);
+        }
+        terms.shared = self.word("share", &[("session", true)]).unwrap_or(false);
+        terms.source = self.word("source", &[("log", Source::Log), ("nats", Source::Nats)]);
+        terms.from = self.word("from", &[("now", Start::Now), ("start", Start::First)]);
+        terms
+    }
+
+    fn number(
+        &mut self,
+        key: &str,
+        example: &str,
+        range: std::ops::RangeInclusive<f64>,
+    ) -> Option<f64> {
+        let pair = self.get(key)?;
+        let (number, line) = (pair.value.number().filter(|n| range.contains(n)), pair.line);
+        if number.is_none() {
+            let (low, high) = (range.start(), range.end());
+            self.remark(
+                line,
+                format!("`{key}` is a number from {low} to {high}; write `{example}`"),
+            );
+        }
+        number
+    }
+
+    fn word<T: Copy>(&mut self, key: &str, known: &[(&str, T)]) -> Option<T> {
+        let pair = self.get(key)?;
+        let (text, line) = (pair.value.text().unwrap_or_default(), pair.line);
+        let found = known.iter().find(|(word, _)| *word == text);
+        if found.is_none() {
+            let words: Vec<String> = known.iter().map(|(word, _)| format!("`{word}`")).collect();
+            self.remark(line, format!("`{key}` is {}", words.join(" or ")));
+        }
+        found.map(|(_, value)| *value)
+    }
+
+    /// A hook that decides cannot have these.
+    pub(super) fn no_observer_keys(&self) -> Result<(), Problem> {
+        let odd = KEYS.iter().find_map(|key| self.get(key));
+        odd.map_or(Ok(()), |odd| {
+            Err(Problem::broken_entry(
+                odd.line,
+                format!("`{}` is for observers; add `mode: observe`", odd.key),
+            ))
+        })
+    }
+}
+
+/// Reads `webhook:`, a URL or a mapping.
+pub(super) fn webhook(pair: &Pair, base: &Path) -> Result<Webhook, Problem> {
+    let broken = |line: usize, why: &str| Problem::broken_entry(line, why);
+    let mut webhook = Webhook { url: String::new(), secret: None, headers: Vec::new() };
+    let Some(fields) = pair.value.pairs() else {
+        webhook.url = pair.value.text().unwrap_or_default();
+        return checked(webhook, pair.line);
+    };
+    for field in fields {
+        let text = field.value.text().filter(|text| !text.is_empty());
+        match (field.key.as_str(), text) {
+            ("url", Some(url)) => webhook.url = url,
+            ("secret_env", Some(name)) => webhook.secret = Some(SecretPlace::Env(name)),
+            ("secret_file", Some(file)) => {
+                webhook.secret = Some(SecretPlace::File(base.join(file)));
+            }
+            ("headers", _) => webhook.headers = headers(&field.value, field.line)?,
+            ("secret", _) => {
+                return Err(broken(
+                    field.line,
+                    "this file is recorded in the log, so no secret belongs in it; write `secret_env: NAME` or `secret_file: path`",
+                ));
+            }
+            _ => {
+                return Err(broken(
+                    field.line,
+                    "a webhook has `url`, `secret_env` or `secret_file`, and `headers`",
+                ));
+            }
+        }
+    }
+    checked(webhook, pair.line)
+}
+
+fn checked(webhook: Webhook, line: usize) -> Result<Webhook, Problem> {
+    if webhook.url.starts_with("http://") || webhook.url.starts_with("https://") {
+        return Ok(webhook);
+    }
+    Err(Problem::broken_entry(
+        line,
+        "a webhook needs an address; write `webhook: { url: https://example.org/events, secret_env: NAME }`",
+    ))
+}
+
+fn headers(node: &Node, line: usize) -> Result<Vec<(String, String)>, Problem> {
+    let malformed = || {
+        Problem::broken_entry(
+            line,
+            "`headers` maps names to texts; write `headers: { X-Team: ops }`",
+        )
+    };
+    let pairs = node.pairs().ok_or_else(malformed)?;
+    pairs
+        .iter()
+        .map(|pair| Ok((pair.key.clone(), pair.value.text().ok_or_else(malformed)?)))
+        .collect()
+}
+
+/// Reads `archive:`, a directory.
+pub(super) fn archive(pair: &Pair, base: &Path) -> Result<PathBuf, Problem> {
+    match pair.value.text().filter(|text| !text.is_empty()) {
+        Some(folder) => Ok(base.join(folder)),
+        None => Err(Problem::broken_entry(
+            pair.line,
+            "`archive` is a directory; write `archive: /srv/hookbus-archive`",
+        )),
+    }
+}

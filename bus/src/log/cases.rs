@@ -1,0 +1,376 @@
+//! The log as a replay reads it: events with what was decided about them, part by part. A row that
+//! is damaged is told and passed over; the rest is read.
+
+use std::ops::RangeInclusive;
+
+use rusqlite::types::{Value, ValueRef};
+use rusqlite::{OptionalExtension, params_from_iter};
+
+use super::read::{LogReader, Query, condition};
+use super::row::HooksDraft;
+use super::{ReadError, payload};
+use crate::event::{EventId, Seq, Time};
+use crate::json::read_leniently;
+
+/// So many rows are read in one go, or so many bytes: payloads may be large.
+const PAGE_ROWS: usize = 512;
+const PAGE_BYTES: usize = 4 << 20;
+
+const COLUMNS: &str = "seq, id, time, agent, session, kind, context, payload, \
+     (SELECT d.payload FROM events d WHERE d.seq = events.seq + 1 AND d.cause = events.seq)";
+
+/// Which events; everything where nothing is set.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// What they have in common. Its `session` stays unset: there may be several.
+    pub query: Query,
+    /// Of these sessions (whole ids); of all if there are none.
+    pub sessions: Vec<String>,
+    /// Only the last so many.
+    pub last: Option<usize>,
+}
+
+/// An event as it was recorded, and what was decided about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Case {
+    /// Its place.
+    pub seq: Seq,
+    /// Its id.
+    pub id: EventId,
+    /// When it happened.
+    pub at: Time,
+    /// Whose event it is.
+    pub agent: String,
+    /// The agent's session.
+    pub session: String,
+    /// The kind that it was recorded as.
+    pub kind: String,
+    /// Where it came from: cwd, session variables, marks.
+    pub context: Option<String>,
+    /// The bytes as they arrived.
+    pub payload: Vec<u8>,
+    /// The payload of the decision about it; none where nobody had an opinion.
+    pub decision: Option<Vec<u8>>,
+}
+
+/// One row that was looked at.
+#[derive(Debug)]
+pub enum Found {
+    /// An event.
+    Case(Case),
+    /// A row that cannot be read.
+    Damaged {
+        /// Which one.
+        seq: Seq,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+/// Decisions that do not stand right after their event, which is where most of them do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FarDecisions {
+    /// Event and decision, by event.
+    places: Vec<(i64, i64)>,
+    /// Decisions about no event that is there.
+    pub without_cause: Vec<Seq>,
+}
+
+impl FarDecisions {
+    fn about(&self, event: Seq) -> Option<i64> {
+        let found = self.places.binary_search_by_key(&event.as_i64(), |(cause, _)| *cause).ok()?;
+        self.places.get(found).map(|(_, decision)| *decision)
+    }
+}
+
+impl LogReader {
+    /// The first and the last place that `selection` can be in.
+    pub fn extent(&self, selection: &Selection) -> Result<RangeInclusive<i64>, ReadError> {
+        let number = |sql: &str, values: &[&str]| -> Result<Option<i64>, ReadError> {
+            let found: Option<Option<i64>> = self
+                .db
+                .prepare_cached(sql)?
+                .query_row(params_from_iter(values), |row| row.get(0))
+                .optional()?;
+            Ok(found.flatten())
+        };
+        let (mut first, mut last) = (i64::MAX, 0);
+        if selection.sessions.is_empty() {
+            first = number("SELECT min(seq) FROM events", &[])?.unwrap_or(first);
+            last = number("SELECT max(seq) FROM events", &[])?.unwrap_or(last);
+        }
+        for session in &selection.sessions {
+            let ends = [
+                number("SELECT min(seq) FROM events WHERE session = ?", &[session])?,
+                number("SELECT max(seq) FROM events WHERE session = ?", &[session])?,
+            ];
+            if let [Some(from), Some(to)] = ends {
+                (first, last) = (first.min(from), last.max(to));
+            }
+        }
+        let places = self.places(&selection.query)?;
+        let (mut first, last) = (first.max(*places.start()), last.min(*places.end()));
+        if let Some(most) = selection.last {
+            let (condition, values) = events_of(selection, &(first..=last));
+            let offset = most.saturating_sub(1);
+            let sql = format!(
+                "SELECT seq FROM events WHERE {condition} ORDER BY seq DESC LIMIT 1 OFFSET {offset}"
+            );
+            let from = self.db.query_row(&sql, params_from_iter(values), |row| row.get(0));
+            first = from.optional()?.unwrap_or(first);
+        }
+        Ok(first..=last)
+    }
+
+    /// Every selected event in `range`, in log order. No transaction is held while `each` works.
+    /// Where the file itself is damaged, what is left of it is read all the same.
+    pub fn cases(
+        &self,
+        selection: &Selection,
+        range: RangeInclusive<i64>,
+        far: &FarDecisions,
+        each: &mut dyn FnMut(Found),
+    ) {
+        let mut range = range;
+        loop {
+            let page = match self.page_of_cases(selection, &range, far) {
+                Ok(page) => page,
+                Err(error) => {
+                    match halves(&range) {
+                        Some((first, second)) => {
+                            self.cases(selection, first, far, each);
+                            self.cases(selection, second, far, each);
+                        }
+                        None => each(Found::Damaged {
+                            seq: Seq::from_i64(*range.start()),
+                            why: in_short(&error),
+                        }),
+                    }
+                    return;
+                }
+            };
+            let Some(last) = page.last().map(Found::seq) else { return };
+            page.into_iter().for_each(&mut *each);
+            range = last.next().as_i64()..=*range.end();
+        }
+    }
+
+    fn page_of_cases(
+        &self,
+        selection: &Selection,
+        range: &RangeInclusive<i64>,
+        far: &FarDecisions,
+    ) -> Result<Vec<Found>, ReadError> {
+        let (condition, values) = events_of(selection, range);
+        let sql = format!(
+            "SELECT {COLUMNS} FROM events WHERE {condition} ORDER BY seq LIMIT {PAGE_ROWS}"
+        );
+        let mut statement = self.db.prepare_cached(&sql)?;
+        let mut rows = statement.query(params_from_iter(values))?;
+        let (mut page, mut bytes) = (Vec::new(), 0);
+        while let Some(row) = rows.next()? {
+            let seq = Seq::from_i64(row.get(0)?);
+            page.push(match read_case(seq, row) {
+                Ok(mut case) => {
+                    if let (None, Some(place)) = (&case.decision, far.about(seq)) {
+                        case.decision = self.payload_at(place)?;
+                    }
+                    bytes += case.payload.len() + case.decision.as_ref().map_or(0, Vec::len);
+                    Found::Case(case)
+                }
+                Err(why) => Found::Damaged { seq, why },
+            });
+            if bytes > PAGE_BYTES {
+                break;
+            }
+        }
+        Ok(page)
+    }
+
+    fn payload_at(&self, seq: i64) -> Result<Option<Vec<u8>>, ReadError> {
+        let found = self
+            .db
+            .prepare_cached("SELECT payload FROM events WHERE seq = ?1")?
+            .query_row([seq], |row| Ok(payload::from_sql(row.get_ref(0)?)));
+        Ok(found.optional()?)
+    }
+
+    /// The decisions from the start of `range` on that do not stand right after their event: where
+    /// a command was asked, other rows came between. What cannot be read is left out; reading the
+    /// cases tells of it.
+    pub fn far_decisions(
+        &self,
+        selection: &Selection,
+        range: &RangeInclusive<i64>,
+    ) -> Result<FarDecisions, ReadError> {
+        let head = self.head()?.map_or(0, |(seq, _)| seq.as_i64());
+        let mut far = FarDecisions::default();
+        let mut waiting = vec![*range.start()..=head];
+        while let Some(range) = waiting.pop() {
+            match (self.far_decisions_in(selection, &range), halves(&range)) {
+                (Ok(more), _) => {
+                    far.places.extend(more.places);
+                    far.without_cause.extend(more.without_cause);
+                }
+                (Err(_), Some((first, second))) => waiting.extend([second, first]),
+                (Err(_), None) => {}
+            }
+        }
+        far.places.sort_unstable();
+        Ok(far)
+    }
+
+    fn far_decisions_in(
+        &self,
+        selection: &Selection,
+        range: &RangeInclusive<i64>,
+    ) -> Result<FarDecisions, ReadError> {
+        let (sessions, theirs) = in_sessions(selection);
+        let mut values = vec![Value::Integer(*range.start()), Value::Integer(*range.end())];
+        values.extend(theirs);
+        let mut statement = self.db.prepare(&format!(
+            "SELECT seq, cause, NOT EXISTS (SELECT 1 FROM events c WHERE c.seq = events.cause) \
+             FROM events WHERE kind = 'decision' AND seq >= ? AND seq <= ? {sessions} \
+             AND (cause IS NOT seq - 1 \
+                  OR NOT EXISTS (SELECT 1 FROM events c WHERE c.seq = events.cause))"
+        ))?;
+        let mut rows = statement.query(params_from_iter(values))?;
+        let mut far = FarDecisions::default();
+        while let Some(row) = rows.next()? {
+            let (seq, cause): (i64, Option<i64>) = (row.get(0)?, row.get(1)?);
+            match cause {
+                Some(cause) if !row.get(2)? => far.places.push((cause, seq)),
+                // One that is about a row before the first one may be about anything.
+                Some(cause) if cause < *range.start() => {}
+                Some(_) | None => far.without_cause.push(Seq::from_i64(seq)),
+            }
+        }
+        Ok(far)
+    }
+
+    /// Every version of the hooks that was in force, by where it came into force; those that
+    /// cannot be read have no content.
+    pub fn hooks_loaded(&self) -> Result<Vec<(Seq, Option<HooksDraft>)>, ReadError> {
+        let mut statement =
+            self.db.prepare("SELECT seq FROM events WHERE kind = 'hooks.loaded' ORDER BY seq")?;
+        let places = statement.query_map([], |row| row.get(0))?;
+        let mut loaded = Vec::new();
+        for seq in places {
+            let seq: i64 = seq?;
+            let content = self.payload_at(seq).ok().flatten();
+            let content = content.and_then(|content| serde_json::from_slice(&content).ok());
+            let draft = content.and_then(|content| HooksDraft::from_json(&content));
+            loaded.push((Seq::from_i64(seq), draft));
+        }
+        Ok(loaded)
+    }
+
+    /// How often in a row the agent had been sent on before `seq`, `most` at the most.
+    pub fn sent_on_before(
+        &self,
+        session: &str,
+        name: &str,
+        seq: Seq,
+        most: u32,
+    ) -> Result<u32, ReadError> {
+        let mut statement = self.db.prepare_cached(
+            "SELECT payload FROM events WHERE session = ?1 AND name = ?2 AND seq < ?3 \
+             ORDER BY seq DESC LIMIT ?4",
+        )?;
+        let mut rows = statement.query((session, name, seq.as_i64(), most))?;
+        let mut in_a_row = 0;
+        while let Some(row) = rows.next()? {
+            let payload = read_leniently(&payload::from_sql(row.get_ref(0)?)).unwrap_or_default();
+            if payload.get("stop_hook_active") != Some(&serde_json::Value::Bool(true)) {
+                break;
+            }
+            in_a_row += 1;
+        }
+        Ok(in_a_row)
+    }
+
+    /// The event at `seq`, or the one that the decision there is about.
+    pub fn event_at(&self, seq: Seq) -> Result<Option<Seq>, ReadError> {
+        let found = self
+            .db
+            .query_row(
+                "SELECT coalesce(cause, seq) FROM events WHERE seq = ?1 AND kind <> 'hooks.loaded'",
+                [seq.as_i64()],
+                |row| row.get(0).map(Seq::from_i64),
+            )
+            .optional()?;
+        Ok(found)
+    }
+}
+
+impl Found {
+    const fn seq(&self) -> Seq {
+        match self {
+            Self::Case(case) => case.seq,
+            Self::Damaged { seq, .. } => *seq,
+        }
+    }
+}
+
+fn in_short(error: &ReadError) -> String {
+    match error {
+        ReadError::Sqlite(error) => error.to_string(),
+        ReadError::Open(_) | ReadError::Ambiguous { .. } | ReadError::NoSession(_) => {
+            error.to_string()
+        }
+    }
+}
+
+/// Both halves of a range that holds more than one place.
+fn halves(range: &RangeInclusive<i64>) -> Option<(RangeInclusive<i64>, RangeInclusive<i64>)> {
+    let (first, last) = (*range.start(), *range.end());
+    let middle = first + last.checked_sub(first).filter(|more| *more > 0)? / 2;
+    Some((first..=middle, middle + 1..=last))
+}
+
+/// The selected events in `range`, as SQL.
+fn events_of(selection: &Selection, range: &RangeInclusive<i64>) -> (String, Vec<Value>) {
+    let (mut condition, mut values) = condition(&selection.query, range, None);
+    let (sessions, theirs) = in_sessions(selection);
+    condition.push_str(" AND kind NOT IN ('decision', 'hooks.loaded')");
+    condition.push_str(&sessions);
+    values.extend(theirs);
+    (condition, values)
+}
+
+fn in_sessions(selection: &Selection) -> (String, Vec<Value>) {
+    if selection.sessions.is_empty() {
+        return (String::new(), Vec::new());
+    }
+    let marks = vec!["?"; selection.sessions.len()].join(", ");
+    let values = selection.sessions.iter().map(|session| Value::Text(session.clone()));
+    (format!(" AND session IN ({marks})"), values.collect())
+}
+
+fn read_case(seq: Seq, row: &rusqlite::Row<'_>) -> Result<Case, String> {
+    let cell = |at: usize| row.get_ref(at).map_err(|error| error.to_string());
+    let text = |at: usize, what: &str| match cell(at)? {
+        ValueRef::Text(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
+        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_) => {
+            Err(format!("its {what} is no text"))
+        }
+    };
+    let id = match cell(1)? {
+        ValueRef::Blob(bytes) => <[u8; 16]>::try_from(bytes)
+            .map_err(|_| format!("its id has {} bytes in place of 16", bytes.len()))?,
+        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Text(_) => {
+            return Err("its id is no blob".to_owned());
+        }
+    };
+    Ok(Case {
+        seq,
+        id: EventId::from_bytes(id),
+        at: Time::from_micros(row.get(2).map_err(|error| error.to_string())?),
+        agent: text(3, "agent")?,
+        session: text(4, "session")?,
+        kind: text(5, "kind")?,
+        context: if cell(6)? == ValueRef::Null { None } else { Some(text(6, "context")?) },
+        payload: payload::from_sql(cell(7)?),
+        decision: Some(cell(8)?).filter(|it| *it != ValueRef::Null).map(payload::from_sql),
+    })
+}

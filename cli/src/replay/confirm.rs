@@ -1,0 +1,144 @@
+//! Before a command runs: what would run is listed, and a person, or `--yes`, says so.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use hookbus::decide::Scratch;
+use hookbus_replay::{Commands, Planned, survey};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::options::Arguments;
+use super::scene::Scene;
+use crate::cli::Ending;
+use crate::output::{self, Paint, Progress, count, harmless, shorten};
+use crate::settings::{Format, Settings};
+
+/// Whether commands run.
+pub(super) enum Consent {
+    /// Here.
+    Run(Ground),
+    /// There are none to run, or they are left out.
+    NothingToRun,
+    /// Only what would run was asked for, and was told.
+    Told,
+}
+
+/// The scratch place; gone when dropped.
+pub(super) struct Ground {
+    scratch: Scratch,
+    env: Vec<(OsString, OsString)>,
+    repeat: u32,
+    _folder: TempDir,
+}
+
+impl Ground {
+    fn new(arguments: &Arguments) -> Result<Self> {
+        let folder = tempfile::Builder::new().prefix("hookbus-replay-").tempdir();
+        let folder = folder.context("cannot make a scratch place; check TMPDIR")?;
+        let time = Duration::try_from_secs_f64(arguments.time_limit)
+            .context("--time-limit is a number of seconds")?;
+        let memory = arguments.memory.saturating_mul(1 << 20);
+        let scratch = Scratch::in_folder(folder.path(), time, memory);
+        let scratch = scratch.context("cannot make a scratch place; check TMPDIR")?;
+        let env = std::env::vars_os().collect();
+        Ok(Self { scratch, env, repeat: arguments.repeat.max(1), _folder: folder })
+    }
+
+    pub(super) fn commands(&self) -> Commands<'_> {
+        Commands::Run { scratch: &self.scratch, env: &self.env, repeat: self.repeat }
+    }
+}
+
+/// Lists what would run and finds out whether it may.
+pub(super) fn ask(
+    scene: &Scene,
+    arguments: &Arguments,
+    format: Format,
+    settings: &Settings,
+) -> Result<Consent> {
+    let outside = scene.policy.has_commands() && !arguments.rules_only;
+    let planned = if outside { look(scene)? } else { BTreeMap::new() };
+    if arguments.dry_run {
+        tell(&planned, arguments, format, settings)?;
+        return Ok(Consent::Told);
+    }
+    if planned.is_empty() {
+        return Ok(Consent::NothingToRun);
+    }
+    if !arguments.yes {
+        list(&planned, arguments).iter().for_each(output::aside);
+        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+            bail!(
+                "these commands would run; add --yes to run them, or --rules-only to leave them out"
+            );
+        }
+        output::aside("Run them, in a scratch place? [y/N]");
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer).context("cannot read your answer")?;
+        if !["y", "yes"].contains(&answer.trim().to_lowercase().as_str()) {
+            bail!("nothing was run; --rules-only leaves commands out");
+        }
+    }
+    Ground::new(arguments).map(Consent::Run)
+}
+
+fn look(scene: &Scene) -> Result<BTreeMap<Planned, u64>> {
+    let rows = scene.source.rows_per_part();
+    let mut progress = Progress::of(scene.source.parts() * rows, "rows looked at");
+    let mut done = 0;
+    survey(scene.source.as_ref(), &scene.policy, super::cores(), || {
+        done += rows;
+        progress.at(done);
+    })
+}
+
+fn list(planned: &BTreeMap<Planned, u64>, arguments: &Arguments) -> Vec<String> {
+    let times = |runs: &u64| runs * u64::from(arguments.repeat.max(1));
+    let whole: u64 = planned.values().map(times).sum();
+    let head = format!(
+        "{} from hooks would run, {} in all:",
+        count(planned.len(), "command"),
+        count(usize::try_from(whole).unwrap_or(usize::MAX), "time")
+    );
+    let lines = planned.iter().map(|(planned, runs)| {
+        let Planned { hook, event, command } = planned;
+        let hook =
+            if hook == command { String::new() } else { format!("  ({})", shorten(hook, 40)) };
+        // The whole of it: a person decides by this line.
+        format!("  {:>7} ×  {event:<16} {}{hook}", times(runs), harmless(command))
+    });
+    std::iter::once(head).chain(lines).collect()
+}
+
+fn tell(
+    planned: &BTreeMap<Planned, u64>,
+    arguments: &Arguments,
+    format: Format,
+    settings: &Settings,
+) -> Result<Ending> {
+    match format {
+        Format::Json => {
+            let commands: Vec<Value> = planned
+                .iter()
+                .map(|(Planned { hook, event, command }, times)| {
+                    json!({"hook": hook, "event": event, "command": command, "times": times})
+                })
+                .collect();
+            output::line(json!({"commands": commands}).to_string())?;
+        }
+        Format::Text if planned.is_empty() => {
+            let word = Paint(settings.colour).good("nothing");
+            output::line(format!("{word} would run outside of hookbus: only rules are asked"))?;
+        }
+        Format::Text => {
+            for line in list(planned, arguments) {
+                output::line(line)?;
+            }
+        }
+    }
+    Ok(Ending::Yes)
+}

@@ -1,0 +1,134 @@
+//! What can be said to `hookbus replay`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use hookbus_replay::Detail;
+
+/// Re-drive recorded events through hooks and compare with what was decided then.
+///
+/// Say which events (a session, filters, --all) and which hooks (those configured now, unless
+/// --as-recorded or --hooks says otherwise). Commands run for real, in a scratch place, after they
+/// were listed and confirmed. Nothing is written to the log.
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "one switch each on the command line")]
+pub(crate) struct Arguments {
+    /// Sessions, as much of each id as makes it plain; `last` is the latest one.
+    #[arg(value_name = "SESSION")]
+    pub(super) sessions: Vec<String>,
+    /// Everything in the log.
+    #[arg(long, conflicts_with = "sessions")]
+    pub(super) all: bool,
+    /// Only this agent: hermes, gemini, claude, codex.
+    #[arg(long)]
+    pub(super) agent: Option<String>,
+    /// Only this kind, such as tool.before; `tool.*` is a family.
+    #[arg(long)]
+    pub(super) kind: Option<String>,
+    /// Only this tool or tool class, such as terminal or shell.
+    #[arg(long)]
+    pub(super) tool: Option<String>,
+    /// Not before: `2h` ago, `today`, `2026-11-16`, `2026-11-16 14:05`, RFC 3339.
+    #[arg(long, value_name = "TIME")]
+    pub(super) since: Option<String>,
+    /// Before.
+    #[arg(long, value_name = "TIME")]
+    pub(super) until: Option<String>,
+    /// Only the last N events that fit.
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(super) last: Option<usize>,
+    /// Another log: its file, or the home it is in.
+    #[arg(long, value_name = "PATH")]
+    pub(super) log: Option<PathBuf>,
+
+    /// Ask the hooks that were in force then, by what the log holds of them.
+    #[arg(long, conflicts_with = "hooks")]
+    pub(super) as_recorded: bool,
+    /// Ask the hooks in this file.
+    #[arg(long, value_name = "FILE")]
+    pub(super) hooks: Option<PathBuf>,
+
+    /// Ask rules only; what depends on a command is then not comparable.
+    #[arg(long)]
+    pub(super) rules_only: bool,
+    /// Say which commands would run, and run nothing.
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// Run the commands without asking.
+    #[arg(short, long)]
+    pub(super) yes: bool,
+    /// How many events may have their commands run at the same time, out of recorded order.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(super) jobs: usize,
+    /// Ask commands N times each: one that answers differently on the same input is found out.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(super) repeat: u32,
+    /// Seconds that the commands of one event may take.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
+    pub(super) time_limit: f64,
+    /// Megabytes that each process may use.
+    #[arg(long, value_name = "MB", default_value_t = 1024)]
+    pub(super) memory: u64,
+
+    /// Show each difference, not only the sum.
+    #[arg(long)]
+    pub(super) list: bool,
+    /// One event in depth: what came in, each hook's verdict then and now, the answers, the timing.
+    #[arg(long, value_name = "SEQ", conflicts_with_all = ["sessions", "all", "check"])]
+    pub(super) explain: Option<i64>,
+    /// Write a JUnit report here, for CI.
+    #[arg(long, value_name = "FILE")]
+    pub(super) junit: Option<PathBuf>,
+    /// Exit with 1 when this happened.
+    #[arg(long, value_name = "WHAT")]
+    pub(super) fail_on: Option<FailOn>,
+
+    /// A policy test: drive the events in the expectations file, and exit with 1 on a difference.
+    #[arg(long)]
+    pub(super) check: bool,
+    /// The expectations file (default: beside the hooks file, as `<name>.expect.jsonl`).
+    #[arg(long, value_name = "FILE", requires = "check")]
+    pub(super) expect: Option<PathBuf>,
+    /// With --check: write what the hooks say now, about the selected events or those in the file.
+    #[arg(long, requires = "check")]
+    pub(super) update: bool,
+}
+
+/// What makes the exit code 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum FailOn {
+    /// Something would be refused that was not.
+    Blocked,
+    /// Something would be let through that was not.
+    Allowed,
+    /// Something would be answered differently.
+    Changed,
+    /// Any of these, a hook that fails, or one that does not stand by its word.
+    Any,
+}
+
+impl Arguments {
+    /// How much is needed of each event.
+    pub(super) const fn detail(&self) -> Detail {
+        if self.update || self.explain.is_some() {
+            Detail::Whole
+        } else if self.junit.is_some() {
+            Detail::Everything
+        } else {
+            Detail::Differences
+        }
+    }
+
+    /// Whether events of the log were asked for.
+    pub(super) const fn selects(&self) -> bool {
+        self.all
+            || !self.sessions.is_empty()
+            || self.agent.is_some()
+            || self.kind.is_some()
+            || self.tool.is_some()
+            || self.since.is_some()
+            || self.until.is_some()
+            || self.last.is_some()
+            || self.explain.is_some()
+    }
+}

@@ -1,0 +1,203 @@
+//! Drives all cases of a source through a judge: parts side by side, their results in order.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
+
+use hookbus::event::Kind;
+use hookbus::log::{Case, Found, ReadError};
+
+use crate::compare::Class;
+use crate::judge::{Commands, Detail, Judge, Judged};
+use crate::policy::Policy;
+use crate::sessions::Mark;
+use crate::source::{Reading, Source};
+use crate::tally::Tally;
+
+/// What to drive, through what, and how.
+#[derive(Clone, Copy)]
+pub struct Drive<'a> {
+    /// Where the cases come from.
+    pub source: &'a dyn Source,
+    /// Which hooks are asked.
+    pub policy: &'a Policy,
+    /// What happens to those that run outside.
+    pub commands: Commands<'a>,
+    /// How many parts are worked on at once.
+    pub workers: usize,
+    /// How much is handed on.
+    pub detail: Detail,
+}
+
+impl std::fmt::Debug for Drive<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Drive").field("workers", &self.workers).finish_non_exhaustive()
+    }
+}
+
+/// What became of one part.
+#[derive(Debug, Default)]
+pub struct Part {
+    /// The sum of it.
+    pub tally: Tally,
+    /// The differences, in recorded order; every event if that was asked for.
+    pub judged: Vec<Judged>,
+    /// What is remembered of each event for [`crate::SessionWatch`].
+    pub marks: Vec<Mark>,
+}
+
+/// Drives everything; `each` gets the parts in recorded order.
+pub fn drive<E: From<ReadError> + From<io::Error> + Send>(
+    drive: &Drive<'_>,
+    each: impl FnMut(Part) -> Result<(), E>,
+) -> Result<(), E> {
+    let start = || {
+        let reading = drive.source.open().map_err(E::from)?;
+        let judge = Judge::new(drive.policy, drive.commands, drive.detail)?;
+        Ok((reading, judge))
+    };
+    in_order(
+        drive.source.parts(),
+        drive.workers,
+        start,
+        |(reading, judge), index| work(drive, reading.as_ref(), judge, index),
+        each,
+    )
+}
+
+fn work(drive: &Drive<'_>, reading: &dyn Reading, judge: &Judge<'_>, index: u64) -> Part {
+    let mut part = Part::default();
+    let read = reading.part(index, &mut |found| match found {
+        Found::Case(case) => take(case, drive.detail, reading, judge, &mut part),
+        Found::Damaged { seq, why } => {
+            part.tally.remark(format!("row {seq} is damaged ({why}): left out"));
+        }
+    });
+    if let Err(error) = read {
+        let first = index * drive.source.rows_per_part();
+        part.tally.remark(format!("the rows from about {first} on: {error}; left out"));
+    }
+    part
+}
+
+fn take(case: Case, detail: Detail, reading: &dyn Reading, judge: &Judge<'_>, part: &mut Part) {
+    if Kind::parse(&case.kind).is_none() {
+        let (seq, kind) = (case.seq, &case.kind);
+        if case.agent == "hookbus" {
+            part.tally.remark(format!(
+                "row {seq} is of a kind `{kind}` that this hookbus does not know: left out"
+            ));
+            return;
+        }
+        part.tally.remark(format!("row {seq} is of a kind `{kind}` that this hookbus does not know: its payload is read again"));
+    }
+    part.marks.push(Mark::of(&case));
+    let Some(judged) = judge.judge(case, reading) else { return part.tally.add_quiet() };
+    part.tally.add(&judged);
+    let different = judged.comparison.class != Class::Unchanged || judged.unsteady.is_some();
+    if different || detail > Detail::Differences {
+        part.judged.push(*judged);
+    }
+}
+
+/// Works on `parts` with several workers and hands on what they make of them in order.
+pub(crate) fn in_order<S, T: Send, E>(
+    parts: u64,
+    workers: usize,
+    start: impl Fn() -> Result<S, E> + Sync,
+    work: impl Fn(&mut S, u64) -> T + Sync,
+    each: impl FnMut(T) -> Result<(), E>,
+) -> Result<(), E>
+where
+    E: Send,
+{
+    let next = AtomicU64::new(0);
+    let over = AtomicBool::new(false);
+    let workers = workers.clamp(1, 64);
+    thread::scope(|scope| {
+        let (sender, results) = sync_channel(workers * 2);
+        for _ in 0..workers {
+            let sender = sender.clone();
+            let (start, work, next, over) = (&start, &work, &next, &over);
+            scope.spawn(move || {
+                let mut state = match start() {
+                    Ok(state) => state,
+                    Err(error) => return drop(sender.send(Err(error))),
+                };
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    if index >= parts || over.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    if sender.send(Ok((index, work(&mut state, index)))).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let ended = put_in_order(&results, each);
+        over.store(true, Ordering::Relaxed);
+        // Workers that wait for room hear that nobody takes their results any more.
+        drop(results);
+        ended
+    })
+}
+
+fn put_in_order<T, E>(
+    results: &Receiver<Result<(u64, T), E>>,
+    mut each: impl FnMut(T) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut early = BTreeMap::new();
+    let mut due = 0;
+    for result in results {
+        let (index, made) = result?;
+        early.insert(index, made);
+        while let Some(made) = early.remove(&due) {
+            each(made)?;
+            due += 1;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_come_in_order_whoever_is_first() {
+        let mut seen = Vec::new();
+        let slow_first = |(): &mut (), index: u64| {
+            thread::sleep(std::time::Duration::from_millis(3 - index % 4));
+            index
+        };
+        let ended = in_order(
+            40,
+            4,
+            || Ok::<_, ()>(()),
+            slow_first,
+            |index| {
+                seen.push(index);
+                Ok(())
+            },
+        );
+        assert_eq!((ended, seen), (Ok(()), (0..40).collect()));
+    }
+
+    #[test]
+    fn an_error_ends_it() {
+        let ended = in_order(
+            1000,
+            2,
+            || Ok(()),
+            |(), index| index,
+            |index| {
+                if index == 3 { Err("enough") } else { Ok(()) }
+            },
+        );
+        assert_eq!(ended, Err("enough"));
+    }
+}

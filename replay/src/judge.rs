@@ -1,0 +1,361 @@
+//! One case, decided again: by the same steps as a live event (`decode`, `plan`, the hooks,
+//! `conclude`), with what was known of its surroundings then.
+
+use std::ffi::OsString;
+use std::io;
+use std::time::Instant;
+
+use hookbus::decide::{
+    Circumstances, Plan, Scratch, Spoken, Surroundings, conclude, plan, rehearse, run_rules,
+};
+use hookbus::dialect::{Arrival, decode, is_continuation, merge};
+use hookbus::event::{
+    Agent, Body, Decision, Event, Kind, Outcome, Rewrite, Ruling, Seq, Time, Verdict,
+};
+use hookbus::log::Case;
+use serde_json::Value;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::compare::{Class, Comparison, compare};
+use crate::policy::Policy;
+use crate::recorded::Then;
+use crate::source::Reading;
+
+/// A gist longer than this helps nobody.
+const GIST: usize = 200;
+
+/// What happens to hooks that run outside of this process.
+#[derive(Debug, Clone, Copy)]
+pub enum Commands<'a> {
+    /// They run for real, in a scratch place.
+    Run {
+        /// Where.
+        scratch: &'a Scratch,
+        /// The environment of this process, to run them with.
+        env: &'a [(OsString, OsString)],
+        /// How often each is asked, to find those that do not stand by their word.
+        repeat: u32,
+    },
+    /// They are not asked, and what depends on them cannot be compared.
+    LeftOut,
+}
+
+/// What became of one event.
+#[derive(Debug)]
+pub struct Judged {
+    /// Its place.
+    pub seq: Seq,
+    /// When it happened.
+    pub at: Time,
+    /// The agent.
+    pub agent: String,
+    /// The agent's session.
+    pub session: String,
+    /// The agent's name for it.
+    pub name: String,
+    /// Our name for it.
+    pub kind: String,
+    /// The tool it is about.
+    pub tool: Option<String>,
+    /// A few words that say what it is about; empty where nothing changed.
+    pub gist: String,
+    /// What was decided then; none where nobody had an opinion.
+    pub then: Option<Then>,
+    /// What would be decided now.
+    pub now: Option<Decision>,
+    /// What is different.
+    pub comparison: Comparison,
+    /// Whether a hook answered differently on the same input.
+    pub unsteady: Option<Unsteady>,
+    /// The case itself, if it was asked for.
+    pub case: Option<Box<Case>>,
+}
+
+/// A hook that does not stand by its word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsteady {
+    /// Which one.
+    pub hook: String,
+    /// Two of its answers to the same input.
+    pub answers: [String; 2],
+}
+
+/// Decides on cases again.
+#[derive(Debug)]
+pub struct Judge<'a> {
+    policy: &'a Policy,
+    commands: Commands<'a>,
+    /// What commands are waited for with.
+    runtime: Option<Runtime>,
+    detail: Detail,
+}
+
+/// How much is told of each event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// Events that are different.
+    Differences,
+    /// Every event.
+    Everything,
+    /// Every event, with its payload.
+    Whole,
+}
+
+/// What would be decided now.
+#[derive(Default)]
+struct Now {
+    decision: Option<Decision>,
+    /// The same if nobody could have been asked, where that is not known and matters.
+    without_person: Option<Decision>,
+    unsteady: Option<Unsteady>,
+    /// Hooks that were left out could say otherwise.
+    open: bool,
+}
+
+impl Now {
+    /// Nobody has an opinion, and nobody was left out who could.
+    const fn is_quiet(&self) -> bool {
+        self.decision.is_none() && !self.open
+    }
+}
+
+impl<'a> Judge<'a> {
+    /// A judge who asks the hooks of `policy`.
+    pub fn new(policy: &'a Policy, commands: Commands<'a>, detail: Detail) -> io::Result<Self> {
+        let runtime = match commands {
+            Commands::Run { .. } => Some(Builder::new_current_thread().enable_all().build()?),
+            Commands::LeftOut => None,
+        };
+        Ok(Self { policy, commands, runtime, detail })
+    }
+
+    /// Decides on `case` again; nothing where nobody had an opinion then and nobody has one now.
+    pub fn judge(&self, mut case: Case, reading: &dyn Reading) -> Option<Box<Judged>> {
+        let agent: Result<Agent, _> = case.agent.parse();
+        if case.decision.is_none()
+            && self.detail == Detail::Differences
+            && agent.as_ref().is_ok_and(|it| !it.is_answered())
+        {
+            return None;
+        }
+        let kept = (self.detail == Detail::Whole).then(|| Box::new(case.clone()));
+        let then = case.decision.take().map(|payload| Then::read(&payload)).transpose();
+        let raw = std::mem::take(&mut case.payload);
+        // Whoever the agent is, the name of an event is where everybody has it.
+        let event = heard(&case, *agent.as_ref().unwrap_or(&Agent::Hermes), raw);
+        let (then, now) = match (agent, then) {
+            (Err(_), then) => {
+                (then.ok().flatten(), Err("the agent is unknown to this hookbus".to_owned()))
+            }
+            (Ok(_), Err(why)) => {
+                (None, Err(format!("the recorded decision cannot be read: {why}")))
+            }
+            (Ok(_), Ok(then)) => {
+                let now = self.decide(&event, &case, then.as_ref(), reading);
+                (then, now)
+            }
+        };
+        let (now, comparison) = match now {
+            Ok(now) if then.is_none() && now.is_quiet() && self.detail == Detail::Differences => {
+                return None;
+            }
+            Ok(now) => {
+                let comparison = compared(&event, then.as_ref(), &now);
+                (now, comparison)
+            }
+            Err(why) => (Now::default(), Comparison::impossible(why)),
+        };
+        let in_full = self.detail > Detail::Differences || comparison.class != Class::Unchanged;
+        Some(Box::new(Judged {
+            seq: case.seq,
+            at: case.at,
+            gist: if in_full { gist(&event) } else { String::new() },
+            agent: case.agent,
+            session: event.session,
+            name: event.name,
+            kind: event.kind.as_str().to_owned(),
+            tool: event.tool.map(|tool| tool.name),
+            then,
+            now: now.decision,
+            comparison,
+            unsteady: now.unsteady,
+            case: kept,
+        }))
+    }
+
+    fn decide(
+        &self,
+        event: &Event,
+        case: &Case,
+        then: Option<&Then>,
+        reading: &dyn Reading,
+    ) -> Result<Now, String> {
+        let named = then.and_then(|then| then.hooks.as_deref());
+        let hooks = self.policy.hooks_for(case.seq, named)?;
+        let plan = plan(event, hooks);
+        let outside = plan.runs_outside();
+        let (spoken, open) = match (outside, self.commands, &self.runtime) {
+            (true, Commands::Run { scratch, env, .. }, Some(runtime)) => {
+                (ask(&plan, event, case, scratch, env, runtime), false)
+            }
+            (true, _, _) => (run_rules(&plan, event), true),
+            (false, _, _) => (run_rules(&plan, event), false),
+        };
+        let known = then.and_then(|then| then.can_ask);
+        let finish = |spoken: Vec<Spoken<'_>>, can_ask: bool| {
+            let end_of_turn = event.kind == Kind::TurnEnd && is_continuation(event);
+            let most = hooks.max_continuations;
+            (!spoken.is_empty()).then(|| {
+                let circumstances = Circumstances {
+                    started: Instant::now(),
+                    can_ask: &|| can_ask,
+                    waited_for: true,
+                    continuations: if end_of_turn {
+                        reading.sent_on_before(event, case.seq, most).saturating_add(1)
+                    } else {
+                        0
+                    },
+                };
+                conclude(event, &plan, spoken, &circumstances)
+            })
+        };
+        let asks = |said: &Spoken<'_>| said.record().verdict.ruling == Some(Ruling::Ask);
+        let alternative = (known.is_none() && spoken.iter().any(asks)).then(|| spoken.clone());
+        let decision = finish(spoken, known.unwrap_or(true));
+        let mattered = decision.as_ref().is_some_and(|decision| decision.can_ask.is_some());
+        let without_person =
+            alternative.filter(|_| mattered).and_then(|spoken| finish(spoken, false));
+        let unsteady = self.ask_again(&plan, event, case, decision.as_ref());
+        let open = open && !is_settled(event, &plan, decision.as_ref());
+        Ok(Now { decision, without_person, unsteady, open })
+    }
+
+    /// The same question again, as often as was asked for.
+    fn ask_again(
+        &self,
+        plan: &Plan<'_>,
+        event: &Event,
+        case: &Case,
+        first: Option<&Decision>,
+    ) -> Option<Unsteady> {
+        let (Commands::Run { scratch, env, repeat }, Some(runtime)) =
+            (self.commands, &self.runtime)
+        else {
+            return None;
+        };
+        let first = first.filter(|_| plan.runs_outside())?;
+        (1..repeat).find_map(|_| {
+            let again = ask(plan, event, case, scratch, env, runtime);
+            first.verdicts.iter().zip(&again).find_map(|(said, again)| {
+                let again = again.record();
+                let differs = said.verdict != again.verdict
+                    || said.failure.is_some() != again.failure.is_some();
+                differs.then(|| Unsteady {
+                    hook: said.hook.clone(),
+                    answers: [
+                        in_words(&said.verdict, said.failure.as_deref()),
+                        in_words(&again.verdict, again.failure.as_deref()),
+                    ],
+                })
+            })
+        })
+    }
+}
+
+fn heard(case: &Case, agent: Agent, raw: Vec<u8>) -> Event {
+    // What was recorded is what the payload or the environment of then said.
+    let session_hint = Some(case.session.clone()).filter(|session| !session.is_empty());
+    let wire = Surroundings::recorded_wire(case.context.as_deref().unwrap_or("{}"));
+    decode(Arrival { id: case.id, at: case.at, agent, wire, raw, session_hint })
+}
+
+fn ask<'h>(
+    plan: &Plan<'h>,
+    event: &Event,
+    case: &Case,
+    scratch: &Scratch,
+    env: &[(OsString, OsString)],
+    runtime: &Runtime,
+) -> Vec<Spoken<'h>> {
+    let surroundings = Surroundings::from_recorded(case.context.as_deref().unwrap_or("{}"), env);
+    runtime.block_on(rehearse(plan, event, case.seq, &surroundings, scratch))
+}
+
+/// Whether the answer stands whatever the hooks that were left out would have said: a refusal that
+/// nobody can lift, or an event at which the agent hears nothing anyway.
+fn is_settled(event: &Event, plan: &Plan<'_>, decision: Option<&Decision>) -> bool {
+    let allow = Verdict { ruling: Some(Ruling::Allow), ..Verdict::silent() };
+    let loud = Verdict {
+        stop: true,
+        context: Some(String::new()),
+        notice: Some(String::new()),
+        rewrite: Some(Rewrite::Paths(vec![
+            ("text".to_owned(), "".into()),
+            ("command".to_owned(), "".into()),
+        ])),
+        ..Verdict::block("no")
+    };
+    match decision.map(|decision| decision.outcome) {
+        _ if merge(event, &[&loud]).is_silent() => true,
+        _ if plan.is_sequential() => false,
+        Some(Outcome::Stop) => true,
+        Some(Outcome::Block) => {
+            let merged = merge(event, &[&Verdict::block("no"), &allow]);
+            merged.ruling == Some(Ruling::Block)
+        }
+        Some(
+            Outcome::None | Outcome::Allow | Outcome::Context | Outcome::Rewrite | Outcome::Ask,
+        )
+        | None => false,
+    }
+}
+
+fn compared(event: &Event, then: Option<&Then>, now: &Now) -> Comparison {
+    let left_out = || Comparison::impossible("it depends on a command, and commands were left out");
+    if now.open {
+        return left_out();
+    }
+    let mut comparison = compare(then, now.decision.as_ref());
+    if let Some(without) = &now.without_person {
+        let other = compare(then, Some(without));
+        if (other.class == Class::Unchanged) != (comparison.class == Class::Unchanged) {
+            return Comparison::impossible("whether a person could be asked then is not recorded");
+        }
+        if other.class != comparison.class {
+            comparison.notes.push(format!(
+                "if nobody could be asked then, {} blocks it",
+                comparison.hook.as_deref().unwrap_or("the hook")
+            ));
+        }
+    }
+    if let Body::Unreadable { why } = &event.body
+        && comparison.class != Class::Unchanged
+    {
+        comparison.notes.push(format!("the payload cannot be read: {why}"));
+    }
+    comparison
+}
+
+fn in_words(verdict: &Verdict, failure: Option<&str>) -> String {
+    let reason = verdict.reason.as_deref().or(verdict.stop_reason.as_deref());
+    let text = failure.or(reason).or(verdict.context.as_deref());
+    let outcome = Outcome::of(verdict);
+    text.map_or_else(|| outcome.to_string(), |text| format!("{outcome} ({text})"))
+}
+
+/// What an event is about.
+fn gist(event: &Event) -> String {
+    let input = event.tool_input();
+    let places =
+        ["command", "file_path", "path", "absolute_path", "url", "query", "prompt", "code"];
+    let text = places
+        .iter()
+        .find_map(|key| input?.get(*key)?.as_str())
+        .or_else(|| event.field("prompt")?.as_str())
+        .or_else(|| event.field("extra")?.get("user_message")?.as_str());
+    let text = text.map_or_else(
+        || input.map_or_else(String::new, |input| Value::Object(input.clone()).to_string()),
+        str::to_owned,
+    );
+    text.chars().take(GIST).collect()
+}

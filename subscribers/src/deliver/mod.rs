@@ -1,0 +1,81 @@
+//! What an observer does with an event. One call, one event: it succeeded, or the error says why not.
+
+mod archive;
+mod lines;
+mod webhook;
+
+use std::ffi::OsString;
+
+use hookbus::decide::{Deed, Hook, Observer, Place, run_once};
+use hookbus::event::Time;
+
+use crate::source::Arrived;
+use archive::Keeper;
+use lines::Speaker;
+use webhook::Postman;
+
+/// How one observer's events are delivered.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    observer: Observer,
+    env: Vec<(OsString, OsString)>,
+    means: Means,
+}
+
+#[derive(Debug)]
+enum Means {
+    Command,
+    Lines(Box<Speaker>),
+    Webhook(Postman),
+    Archive(Keeper),
+}
+
+/// The how manyth try it is, and when.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Try {
+    pub(crate) attempt: u32,
+    pub(crate) now: Time,
+}
+
+impl Delivery {
+    pub(crate) fn new(observer: Observer, env: Vec<(OsString, OsString)>) -> Self {
+        let means = match observer.deed() {
+            Deed::Command => Means::Command,
+            Deed::LongLived => Means::Lines(Box::default()),
+            Deed::Webhook(webhook) => {
+                Means::Webhook(Postman::new(webhook, observer.terms().timeout))
+            }
+            Deed::Archive(folder) => Means::Archive(Keeper::new(folder)),
+        };
+        Self { observer, env, means }
+    }
+
+    /// Delivers one event for the entry that wants it.
+    pub(crate) async fn deliver(
+        &mut self,
+        hook: &Hook,
+        arrived: &Arrived,
+        this: Try,
+    ) -> Result<(), String> {
+        let place = Place {
+            bus: arrived.bus,
+            env: self.env.clone(),
+            attempt: this.attempt,
+            replayed: false,
+        };
+        match &mut self.means {
+            Means::Command => run_once(&self.observer, hook, &arrived.row, &place).await,
+            Means::Lines(speaker) => speaker.tell(&self.observer, &arrived.row, &place).await,
+            Means::Webhook(postman) => postman.post(arrived, &self.env, this).await,
+            Means::Archive(keeper) => keeper.keep(std::slice::from_ref(arrived), this.now),
+        }
+    }
+
+    /// Delivers many at once, where that is cheaper; none of them counts unless all do.
+    pub(crate) fn deliver_all(&mut self, arrived: &[Arrived], now: Time) -> bool {
+        match &mut self.means {
+            Means::Archive(keeper) => keeper.keep(arrived, now).is_ok(),
+            Means::Command | Means::Lines(_) | Means::Webhook(_) => false,
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Straight from the log of this machine's bus.
+
+use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
+
+use hookbus::decide::Hooks;
+use hookbus::event::{BusId, Seq, Time};
+use hookbus::log::{LogPath, LogReader, OpenError, Query, ReadError};
+
+use super::Arrived;
+use super::wake::Wake;
+use crate::ledger::Trouble;
+use crate::position::Position;
+
+/// The kernel tells of a write a little before its commit can be read.
+const AFTER_A_WRITE: [Duration; 4] = [
+    Duration::from_millis(1),
+    Duration::from_millis(2),
+    Duration::from_millis(5),
+    Duration::from_millis(20),
+];
+
+/// The end of a log.
+#[derive(Debug)]
+pub(crate) struct LogTail {
+    path: LogPath,
+    open: Option<Open>,
+    wake: Wake,
+}
+
+#[derive(Debug)]
+struct Open {
+    log: LogReader,
+    bus: BusId,
+    /// Which file it is: a log may be taken away and another one put in its place.
+    inode: Option<u64>,
+}
+
+impl LogTail {
+    pub(crate) fn new(path: LogPath) -> Self {
+        let folder = path.file().parent().unwrap_or(path.file()).to_owned();
+        Self { path, open: None, wake: Wake::on(&folder) }
+    }
+
+    pub(super) async fn next(
+        &mut self,
+        position: &Position,
+        most: usize,
+    ) -> Result<Vec<Arrived>, Trouble> {
+        let found = self.read(position, most)?;
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        self.wake.wait().await;
+        for pause in AFTER_A_WRITE {
+            let found = self.read(position, most)?;
+            if !found.is_empty() {
+                return Ok(found);
+            }
+            tokio::time::sleep(pause).await;
+        }
+        Ok(Vec::new())
+    }
+
+    fn read(&mut self, position: &Position, most: usize) -> Result<Vec<Arrived>, Trouble> {
+        let Some(Open { log, bus, .. }) = self.open()? else {
+            return Ok(Vec::new());
+        };
+        let rows = log.after(&Query::default(), position.of(*bus), most)?;
+        let bus = *bus;
+        Ok(rows.into_iter().map(|row| Arrived { bus, row, mark: None, stored: None }).collect())
+    }
+
+    /// The log; none if there is none yet.
+    fn open(&mut self) -> Result<Option<&Open>, ReadError> {
+        let inode = std::fs::metadata(self.path.file()).ok().map(|file| file.ino());
+        if self.open.as_ref().is_none_or(|open| open.inode != inode) {
+            self.open = match LogReader::open(&self.path) {
+                Ok(log) => {
+                    let bus = log.bus()?;
+                    Some(Open { log, bus, inode })
+                }
+                Err(OpenError::Missing(_)) => None,
+                Err(error) => return Err(error.into()),
+            };
+        }
+        Ok(self.open.as_ref())
+    }
+
+    pub(super) fn lag(&mut self, position: &Position) -> Option<u64> {
+        let Open { log, bus, .. } = self.open().ok().flatten()?;
+        let head = log.head().ok()?.map_or(0, |(seq, _)| seq.as_i64());
+        let seen = position.of(*bus).map_or(0, Seq::as_i64);
+        u64::try_from(head - seen).ok()
+    }
+}
+
+impl From<ReadError> for Trouble {
+    fn from(error: ReadError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// Where the observer `name` starts when it is new: where the hooks that have it came into force,
+/// so that the first event under them is seen. With the moment, for a stream.
+pub(crate) fn start_in_log(path: &LogPath, name: &str, now: Time) -> Result<Position, Trouble> {
+    let log = match LogReader::open(path) {
+        Ok(log) => log,
+        Err(OpenError::Missing(_)) => {
+            return Ok(Position::since(now));
+        }
+        Err(error) => return Err(ReadError::from(error).into()),
+    };
+    let (mut place, mut since) = (log.head()?.map(|(seq, _)| seq), now);
+    let loaded = Query { kind: Some("hooks.loaded".to_owned()), ..Query::default() };
+    let folder = path.file().parent().unwrap_or(path.file());
+    for row in log.last(&loaded, 1000)?.iter().rev() {
+        let payload = row.payload_json();
+        let content = payload["content"].as_str().unwrap_or_default();
+        if !Hooks::parse(content, folder).is_ok_and(|hooks| hooks.observer(name).is_some()) {
+            break;
+        }
+        (place, since) = (Some(row.seq), row.at);
+    }
+    let mut position = Position::since(since);
+    if let Some(place) = place {
+        position.advance(log.bus()?, place, None);
+    }
+    Ok(position)
+}

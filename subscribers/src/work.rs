@@ -1,0 +1,430 @@
+//! The work itself, part by part: claim, read, deliver, save. Whatever goes wrong, the last saved
+//! position is where the next worker goes on, so that an event may be seen twice but never not at
+//! all.
+
+use std::time::{Duration, Instant};
+
+use async_nats::jetstream;
+use hookbus::decide::Hook;
+use hookbus::envelope;
+use hookbus::relay::connect;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::dead::DeadLetter;
+use crate::deliver::{Delivery, Try};
+use crate::ledger::{Claim, LEASE, Ledger, NotSaved, Trouble};
+use crate::part::Part;
+use crate::position::Position;
+use crate::report::Report;
+use crate::setting::{Assignment, Reading};
+use crate::share::Shares;
+use crate::source::{Arrived, Tail, fetch};
+
+/// How many events are read in one go.
+const BATCH: usize = 256;
+
+/// How often a stand-by asks whether a part is free.
+const ASK_AGAIN: Duration = Duration::from_millis(500);
+
+/// How long a part that was let go of is left to others.
+const LET_OTHERS: Duration = Duration::from_secs(2);
+
+/// How often a worker says that it is still there, however long an event takes it.
+const SIGN_OF_LIFE: Duration = Duration::from_millis(1500);
+
+/// A position is saved after this long, while there is more to do.
+const SAVE_AFTER: Duration = Duration::from_millis(200);
+
+/// A person may have retried or dropped dead letters in the meantime.
+const COUNT_AGAIN: Duration = Duration::from_secs(5);
+
+/// Before the next try after trouble with the source or the ledger.
+const AFTER_TROUBLE: Duration = Duration::from_millis(500);
+
+/// The longest wait between two tries of an event.
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
+
+/// Tells workers to stop.
+pub type Stop = watch::Receiver<bool>;
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tally {
+    /// Events delivered.
+    pub handled: u64,
+    /// Events set aside.
+    pub set_aside: u64,
+}
+
+/// Works on an observer until it is told to stop, or nothing is left where it leaves then.
+pub async fn observe(assignment: Assignment, stop: Stop) -> Tally {
+    let parts = Part::all(assignment.observer.terms().shared);
+    let name = assignment.observer.name();
+    let report = Report::new(&assignment.home, name, assignment.source_name(), parts.len());
+    let shares = Shares::of(parts.len());
+    let mut workers = JoinSet::new();
+    let counting = (parts.len() > 1 && !assignment.leaves_when_done)
+        .then(|| tokio::spawn(shares.clone().keep_fair(assignment.ledger(), stop.clone())));
+    for part in parts {
+        let worker = Worker {
+            part,
+            ledger: assignment.ledger(),
+            tail: assignment.tail(),
+            delivery: Delivery::new(assignment.observer.clone(), assignment.env.clone()),
+            assignment: assignment.clone(),
+            report: report.clone(),
+            stop: stop.clone(),
+            counted: Instant::now(),
+            shares: shares.clone(),
+        };
+        workers.spawn(worker.work());
+    }
+    while workers.join_next().await.is_some() {}
+    if let Some(counting) = counting {
+        counting.abort();
+    }
+    let (handled, set_aside) = report.counts();
+    Tally { handled, set_aside }
+}
+
+/// Tries a dead letter once more, and forgets it if that succeeds.
+pub async fn retry(assignment: &Assignment, letter: &DeadLetter) -> Result<(), String> {
+    let mut event = letter.event().map_err(|error| error.to_string())?;
+    if let (Some(stored), Reading::Nats(settings)) = (&event.stored, &assignment.reading) {
+        let client = connect(settings, "hookbus observer").await?.client;
+        let fetched = fetch(&jetstream::new(client), stored).await;
+        event.row.payload = fetched.map_err(|error| error.to_string())?;
+    }
+    let Some(hook) = assignment.observer.wants(&event.row) else {
+        return Err("the observer does not want this event any more; drop it".to_owned());
+    };
+    let arrived = Arrived { bus: event.bus, row: event.row, mark: None, stored: event.stored };
+    let mut delivery = Delivery::new(assignment.observer.clone(), assignment.env.clone());
+    let this = Try { attempt: letter.tries + 1, now: assignment.clock.now() };
+    delivery.deliver(hook, &arrived, this).await?;
+    assignment.ledger().drop_letter(letter).await.map_err(|error| error.to_string())
+}
+
+/// Why a worker leaves its part.
+enum Left {
+    /// It was told to, or is done.
+    Done,
+    /// Another worker has it.
+    Lost,
+    /// Another worker shall have it; our share is given back already.
+    Shared,
+    /// Something has to be tried again.
+    Trouble(String),
+}
+
+impl From<Trouble> for Left {
+    fn from(trouble: Trouble) -> Self {
+        Self::Trouble(trouble.to_string())
+    }
+}
+
+/// One part's worker.
+struct Worker {
+    assignment: Assignment,
+    part: Part,
+    ledger: Ledger,
+    tail: Tail,
+    delivery: Delivery,
+    report: Report,
+    stop: Stop,
+    /// When dead letters were last counted.
+    counted: Instant,
+    shares: Shares,
+}
+
+impl Worker {
+    async fn work(mut self) {
+        while !*self.stop.borrow() {
+            if !self.shares.take() {
+                drop(tokio::time::timeout(ASK_AGAIN, self.stop.changed()).await);
+                continue;
+            }
+            let left = self.try_part().await;
+            if !matches!(left, Left::Shared) {
+                self.shares.give_back();
+            }
+            let pause = match left {
+                Left::Done => return,
+                Left::Lost if self.assignment.leaves_when_done => return,
+                Left::Lost => {
+                    self.stand_by();
+                    ASK_AGAIN
+                }
+                Left::Shared => LET_OTHERS,
+                Left::Trouble(error) => self.complain(&error),
+            };
+            // Told to stop is as good a reason to wake up as any.
+            drop(tokio::time::timeout(pause, self.stop.changed()).await);
+        }
+    }
+
+    async fn try_part(&mut self) -> Left {
+        match self.ledger.claim(self.part).await {
+            Ok(Some((claim, position))) => self.take_up(claim, position).await,
+            Ok(None) => Left::Lost,
+            Err(error) => error.into(),
+        }
+    }
+
+    /// Beside a log whoever works writes down how it is going; over NATS that may be anywhere.
+    fn stand_by(&self) {
+        if matches!(self.assignment.reading, Reading::Nats(_)) {
+            self.report.stands_by();
+        }
+    }
+
+    fn complain(&self, error: &str) -> Duration {
+        tracing::warn!(observer = self.assignment.observer.name(), error, "interrupted");
+        self.report.trouble(error);
+        AFTER_TROUBLE
+    }
+
+    /// Works on a part that is ours.
+    async fn take_up(&mut self, claim: Claim, position: Option<Position>) -> Left {
+        let position = match position {
+            Some(position) => position,
+            None => match self.assignment.first_position() {
+                Ok(position) => position,
+                Err(trouble) => return trouble.into(),
+            },
+        };
+        self.report.took_up();
+        self.count_dead_letters().await;
+        tracing::info!(
+            observer = self.assignment.observer.name(),
+            part = self.part.index(),
+            "at work"
+        );
+        let mut job = Job { claim, position, saved: Instant::now(), unsaved: true };
+        let left = self.stay_with(&mut job).await;
+        self.report.let_go();
+        if !matches!(left, Left::Lost) {
+            // Whoever comes next finds it where we left it, and need not wait.
+            if let Err(NotSaved::NotNow(error)) = self.save(&mut job).await {
+                tracing::debug!(error, "the last events will be seen again");
+            }
+            self.ledger.release(job.claim, &job.position).await;
+        }
+        left
+    }
+
+    /// A moment's trouble with the source is no reason to hand the part to somebody else.
+    async fn stay_with(&mut self, job: &mut Job) -> Left {
+        let mut well = Instant::now();
+        loop {
+            match self.go_on(job, &mut well).await {
+                Left::Trouble(error) if well.elapsed() < LEASE => {
+                    let pause = self.complain(&error);
+                    drop(tokio::time::timeout(pause, self.stop.changed()).await);
+                }
+                left @ (Left::Done | Left::Lost | Left::Shared | Left::Trouble(_)) => return left,
+            }
+        }
+    }
+
+    /// Reads, delivers and saves. `well` is when the source was last read.
+    async fn go_on(&mut self, job: &mut Job, well: &mut Instant) -> Left {
+        // A new observer's start is kept before anything else: it must not move on a restart.
+        if let Err(left) = self.save_now(job).await {
+            return left;
+        }
+        loop {
+            if *self.stop.borrow() {
+                return Left::Done;
+            }
+            let arrived = tokio::select! {
+                arrived = self.tail.next(&job.position, BATCH) => arrived,
+                _ = self.stop.changed() => return Left::Done,
+            };
+            let arrived = match arrived {
+                Ok(arrived) => arrived,
+                Err(trouble) => return trouble.into(),
+            };
+            *well = Instant::now();
+            let idle = arrived.is_empty();
+            if let Err(left) = self.handle(arrived, job).await {
+                return left;
+            }
+            if let Err(left) = self.save_if_due(job, idle).await {
+                return left;
+            }
+            if idle && self.assignment.leaves_when_done {
+                return Left::Done;
+            }
+            if self.shares.give_back_if_too_many() {
+                return Left::Shared;
+            }
+        }
+    }
+
+    async fn handle(&mut self, arrived: Vec<Arrived>, job: &mut Job) -> Result<(), Left> {
+        let fresh = |arrived: &Arrived| !job.position.has_seen(arrived.bus, arrived.row.seq);
+        let wanted = |arrived: &Arrived| {
+            self.part.holds(&arrived.row.session)
+                && self.assignment.observer.wants(&arrived.row).is_some()
+        };
+        let whole: Vec<Arrived> =
+            arrived.iter().filter(|arrived| fresh(arrived) && wanted(arrived)).cloned().collect();
+        let at_once =
+            whole.len() > 1 && self.delivery.deliver_all(&whole, self.assignment.clock.now());
+        if at_once {
+            for arrived in &whole {
+                self.report.handled(arrived.row.at);
+            }
+        }
+        for arrived in arrived {
+            if !at_once && !job.position.has_seen(arrived.bus, arrived.row.seq) {
+                self.deliver(&arrived, job).await?;
+            }
+            job.position.advance(arrived.bus, arrived.row.seq, arrived.mark);
+            job.unsaved = true;
+            if *self.stop.borrow() {
+                return Err(Left::Done);
+            }
+        }
+        Ok(())
+    }
+
+    /// Delivers an event if it is wanted: as often as it takes, or until it is set aside.
+    async fn deliver(&mut self, arrived: &Arrived, job: &mut Job) -> Result<(), Left> {
+        if !self.part.holds(&arrived.row.session) {
+            return Ok(());
+        }
+        let observer = self.assignment.observer.clone();
+        let Some(hook) = observer.wants(&arrived.row) else { return Ok(()) };
+        let terms = observer.terms();
+        let mut wait = terms.wait;
+        for attempt in 1..=terms.tries {
+            let Err(error) = self.try_once(hook, arrived, attempt, job).await? else {
+                self.report.handled(arrived.row.at);
+                return Ok(());
+            };
+            let seq = arrived.row.seq.as_i64();
+            tracing::warn!(observer = observer.name(), seq, attempt, error, "an event failed");
+            if attempt == terms.tries {
+                return self.set_aside(arrived, attempt, &error).await;
+            }
+            self.report.trouble(&error);
+            self.wait(wait, job).await?;
+            wait = (wait * 2).min(LONGEST_WAIT);
+        }
+        Ok(())
+    }
+
+    /// One try. However long it takes, we say that we are still there; if the part is not ours any
+    /// more, the try is broken off.
+    async fn try_once(
+        &mut self,
+        hook: &Hook,
+        arrived: &Arrived,
+        attempt: u32,
+        job: &mut Job,
+    ) -> Result<Result<(), String>, Left> {
+        if job.saved.elapsed() > SIGN_OF_LIFE {
+            save(&mut self.ledger, job).await?;
+        }
+        let this = Try { attempt, now: self.assignment.clock.now() };
+        let mut trying = std::pin::pin!(self.delivery.deliver(hook, arrived, this));
+        loop {
+            match tokio::time::timeout(SIGN_OF_LIFE, &mut trying).await {
+                Ok(result) => return Ok(result),
+                Err(_) => {
+                    save(&mut self.ledger, job).await?;
+                    if let Some(lag) = self.tail.lag(&job.position).await {
+                        self.report.lag(lag);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn wait(&mut self, wait: Duration, job: &mut Job) -> Result<(), Left> {
+        let end = Instant::now() + wait;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            if let Ok(Ok(())) =
+                tokio::time::timeout(left.min(SIGN_OF_LIFE), self.stop.changed()).await
+            {
+                return Err(Left::Done); // it will be tried again by whoever comes next
+            }
+            if left > SIGN_OF_LIFE {
+                save(&mut self.ledger, job).await?;
+            }
+        }
+    }
+
+    async fn set_aside(&mut self, arrived: &Arrived, tries: u32, error: &str) -> Result<(), Left> {
+        let letter = DeadLetter {
+            observer: self.assignment.observer.name().to_owned(),
+            at: self.assignment.clock.now(),
+            tries,
+            error: error.to_owned(),
+            envelope: envelope::write(arrived.bus, &arrived.row, arrived.stored.as_deref()),
+        };
+        self.ledger.set_aside(&letter).await?;
+        self.report.set_aside(error);
+        self.count_dead_letters().await;
+        Ok(())
+    }
+
+    async fn count_dead_letters(&mut self) {
+        self.counted = Instant::now();
+        self.report.dead_letters(self.ledger.count_dead_letters().await.ok());
+    }
+
+    async fn save_if_due(&mut self, job: &mut Job, idle: bool) -> Result<(), Left> {
+        let since = job.saved.elapsed();
+        let due = since > SIGN_OF_LIFE || (job.unsaved && (idle || since > SAVE_AFTER));
+        if due { self.save_now(job).await } else { Ok(()) }
+    }
+
+    async fn save_now(&mut self, job: &mut Job) -> Result<(), Left> {
+        save(&mut self.ledger, job).await?;
+        if let Some(lag) = self.tail.lag(&job.position).await {
+            self.report.lag(lag);
+        }
+        if self.counted.elapsed() > COUNT_AGAIN {
+            self.count_dead_letters().await;
+        }
+        Ok(())
+    }
+
+    async fn save(&mut self, job: &mut Job) -> Result<(), NotSaved> {
+        if job.unsaved { self.ledger.save(&mut job.claim, &job.position).await } else { Ok(()) }
+    }
+}
+
+/// A part under way.
+struct Job {
+    claim: Claim,
+    position: Position,
+    saved: Instant,
+    unsaved: bool,
+}
+
+async fn save(ledger: &mut Ledger, job: &mut Job) -> Result<(), Left> {
+    match ledger.save(&mut job.claim, &job.position).await {
+        Ok(()) => {
+            (job.saved, job.unsaved) = (Instant::now(), false);
+            Ok(())
+        }
+        Err(NotSaved::Lost) => Err(Left::Lost),
+        // Nobody else can take over while there is no ledger to ask; go on for as long as the lease.
+        Err(NotSaved::NotNow(error)) if job.saved.elapsed() + SIGN_OF_LIFE > LEASE => {
+            Err(Left::Trouble(error))
+        }
+        Err(NotSaved::NotNow(error)) => {
+            tracing::debug!(error, "not saved yet");
+            Ok(())
+        }
+    }
+}

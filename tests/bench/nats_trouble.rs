@@ -1,0 +1,130 @@
+//! What an agent's call costs with no NATS configured, with NATS up, with NATS killed again and
+//! again, and with NATS down for the whole run: in one run, in turn, as ratios. Nothing here fails on
+//! a slow machine.
+//!
+//! `tests/fetch-nats && cargo build --release && cargo bench -p hookbus-tests --bench nats_trouble`
+
+#![expect(clippy::expect_used, reason = "a bench that cannot set its scene has failed")]
+#![expect(clippy::print_stdout, reason = "the numbers are the result")]
+
+use std::array;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hookbus_tests::caller::Caller;
+use hookbus_tests::home::{Home, Served};
+use hookbus_tests::nats::NatsServer;
+use hookbus_tests::payloads::hermes_shell;
+use hookbus_tests::timing::{Percentiles, time};
+
+/// Calls through `hookbus hook`, one at a time.
+const ROUNDS: usize = 400;
+
+/// Turns of sixteen clients at once, and how many calls each makes in a turn.
+const TURNS: usize = 12;
+const CLIENTS: usize = 16;
+const CALLS: usize = 40;
+
+const NAMES: [&str; 4] =
+    ["no NATS configured", "NATS up", "NATS killed again and again", "NATS down for the whole run"];
+
+const RULE: &str = "hooks:\n  tool.before:\n    - rule: {when: {command: rm}, block: no}\n";
+
+fn main() {
+    let (up, down) = (NatsServer::start(), NatsServer::prepare(&[]));
+    let shaky = Shaky::start();
+    let urls = [None, Some(up.url()), Some(shaky.url.clone()), Some(down.url())];
+    let homes = urls.map(|url| Arc::new(home(url)));
+    let _daemons: [Served; 4] = array::from_fn(|index| homes[index].serve());
+    thread::sleep(Duration::from_secs(1));
+    println!("hookbus hook, one at a time");
+    compare(one_by_one(&homes));
+    println!("{CLIENTS} clients at once, over the socket");
+    compare(at_once(&homes));
+    println!("killed and started again {} times", shaky.stop());
+}
+
+fn home(url: Option<String>) -> Home {
+    let home = Home::with_new_binary("running");
+    let nats = url.map_or_else(String::new, |url| format!("nats: {{url: \"{url}\"}}\n"));
+    home.write_hooks(&format!("{nats}{RULE}"));
+    home
+}
+
+/// In turn, so that whatever else the machine does hits all of them.
+fn one_by_one(homes: &[Arc<Home>; 4]) -> [Vec<Duration>; 4] {
+    let payload = hermes_shell("rm x").to_string().into_bytes();
+    let mut times: [Vec<Duration>; 4] = Default::default();
+    for _ in 0..ROUNDS {
+        for (times, home) in times.iter_mut().zip(homes) {
+            times.push(time(home.command(["hook", "hermes"]), &payload));
+        }
+    }
+    times
+}
+
+fn at_once(homes: &[Arc<Home>; 4]) -> [Vec<Duration>; 4] {
+    let mut times: [Vec<Duration>; 4] = Default::default();
+    for _ in 0..TURNS {
+        for (times, home) in times.iter_mut().zip(homes) {
+            let client = |_| {
+                let home = Arc::clone(home);
+                thread::spawn(move || {
+                    let (caller, payload) = (Caller::new(&home), hermes_shell("rm x"));
+                    let call = |_| {
+                        let started = Instant::now();
+                        caller.call(&payload);
+                        started.elapsed()
+                    };
+                    (0..CALLS).map(call).collect::<Vec<_>>()
+                })
+            };
+            let clients: Vec<_> = (0..CLIENTS).map(client).collect();
+            let all = clients.into_iter().map(|client| client.join().expect("no client fails"));
+            times.extend(all.flatten());
+        }
+    }
+    times
+}
+
+fn compare(times: [Vec<Duration>; 4]) {
+    let all = times.map(Percentiles::of);
+    for (name, times) in NAMES.iter().zip(&all) {
+        let ratio = |percent| times.at(percent) / all[0].at(percent);
+        println!("  {name:<28} {times}   beside none: p50 {:.2}, p99 {:.2}", ratio(50), ratio(99));
+    }
+}
+
+/// A server that is killed and started again until told to stop.
+struct Shaky {
+    url: String,
+    stop: Arc<AtomicBool>,
+    thread: thread::JoinHandle<usize>,
+}
+
+impl Shaky {
+    fn start() -> Self {
+        let mut server = NatsServer::start();
+        let (url, stop) = (server.url(), Arc::new(AtomicBool::new(false)));
+        let asked = Arc::clone(&stop);
+        let thread = thread::spawn(move || {
+            let mut kills = 0;
+            while !asked.load(Ordering::Relaxed) {
+                thread::sleep(Duration::from_millis(200 + 170 * (kills % 4)));
+                server.kill();
+                thread::sleep(Duration::from_millis(100 + 90 * (kills % 3)));
+                server.run();
+                kills += 1;
+            }
+            usize::try_from(kills).expect("few")
+        });
+        Self { url, stop, thread }
+    }
+
+    fn stop(self) -> usize {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().expect("the killer is done")
+    }
+}

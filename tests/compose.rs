@@ -1,0 +1,73 @@
+//! `docker-compose.yml`, as far as it can be tried without Docker: its NATS nodes run as plain
+//! processes, with its very configuration; its hooks file is one; every service can be watched.
+
+#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
+
+use std::fs;
+use std::path::Path;
+
+use hookbus_tests::home::{Home, wait_until};
+use hookbus_tests::nats::NatsServer;
+use hookbus_tests::payloads::hermes_shell;
+use saphyr::{LoadableYamlNode, Yaml};
+
+fn compose_text() -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docker-compose.yml");
+    fs::read_to_string(file).expect("docker-compose.yml")
+}
+
+/// What a container finds in its place: Compose turns `$$` into `$`.
+fn content(of: &str) -> String {
+    let text = compose_text();
+    let file = Yaml::load_from_str(&text).expect("YAML");
+    let content = file[0]["configs"][of]["content"].as_str().expect("a text");
+    content.replace("$$", "$")
+}
+
+#[test]
+fn its_three_nodes_keep_what_a_bus_relays() {
+    let nodes = NatsServer::cluster_of(&content("node"), ["nats-1", "nats-2", "nats-3"]);
+    let home = Home::with_daemon("running");
+    let mut hooks = content("hooks");
+    for (index, node) in nodes.iter().enumerate() {
+        hooks = hooks.replace(&format!("nats://nats-{}:4222", index + 1), &node.url());
+    }
+    home.write_hooks(&hooks);
+    assert!(home.run(&["hooks", "list"]).status.success());
+    let _daemon = home.serve_with(&["--no-observers"]);
+    let told = home.answer("hermes", &hermes_shell("git push --force"));
+    assert_eq!(told["reason"], "force pushes need a person");
+    wait_until("it is relayed", || {
+        home.json(&["status", "--json"])["relay"]["published"].as_u64() == Some(3)
+    });
+    let replicas = nodes[0].with_stream(async |mut stream, _| {
+        stream.info().await.expect("a stream").config.num_replicas
+    });
+    assert_eq!(replicas, 3);
+    // The archive, as its service runs it: the same file in another home.
+    let archive = Home::new();
+    archive.write_hooks(&hooks);
+    wait_until("it is archived", || {
+        archive.text(&["observe", "archive", "--drain"]);
+        archive.log(&[]).len() == 3
+    });
+    assert!(archive.is_sound());
+}
+
+#[test]
+fn every_service_has_a_health_check_and_nothing_secret_is_written() {
+    let text = compose_text();
+    let file = Yaml::load_from_str(&text).expect("YAML");
+    let services = file[0]["services"].as_mapping().expect("services");
+    assert_eq!(services.len(), 6);
+    for word in ["password", "token", "nkey", "secret_env", "BEGIN"] {
+        assert!(!text.contains(word), "{word}");
+    }
+    for part in ["x-nats", "bus", "archive", "audit"] {
+        let part = if part.starts_with('x') { &file[0][part] } else { &file[0]["services"][part] };
+        assert!(part["healthcheck"]["test"].as_sequence().is_some());
+    }
+    for port in file[0]["services"]["nats-1"]["ports"].as_sequence().expect("ports") {
+        assert!(port.as_str().expect("a port").starts_with("127.0.0.1:"));
+    }
+}

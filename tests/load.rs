@@ -1,0 +1,182 @@
+//! Everything at full size: 16 clients, 50,000 events, the NATS server and the daemon killed twenty
+//! times each, at random, and two observers that must miss nothing, one beside the log and one over
+//! NATS.
+
+#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use hookbus::event::EventId;
+use hookbus::log::{LogPath, LogReader, Query, ReadError, Row};
+use hookbus_tests::caller::Caller;
+use hookbus_tests::home::{Home, wait_until};
+use hookbus_tests::nats::NatsServer;
+use hookbus_tests::payloads::hermes_shell;
+use serde_json::{Value, json};
+
+const CLIENTS: usize = 16;
+const EVENTS: usize = 50_000;
+const KILLS: usize = 20;
+
+/// Processes die here, the power stays: so the disk need not be waited for.
+const HOOKS: &str = r#"
+log: {synchronous: normal}
+hooks:
+  tool.before:
+    - rule: {when: {command: rm}, block: guarded}
+  "*":
+    - {name: log, source: log, mode: observe, from: start, long_lived: true, command: ../watch.py log}
+    - {name: nats, source: nats, mode: observe, from: start, long_lived: true, command: ../watch.py nats}
+"#;
+
+/// Writes down where each event stands.
+const WATCH: &str = r#"#!/usr/bin/python3 -S
+import json, os, sys
+seen = open(os.path.join(os.path.dirname(sys.argv[0]), "seen-" + sys.argv[1]), "a", buffering=1)
+for line in sys.stdin:
+    seen.write(f"{json.loads(line)['hookbus']['seq']}\n")
+    print("ok", flush=True)
+"#;
+
+/// A number below `end`; another one in each run.
+fn any(end: usize) -> usize {
+    let random = RandomState::new().build_hasher().finish();
+    usize::try_from(random % u64::try_from(end).expect("small")).expect("small")
+}
+
+/// Twenty moments of the run, by how many events are done.
+fn moments() -> Vec<usize> {
+    let mut moments: Vec<usize> = (0..KILLS).map(|_| any(EVENTS)).collect();
+    moments.sort_unstable();
+    moments
+}
+
+/// Does something at each of twenty moments, while the clients go on.
+fn at_random(done: &Arc<AtomicUsize>, mut each: impl FnMut() + Send) {
+    for moment in moments() {
+        while done.load(Ordering::Relaxed) < moment {
+            thread::sleep(Duration::from_millis(1));
+        }
+        each();
+    }
+}
+
+/// One client's share; every tenth event is one that the guard blocks.
+fn fire(home: &Home, client: usize, done: &AtomicUsize) -> Vec<EventId> {
+    let caller = Caller::new(home);
+    let call = |round: usize| {
+        let verb = if round.is_multiple_of(10) { "rm" } else { "echo" };
+        let answered = caller.call(&hermes_shell(&format!("{verb} {client}-{round}")));
+        let heard = answered.answer["reason"].as_str();
+        assert_eq!(heard, (verb == "rm").then_some("guarded"), "{verb} {client}-{round}");
+        done.fetch_add(1, Ordering::Relaxed);
+        answered.id
+    };
+    (0..EVENTS / CLIENTS).map(call).collect()
+}
+
+fn rows(home: &Home) -> Vec<Row> {
+    let log = LogReader::open(&LogPath::in_home(&home.path())).expect("a log");
+    let mut rows = Vec::new();
+    let read = log.each::<ReadError>(&Query::default(), None, |row| {
+        rows.push(row);
+        Ok(())
+    });
+    read.expect("all of it");
+    rows
+}
+
+/// The places an observer wrote down, each where it was first seen.
+fn first_sights(home: &Home, observer: &str) -> Vec<i64> {
+    let file = home.path().join("..").join(format!("seen-{observer}"));
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let mut known = HashSet::new();
+    let places = text.lines().map(|line| line.parse::<i64>().expect("a place"));
+    places.filter(|place| known.insert(*place)).collect()
+}
+
+/// Waits for an observer for as long as it gets on.
+fn has_seen_all(home: &Home, observer: &str, rows: usize) -> Vec<i64> {
+    let mut seen = 0;
+    while seen < rows {
+        wait_until("the observer gets on", || first_sights(home, observer).len() > seen);
+        seen = first_sights(home, observer).len();
+        thread::sleep(Duration::from_millis(200));
+    }
+    first_sights(home, observer)
+}
+
+#[test]
+fn nothing_acknowledged_is_missing_doubled_or_out_of_order() {
+    let server = NatsServer::start();
+    let home = Home::with_new_binary("running");
+    home.write_hooks(&format!("nats: {{url: \"{}\"}}\n{HOOKS}", server.url()));
+    home.script("watch.py", WATCH);
+    let (home, done) = (Arc::new(home), Arc::new(AtomicUsize::new(0)));
+    let daemon = home.serve();
+    let (answered, server, daemon) = thread::scope(|scope| {
+        let servers = scope.spawn(|| {
+            let mut server = server;
+            at_random(&done, || {
+                server.kill();
+                thread::sleep(Duration::from_millis(u64::try_from(any(300)).expect("small")));
+                server.run();
+            });
+            server
+        });
+        let daemons = scope.spawn(|| {
+            let mut daemon = daemon;
+            at_random(&done, || {
+                daemon.kill();
+                daemon = home.serve();
+            });
+            daemon
+        });
+        let client = |client| {
+            let (home, done) = (&home, &done);
+            scope.spawn(move || fire(home, client, done))
+        };
+        let clients: Vec<_> = (0..CLIENTS).map(client).collect();
+        let answered = clients.into_iter().map(|client| client.join().expect("no client fails"));
+        let answered: Vec<EventId> = answered.flatten().collect();
+        let server = servers.join().expect("the server runs again");
+        (answered, server, daemons.join().expect("the daemon runs again"))
+    });
+    let head = json!(rows(&home).last().expect("rows").seq.as_i64());
+    wait_until("the relay has published everything", || {
+        let status = home.run(&["status", "--json"]);
+        let status: Value = serde_json::from_slice(&status.stdout).expect("JSON");
+        status["relay"]["published"] == head && status["relay"]["phase"] == "publishing"
+    });
+    let rows = rows(&home);
+    for observer in ["log", "nats"] {
+        let all: Vec<i64> = rows.iter().map(|row| row.seq.as_i64()).collect();
+        assert!(has_seen_all(&home, observer, rows.len()) == all, "{observer}: all, in order");
+    }
+    drop(daemon);
+    let mut times: HashMap<EventId, usize> = HashMap::new();
+    for row in &rows {
+        *times.entry(row.id).or_default() += 1;
+    }
+    assert_eq!(answered.iter().collect::<HashSet<_>>().len(), EVENTS);
+    assert!(answered.iter().all(|id| times.get(id) == Some(&1)), "each is in the log, once");
+    assert!(home.is_sound());
+    let logged: Vec<_> = rows.iter().map(|row| (row.seq.as_i64(), hex(row))).collect();
+    let streamed: Vec<_> =
+        server.published().into_iter().map(|message| (message.seq, message.hash)).collect();
+    assert!(streamed == logged, "{} in the stream, {} in the log", streamed.len(), logged.len());
+}
+
+fn hex(row: &Row) -> String {
+    use std::fmt::Write;
+    row.hash.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("memory");
+        text
+    })
+}

@@ -1,0 +1,562 @@
+//! Observers: at least once, in order, from the log and from NATS. The same tests run on both.
+
+#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use hookbus_tests::home::{Home, Served, wait_until};
+use hookbus_tests::nats::NatsServer;
+use hookbus_tests::payloads::{gemini_shell, hermes_shell};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+/// A home, and what its observers read from.
+struct Stage {
+    home: Home,
+    nats: Option<NatsServer>,
+}
+
+/// An observer run by hand; killed when dropped.
+struct ByHand(Child);
+
+impl Stage {
+    fn on_the_log(hooks: &str) -> Self {
+        let home = Home::with_daemon("running");
+        home.write_hooks(&format!("hooks:\n{hooks}"));
+        Self { home, nats: None }
+    }
+
+    fn on_nats(hooks: &str) -> Self {
+        let (home, nats) = (Home::with_daemon("running"), NatsServer::start());
+        home.write_hooks(&format!("nats: {{url: \"{}\"}}\nhooks:\n{hooks}", nats.url()));
+        Self { home, nats: Some(nats) }
+    }
+
+    fn rewrite(&self, hooks: &str) {
+        let nats = self.nats.as_ref().map(|nats| format!("nats: {{url: \"{}\"}}\n", nats.url()));
+        self.home.write_hooks(&format!("{}hooks:\n{hooks}", nats.unwrap_or_default()));
+    }
+
+    /// The file that the scripts here write to.
+    fn seen_file(&self) -> PathBuf {
+        self.home.work().join("seen")
+    }
+
+    /// The lines in it.
+    fn seen(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.seen_file()).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// A long-lived observer that writes down what `expression` says of each event `e`.
+    fn write_down(&self, expression: &str) {
+        let seen = self.seen_file();
+        self.home.script(
+            "watch.py",
+            &format!(
+                "#!/usr/bin/python3 -S\nimport json, os, sys, time\nfor line in sys.stdin:\n    e = json.loads(line)\n    answer = 'ok'\n    with open({:?}, 'a') as seen:\n        said = {expression}\n        if said is not None: seen.write(str(said) + '\\n')\n    print(answer, flush=True)\n",
+                seen.to_string_lossy()
+            ),
+        );
+    }
+
+    fn fire(&self, from: usize, to: usize) {
+        for round in from..to {
+            self.home.answer("hermes", &hermes_shell(&format!("echo {round}")));
+        }
+    }
+
+    fn observer(&self, name: &str) -> Value {
+        let status = self.home.run(&["status", "--json"]);
+        let status: Value = serde_json::from_slice(&status.stdout).expect("JSON");
+        let observers = status["observers"].as_array().cloned().unwrap_or_default();
+        observers.into_iter().find(|observer| observer["name"] == name).unwrap_or_default()
+    }
+
+    fn by_hand(&self, arguments: &[&str]) -> ByHand {
+        let child = self
+            .home
+            .command([&["observe"], arguments].concat())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        ByHand(child.expect("hookbus observe starts"))
+    }
+
+    fn dead(&self) -> Vec<Value> {
+        let listed = self.home.run(&["dead", "list", "--json"]);
+        let text = String::from_utf8(listed.stdout).expect("text");
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    }
+}
+
+impl Drop for ByHand {
+    fn drop(&mut self) {
+        if self.0.try_wait().expect("ours").is_none() {
+            self.0.kill().expect("ours");
+            self.0.wait().expect("ours");
+        }
+    }
+}
+
+/// A long-lived observer of everything but our own rows.
+const WATCH: &str = "  tool.before:\n    - {name: watch, mode: observe, long_lived: true, command: ../watch.py, wait: 0.05}\n";
+
+/// What a shell call of ours says.
+const WHICH: &str = "e['tool_input']['command'].split()[1]";
+
+fn numbers(lines: &[String]) -> Vec<usize> {
+    lines.iter().map(|line| line.parse().expect("a number")).collect()
+}
+
+/// Without what was seen before: what is left must be in order.
+fn first_sights(lines: &[String]) -> Vec<usize> {
+    let mut seen = Vec::new();
+    for number in numbers(lines) {
+        if !seen.contains(&number) {
+            seen.push(number);
+        }
+    }
+    seen
+}
+
+fn kill(pid: &Value) {
+    let pid = i32::try_from(pid.as_i64().expect("a pid")).ok().and_then(Pid::from_raw);
+    kill_process(pid.expect("a pid"), Signal::KILL).expect("it can be killed");
+}
+
+fn every_event_is_seen_in_order(stage: &Stage) {
+    stage.write_down(WHICH);
+    let _daemon = stage.home.serve();
+    stage.fire(0, 30);
+    wait_until("all are seen", || stage.seen().len() >= 30);
+    assert_eq!(numbers(&stage.seen()), (0..30).collect::<Vec<_>>());
+    wait_until("it says so", || stage.observer("watch")["lag_events"] == 0);
+    let state = stage.observer("watch");
+    assert_eq!((&state["state"], &state["handled"]), (&json!("working"), &json!(30)));
+}
+
+/// No daemon has to be up when an event comes: the first one under an observer's configuration is
+/// seen, what was before it is not.
+fn a_new_observer_sees_everything_from_its_configuration_on(stage: &Stage) {
+    stage.write_down(WHICH);
+    stage.rewrite("  tool.before:\n    - rule: {when: {command: never}, block: no}\n");
+    stage.fire(0, 3);
+    stage.rewrite(WATCH);
+    stage.fire(3, 6);
+    let _daemon = stage.home.serve();
+    stage.fire(6, 9);
+    wait_until("all are seen", || stage.seen().len() >= 6);
+    assert_eq!(numbers(&stage.seen()), (3..9).collect::<Vec<_>>());
+}
+
+fn whatever_is_killed_nothing_is_missed(stage: &Stage) {
+    stage.write_down(WHICH);
+    let mut daemon = Some(stage.home.serve());
+    for round in 0..6 {
+        stage.fire(round * 10, round * 10 + 5);
+        if round % 2 == 0 {
+            wait_until("it works", || stage.observer("watch")["state"] == "working");
+            kill(&stage.observer("watch")["pid"]);
+        } else {
+            drop(daemon.take()); // SIGKILL
+        }
+        stage.fire(round * 10 + 5, round * 10 + 10);
+        daemon = daemon.or_else(|| Some(stage.home.serve()));
+    }
+    wait_until("all are seen", || first_sights(&stage.seen()).len() >= 60);
+    assert_eq!(first_sights(&stage.seen()), (0..60).collect::<Vec<_>>());
+}
+
+fn an_event_that_fails_is_tried_again_and_nothing_overtakes_it(stage: &Stage) {
+    let flag = stage.home.work().join("failed");
+    stage.write_down(&format!(
+        "{WHICH}\n        if said == '3' and e['hookbus']['attempt'] < 3:\n            open({:?}, 'a').write('x')\n            said, answer = None, json.dumps({{'error': 'not yet'}})",
+        flag.to_string_lossy()
+    ));
+    let _daemon = stage.home.serve();
+    stage.fire(0, 6);
+    wait_until("all are seen", || stage.seen().len() >= 6);
+    assert_eq!(numbers(&stage.seen()), (0..6).collect::<Vec<_>>());
+    assert_eq!(fs::read_to_string(flag).expect("it failed").len(), 2);
+    assert_eq!(stage.dead(), Vec::<Value>::new());
+}
+
+fn an_event_that_keeps_failing_is_set_aside_alone(stage: &Stage) {
+    let broken = stage.home.work().join("broken");
+    fs::write(&broken, "").expect("a file");
+    stage.write_down(&format!(
+        "{WHICH}\n        if said == '2' and os.path.exists({:?}):\n            said, answer = None, json.dumps({{'error': 'cannot stand 2'}})",
+        broken.to_string_lossy()
+    ));
+    stage.rewrite(&WATCH.replace("wait: 0.05", "wait: 0.05, tries: 3"));
+    let _daemon = stage.home.serve();
+    stage.fire(0, 5);
+    wait_until("the others are seen", || stage.seen().len() >= 4);
+    assert_eq!(numbers(&stage.seen()), [0, 1, 3, 4]);
+    let dead = stage.dead();
+    assert_eq!(dead.len(), 1);
+    assert_eq!((&dead[0]["tries"], &dead[0]["error"]), (&json!(3), &json!("cannot stand 2")));
+    assert_eq!(dead[0]["event"]["data"]["tool_input"]["command"], "echo 2");
+    wait_until("status tells", || stage.observer("watch")["dead_letters"] == 1);
+    let seq = dead[0]["event"]["seq"].to_string();
+    let shown = stage.home.text(&["dead", "show", "watch", &seq]);
+    assert!(shown.contains("cannot stand 2") && shown.contains("echo 2"), "{shown}");
+    // Still broken: it stays; mended: it goes.
+    assert!(!stage.home.run(&["dead", "retry", "watch", &seq]).status.success());
+    assert_eq!(stage.dead().len(), 1);
+    fs::remove_file(broken).expect("ours");
+    stage.home.text(&["dead", "retry", "watch", "--all"]);
+    assert_eq!(stage.dead(), Vec::<Value>::new());
+    assert_eq!(numbers(&stage.seen()), [0, 1, 3, 4, 2]);
+}
+
+fn a_dead_letter_can_be_dropped(stage: &Stage) {
+    stage.rewrite("  tool.before:\n    - {name: no, mode: observe, command: 'false', tries: 1}\n");
+    let _daemon = stage.home.serve();
+    stage.fire(0, 2);
+    wait_until("both are set aside", || stage.dead().len() == 2);
+    let id = stage.dead()[0]["event"]["id"].as_str().expect("an id").to_owned();
+    stage.home.text(&["dead", "drop", "no", &id]);
+    assert_eq!(stage.dead().len(), 1);
+    stage.home.text(&["dead", "drop", "no", "--all"]);
+    assert_eq!(stage.dead(), Vec::<Value>::new());
+    let nothing = stage.home.run(&["dead", "drop", "no", "7"]);
+    assert!(String::from_utf8_lossy(&nothing.stderr).contains("dead list"));
+}
+
+/// One is at work, the other stands by and takes over when the first is killed.
+fn a_stand_by_takes_over(stage: &Stage) {
+    stage.write_down(&format!("{WHICH} + ' ' + str(os.getppid())"));
+    let daemon = without_observers(stage);
+    let mut first = stage.by_hand(&["watch"]);
+    wait_until("the first is at work", || stage.observer("watch")["state"] == "working");
+    let _second = stage.by_hand(&["watch"]);
+    stage.fire(0, 5);
+    wait_until("the first has seen them", || stage.seen().len() >= 5);
+    std::thread::sleep(Duration::from_millis(800)); // its position is saved by then
+    first.0.kill().expect("ours");
+    first.0.wait().expect("ours");
+    stage.fire(5, 10);
+    wait_until("the second has seen the rest", || stage.seen().len() >= 10);
+    let who: Vec<String> =
+        stage.seen().iter().filter_map(|line| Some(line.split_once(' ')?.1.to_owned())).collect();
+    let sights: Vec<String> =
+        stage.seen().iter().filter_map(|line| Some(line.split_once(' ')?.0.to_owned())).collect();
+    assert_eq!(first_sights(&sights), (0..10).collect::<Vec<_>>());
+    assert!(who[..5].iter().all(|pid| *pid == who[0]) && who[9] != who[0], "{who:?}");
+    drop(daemon);
+}
+
+/// Beside NATS somebody has to relay; the observers there are run by hand.
+fn without_observers(stage: &Stage) -> Option<Served> {
+    let nats = stage.nats.as_ref()?;
+    let hooks = fs::read_to_string(stage.home.path().join("hookbus.yaml")).expect("hooks");
+    let other = stage.home.serve_with(&["--no-observers"]);
+    assert!(hooks.contains(&nats.url()));
+    Some(other)
+}
+
+/// Sessions are split up among the workers; the events of each stay in order.
+fn sessions_can_be_shared_out(stage: &Stage) {
+    stage.write_down(
+        "e['session_id'] + ' ' + e['tool_input']['command'].split()[1] + ' ' + str(os.getppid())",
+    );
+    stage.rewrite(&WATCH.replace("wait: 0.05", "share: session"));
+    let daemon = without_observers(stage);
+    let _workers = [stage.by_hand(&["watch"]), stage.by_hand(&["watch"])];
+    let mut fired = 0;
+    // Until both have had something to do: which session is whose is up to them.
+    wait_until("both are at work", || {
+        for session in 0..8 {
+            let mut payload = hermes_shell(&format!("echo {fired}"));
+            payload["session_id"] = json!(format!("session-{session}"));
+            payload["extra"] = json!({});
+            stage.home.answer("hermes", &payload);
+            fired += 1;
+        }
+        let mut who: Vec<String> = stage
+            .seen()
+            .iter()
+            .filter_map(|line| line.split(' ').nth(2).map(str::to_owned))
+            .collect();
+        who.sort();
+        who.dedup();
+        who.len() == 2
+    });
+    wait_until("all are seen", || {
+        let mut seen = numbers_of(&stage.seen());
+        seen.sort_unstable();
+        seen.dedup();
+        seen.len() == fired
+    });
+    for session in 0..8 {
+        let own: Vec<String> = stage
+            .seen()
+            .iter()
+            .filter_map(|line| Some(line.strip_prefix(&format!("session-{session} "))?.to_owned()))
+            .filter_map(|rest| Some(rest.split(' ').next()?.to_owned()))
+            .collect();
+        let sights = first_sights(&own);
+        assert!(sights.is_sorted(), "{session}: {sights:?}");
+    }
+    drop(daemon);
+}
+
+fn numbers_of(lines: &[String]) -> Vec<usize> {
+    lines.iter().filter_map(|line| line.split(' ').nth(1)?.parse().ok()).collect()
+}
+
+fn filters_choose_what_is_seen(stage: &Stage) {
+    let script = |name: &str| {
+        stage.home.script(
+            name,
+            &format!(
+                "#!/bin/sh\ncat > /dev/null; echo {name} >> {}\n",
+                stage.seen_file().display()
+            ),
+        );
+        format!("mode: observe, command: ../{name}")
+    };
+    stage.rewrite(&format!(
+        "  tool.*:\n    - {{{}}}\n    - {{agent: gemini, {}}}\n    - {{tool: file.write, {}}}\n    - {{session: 'other-*', {}}}\n  pre_tool_call:\n    - {{{}}}\n  decision:\n    - {{{}}}\n  \"*\":\n    - rule: {{when: {{command: 'echo 1'}}, context: x}}\n",
+        script("all"), script("gemini"), script("writes"), script("other"), script("own-name"), script("decisions"),
+    ));
+    let _daemon = stage.home.serve();
+    stage.home.answer("hermes", &hermes_shell("echo 1"));
+    stage.home.answer("gemini", &gemini_shell("echo 2"));
+    let mut other = hermes_shell("echo 3");
+    other["session_id"] = json!("other-1");
+    stage.home.answer("hermes", &other);
+    let mut expected =
+        ["all", "all", "all", "gemini", "other", "own-name", "own-name", "decisions"]
+            .map(str::to_owned)
+            .to_vec();
+    expected.sort();
+    wait_until("all are seen", || stage.seen().len() >= expected.len());
+    std::thread::sleep(Duration::from_millis(300)); // more would come by then
+    let mut seen = stage.seen();
+    seen.sort();
+    assert_eq!(seen, expected);
+}
+
+fn a_command_reads_what_a_decision_hook_reads(stage: &Stage) {
+    let seen = stage.seen_file();
+    let file = seen.to_string_lossy();
+    stage.home.script(
+        "show.sh",
+        &format!(
+            "#!/bin/sh\n(cat; pwd; echo $HOOKBUS_ATTEMPT) > {file}.part; mv {file}.part {file}\n"
+        ),
+    );
+    stage.rewrite("  tool.before:\n    - {name: show, mode: observe, command: ../show.sh}\n");
+    let _daemon = stage.home.serve();
+    let payload = hermes_shell("echo 1");
+    stage.home.answer("hermes", &payload);
+    wait_until("it ran", || seen.exists());
+    let text = fs::read_to_string(seen).expect("it wrote");
+    let (json_part, rest) = text.rsplit_once("}/").expect("JSON, then a directory");
+    let mut read: Value = serde_json::from_str(&format!("{json_part}}}")).expect("JSON");
+    let ours = read.as_object_mut().and_then(|fields| fields.remove("hookbus")).expect("ours");
+    assert_eq!(read, payload);
+    assert_eq!((&ours["kind"], &ours["attempt"]), (&json!("tool.before"), &json!(1)));
+    assert_eq!(ours["seq"], stage.home.log(&["--kind", "tool.before"])[0]["seq"]);
+    let work = stage.home.work();
+    assert_eq!(format!("/{rest}"), format!("{}\n1\n", work.to_string_lossy()));
+}
+
+macro_rules! contract {
+    ($($test:ident),* $(,)?) => {
+        mod from_the_log {
+            $(#[test] fn $test() { super::$test(&super::Stage::on_the_log(super::WATCH)); })*
+        }
+        mod from_nats {
+            $(#[test] fn $test() { super::$test(&super::Stage::on_nats(super::WATCH)); })*
+        }
+    };
+}
+
+contract!(
+    every_event_is_seen_in_order,
+    a_new_observer_sees_everything_from_its_configuration_on,
+    whatever_is_killed_nothing_is_missed,
+    an_event_that_fails_is_tried_again_and_nothing_overtakes_it,
+    an_event_that_keeps_failing_is_set_aside_alone,
+    a_dead_letter_can_be_dropped,
+    a_stand_by_takes_over,
+    sessions_can_be_shared_out,
+    filters_choose_what_is_seen,
+    a_command_reads_what_a_decision_hook_reads,
+);
+
+#[test]
+fn observers_come_and_go_with_the_file() {
+    let stage = Stage::on_the_log(WATCH);
+    stage.write_down(WHICH);
+    let mut daemon = stage.home.serve();
+    wait_until("it works", || stage.observer("watch")["state"] == "working");
+    let first = stage.observer("watch")["pid"].clone();
+    stage.rewrite(&WATCH.replace("name: watch", "name: other"));
+    wait_until("the new one works", || stage.observer("other")["state"] == "working");
+    let gone = |pid: &Value| !fs::exists(format!("/proc/{pid}")).expect("proc");
+    wait_until("the old one is gone", || gone(&first));
+    let second = stage.observer("other")["pid"].clone();
+    daemon.kill();
+    wait_until("it leaves with its daemon", || gone(&second));
+}
+
+#[test]
+fn an_observer_that_dies_is_started_again() {
+    let stage = Stage::on_the_log(WATCH);
+    stage.write_down(WHICH);
+    let _daemon = stage.home.serve();
+    wait_until("it works", || stage.observer("watch")["state"] == "working");
+    let first = stage.observer("watch")["pid"].clone();
+    kill(&first);
+    wait_until("another one works", || {
+        let state = stage.observer("watch");
+        state["state"] == "working" && state["pid"] != first && state["process"]["deaths"] == 1
+    });
+}
+
+#[test]
+fn agents_do_not_wait_for_observers() {
+    let stage = Stage::on_the_log(
+        "  tool.before:\n    - {name: slow, mode: observe, command: sleep 600}\n",
+    );
+    let _daemon = stage.home.serve();
+    wait_until("it works", || stage.observer("slow")["state"] == "working");
+    // With a deadline that the observer would never meet, every call is answered in full.
+    for round in 0..5 {
+        stage.home.answer("hermes", &hermes_shell(&format!("echo {round}")));
+    }
+    wait_until("four wait", || stage.observer("slow")["lag_events"] == 5);
+    assert_eq!(stage.home.log(&["--kind", "tool.before"]).len(), 5);
+}
+
+/// Another machine that reaches the server: a hooks file, and no log.
+#[test]
+fn an_observer_elsewhere_needs_no_log() {
+    let stage = Stage::on_nats("  tool.before:\n    - rule: {when: {command: never}, block: no}\n");
+    let _daemon = stage.home.serve();
+    stage.fire(0, 10);
+    let elsewhere = Stage { home: Home::new(), nats: None };
+    elsewhere.home.write_hooks(&format!("hooks:\n{WATCH}"));
+    elsewhere.write_down(WHICH);
+    let url = stage.nats.as_ref().expect("a server").url();
+    wait_until("it has read all of them", || {
+        let read = elsewhere
+            .home
+            .json(&["observe", "watch", "--nats", &url, "--from", "start", "--drain", "--json"]);
+        assert_eq!(read["set_aside"], 0);
+        elsewhere.seen().len() >= 10
+    });
+    assert_eq!(numbers(&elsewhere.seen()), (0..10).collect::<Vec<_>>());
+    assert!(!elsewhere.home.path().join("log.db").exists());
+    let unknown = elsewhere.home.run(&["observe", "wach"]);
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("did you mean `watch`?"));
+}
+
+#[test]
+fn a_stream_that_is_put_back_hides_nothing_from_an_observer() {
+    let stage = Stage::on_nats(WATCH);
+    stage.write_down(WHICH);
+    let mut nats = stage.nats.expect("a server");
+    let stage = Stage { home: stage.home, nats: None };
+    let _daemon = stage.home.serve();
+    stage.fire(0, 5);
+    wait_until("all are seen", || stage.seen().len() >= 5);
+    nats.kill();
+    nats.save();
+    nats.run();
+    stage.fire(5, 10);
+    wait_until("all are seen", || first_sights(&stage.seen()).len() >= 10);
+    nats.kill();
+    nats.restore();
+    stage.fire(10, 15);
+    nats.run();
+    wait_until("all are seen", || first_sights(&stage.seen()).len() >= 15);
+    nats.with_stream(async |stream, _| stream.purge().await.expect("a purge"));
+    stage.fire(15, 20);
+    wait_until("all are seen", || first_sights(&stage.seen()).len() >= 20);
+    assert_eq!(first_sights(&stage.seen()), (0..20).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_webhook_is_signed_and_tried_again() {
+    let stage = Stage::on_the_log(WATCH);
+    let receiver = stage.home.script("receiver.py", RECEIVER);
+    let port_file = stage.home.work().join("port");
+    let mut server = Command::new(receiver)
+        .args([&port_file, &stage.seen_file()])
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("python runs");
+    wait_until("it listens", || port_file.exists());
+    let port = fs::read_to_string(port_file).expect("a port");
+    stage.rewrite(&format!(
+        "  tool.before:\n    - name: post\n      mode: observe\n      wait: 0.05\n      webhook: {{url: 'http://127.0.0.1:{port}/in', secret_file: secret, headers: {{X-Team: ops}}}}\n"
+    ));
+    fs::write(stage.home.path().join("secret"), "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n")
+        .expect("a file");
+    let daemon = stage.home.serve();
+    stage.fire(0, 3);
+    wait_until("all are posted", || stage.seen().len() >= 4);
+    // The receiver answers 503 to the first request and checks every signature by itself.
+    assert_eq!(stage.seen(), ["0 1 ops busy", "0 2 ops ok", "1 1 ops ok", "2 1 ops ok"]);
+    drop(daemon);
+    server.kill().expect("ours");
+    server.wait().expect("ours");
+}
+
+const RECEIVER: &str = r#"#!/usr/bin/python3
+import base64, hashlib, hmac, http.server, json, os, sys
+key, calls = base64.b64decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), 0
+class Receiver(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        global calls
+        calls += 1
+        body, head = self.rfile.read(int(self.headers["content-length"])), self.headers
+        signed = f'{head["webhook-id"]}.{head["webhook-timestamp"]}.'.encode() + body
+        signature = "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+        event = json.loads(body)
+        good = signature == head["webhook-signature"] and event["id"] == head["webhook-id"]
+        status = 401 if not good else 503 if calls == 1 else 204
+        word = {401: "forged", 503: "busy", 204: "ok"}[status]
+        with open(sys.argv[2], "a") as seen:
+            which = event["data"]["tool_input"]["command"].split()[1]
+            seen.write(f'{which} {head["webhook-attempt"]} {head["x-team"]} {word}\n')
+        self.send_response(status)
+        self.send_header("content-length", "0")
+        self.end_headers()
+    def log_message(self, *_): pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Receiver)
+with open(sys.argv[1] + ".new", "w") as port: port.write(str(server.server_port))
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+server.serve_forever()
+"#;
+
+#[test]
+fn what_only_observers_can_have_says_so() {
+    for (entry, expected) in [
+        ("{webhook: 'http://x'}", "add `mode: observe`"),
+        ("{mode: observe, webhook: nowhere}", "a webhook needs an address"),
+        ("{mode: observe, webhook: {url: 'http://x', secret: hush}}", "no secret belongs in it"),
+        ("{mode: observe, command: x, share: turns}", "`share` is `session`"),
+        ("{mode: observe, command: x, tries: 0}", "`tries` is a number"),
+        ("{mode: observe, archive: ''}", "`archive` is a directory"),
+        ("{mode: observe, rule: {block: x}}", "it cannot observe"),
+    ] {
+        let home = Home::with_hooks(&format!("hooks:\n  tool.before:\n    - {entry}\n"));
+        let listed = String::from_utf8(home.run(&["hooks", "list"]).stdout).expect("text");
+        assert!(listed.contains(expected), "{entry}: {listed}");
+    }
+    let twice = "  tool.before:\n    - {name: a, mode: observe, command: x}\n    - {name: a, mode: observe, command: y}\n";
+    let home = Home::with_hooks(&format!("hooks:\n{twice}"));
+    let listed = String::from_utf8(home.run(&["hooks", "list"]).stdout).expect("text");
+    assert!(listed.contains("another observer is called `a`"), "{listed}");
+}

@@ -1,0 +1,621 @@
+//! Replay: what was recorded, driven through hooks again. As recorded nothing changes; a candidate
+//! changes exactly what it says; the log stays as it is; nothing runs without a yes.
+
+#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+
+use hookbus_tests::agents::{Act, Gemini, Hermes, before_a_person};
+use hookbus_tests::home::{Home, shown};
+use hookbus_tests::payloads::{self, gemini_shell, hermes_shell, one};
+use hookbus_tests::recording::{Mixed, damage, query};
+use hookbus_tests::wiring::Agent;
+use serde_json::{Value, json};
+
+const RULES: &str = r"
+hooks:
+  tool.before:
+    - { name: no-rm, tool: shell, rule: { when: { command: 'rm -rf' }, block: not on my machine } }
+    - { name: rewrite, agent: gemini, tool: file.write, rule: { rewrite: { content: ours } } }
+  turn.start:
+    - { name: house, rule: { context: run the tests } }
+  turn.end:
+    - { name: more, rule: { block: not good enough } }
+  '*':
+    - { name: yes, rule: { allow: true } }
+";
+
+/// A script that answers by what it reads, and its hook.
+fn guard(home: &Home) -> String {
+    let script = home.script(
+        "guard.py",
+        "#!/usr/bin/env python3\nimport json, sys\nevent = json.load(sys.stdin)\n\
+         if 'push' in json.dumps(event.get('tool_input')):\n    \
+         print(json.dumps({'decision': 'block', 'reason': 'no push at ' + event['hookbus']['time']}))\n",
+    );
+    format!("hooks:\n  tool.before:\n    - {{ name: guard, command: {script} }}\n")
+}
+
+/// Every recorded payload of an agent, through the front door of a home with a daemon.
+fn record_all(home: &Home, agent: &str) {
+    let payloads = payloads::all().into_iter().filter(|(whose, ..)| whose == agent);
+    for (_, name, bytes) in payloads {
+        assert_eq!(home.hook(agent, bytes).exit, Some(0), "{name}");
+    }
+}
+
+fn replay(home: &Home, arguments: &[&str]) -> Output {
+    home.run(&[&["replay"], arguments].concat())
+}
+
+fn report(home: &Home, arguments: &[&str]) -> Value {
+    home.json(&[&["replay", "--json"], arguments].concat())
+}
+
+fn said(output: &Output) -> String {
+    let text = [output.stdout.as_slice(), &output.stderr].concat();
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Asserts that nothing changed, and that there was something to change.
+fn assert_unchanged(report: &Value) {
+    let summary = &report["summary"];
+    assert!(summary["events"].as_u64() > Some(0), "{report}");
+    assert_eq!(summary["unchanged"], summary["events"], "{report:#}");
+    assert_eq!(report["changes"], json!([]));
+}
+
+fn candidate(home: &Home, yaml: &str) -> String {
+    let path = home.work().join("candidate.yaml");
+    fs::write(&path, yaml).expect("a candidate");
+    shown(&path)
+}
+
+#[test]
+fn every_payload_of_every_agent_is_unchanged_as_recorded() {
+    for agent in ["hermes", "gemini", "claude", "codex"] {
+        let home = Home::with_daemon("running");
+        home.write_hooks(RULES);
+        let _daemon = home.serve();
+        record_all(&home, agent);
+        assert_unchanged(&report(&home, &["--all", "--as-recorded"]));
+        assert_unchanged(&report(&home, &["--all"]));
+    }
+}
+
+#[test]
+fn commands_are_unchanged_as_recorded() {
+    let home = Home::new();
+    home.write_hooks(&guard(&home));
+    for command in ["ls", "git push", "make"] {
+        home.answer("hermes", &hermes_shell(command));
+        home.answer("gemini", &gemini_shell(command));
+    }
+    assert_eq!(home.decisions().iter().filter(|it| it["outcome"] == "block").count(), 2);
+    home.write_hooks("hooks: {}");
+    let report = report(&home, &["--all", "--as-recorded", "--yes"]);
+    assert_unchanged(&report);
+    assert_eq!(report["summary"]["events"], 6);
+    assert_eq!(report["hooks"][0]["now"], 2);
+    // Side by side the results are the same, in the same order.
+    let none = candidate(&home, "hooks: {}");
+    let side_by_side = ["--all", "--as-recorded", "--yes", "--jobs", "4"];
+    assert_unchanged(&self::report(&home, &side_by_side));
+    let gone = self::report(&home, &["--all", "--hooks", &none]);
+    assert_eq!(gone["summary"]["newly_allowed"], 2, "{gone}");
+}
+
+#[test]
+fn a_real_hermes_session_is_unchanged_as_recorded() {
+    let home = Home::new();
+    let policy = format!("{}  turn.start: [{{ rule: {{ context: be brief }} }}]\n", guard(&home));
+    home.write_hooks(&policy);
+    Hermes::working("replayed").through_everywhere(&home, "off").go();
+    assert_unchanged(&report(&home, &["last", "--as-recorded", "--yes"]));
+}
+
+#[test]
+fn a_real_gemini_session_is_unchanged_as_recorded() {
+    let home = Home::new();
+    let policy = format!("{}  turn.start: [{{ rule: {{ context: be brief }} }}]\n", guard(&home));
+    home.write_hooks(&policy);
+    Gemini::working("replayed").through_everywhere(&home, "off").go();
+    assert_unchanged(&report(&home, &["last", "--as-recorded", "--yes"]));
+}
+
+#[test]
+fn what_a_decision_took_from_outside_is_known_again() {
+    let home = Home::with_hooks(
+        "max_continuations: 2\nhooks:\n  turn.end: [{ rule: { block: go on } }]\n  \
+         tool.before: [{ agent: gemini, rule: { ask: may it? } }]\n",
+    );
+    let mut done = one("gemini", "AfterAgent");
+    for active in [false, true, true, true, false, true] {
+        done["stop_hook_active"] = json!(active);
+        home.answer("gemini", &done);
+    }
+    home.answer("gemini", &gemini_shell("ls"));
+    let outcomes: Vec<Value> =
+        home.decisions().iter().map(|decision| decision["outcome"].clone()).collect();
+    assert_eq!(outcomes, ["block", "block", "none", "none", "block", "block", "block"]);
+    assert_eq!(home.decisions()[6]["can_ask"], false);
+    assert_unchanged(&report(&home, &["--all", "--as-recorded"]));
+    // The same from the middle: what came before still counts.
+    assert_unchanged(&report(&home, &["-n", "5", "--as-recorded"]));
+    assert_eq!(report(&home, &["-n", "5"])["summary"]["events"], 5);
+}
+
+#[test]
+fn a_question_that_was_never_asked_then_says_what_it_depends_on() {
+    let home = Home::new();
+    home.answer("gemini", &gemini_shell("ls"));
+    let asks = candidate(&home, "hooks: { tool.before: [{ name: asks, rule: { ask: may it? } }] }");
+    let report = report(&home, &["--all", "--hooks", &asks]);
+    let change = &report["changes"][0];
+    assert_eq!((&change["then"], &change["now"]), (&json!("none"), &json!("ask")), "{report}");
+    assert!(change["notes"][0].as_str().expect("a note").contains("nobody could be asked"));
+}
+
+#[test]
+fn a_candidate_with_one_more_rule_yields_exactly_the_calls_that_it_matches() {
+    let (some, _) = RULES.split_once("  '*':").expect("a rule for everything");
+    let some = format!("log: {{ synchronous: normal }}{some}");
+    let home = Home::with_hooks(&some);
+    Mixed { events: 100_000, sessions: 400 }.record(&home);
+    let strict = some.replace(
+        "  turn.start:\n",
+        "    - { name: no-push, tool: shell, rule: { when: { command: 'push.*--force' }, block: no } }\n  turn.start:\n",
+    );
+    assert_unchanged(&report(&home, &["--all", "--as-recorded"]));
+    let report = report(&home, &["--all", "--hooks", &candidate(&home, &strict)]);
+    let found: Vec<i64> = report["changes"]
+        .as_array()
+        .expect("changes")
+        .iter()
+        .map(|change| change["seq"].as_i64().expect("a place"))
+        .collect();
+    let expected: Vec<i64> = query(
+        &home,
+        "SELECT seq FROM events WHERE kind = 'tool.before' AND agent IN ('hermes', 'gemini') \
+         AND tool IN ('terminal', 'run_shell_command') \
+         AND payload ->> '$.tool_input.command' LIKE '%push%--force%' ORDER BY seq",
+    );
+    assert!(expected.len() > 1000, "{}", expected.len());
+    assert_eq!(found, expected);
+    let summary = &report["summary"];
+    assert_eq!(summary["newly_blocked"], json!(expected.len()), "{summary}");
+    assert_eq!(summary["events"].as_u64(), Some(100_000));
+    for change in report["changes"].as_array().into_iter().flatten() {
+        assert_eq!((&change["hook"], &change["now"]), (&json!("no-push"), &json!("block")));
+    }
+}
+
+#[test]
+fn the_log_is_byte_for_byte_what_it_was() {
+    for mode in ["off", "running"] {
+        let home = Home::with_daemon(mode);
+        home.write_hooks(&guard(&home));
+        let daemon = (mode == "running").then(|| home.serve());
+        home.answer("hermes", &hermes_shell("git push"));
+        // Killed, it leaves a write-ahead log behind that a careless reader would move.
+        drop(daemon);
+        let files = || {
+            ["log.db", "log.db-wal"].map(|name| fs::read(home.path().join(name)).expect("a file"))
+        };
+        let before = files();
+        assert!(!before[1].is_empty(), "there is something to move");
+        assert_unchanged(&report(&home, &["--all", "--yes"]));
+        home.text(&["replay", "--all", "--as-recorded", "--rules-only"]);
+        assert!(before == files(), "{mode}");
+    }
+}
+
+#[test]
+fn commands_never_run_without_a_yes() {
+    let home = Home::new();
+    let mark = home.work().join("ran");
+    let touch = home.script("touch.sh", &format!("#!/bin/sh\n: > {}\n", shown(&mark)));
+    home.write_hooks(&format!("hooks: {{ tool.before: [{{ command: {touch} }}] }}"));
+    home.answer("hermes", &hermes_shell("ls"));
+    fs::remove_file(&mark).expect("it ran live");
+    for arguments in [&["--all", "--as-recorded"][..], &["--all"], &["--all", "--json"]] {
+        let output = replay(&home, arguments);
+        assert_eq!(output.status.code(), Some(1));
+        let said = said(&output);
+        assert!(said.contains(&touch) && said.contains("--yes"), "{said}");
+    }
+    let dry = home.text(&["replay", "--all", "--as-recorded", "--dry-run"]);
+    assert!(dry.contains(&touch) && dry.contains("1 ×"), "{dry}");
+    let rules = report(&home, &["--all", "--rules-only"]);
+    assert_eq!(rules["summary"]["not_comparable"], 1, "{rules}");
+    assert!(!mark.exists(), "nothing ran");
+    assert_unchanged(&report(&home, &["--all", "--yes"]));
+    assert!(mark.exists());
+}
+
+#[test]
+fn a_person_is_asked_before_commands_run() {
+    let home = Home::new();
+    let mark = home.work().join("ran");
+    home.answer("hermes", &hermes_shell("ls"));
+    let touch = home.script("touch.sh", &format!("#!/bin/sh\n: > {}\n", shown(&mark)));
+    home.write_hooks(&format!("hooks: {{ tool.before: [{{ command: {touch} }}] }}"));
+    for (answer, exit, ran) in [("n", 1, false), ("y", 0, true)] {
+        let acts = [Act::See("touch.sh"), Act::See("[y/N]"), Act::Type(answer), Act::Enter];
+        let (ended, screen) = before_a_person(home.command(["replay", "--all"]), &acts);
+        assert_eq!((ended, mark.exists()), (Some(exit), ran), "{screen}");
+    }
+}
+
+#[test]
+fn commands_run_in_a_scratch_place_and_know_that_they_are_replayed() {
+    let home = Home::new();
+    let seen = home.work().join("seen");
+    let look = home
+        .script("look.sh", &format!("#!/bin/sh\n{{ cat; echo; env; pwd; }} > {}\n", shown(&seen)));
+    // Relative to the client's directory, as Hermes finds it.
+    fs::create_dir_all(home.work().join("hooks")).expect("a directory");
+    fs::copy(&look, home.work().join("hooks/look.sh")).expect("a script");
+    home.write_hooks("hooks: { pre_tool_call: [{ command: hooks/look.sh }] }");
+    home.answer("hermes", &hermes_shell("ls"));
+    fs::remove_file(&seen).expect("it ran live");
+    assert_unchanged(&report(&home, &["--all", "--yes"]));
+    let seen = fs::read_to_string(&seen).expect("it was found where it was");
+    let payload: Value =
+        serde_json::from_str(seen.lines().next().expect("a payload")).expect("JSON");
+    let event = &home.log(&["--kind", "tool.before"])[0];
+    for key in ["id", "seq", "time"] {
+        assert_eq!(payload["hookbus"][key], event[key], "{key}");
+    }
+    assert!(seen.contains("HOOKBUS_REPLAY=1"));
+    for name in ["HOME", "TMPDIR", "HOOKBUS_HOME", "PWD"] {
+        let line = seen.lines().find_map(|line| line.strip_prefix(&format!("{name}=")));
+        let place = line.unwrap_or_else(|| panic!("{name} is set"));
+        assert!(place.contains("hookbus-replay-"), "{name}={place}");
+        assert!(!Path::new(place).exists(), "the scratch place is gone");
+    }
+}
+
+#[test]
+fn rules_settle_what_no_command_could_change() {
+    let home = Home::new();
+    home.answer("hermes", &hermes_shell("rm -rf /"));
+    home.answer("hermes", &hermes_shell("ls"));
+    let both = candidate(
+        &home,
+        "hooks:\n  tool.before:\n    - { name: no-rm, rule: { when: { command: rm }, block: no } }\n    \
+         - { name: other, command: /bin/true }\n",
+    );
+    let report = report(&home, &["--all", "--rules-only", "--hooks", &both]);
+    let summary = &report["summary"];
+    assert_eq!((&summary["newly_blocked"], &summary["not_comparable"]), (&json!(1), &json!(1)));
+}
+
+#[test]
+fn a_hook_that_hangs_and_one_that_eats_memory_have_failed_and_the_replay_goes_on() {
+    let home = Home::new();
+    for _ in 0..2 {
+        home.answer("hermes", &hermes_shell("ls"));
+    }
+    let hangs = home.script("hangs.sh", "#!/bin/sh\nsleep 600 & wait\n");
+    let eats =
+        home.script("eats.py", "#!/usr/bin/env python3\nx = b'x' * (4 << 30)\nprint('{}')\n");
+    let greedy = candidate(
+        &home,
+        &format!(
+            "hooks:\n  tool.before:\n    - {{ name: hangs, command: {hangs}, timeout: 1 }}\n    \
+             - {{ name: eats, command: {eats} }}\n    \
+             - {{ name: no-ls, rule: {{ when: {{ command: ls }}, block: no }} }}\n"
+        ),
+    );
+    let arguments = ["--all", "--yes", "--memory", "500", "--hooks", &greedy];
+    let report = report(&home, &arguments);
+    assert_eq!(report["summary"]["failed"], 2, "{report}");
+    let why = |name: &str| {
+        let hooks = report["hooks"].as_array().expect("hooks");
+        let hook = hooks.iter().find(|hook| hook["hook"] == name).expect("the hook");
+        assert_eq!(hook["failed"], 2, "{hook}");
+        hook["failure"].as_str().expect("why").to_owned()
+    };
+    assert!(why("hangs").contains("no answer within 1.0 s"), "{}", why("hangs"));
+    assert!(why("eats").contains("MemoryError"), "{}", why("eats"));
+    let text = said(&replay(&home, &arguments));
+    assert!(text.contains("failed 2 times, first at 1: no answer within"), "{text}");
+    // What would have been refused is told although a hook failed.
+    let output = replay(&home, &[&arguments[..], &["--fail-on", "blocked"]].concat());
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn a_hook_that_does_not_stand_by_its_word_is_found_out() {
+    let home = Home::new();
+    home.answer("hermes", &hermes_shell("ls"));
+    let fickle = home.script(
+        "fickle.sh",
+        "#!/bin/sh\n[ -e \"$HOME/asked\" ] && exit\n: > \"$HOME/asked\"\n\
+         echo '{\"decision\": \"block\", \"reason\": \"the first time\"}'\n",
+    );
+    let hooks = format!(
+        "hooks: {{ tool.before: [{{ name: fickle, command: {fickle} }}, {{ name: steady, command: /bin/true }}] }}"
+    );
+    let fickle = candidate(&home, &hooks);
+    let report = report(&home, &["--all", "--yes", "--repeat", "3", "--hooks", &fickle]);
+    assert_eq!(report["summary"]["unsteady"], 1, "{report}");
+    assert_eq!(report["unsteady"][0]["hook"], "fickle");
+    assert_eq!(report["unsteady"][0]["answers"], json!(["block (the first time)", "none"]));
+}
+
+#[test]
+fn a_log_with_damage_is_replayed_as_far_as_it_goes_with_a_line_for_each() {
+    let home = Home::with_hooks(RULES);
+    home.answer("hermes", &one("hermes", "on_session_start"));
+    for command in ["ls", "rm -rf /", "rm -rf /tmp", "ls -l", "make", "true"] {
+        home.answer("hermes", &hermes_shell(command));
+    }
+    let calls: Vec<i64> =
+        query(&home, "SELECT seq FROM events WHERE kind = 'tool.before' ORDER BY seq");
+    let [first, second, third, fourth, fifth, _] = calls[..] else {
+        panic!("six calls: {calls:?}")
+    };
+    damage(
+        &home,
+        &[
+            // A decision that is no JSON, an id that is too short, a kind from the future, a
+            // decision about nothing, an event from before the one before.
+            &format!("UPDATE events SET payload = '{{\"outc' WHERE cause = {second}"),
+            &format!("UPDATE events SET id = x'0102' WHERE seq = {first}"),
+            &format!("UPDATE events SET kind = 'tool.someday' WHERE seq = {third}"),
+            &format!("UPDATE events SET cause = 4711 WHERE cause = {fifth}"),
+            &format!("UPDATE events SET time = time - 60000000 WHERE seq = {fourth}"),
+        ],
+    );
+    let report = report(&home, &["--all", "--as-recorded"]);
+    let summary = &report["summary"];
+    assert_eq!(summary["events"], 6, "{report:#}");
+    let remarks = report["remarks"].to_string();
+    for line in [
+        format!("row {first} is damaged (its id has 2 bytes in place of 16): left out"),
+        format!("row {third} is of a kind `tool.someday` that this hookbus does not know"),
+        "is a decision about an event that is not there".to_owned(),
+        format!("1 event is older than the event before it in its session (the first at {fourth})"),
+        "has no end".to_owned(),
+    ] {
+        assert!(remarks.contains(&line), "{line}: {remarks}");
+    }
+    let why = report["not_comparable"][0]["why"].as_str().expect("a reason");
+    assert!(why.contains("the recorded decision cannot be read"), "{why}");
+    assert_eq!(report["not_comparable"][0]["first"], second);
+    // The one whose decision is about something else has none of its own any more.
+    assert_eq!((&summary["changed"], &summary["unchanged"]), (&json!(1), &json!(4)), "{report:#}");
+}
+
+#[test]
+fn a_log_that_lost_a_page_of_its_file_is_replayed_around_it() {
+    const PAGE: usize = 4096;
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/0001.db");
+    let mut bytes = fs::read(corpus).expect("a log");
+    bytes[9 * PAGE..10 * PAGE].fill(0);
+    let home = Home::new();
+    fs::create_dir_all(home.path()).expect("a home");
+    fs::write(home.path().join("log.db"), bytes).expect("a damaged log");
+    let report = report(&home, &["--all", "--as-recorded", "--rules-only"]);
+    let summary = &report["summary"];
+    assert!(summary["unchanged"].as_u64() > Some(15), "{report:#}");
+    assert_eq!(report["changes"], json!([]));
+    let remarks = report["remarks"].to_string();
+    assert!(remarks.contains("is damaged (database disk image is malformed)"), "{remarks}");
+}
+
+#[test]
+fn selections_find_what_they_say() {
+    let home = Home::new();
+    let in_session = |mut payload: Value, session: &str| {
+        payload["session_id"] = json!(session);
+        payload
+    };
+    for session in ["alpha-1", "alpha-2", "beta-1"] {
+        home.answer("hermes", &in_session(hermes_shell("ls"), session));
+        home.answer("gemini", &in_session(gemini_shell("ls"), session));
+        home.answer("gemini", &in_session(one("gemini", "AfterTool"), session));
+    }
+    let events = |arguments: &[&str]| report(&home, arguments)["summary"]["events"].clone();
+    for (arguments, expected) in [
+        (&["--all"][..], 9),
+        (&["beta"], 3),
+        (&["alpha-1", "beta"], 6),
+        (&["last"], 3),
+        (&["--agent", "hermes"], 3),
+        (&["--kind", "tool.*"], 9),
+        (&["--kind", "tool.after"], 3),
+        (&["--tool", "shell"], 6),
+        (&["--since", "1h"], 9),
+        (&["--until", "1h"], 0),
+        (&["--agent", "gemini", "-n", "2"], 2),
+    ] {
+        assert_eq!(events(arguments), expected, "{arguments:?}");
+    }
+    let elsewhere = Home::new();
+    for path in [home.path(), home.path().join("log.db")] {
+        let report = report(&elsewhere, &["--all", "--log", &shown(&path)]);
+        assert_eq!(report["summary"]["events"], 9);
+    }
+    for (arguments, hint) in [
+        (&[][..], "say what to replay"),
+        (&["alpha"], "fits several sessions"),
+        (&["--agent", "hermse"], "unknown agent"),
+        (&["--kind", "tool.befor"], "did you mean `tool.before`"),
+        (&["--explain", "4711"], "there is no event at 4711"),
+        (&["--all", "--hooks", "nowhere.yaml"], "cannot read nowhere.yaml"),
+        (&["--check"], "there are no expectations"),
+    ] {
+        let output = replay(&home, arguments);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(said(&output).contains(hint), "{arguments:?}: {}", said(&output));
+    }
+}
+
+#[test]
+fn the_exit_code_says_what_was_asked_for() {
+    let home = Home::with_hooks(RULES);
+    home.answer("hermes", &hermes_shell("rm -rf /"));
+    home.answer("hermes", &hermes_shell("git push"));
+    let lax = candidate(&home, &RULES.replace("rm -rf", "git push"));
+    let code = |arguments: &[&str]| {
+        replay(&home, &[&["--all", "--hooks", &lax], arguments].concat()).status.code()
+    };
+    for (what, expected) in [("blocked", 1), ("allowed", 1), ("changed", 1), ("any", 1)] {
+        assert_eq!(code(&["--fail-on", what]), Some(expected), "{what}");
+    }
+    assert_eq!(code(&[]), Some(0));
+    let reworded = candidate(&home, &RULES.replace("not on my machine", "never"));
+    for (what, expected) in [("blocked", 0), ("allowed", 0), ("changed", 1), ("any", 1)] {
+        let output = replay(&home, &["--all", "--hooks", &reworded, "--fail-on", what]);
+        assert_eq!(output.status.code(), Some(expected), "{what}");
+    }
+    assert_eq!(replay(&home, &["--all", "--fail-on", "any"]).status.code(), Some(0));
+}
+
+#[test]
+fn one_event_is_explained_in_depth() {
+    let home = Home::with_hooks(RULES);
+    home.answer("hermes", &hermes_shell("rm -rf /"));
+    let decision = home.log(&["--kind", "decision"])[0]["seq"].as_i64().expect("a place");
+    let reworded = candidate(&home, &RULES.replace("not on my machine", "never"));
+    // The place of the decision does as well.
+    let text = home.text(&["replay", "--explain", &decision.to_string(), "--hooks", &reworded]);
+    for part in ["rm -rf /", "no-rm", "not on my machine", "never", "changed", " ms"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let explained = report(&home, &["--explain", &decision.to_string(), "--hooks", &reworded]);
+    assert_eq!(explained["payload"]["tool_input"]["command"], "rm -rf /");
+    assert_eq!(explained["decision_then"]["verdicts"][0]["reason"], "not on my machine");
+    assert_eq!(explained["decision_now"]["verdicts"][0]["reason"], "never");
+    let list = home.text(&["replay", "--all", "--list", "--hooks", &reworded]);
+    assert!(list.contains("block (not on my machine) → block (never)"), "{list}");
+}
+
+#[test]
+fn a_changed_script_is_told_beside_the_difference() {
+    let home = Home::new();
+    let script = home.script("guard.sh", "#!/bin/sh\nexit 0\n");
+    home.write_hooks(&format!("hooks: {{ tool.before: [{{ name: guard, command: {script} }}] }}"));
+    home.answer("hermes", &hermes_shell("ls"));
+    home.script("guard.sh", "#!/bin/sh\necho '{\"decision\": \"block\", \"reason\": \"no\"}'\n");
+    let report = report(&home, &["--all", "--as-recorded", "--yes"]);
+    assert_eq!(report["summary"]["newly_blocked"], 1, "{report}");
+    let note = report["changes"][0]["notes"][0].as_str().expect("a note");
+    assert!(note.contains("the script of hook `guard` is not what it was"), "{note}");
+}
+
+#[test]
+fn what_failed_then_and_answers_now_is_not_comparable() {
+    let home = Home::new();
+    let script = home.script("guard.sh", "#!/bin/sh\nexit 7\n");
+    home.write_hooks(&format!(
+        "hooks: {{ tool.before: [{{ name: guard, on_failure: block, command: {script} }}] }}"
+    ));
+    home.answer("hermes", &hermes_shell("ls"));
+    assert_unchanged(&report(&home, &["--all", "--as-recorded", "--yes"]));
+    home.script("guard.sh", "#!/bin/sh\nexit 0\n");
+    let report = report(&home, &["--all", "--as-recorded", "--yes"]);
+    assert_eq!(report["summary"]["not_comparable"], 1, "{report}");
+    let why = report["not_comparable"][0]["why"].as_str().expect("a reason");
+    assert!(why.contains("hook `guard` failed then (exit code 7)"), "{why}");
+}
+
+#[test]
+fn a_recorded_session_becomes_a_policy_test() {
+    let home = Home::with_hooks(RULES);
+    home.answer("hermes", &hermes_shell("rm -rf /"));
+    home.answer("hermes", &hermes_shell("git push"));
+    home.hook("hermes", b"\xff\xfe no text at all");
+    let policy = candidate(&home, RULES);
+    let expectations = home.work().join("candidate.expect.jsonl");
+    home.text(&["replay", "--check", "--update", "--all", "--hooks", &policy]);
+    assert!(expectations.exists(), "it stands beside the policy");
+
+    // Another machine: no log, no hooks of its own.
+    let ci = Home::new();
+    let check =
+        |arguments: &[&str]| replay(&ci, &[&["--check", "--hooks", &policy], arguments].concat());
+    let output = check(&[]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(said(&output).contains("3  unchanged"), "{}", said(&output));
+
+    candidate(&home, &RULES.replace("rm -rf", "git push"));
+    let junit = home.work().join("report.xml");
+    let output = check(&["--junit", &shown(&junit)]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    let (tests, failures) = read_junit(&junit);
+    assert_eq!((tests, failures), (2, 2), "nobody has an opinion about what cannot be read");
+
+    // It is meant: the expectations are brought up to date without a log.
+    assert_eq!(check(&["--update"]).status.code(), Some(0));
+    assert_eq!(check(&[]).status.code(), Some(0));
+
+    // A line that cannot be read is no pass.
+    let text = fs::read_to_string(&expectations).expect("expectations");
+    fs::write(&expectations, format!("{text}{{\"seq\": 99, \"pay\n")).expect("a damaged file");
+    let output = check(&[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("line 5 of the expectations"), "{}", said(&output));
+}
+
+#[test]
+fn junit_is_well_formed_whatever_an_agent_wrote() {
+    let home = Home::with_hooks(RULES);
+    home.answer(
+        "hermes",
+        &hermes_shell("rm -rf <a & b> \"]]>\" \u{1b}[31m \u{7} 'x' \u{fffe} é 😀"),
+    );
+    home.answer("hermes", &hermes_shell("ls"));
+    let none = candidate(&home, "hooks: {}");
+    let junit = home.work().join("report.xml");
+    home.text(&["replay", "--all", "--hooks", &none, "--junit", &shown(&junit)]);
+    assert_eq!(read_junit(&junit), (2, 2));
+}
+
+/// Read by somebody else's parser; the numbers at the top must be those of the cases.
+fn read_junit(path: &PathBuf) -> (u64, u64) {
+    let script = "import sys, xml.etree.ElementTree as t\nr = t.parse(sys.argv[1]).getroot()\n\
+                  s = r.find('testsuite')\nc = s.findall('testcase')\n\
+                  assert len(c) == int(s.get('tests')), s.attrib\n\
+                  f = [x for x in c if x.find('failure') is not None]\n\
+                  assert len(f) == int(s.get('failures')), s.attrib\nprint(len(c), len(f))";
+    let output = std::process::Command::new("python3")
+        .args(["-c", script])
+        .arg(path)
+        .stdin(Stdio::null())
+        .output()
+        .expect("python3");
+    let said = said(&output);
+    assert!(output.status.success(), "{said}");
+    let numbers: Vec<u64> = said.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    (numbers[0], numbers[1])
+}
+
+#[test]
+fn logs_of_earlier_versions_are_sound_and_replayed() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    let mut seen = 0;
+    for entry in fs::read_dir(corpus).expect("the corpus is part of the tests") {
+        let file = entry.expect("a readable folder").path();
+        if file.extension().is_none_or(|end| end != "db") {
+            continue;
+        }
+        let home = Home::new();
+        fs::create_dir_all(home.path()).expect("a home");
+        fs::copy(&file, home.path().join("log.db")).expect("a log");
+        assert!(home.is_sound(), "{}", file.display());
+        let report = report(&home, &["--all", "--as-recorded", "--yes"]);
+        assert_unchanged(&report);
+        let hooks = report["hooks"].to_string();
+        for name in ["no-rm", "house", "more", "rewrite", "asks", "command", "old-rule"] {
+            assert!(hooks.contains(name), "{name}: {hooks}");
+        }
+        seen += 1;
+    }
+    assert!(seen > 0, "there are earlier versions");
+}
