@@ -350,3 +350,27 @@ fn hermes_own_approvals_arrive_and_belong_to_their_session() {
         assert_eq!(asked.event["session"], all[0].event["session"], "{name}");
     }
 }
+
+#[test]
+fn a_session_that_went_over_the_bridge_and_through_plugins_replays_unchanged() {
+    let home = Home::new();
+    let folder = hookbus_tests::agents::hermes_plugins().join("security-guidance");
+    home.write_hooks(&format!(
+        "hooks:
+  '*': [{{ python: {} }}]
+  turn.start: [{{ rule: {{ context: the moon is green }} }}]
+  transform_llm_output: [{{ rule: {{ rewrite: {{ text: dOnE }} }} }}]
+  tool.before: [{{ tool: file.write, rule: {{ rewrite: {{ path: other.py }} }} }}]
+",
+        folder.display()
+    ));
+    let write =
+        json!({"path": "made.py", "content": "import pickle\npickle.load(open('x', 'rb'))\n"});
+    let script = vec![Step::tool("write_file", write), Step::text("Done.")];
+    let run = Hermes::working("recorded").playing(script).connected(&home, "off").go();
+    assert!(run.stdout.contains("dOnE") && run.file("other.py").is_some(), "{}", run.stdout);
+    let report = home.json(&["replay", "--all", "--as-recorded", "--yes", "--json"]);
+    let summary = &report["summary"];
+    assert!(summary["events"].as_u64().is_some_and(|events| events > 10), "{summary}");
+    assert_eq!(summary["unchanged"], summary["events"], "{report:#}");
+}
