@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use hookbus_tests::home::{Home, shown};
+use hookbus_tests::home::{Home, binary, feed, shown};
 use serde_json::{Value, json};
 
 const CONFIG: &str = "# my Hermes
@@ -222,4 +222,27 @@ fn without_a_hermes_one_is_told_where_to_look() {
     let output = home.run(&["connect", "hermes", "--yes", "--hermes-home", &shown(&nowhere)]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && said.contains("--hermes-home"), "{said}");
+}
+
+#[test]
+fn a_person_at_a_terminal_sees_the_change_and_is_asked() {
+    let home = Home::new();
+    let hermes = Hermes::with(&home, "model: x # mine\n");
+    let at_a_terminal = |verb: &str, answer: &str| {
+        let line = format!("{} {verb} hermes", shown(&binary()));
+        let mut command = std::process::Command::new("script");
+        command
+            .args(["-qec", &line, "/dev/null"])
+            .env("HERMES_HOME", &hermes.folder)
+            .env("HOOKBUS_HOME", home.path());
+        feed(command, format!("{answer}\n").as_bytes()).stdout
+    };
+    let asked = at_a_terminal("connect", "n");
+    assert!(asked.contains("- hookbus") && asked.contains("[y/N]"), "{asked}");
+    assert_eq!(hermes.config(), "model: x # mine\n");
+    let done = at_a_terminal("connect", "y");
+    assert!(done.contains("connected"), "{done}");
+    assert_eq!(hermes.config(), "model: x # mine\nplugins:\n  enabled:\n    - hookbus\n");
+    at_a_terminal("disconnect", "y");
+    assert_eq!(hermes.config(), "model: x # mine\n");
 }

@@ -252,9 +252,12 @@ fn plugins_are_found_by_name_enabled_and_disabled() {
     plugin(&home, "a-first", &says("first"));
     plugin(&home, "group/inner", &says("inner"));
     plugin(&home, "never", &says("never"));
+    let bridge = plugin(&home, "hookbus", &says("the bridge itself"));
+    write(&bridge, "bridge.json", "{}");
+    write(&bridge, "client.py", "");
     plugin(&home, "unnamed", &says("unnamed"));
     home.write_hooks(&format!(
-        "plugins:\n  enabled: [b-second, a-first, group/inner, never]\n  disabled: [never]\nhooks: {{ '*': [{{ python: {} }}] }}\n",
+        "plugins:\n  enabled: [b-second, a-first, group/inner, never, hookbus]\n  disabled: [never]\nhooks: {{ '*': [{{ python: {} }}] }}\n",
         shown(&folder)
     ));
     let ask = || home.answer("hermes", &call("pre_llm_call", &json!({})))["context"].clone();

@@ -22,6 +22,7 @@ mod problem;
 mod rehearsal;
 mod rule;
 mod run;
+mod run_plugins;
 mod script;
 mod surroundings;
 mod yaml;

@@ -1,21 +1,19 @@
 //! Asking the planned hooks. All of them run at once unless one asks for its turn; the records
 //! come back in the configured order, whichever hook was first to answer.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::command::{self, Latecomers, Program};
-use super::consent::{Agreement, Trust};
-use super::hook::{Action, Command, Hook, OnFailure, Python};
-use super::host::{self, Launch, Plugin, Told};
+use super::consent::Agreement;
+use super::hook::{Action, Command, Hook, OnFailure};
 use super::plan::{Guard, Plan, policy_of};
 use super::rehearsal::Scratch;
 use super::rule::Rule;
 use super::surroundings::Surroundings;
 use super::{launch, rehearsal, script};
-use crate::dialect::{Ending, Manner, Said, Takes, Understood, takes, understand};
+use crate::dialect::{Ending, Manner, Said, Understood, understand};
 use crate::event::{Body, Event, Kind, Seq, Verdict, VerdictRecord};
 
 /// Nobody waits longer; keeps a silly deadline from running off the clock.
@@ -96,7 +94,7 @@ pub async fn rehearse<'a>(
 }
 
 /// Polls all of them together and keeps their order.
-async fn join_in_order<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
+pub(super) async fn join_in_order<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
     let mut waiting: Vec<_> = futures.map(|future| (Box::pin(future), None)).collect();
     std::future::poll_fn(|context| {
         let mut ready = true;
@@ -114,13 +112,13 @@ async fn join_in_order<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Ou
     waiting.into_iter().filter_map(|(_, output)| output).collect()
 }
 
-struct Errand<'a, 'p> {
-    plan: &'a Plan<'p>,
+pub(super) struct Errand<'a, 'p> {
+    pub(super) plan: &'a Plan<'p>,
     seq: Option<Seq>,
-    surroundings: &'a Surroundings,
+    pub(super) surroundings: &'a Surroundings,
     /// Where programs run, if not where the client stands.
-    scratch: Option<&'a Scratch>,
-    end: Instant,
+    pub(super) scratch: Option<&'a Scratch>,
+    pub(super) end: Instant,
 }
 
 impl<'p> Errand<'_, 'p> {
@@ -155,7 +153,7 @@ impl<'p> Errand<'_, 'p> {
 
     /// What becomes of a hook that nobody agreed to: it has failed. One that was agreed to before it
     /// changed blocks, unless it says otherwise.
-    fn without_consent(
+    pub(super) fn without_consent(
         &self,
         hook: &Hook,
         command: &str,
@@ -167,75 +165,6 @@ impl<'p> Errand<'_, 'p> {
             hook.on_failure = hook.on_failure.or(Some(OnFailure::Block));
         }
         Some(record(&hook, Verdict::silent(), Some(why), Duration::ZERO))
-    }
-
-    async fn ask_plugins(&self, hook: &Hook, python: &Python, event: &Event) -> Vec<VerdictRecord> {
-        let whole = self.plan.whole;
-        let folder = launch::folder(&python.folder, self.surroundings, &whole.base);
-        let interpreter = launch::with_home(&python.launch.interpreter, self.surroundings);
-        let launch = Launch { interpreter, ..python.launch };
-        let plugins = whole.shelf.plugins(&folder, &whole.base, &whole.plugins, &launch);
-        if plugins.is_empty() && !folder.is_dir() {
-            let why = format!("there is no directory {}", folder.display());
-            return vec![record(hook, Verdict::silent(), Some(why), Duration::ZERO)];
-        }
-        if whole.trust == Trust::Nobody {
-            let hash = whole.shelf.hash(&folder, &whole.base, &whole.plugins, &launch);
-            if let Some(refused) = self.without_consent(hook, &python.folder, Some(&hash)) {
-                return vec![refused];
-            }
-        }
-        let limit = python.timeout.min(self.end.saturating_duration_since(Instant::now()));
-        if takes(event) == Takes::NOTHING {
-            self.let_look_on(&plugins, python, event).await;
-            return Vec::new();
-        }
-        let place = self.stand();
-        let alone = plugins.len() == 1;
-        let place = &place;
-        let asked = plugins.iter().map(|plugin| async move {
-            let started = Instant::now();
-            let Told { verdict, failure, hash } = host::ask(plugin, event, place, limit).await?;
-            let record = record(hook, verdict, failure, started.elapsed());
-            let name = if alone {
-                hook.name.clone()
-            } else {
-                format!("{} ({})", hook.name, plugin.name())
-            };
-            Some(VerdictRecord { script: hash, hook: name, ..record })
-        });
-        join_in_order(asked).await.into_iter().flatten().collect()
-    }
-
-    /// Where nothing can be said plugins only look on: the agent does not wait, if somebody lives on
-    /// after its answer. What is past was looked at then.
-    async fn let_look_on(&self, plugins: &[Arc<Plugin>], python: &Python, event: &Event) {
-        if self.scratch.is_some() {
-            return;
-        }
-        let lives_on = self.surroundings.pid != Some(std::process::id());
-        let looking = plugins.iter().map(|plugin| {
-            let (event, place) = (event.clone(), self.surroundings.clone());
-            look_on(Arc::clone(plugin), event, place, python.timeout)
-        });
-        if lives_on {
-            looking.for_each(|looking| drop(tokio::spawn(looking)));
-        } else {
-            join_in_order(looking).await;
-        }
-    }
-
-    /// Where a plugin stands: where its agent does, or in the scratch place of a rehearsal.
-    fn stand(&self) -> Surroundings {
-        let mut place = self.surroundings.clone();
-        if let Some(scratch) = self.scratch {
-            scratch.cwd().clone_into(&mut place.cwd);
-            for (name, value) in scratch.env() {
-                place.env.retain(|(known, _)| known != name);
-                place.env.push((name.to_owned(), value.to_owned()));
-            }
-        }
-        place
     }
 
     async fn run(&self, hook: &Hook, command: &Command, event: &Event) -> VerdictRecord {
@@ -319,16 +248,13 @@ fn answer_inside(hook: &Hook, event: &Event) -> Option<VerdictRecord> {
     }
 }
 
-/// A plugin at an event where nothing it says counts.
-async fn look_on(plugin: Arc<Plugin>, event: Event, place: Surroundings, limit: Duration) {
-    let told = host::ask(&plugin, &event, &place, limit).await;
-    if let Some(Told { failure: Some(why), .. }) = told {
-        tracing::warn!(plugin = plugin.name(), event_id = %event.id, why, "a plugin failed");
-    }
-}
-
 /// Applies the hook's failure policy: the one line where open or closed is decided.
-fn record(hook: &Hook, said: Verdict, failure: Option<String>, took: Duration) -> VerdictRecord {
+pub(super) fn record(
+    hook: &Hook,
+    said: Verdict,
+    failure: Option<String>,
+    took: Duration,
+) -> VerdictRecord {
     let policy = policy_of(hook);
     let verdict = match (&failure, policy) {
         (Some(why), OnFailure::Block) if said.ruling.is_none() && !said.stop => {

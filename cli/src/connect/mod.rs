@@ -4,6 +4,7 @@
 mod files;
 mod hermes;
 mod hooks_move;
+mod lines;
 mod undo;
 mod yaml_edit;
 

@@ -110,6 +110,10 @@ fn names(list: &[String], found: &Found) -> bool {
 }
 
 fn read(folder: &Path, category: Option<&str>) -> Option<Found> {
+    // Our own bridge would carry every event back to where it came from.
+    if folder.join("bridge.json").is_file() && folder.join("client.py").is_file() {
+        return None;
+    }
     let file = MANIFESTS.into_iter().find(|name| folder.join(name).is_file())?;
     let form = if file == "HOOK.yaml" { Form::Gateway } else { Form::Plugin };
     let directory = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
