@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::decide::HooksSource;
 use crate::event::{Clock, SystemClock};
 use crate::log::{Durability, LogPath, Recorder, Spool};
+use crate::sessions::Sessions;
 
 /// Everything a call needs.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub struct Bus {
     pub log: LogPath,
     /// The time.
     pub clock: Arc<dyn Clock>,
+    /// Which session an event belongs to that does not say so.
+    pub(crate) sessions: Sessions,
 }
 
 impl Bus {
@@ -43,6 +46,6 @@ impl Bus {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let recorder =
             recorder(log.clone(), durability, Spool::new(home, shared), Arc::clone(&clock));
-        Self { recorder, hooks, log, clock }
+        Self { recorder, hooks, log, clock, sessions: Sessions::default() }
     }
 }

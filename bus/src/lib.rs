@@ -22,3 +22,4 @@ pub mod pipeline;
 pub mod relay;
 
 pub mod server;
+mod sessions;

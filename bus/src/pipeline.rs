@@ -43,7 +43,7 @@ pub struct Answer(pub Option<String>);
 pub async fn handle(call: Call, bus: &Bus, hung_up: impl Fn() -> bool) -> Answer {
     let started = Instant::now();
     let in_force = bus.hooks.in_force();
-    let (event, surroundings, patience) = hear(call);
+    let (event, surroundings, patience) = hear(call, bus);
     let plan = plan(&event, &in_force.hooks);
     let work = Work { bus, in_force: &in_force, event: &event, surroundings, started, patience };
     if plan.runs_outside() {
@@ -58,7 +58,7 @@ pub async fn handle(call: Call, bus: &Bus, hung_up: impl Fn() -> bool) -> Answer
 pub fn last_resort(call: Call, bus: &Bus) -> Answer {
     let started = Instant::now();
     let in_force = bus.hooks.in_force();
-    let (event, surroundings, patience) = hear(call);
+    let (event, surroundings, patience) = hear(call, bus);
     let plan = plan(&event, &in_force.hooks);
     let work = Work { bus, in_force: &in_force, event: &event, surroundings, started, patience };
     let decision = work.conclude(&plan, run_out_of_time(&plan, &event), true);
@@ -69,10 +69,13 @@ pub fn last_resort(call: Call, bus: &Bus) -> Answer {
     }
 }
 
-fn hear(call: Call) -> (Event, Surroundings, Duration) {
+fn hear(call: Call, bus: &Bus) -> (Event, Surroundings, Duration) {
     let Call { id, at, agent, raw, surroundings, patience } = call;
     let session_hint = surroundings.session(agent);
-    (decode(Arrival { id, at, agent, raw, session_hint }), surroundings, patience)
+    let wire = surroundings.wire;
+    let mut event = decode(Arrival { id, at, agent, wire, raw, session_hint });
+    bus.sessions.tie(&mut event);
+    (event, surroundings, patience)
 }
 
 /// One event on its way through the bus.

@@ -7,8 +7,8 @@ use clap::{Parser, Subcommand};
 use crate::output::{self, HungUp};
 use crate::settings::{Format, Settings};
 use crate::{
-    dead, demo, export, hook, hooks, import, log, observe, replay, serve, sessions, show, status,
-    stop, verify,
+    boot, connect, dead, demo, export, hook, hooks, import, log, observe, replay, serve, sessions,
+    show, status, stop, verify,
 };
 
 /// An event-sourced hook bus for AI agents: every lifecycle event and every decision in one log.
@@ -36,6 +36,12 @@ enum Verb {
     Status(status::Arguments),
     /// End the daemon. Hooks go on without it.
     Stop,
+    /// Wire an agent to the bus: shows the change and asks first.
+    Connect(connect::Connect),
+    /// Take back what `connect` did; what you changed since stays.
+    Disconnect(connect::Disconnect),
+    /// Have an agent work through BOOT.md, in the background. A ready hook for `gateway:startup`.
+    Boot(boot::Arguments),
     /// The hooks in hookbus.yaml.
     #[command(subcommand)]
     Hooks(hooks::Verb),
@@ -90,6 +96,9 @@ pub(crate) fn run(settings: Settings) -> ExitCode {
         Verb::Serve(arguments) => serve::run(&arguments, &settings),
         Verb::Status(arguments) => status::run(&arguments, format, &settings),
         Verb::Stop => stop::run(format, &settings),
+        Verb::Connect(arguments) => connect::connect(arguments, format, &settings),
+        Verb::Disconnect(arguments) => connect::disconnect(&arguments, format, &settings),
+        Verb::Boot(arguments) => boot::run(&arguments, format, &settings),
         Verb::Hooks(verb) => hooks::run(&verb, format, &settings),
         Verb::Observe(arguments) => observe::run(&arguments, format, &settings),
         Verb::Dead(verb) => dead::run(&verb, format, &settings),

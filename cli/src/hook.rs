@@ -16,7 +16,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use clap::Args;
 use hookbus::bus::Bus;
 use hookbus::decide::Surroundings;
-use hookbus::event::{Agent, Clock, EventId, SystemClock};
+use hookbus::event::{Agent, Clock, EventId, SystemClock, Wire};
 use hookbus::pipeline::{Answer, Call, handle, last_resort};
 use hookbus::server::{Build, NoDaemon, SocketPath, call};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -47,6 +47,12 @@ pub(crate) struct Arguments {
     /// Answer within this many seconds; stay below the agent's own time-out.
     #[arg(long, value_name = "SECONDS", default_value_t = DEADLINE)]
     deadline: f64,
+    /// How the event came: `shell`, or `bridge` from the plugin that `hookbus connect` installs.
+    #[arg(long, value_name = "WIRE", default_value = "shell", hide = true)]
+    wire: String,
+    /// The event's id, if somebody tried to hand it in before.
+    #[arg(long, value_name = "UUID", hide = true)]
+    id: Option<String>,
 }
 
 /// The usual command line, read without the argument parser; none if it is any other.
@@ -60,7 +66,8 @@ pub(crate) fn quickly_read(mut words: impl Iterator<Item = OsString>) -> Option<
         Some(option) if option == "--deadline" => words.next()?.into_string().ok()?.parse().ok()?,
         Some(_) => return None,
     };
-    words.next().is_none().then_some(Arguments { agent, deadline })
+    let wire = Wire::Shell.as_str().to_owned();
+    words.next().is_none().then_some(Arguments { agent, deadline, wire, id: None })
 }
 
 /// Reads an event, has it handled, prints the answer.
@@ -77,7 +84,13 @@ pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> ExitCode {
         return ExitCode::FAILURE;
     };
     let deadline = deadline.min(LONGEST_DEADLINE);
-    let door = Door { settings: settings.clone(), started: Instant::now(), deadline };
+    let Some(wire) = Wire::parse(&arguments.wire) else {
+        output::aside("hookbus: --wire is `shell` or `bridge`");
+        return ExitCode::FAILURE;
+    };
+    let id = arguments.id.as_deref().and_then(|id| id.parse::<EventId>().ok());
+    let (settings, started) = (settings.clone(), Instant::now());
+    let door = Door { settings, started, deadline, wire, id };
     // A panic must not reach the agent, neither as text nor as an exit code.
     std::panic::set_hook(Box::new(|_| {}));
     let heard = catch_unwind(|| door.answer(agent));
@@ -99,6 +112,8 @@ struct Door {
     settings: Settings,
     started: Instant,
     deadline: Duration,
+    wire: Wire,
+    id: Option<EventId>,
 }
 
 impl Door {
@@ -138,8 +153,10 @@ impl Door {
             cwd: std::env::current_dir().unwrap_or_default(),
             env: std::env::vars_os().collect(),
             pid: Some(std::process::id()),
+            wire: self.wire,
         };
-        Call { id: EventId::mint(at), at, agent, raw, surroundings, patience: self.patience() }
+        let id = self.id.unwrap_or_else(|| EventId::mint(at));
+        Call { id, at, agent, raw, surroundings, patience: self.patience() }
     }
 
     /// The same pipeline in this process, on the same log, with the same answer. In a thread of its

@@ -1,8 +1,12 @@
-//! `hookbus hooks list`: what is in force, and what is wrong with the file.
+//! `hookbus hooks …`: what is in force and what is wrong with the file, trying hooks, agreeing to them.
+
+mod consent;
+mod doctor;
+mod trial;
 
 use anyhow::Result;
 use clap::Subcommand;
-use hookbus::decide::{Hook, HookSummary, HooksSource, InForce, Reach, Standing};
+use hookbus::decide::{Hook, HookSummary, HooksSource, InForce, Reach, Standing, Surroundings};
 use hookbus::log::LogPath;
 use serde_json::{Value, json};
 
@@ -15,11 +19,36 @@ use crate::settings::{Format, Settings};
 pub(crate) enum Verb {
     /// The hooks in force, in order, and what is wrong with the file. Exits 1 if anything is broken.
     List,
+    /// Put a made-up event to the hooks, and see what each says. Nothing is recorded.
+    Test(trial::Arguments),
+    /// Agree to what hooks run: shows each entry and its script, and asks. Needed with `trust: nobody`.
+    Approve(consent::Approve),
+    /// Take back the agreement to a command.
+    Revoke {
+        /// The command, as it is written in hookbus.yaml.
+        command: String,
+    },
+    /// Can everything run that should, is the agent wired, do events arrive? Exits 1 if anything is wrong.
+    Doctor,
+}
+
+/// Where this command stands, for hooks that it tries.
+fn here() -> Surroundings {
+    Surroundings {
+        cwd: std::env::current_dir().unwrap_or_default(),
+        env: std::env::vars_os().collect(),
+        pid: Some(std::process::id()),
+        ..Surroundings::default()
+    }
 }
 
 pub(crate) fn run(verb: &Verb, format: Format, settings: &Settings) -> Result<Ending> {
     match verb {
         Verb::List => list(format, settings),
+        Verb::Test(arguments) => trial::run(arguments, format, settings),
+        Verb::Approve(arguments) => consent::approve(arguments, format, settings),
+        Verb::Revoke { command } => consent::revoke(command, format, settings),
+        Verb::Doctor => doctor::run(format, settings),
     }
 }
 
@@ -94,7 +123,7 @@ fn print(source: &HooksSource, in_force: &InForce, paint: Paint) -> Result<()> {
 fn describe(hook: &HookSummary, paint: Paint) -> String {
     let what = match (&hook.command, hook.action, hook.mode) {
         (Some(what), action, "observe") => format!("observe  {action} {what}"),
-        (Some(command), _, _) => format!("command  {command}"),
+        (Some(what), action, _) => format!("{action}  {what}"),
         (None, "broken", _) => paint.bad("broken: it counts as failed"),
         (None, action, _) => action.to_owned(),
     };

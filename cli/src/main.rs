@@ -1,9 +1,12 @@
 //! The `hookbus` command: picks a verb and turns its result into an exit code.
 
+mod boot;
 mod cli;
+mod connect;
 mod dead;
 mod demo;
 mod export;
+mod files;
 mod hook;
 mod hooks;
 mod import;

@@ -40,6 +40,10 @@ pub(crate) struct Settings {
     pub(crate) idle: Duration,
     /// `HOOKBUS_NATS_URL`: the servers, in place of those in the hooks file.
     pub(crate) nats: Option<String>,
+    /// `HERMES_HOME`, or where Hermes lives without it.
+    pub(crate) hermes: Option<PathBuf>,
+    /// `HOOKBUS_ACCEPT_HOOKS`: agree to hooks without being asked.
+    pub(crate) accept_hooks: bool,
     /// Whether text may be coloured.
     pub(crate) colour: bool,
     /// `HOOKBUS_LOG`: what the daemon writes down about itself.
@@ -68,6 +72,12 @@ impl Settings {
                 .filter(|value| !["auto", "running", "off"].contains(&value.as_str())),
             idle: seconds(var("HOOKBUS_IDLE")).unwrap_or(Duration::from_mins(15)),
             nats: var("HOOKBUS_NATS_URL").and_then(|value| value.into_string().ok()),
+            hermes: var("HERMES_HOME")
+                .map(PathBuf::from)
+                .or_else(|| std::env::home_dir().map(|home| home.join(".hermes"))),
+            accept_hooks: var("HOOKBUS_ACCEPT_HOOKS").is_some_and(|word| {
+                ["1", "true", "yes", "on"].iter().any(|yes| word.eq_ignore_ascii_case(yes))
+            }),
             colour: var("NO_COLOR").is_none() && std::io::stdout().is_terminal(),
             verbosity: var("HOOKBUS_LOG")
                 .and_then(|value| value.into_string().ok())

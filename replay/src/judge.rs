@@ -9,7 +9,9 @@ use hookbus::decide::{
     Circumstances, Plan, Scratch, Spoken, Surroundings, conclude, plan, rehearse, run_rules,
 };
 use hookbus::dialect::{Arrival, decode, is_continuation, merge};
-use hookbus::event::{Agent, Body, Decision, Event, Kind, Outcome, Ruling, Seq, Time, Verdict};
+use hookbus::event::{
+    Agent, Body, Decision, Event, Kind, Outcome, Rewrite, Ruling, Seq, Time, Verdict,
+};
 use hookbus::log::Case;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
@@ -263,7 +265,8 @@ impl<'a> Judge<'a> {
 fn heard(case: &Case, agent: Agent, raw: Vec<u8>) -> Event {
     // What was recorded is what the payload or the environment of then said.
     let session_hint = Some(case.session.clone()).filter(|session| !session.is_empty());
-    decode(Arrival { id: case.id, at: case.at, agent, raw, session_hint })
+    let wire = Surroundings::recorded_wire(case.context.as_deref().unwrap_or("{}"));
+    decode(Arrival { id: case.id, at: case.at, agent, wire, raw, session_hint })
 }
 
 fn ask<'h>(
@@ -286,6 +289,10 @@ fn is_settled(event: &Event, plan: &Plan<'_>, decision: Option<&Decision>) -> bo
         stop: true,
         context: Some(String::new()),
         notice: Some(String::new()),
+        rewrite: Some(Rewrite::Paths(vec![
+            ("text".to_owned(), "".into()),
+            ("command".to_owned(), "".into()),
+        ])),
         ..Verdict::block("no")
     };
     match decision.map(|decision| decision.outcome) {

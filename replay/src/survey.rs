@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use hookbus::decide::plan;
+use hookbus::decide::{Surroundings, plan};
 use hookbus::dialect::{Arrival, decode};
 use hookbus::event::Agent;
 use hookbus::log::{Found, ReadError};
@@ -45,6 +45,7 @@ pub fn survey<E: From<ReadError> + From<io::Error> + Send>(
                 id: case.id,
                 at: case.at,
                 agent,
+                wire: Surroundings::recorded_wire(case.context.as_deref().unwrap_or("{}")),
                 raw: case.payload,
                 session_hint: None,
             });

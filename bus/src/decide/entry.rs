@@ -4,7 +4,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::hook::{Action, Command, Hook, Mode, OnFailure, Placeholders};
+use super::hook::{Action, Command, Hook, Mode, OnFailure, Placeholders, Python};
+use super::host::Launch;
 use super::matcher::{Matcher, Read};
 use super::observer::Terms;
 use super::observer_entry::{KEYS as OBSERVER_KEYS, archive, webhook};
@@ -17,7 +18,10 @@ use crate::event::{Agent, ToolClass};
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
 const LONGEST_TIMEOUT: Duration = Duration::from_mins(5);
 
-const KEYS: [&str; 16] = [
+/// What one plugin may use, in MiB, unless the entry says.
+const MEMORY: u64 = 1024;
+
+const KEYS: [&str; 19] = [
     "session",
     "name",
     "agent",
@@ -25,6 +29,9 @@ const KEYS: [&str; 16] = [
     "matcher",
     "rule",
     "command",
+    "python",
+    "interpreter",
+    "memory",
     "timeout",
     "on_failure",
     "fail_closed",
@@ -113,6 +120,7 @@ impl Entry<'_> {
         let shortened = |command: String| command.chars().take(80).collect();
         self.text("name")
             .or_else(|| self.text("command").map(shortened))
+            .or_else(|| self.text("python").map(shortened))
             .unwrap_or_else(|| format!("{on}#{index}"))
     }
 
@@ -219,6 +227,9 @@ impl Entry<'_> {
         if let Some(pair) = self.get("archive") {
             return archive(pair, self.base).map(Action::Archive);
         }
+        if self.get("python").is_some() {
+            return self.python(hook.mode);
+        }
         match (self.get("rule"), self.get("command")) {
             (Some(rule), None) if hook.mode == Mode::Observe => Err(Problem::broken_entry(
                 rule.line,
@@ -232,7 +243,7 @@ impl Entry<'_> {
             )),
             (None, None) => Err(Problem::broken_entry(
                 self.line,
-                "this hook does nothing; give it a `command: ./script.sh` or a `rule: { … }`",
+                "this hook does nothing; give it a `command: ./script.sh`, a `rule: { … }` or a `python: ./directory`",
             )),
         }
     }
@@ -247,6 +258,53 @@ impl Entry<'_> {
         let placeholders =
             if self.get("event").is_some() { Placeholders::Filled } else { Placeholders::Literal };
         Ok(Command { text, timeout: self.timeout(), env: self.env()?, placeholders })
+    }
+
+    fn python(&mut self, mode: Mode) -> Result<Action, Problem> {
+        let pair = self.get("python").map(|pair| (pair.value.text(), pair.line));
+        let (text, line) = pair.unwrap_or((None, self.line));
+        if mode == Mode::Observe {
+            return Err(Problem::broken_entry(
+                line,
+                "a plugin only looks on where nothing can be answered, without being told; drop `mode: observe`",
+            ));
+        }
+        if ["rule", "command"].iter().any(|other| self.get(other).is_some()) {
+            return Err(Problem::broken_entry(
+                line,
+                "a hook is a `rule`, a `command` or a `python` directory; write two hooks",
+            ));
+        }
+        let Some(folder) = text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+        else {
+            return Err(Problem::broken_entry(
+                line,
+                "`python` is a directory with a plugin.yaml or HOOK.yaml; write `python: ~/.hermes/plugins/x`",
+            ));
+        };
+        let interpreter = self.text("interpreter").unwrap_or_else(|| "python3".to_owned());
+        let launch = Launch { interpreter, memory: self.memory() << 20 };
+        Ok(Action::Python(Python { folder, timeout: self.timeout(), launch }))
+    }
+
+    fn memory(&mut self) -> u64 {
+        let said = self.get("memory").map(|pair| (pair.value.number(), pair.line));
+        match said {
+            None => MEMORY,
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "checked on this line"
+            )]
+            Some((Some(mebibytes), _)) if (64.0..=1e6).contains(&mebibytes) => mebibytes as u64,
+            Some((_, line)) => {
+                self.remark(
+                    line,
+                    "`memory` is a number of MiB from 64 on; write `memory: 512` (1024 is used now)",
+                );
+                MEMORY
+            }
+        }
     }
 
     /// As in Hermes: seconds, 60 unless said, 300 at most; what makes no sense is 60.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::event::{Event, ToolClass};
+use crate::event::{Event, Kind, ToolClass};
 
 /// The texts that `path` leads to: a dotted path in the tool's input, then in the payload, then in
 /// Hermes' `extra`; the four short names also look where the tool class keeps such a thing.
@@ -47,6 +47,8 @@ fn other_names(path: &str, event: &Event) -> &'static [&'static str] {
         // Gemini's web_fetch takes its addresses inside a prompt.
         ("url", Some(ToolClass::WebFetch)) => &["urls", "prompt"],
         ("url", _) => &["urls"],
+        ("text", _) if event.kind == Kind::ToolOutput => &["result", "output"],
+        ("text", _) if event.kind == Kind::MessageIn => &["event.text"],
         ("text", Some(_)) => &["content", "new_string", "patch", "prompt", "query", "message"],
         ("text", None) => &[
             "prompt",

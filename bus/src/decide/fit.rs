@@ -74,8 +74,9 @@ impl Untakeable {
     /// Under an agent's own event name a command means what that agent makes of it, which is
     /// nothing; a question that nobody can be asked is never a yes.
     fn policy(self, hook: &Hook) -> OnFailure {
-        let as_the_agent_does =
-            matches!(hook.action, Action::Command(_)) && hook.on.manner() != Manner::Common;
+        let as_the_agent_does = matches!(hook.action, Action::Command(_))
+            && hook.on.manner() != Manner::Common
+            || matches!(hook.action, Action::Python(_));
         match (hook.on_failure, self) {
             (Some(said), _) => said,
             (None, Self::Ask) => OnFailure::Block,

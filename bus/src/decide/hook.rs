@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::EventKey;
 use super::event_key::fits;
+use super::host::Launch;
 use super::matcher::Matcher;
 use super::observer::{Terms, Webhook};
 use super::rule::Rule;
@@ -47,6 +48,7 @@ pub enum Mode {
 pub(super) enum Action {
     Rule(Rule),
     Command(Command),
+    Python(Python),
     /// An endpoint; observers only.
     Webhook(Webhook),
     /// A log elsewhere; observers only.
@@ -62,6 +64,14 @@ pub(super) struct Command {
     pub(super) timeout: Duration,
     pub(super) env: Vec<(String, String)>,
     pub(super) placeholders: Placeholders,
+}
+
+/// A Hermes plugin or gateway hook directory, or a directory of such.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Python {
+    pub(super) folder: String,
+    pub(super) timeout: Duration,
+    pub(super) launch: Launch,
 }
 
 /// Whether `{tool_name}` in a command stands for the tool's name.
@@ -101,7 +111,7 @@ pub struct HookSummary {
     pub name: String,
     /// The key it stands under.
     pub event: String,
-    /// `rule`, `command`, `webhook`, `archive` or `broken`.
+    /// `rule`, `command`, `python`, `webhook`, `archive` or `broken`.
     pub action: &'static str,
     /// The command, the address or the directory.
     pub command: Option<String>,
@@ -152,7 +162,7 @@ impl Hook {
 
     /// Whether something outside of this process has to run for it.
     pub fn runs_outside(&self) -> bool {
-        matches!(self.action, Action::Command(_))
+        matches!(self.action, Action::Command(_) | Action::Python(_))
     }
 
     /// Whether an event of `agent` that nobody can read must be refused on its account.
@@ -168,6 +178,7 @@ impl Hook {
         let (action, command) = match &self.action {
             Action::Rule(_) => ("rule", None),
             Action::Command(command) => ("command", Some(command.text.clone())),
+            Action::Python(python) => ("python", Some(python.folder.clone())),
             Action::Webhook(webhook) => ("webhook", Some(webhook.url.clone())),
             Action::Archive(folder) => ("archive", Some(folder.to_string_lossy().into_owned())),
             Action::Broken(_) => ("broken", None),

@@ -1,11 +1,14 @@
 //! `hookbus.yaml`: from its text to the hooks in it, and a list of what is wrong with it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::Map;
 use sha2::{Digest, Sha256};
 
+use super::consent::{Consents, Trust};
 use super::hook::{Action, Hook, OnFailure};
+use super::host::{Lists, Shelf};
 use super::problem::did_you_mean;
 use super::yaml::{self, Data, Node, Pair};
 use super::{EventKey, Problem, entry};
@@ -15,8 +18,16 @@ use crate::relay::NatsSettings;
 /// How often an agent may be sent on by the answer to its "I am done", unless the file says.
 const CONTINUATIONS: u32 = 8;
 
-const KEYS: [&str; 6] =
-    ["hooks", "hooks_auto_accept", "nats", "on_failure", "log", "max_continuations"];
+const KEYS: [&str; 8] = [
+    "trust",
+    "hooks",
+    "hooks_auto_accept",
+    "nats",
+    "on_failure",
+    "log",
+    "max_continuations",
+    "plugins",
+];
 
 /// A hooks file, read.
 #[derive(Debug, Clone)]
@@ -40,6 +51,16 @@ pub struct Hooks {
     pub durability: Durability,
     /// How many continuations in a row an agent is sent on.
     pub max_continuations: u32,
+    /// Whose entries run without having been agreed to.
+    pub trust: Trust,
+    /// What was agreed to.
+    pub consents: Arc<Consents>,
+    /// Whether `hooks approve` asks.
+    pub auto_accept: bool,
+    /// Which plugins of a directory are loaded.
+    pub(super) plugins: Lists,
+    /// The processes of the plugins; they end with the last copy of these hooks.
+    pub(super) shelf: Arc<Shelf>,
 }
 
 impl Hooks {
@@ -55,6 +76,11 @@ impl Hooks {
             on_failure: OnFailure::Allow,
             durability: Durability::default(),
             max_continuations: CONTINUATIONS,
+            trust: Trust::Home,
+            consents: Arc::new(Consents::beside(base)),
+            auto_accept: false,
+            plugins: Lists::default(),
+            shelf: Arc::default(),
         }
     }
 
@@ -89,7 +115,17 @@ impl Hooks {
         let remark = |message: String| Problem::remark(pair.line, message);
         match pair.key.as_str() {
             "hooks" => self.block(&pair.value)?,
-            "hooks_auto_accept" => {} // Hermes' own
+            "hooks_auto_accept" => self.auto_accept = pair.value.flag() == Some(true),
+            "trust" => match pair.value.text().as_deref() {
+                Some("home") => self.trust = Trust::Home,
+                Some("nobody") => self.trust = Trust::Nobody,
+                Some(_) | None => {
+                    self.trust = Trust::Nobody;
+                    self.problems.push(remark(
+                        "`trust` is `home` or `nobody`; this one is taken for `nobody` until you mend it".to_owned(),
+                    ));
+                }
+            },
             "nats" => {
                 match NatsSettings::read(pair.value.to_json().as_object().unwrap_or(&Map::new())) {
                     Ok(nats) => self.nats = Some(nats),
@@ -105,6 +141,7 @@ impl Hooks {
                     ));
                 }
             },
+            "plugins" => self.plugin_lists(&pair.value),
             "log" => self.log_settings(&pair.value),
             "max_continuations" => match pair.value.number() {
                 #[expect(
@@ -126,6 +163,21 @@ impl Hooks {
             })),
         }
         Ok(())
+    }
+
+    /// As in Hermes' own configuration.
+    fn plugin_lists(&mut self, node: &Node) {
+        for pair in node.pairs().unwrap_or_default() {
+            let list = if pair.value.is_null() { Some(Vec::new()) } else { pair.value.texts() };
+            match (pair.key.as_str(), list) {
+                ("enabled", Some(list)) => self.plugins.enabled = list,
+                ("disabled", Some(list)) => self.plugins.disabled = list,
+                _ => self.problems.push(Problem::remark(
+                    pair.line,
+                    "under `plugins` there are two lists of names: `enabled` and `disabled`",
+                )),
+            }
+        }
     }
 
     fn log_settings(&mut self, node: &Node) {

@@ -1,6 +1,6 @@
 //! How a command line becomes a process, as the agent that owns the event name would do it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
@@ -17,6 +17,23 @@ pub(super) fn argv(
     surroundings: &Surroundings,
     base: &Path,
 ) -> Result<Vec<String>, String> {
+    let mut words = words(command, manner, surroundings, base)?;
+    if command.placeholders == Placeholders::Filled
+        && let Some(event) = event
+    {
+        // After the split, so that nothing in a tool's name can become another word.
+        words = words.iter().map(|word| filled(word, event)).collect();
+    }
+    Ok(words)
+}
+
+/// The same with its placeholders as they are written.
+pub(super) fn words(
+    command: &Command,
+    manner: Manner,
+    surroundings: &Surroundings,
+    base: &Path,
+) -> Result<Vec<String>, String> {
     if manner == Manner::Gemini {
         let line = with_gemini_variables(&command.text, surroundings);
         return Ok(vec!["bash".to_owned(), "-c".to_owned(), line]);
@@ -25,20 +42,19 @@ pub(super) fn argv(
     let mut words = shlex::split(&line)
         .filter(|words| !words.is_empty())
         .ok_or_else(|| format!("`{}` has a quote that is never closed", command.text))?;
-    if command.placeholders == Placeholders::Filled
-        && let Some(event) = event
-    {
-        // After the split, so that nothing in a tool's name can become another word.
-        words = words.iter().map(|word| filled(word, event)).collect();
-    }
     if manner == Manner::Common && (words[0].starts_with("./") || words[0].starts_with("../")) {
         words[0] = base.join(&words[0]).to_string_lossy().into_owned();
     }
     Ok(words)
 }
 
+/// A directory that an entry names: a leading `~` is the client's home, the rest is beside the file.
+pub(super) fn folder(text: &str, surroundings: &Surroundings, base: &Path) -> PathBuf {
+    base.join(with_home(text, surroundings))
+}
+
 /// A leading `~` is the client's home, as in Hermes; nothing else is expanded.
-fn with_home(line: &str, surroundings: &Surroundings) -> String {
+pub(super) fn with_home(line: &str, surroundings: &Surroundings) -> String {
     match (line.strip_prefix('~'), surroundings.var("HOME")) {
         (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
             format!("{}{rest}", home.to_string_lossy())

@@ -3,12 +3,14 @@
 
 mod command;
 mod conclude;
+mod consent;
 mod entry;
 mod event_key;
 mod field;
 mod fit;
 mod hook;
 mod hooks_file;
+mod host;
 mod in_force;
 mod launch;
 mod matcher;
@@ -20,11 +22,13 @@ mod problem;
 mod rehearsal;
 mod rule;
 mod run;
+mod run_plugins;
 mod script;
 mod surroundings;
 mod yaml;
 
 pub use conclude::{Circumstances, conclude};
+pub use consent::{Agreeable, Agreement, Consents, Trust};
 pub use event_key::EventKey;
 pub use hook::{Hook, HookSummary, Mode, OnFailure};
 pub use hooks_file::Hooks;

@@ -64,7 +64,8 @@ pub async fn run_once(
 pub fn start(observer: &Observer, env: &[(OsString, OsString)]) -> Result<Child, String> {
     let hook = observer.first();
     let Action::Command(command) = &hook.action else { return Err("it has no command".to_owned()) };
-    let surroundings = Surroundings { cwd: observer.base.clone(), env: env.to_vec(), pid: None };
+    let surroundings =
+        Surroundings { cwd: observer.base.clone(), env: env.to_vec(), ..Surroundings::default() };
     let words = words(observer, hook, command, None, &surroundings)?;
     let [program, arguments @ ..] = words.as_slice() else {
         return Err("the command is empty".to_owned());
@@ -161,7 +162,8 @@ fn surroundings(observer: &Observer, row: &Row, place: &Place) -> Surroundings {
         env.retain(|(known, _)| *known != *key);
         env.push((key.into(), value.into()));
     }
-    Surroundings { cwd: cwd.unwrap_or_else(|| observer.base.clone()), env, pid: None }
+    let cwd = cwd.unwrap_or_else(|| observer.base.clone());
+    Surroundings { cwd, env, ..Surroundings::default() }
 }
 
 /// What went wrong, with the last thing the program said about it.

@@ -9,6 +9,7 @@ use super::EventKey;
 use super::hook::{Action, Hook, Mode};
 use super::hooks_file::Hooks;
 use super::problem::Problem;
+use super::surroundings::Surroundings;
 use crate::dialect::{Arrival, decode};
 use crate::event::{Agent, Event, Kind, event_subjects, token};
 use crate::log::Row;
@@ -123,7 +124,9 @@ impl Observer {
             Action::Webhook(webhook) => Deed::Webhook(webhook),
             Action::Archive(folder) => Deed::Archive(folder),
             _ if first.terms.long_lived => Deed::LongLived,
-            Action::Command(_) | Action::Rule(_) | Action::Broken(_) => Deed::Command,
+            Action::Command(_) | Action::Python(_) | Action::Rule(_) | Action::Broken(_) => {
+                Deed::Command
+            }
         }
     }
 
@@ -179,6 +182,7 @@ pub fn heard(row: &Row) -> Option<Event> {
         id: row.id,
         at: row.at,
         agent: row.agent.parse().ok()?,
+        wire: Surroundings::recorded_wire(row.context.as_deref().unwrap_or("{}")),
         raw: row.payload.clone(),
         session_hint: Some(row.session.clone()),
     };

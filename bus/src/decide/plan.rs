@@ -53,6 +53,8 @@ pub fn plan<'a>(event: &Event, hooks: &'a Hooks) -> Plan<'a> {
         hooks.hooks.iter().filter(asked).collect()
     };
     drop_repeated(event.agent, &mut matched);
+    // As in Hermes: plugins are heard before anything else.
+    matched.sort_by_key(|hook| !matches!(hook.action, Action::Python(_)));
     let guard = (unreadable && answered).then(|| guard(event.agent, hooks)).flatten();
     let sequential = matched.iter().any(|hook| hook.sequential);
     Plan { hooks: matched, sequential, guard, whole: hooks }
@@ -77,6 +79,7 @@ fn drop_repeated(agent: Agent, matched: &mut Vec<&Hook>) {
             first
         }
         Action::Command(_)
+        | Action::Python(_)
         | Action::Rule(_)
         | Action::Webhook(_)
         | Action::Archive(_)

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::command::{self, Latecomers, Program};
+use super::consent::Agreement;
 use super::hook::{Action, Command, Hook, OnFailure};
 use super::plan::{Guard, Plan, policy_of};
 use super::rehearsal::Scratch;
@@ -93,7 +94,7 @@ pub async fn rehearse<'a>(
 }
 
 /// Polls all of them together and keeps their order.
-async fn join_in_order<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
+pub(super) async fn join_in_order<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
     let mut waiting: Vec<_> = futures.map(|future| (Box::pin(future), None)).collect();
     std::future::poll_fn(|context| {
         let mut ready = true;
@@ -111,13 +112,13 @@ async fn join_in_order<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Ou
     waiting.into_iter().filter_map(|(_, output)| output).collect()
 }
 
-struct Errand<'a, 'p> {
-    plan: &'a Plan<'p>,
+pub(super) struct Errand<'a, 'p> {
+    pub(super) plan: &'a Plan<'p>,
     seq: Option<Seq>,
-    surroundings: &'a Surroundings,
+    pub(super) surroundings: &'a Surroundings,
     /// Where programs run, if not where the client stands.
-    scratch: Option<&'a Scratch>,
-    end: Instant,
+    pub(super) scratch: Option<&'a Scratch>,
+    pub(super) end: Instant,
 }
 
 impl<'p> Errand<'_, 'p> {
@@ -130,7 +131,7 @@ impl<'p> Errand<'_, 'p> {
         let mut event = event.clone();
         let mut all = Vec::new();
         for hook in &plan.hooks {
-            if let Some(spoken) = self.ask(hook, &event).await {
+            for spoken in self.ask(hook, &event).await {
                 hand_on(&mut event, &spoken.record.verdict);
                 all.push(spoken);
             }
@@ -138,14 +139,32 @@ impl<'p> Errand<'_, 'p> {
         all
     }
 
-    async fn ask<'h>(&self, hook: &'h Hook, event: &Event) -> Option<Spoken<'h>> {
-        let record = match &hook.action {
-            Action::Command(command) => self.run(hook, command, event).await,
+    /// One record per hook, or per plugin of a directory; none from whoever has no opinion.
+    async fn ask<'h>(&self, hook: &'h Hook, event: &Event) -> Vec<Spoken<'h>> {
+        let records = match &hook.action {
+            Action::Command(command) => vec![self.run(hook, command, event).await],
+            Action::Python(python) => self.ask_plugins(hook, python, event).await,
             Action::Rule(_) | Action::Webhook(_) | Action::Archive(_) | Action::Broken(_) => {
-                answer_inside(hook, event)?
+                answer_inside(hook, event).into_iter().collect()
             }
         };
-        Some(Spoken { hook: Some(hook), record })
+        records.into_iter().map(|record| Spoken { hook: Some(hook), record }).collect()
+    }
+
+    /// What becomes of a hook that nobody agreed to: it has failed. One that was agreed to before it
+    /// changed blocks, unless it says otherwise.
+    pub(super) fn without_consent(
+        &self,
+        hook: &Hook,
+        command: &str,
+        hash: Option<&str>,
+    ) -> Option<VerdictRecord> {
+        let (agreement, why) = self.plan.whole.objection(hook, command, hash)?;
+        let mut hook = hook.clone();
+        if agreement == Agreement::Lapsed {
+            hook.on_failure = hook.on_failure.or(Some(OnFailure::Block));
+        }
+        Some(record(&hook, Verdict::silent(), Some(why), Duration::ZERO))
     }
 
     async fn run(&self, hook: &Hook, command: &Command, event: &Event) -> VerdictRecord {
@@ -157,6 +176,9 @@ impl<'p> Errand<'_, 'p> {
             Err(why) => return record(hook, Verdict::silent(), Some(why), started.elapsed()),
         };
         let script = script::hash(&words, self.surroundings);
+        if let Some(refused) = self.without_consent(hook, &command.text, script.as_deref()) {
+            return refused;
+        }
         let limit = command.timeout.min(self.end.saturating_duration_since(started));
         let input = self.input(event);
         let latecomers = match manner {
@@ -222,12 +244,17 @@ fn answer_inside(hook: &Hook, event: &Event) -> Option<VerdictRecord> {
         Action::Broken(why) => {
             Some(record(hook, Verdict::silent(), Some(why.clone()), started.elapsed()))
         }
-        Action::Command(_) | Action::Webhook(_) | Action::Archive(_) => None,
+        Action::Command(_) | Action::Python(_) | Action::Webhook(_) | Action::Archive(_) => None,
     }
 }
 
 /// Applies the hook's failure policy: the one line where open or closed is decided.
-fn record(hook: &Hook, said: Verdict, failure: Option<String>, took: Duration) -> VerdictRecord {
+pub(super) fn record(
+    hook: &Hook,
+    said: Verdict,
+    failure: Option<String>,
+    took: Duration,
+) -> VerdictRecord {
     let policy = policy_of(hook);
     let verdict = match (&failure, policy) {
         (Some(why), OnFailure::Block) if said.ruling.is_none() && !said.stop => {

@@ -13,8 +13,8 @@ const SCRIPT_ENDINGS: [&str; 8] = ["py", "sh", "bash", "js", "mjs", "ts", "rb", 
 /// A bigger file is no script; hashing it would cost the agent time.
 const LARGEST: u64 = 4 << 20;
 
-/// SHA-256 of the script in `words`, in hex; none where no file can be made out.
-pub(super) fn hash(words: &[String], surroundings: &Surroundings) -> Option<String> {
+/// The script in `words`, where one can be made out.
+pub(super) fn file(words: &[String], surroundings: &Surroundings) -> Option<PathBuf> {
     // `bash -c '…'` hides its words in one.
     let inner = match words {
         [bash, flag, line] if bash == "bash" && flag == "-c" => {
@@ -22,7 +22,12 @@ pub(super) fn hash(words: &[String], surroundings: &Surroundings) -> Option<Stri
         }
         [..] => words.to_vec(),
     };
-    let file = script_in(&inner, surroundings)?;
+    script_in(&inner, surroundings)
+}
+
+/// SHA-256 of the script in `words`, in hex; none where no file can be made out.
+pub(super) fn hash(words: &[String], surroundings: &Surroundings) -> Option<String> {
+    let file = file(words, surroundings)?;
     let size = fs::metadata(&file).ok()?.len();
     if size > LARGEST {
         return None;

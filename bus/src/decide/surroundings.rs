@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use crate::event::Agent;
+use crate::event::{Agent, Wire};
 
 /// Only these variables are recorded: ids, never secrets.
-const RECORDED: [&str; 12] = [
+const RECORDED: [&str; 13] = [
     "HERMES_HOME",
     "HERMES_SESSION_ID",
     "HERMES_INTERACTIVE",
     "_HERMES_GATEWAY",
+    "HERMES_YOLO_MODE",
     "GEMINI_SESSION_ID",
     "GEMINI_PROJECT_DIR",
     "GEMINI_CWD",
@@ -34,6 +35,8 @@ pub struct Surroundings {
     pub env: Vec<(OsString, OsString)>,
     /// Its process id, to look for the agent above it.
     pub pid: Option<u32>,
+    /// How it hears its agent.
+    pub wire: Wire,
 }
 
 impl Surroundings {
@@ -54,13 +57,24 @@ impl Surroundings {
         (!session.is_empty()).then_some(session)
     }
 
-    /// What is recorded of all this: the directory and a few ids.
+    /// The wire in what was recorded of an event.
+    pub fn recorded_wire(context: &str) -> Wire {
+        let context: Value = serde_json::from_str(context).unwrap_or_default();
+        context.get("wire").and_then(Value::as_str).and_then(Wire::parse).unwrap_or_default()
+    }
+
+    /// What is recorded of all this: the directory, a few ids, the wire.
     pub fn recorded(&self) -> String {
         let env: Map<String, Value> = RECORDED
             .into_iter()
             .filter_map(|name| Some((name.to_owned(), json!(self.var(name)?.to_string_lossy()))))
             .collect();
-        json!({"cwd": self.cwd.to_string_lossy(), "env": env}).to_string()
+        let mut recorded = json!({"cwd": self.cwd.to_string_lossy(), "env": env});
+        // The usual wire goes without saying.
+        if self.wire != Wire::Shell {
+            recorded["wire"] = json!(self.wire.as_str());
+        }
+        recorded.to_string()
     }
 
     /// The other way round, for a replay: the directory and ids of then, in the environment `now`,
@@ -72,13 +86,19 @@ impl Surroundings {
         let kept = |(name, _): &&(OsString, OsString)| !RECORDED.iter().any(|known| name == known);
         let cwd = context.get("cwd").and_then(Value::as_str).unwrap_or("/");
         let env = now.iter().filter(kept).cloned().chain(then).collect();
-        Self { cwd: PathBuf::from(cwd), env, pid: None }
+        Self { cwd: PathBuf::from(cwd), env, pid: None, wire: Self::recorded_wire(text) }
     }
 
     /// Whether a person sits before the agent. Gemini says nothing about it and, told to ask
     /// without one, ends the whole session; so look at the process above us: on a terminal, and
-    /// not started for one prompt.
+    /// not started for one prompt. Hermes, asked over the bridge, finds its person itself and takes
+    /// silence for a no, unless it was told to say yes to everything.
     pub fn can_ask(&self) -> bool {
+        if self.wire == Wire::Bridge {
+            let yes_to_all = self.var("HERMES_YOLO_MODE").map(OsStr::to_ascii_lowercase);
+            return !yes_to_all
+                .is_some_and(|word| ["1", "true", "yes", "on"].iter().any(|yes| word == *yes));
+        }
         let mut pid = self.pid;
         for _ in 0..5 {
             let Some(parent) = pid.and_then(parent_of) else { return false };

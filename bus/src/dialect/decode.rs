@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::event::{Agent, Body, Event, EventId, Time, Tool, kind_of, tool_class_of};
+use crate::event::{Agent, Body, Event, EventId, Time, Tool, Wire, kind_of, tool_class_of};
 use crate::json::read_leniently;
 
 /// The name given to an event whose payload does not say one.
@@ -18,6 +18,8 @@ pub struct Arrival {
     pub at: Time,
     /// Who is speaking.
     pub agent: Agent,
+    /// How it came.
+    pub wire: Wire,
     /// The payload.
     pub raw: Vec<u8>,
     /// The session that the agent's environment names, for payloads that name none.
@@ -26,7 +28,7 @@ pub struct Arrival {
 
 /// The event in `arrival`. Cannot fail: what stays unreadable is an event all the same.
 pub fn decode(arrival: Arrival) -> Event {
-    let Arrival { id, at, agent, raw, session_hint } = arrival;
+    let Arrival { id, at, agent, wire, raw, session_hint } = arrival;
     let body = match read_leniently(&raw) {
         Ok(Value::Object(fields)) => Body::Read(fields),
         Ok(_) => Body::Unreadable { why: "the payload is JSON, but no object".to_owned() },
@@ -46,7 +48,8 @@ pub fn decode(arrival: Arrival) -> Event {
         .map(str::to_owned)
         .or(session_hint)
         .unwrap_or_default();
-    Event { id, at, agent, kind: kind_of(agent, &name), name, session, turn, tool, body, raw }
+    let kind = kind_of(agent, &name);
+    Event { id, at, agent, wire, name, kind, session, turn, tool, body, raw }
 }
 
 /// A string field that is there and not empty.
@@ -83,7 +86,8 @@ mod tests {
 
     fn heard(agent: Agent, raw: &[u8]) -> Event {
         let at = Time::from_micros(1_700_000_000_000_000);
-        decode(Arrival { id: EventId::mint(at), at, agent, raw: raw.to_vec(), session_hint: None })
+        let (wire, raw) = (Wire::Shell, raw.to_vec());
+        decode(Arrival { id: EventId::mint(at), at, agent, wire, raw, session_hint: None })
     }
 
     #[test]

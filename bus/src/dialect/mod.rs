@@ -13,4 +13,4 @@ mod understand;
 pub use decode::{Arrival, decode};
 pub use speak::{encode, is_continuation, merge, takes};
 pub use takes::Takes;
-pub use understand::{Ending, Manner, Said, Understood, understand};
+pub use understand::{Ending, Manner, Said, Understood, returned, understand};

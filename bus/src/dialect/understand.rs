@@ -58,11 +58,26 @@ pub fn understand(manner: Manner, kind: Kind, said: &Said<'_>) -> Understood {
     }
 }
 
+/// What a Hermes plugin's hook means by what it returned.
+pub fn returned(kind: Kind, value: &Value) -> Verdict {
+    match value {
+        Value::Object(answer) => verdict_in(answer, kind),
+        Value::String(text) if kind == Kind::TurnStart && !text.trim().is_empty() => {
+            Verdict { context: Some(text.clone()), ..Verdict::silent() }
+        }
+        Value::String(_) => new_text(value.clone(), kind).unwrap_or_default(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => Verdict::silent(),
+    }
+}
+
 /// Hermes reads stdout as one JSON object whatever the exit code, and shrugs at everything else.
 fn as_hermes(kind: Kind, said: &Said<'_>) -> Understood {
     let (verdict, mut failure) = match std::str::from_utf8(said.stdout).map(str::trim) {
         Err(_) => (Verdict::silent(), Some("its stdout is not UTF-8".to_owned())),
         Ok("") => (Verdict::silent(), None),
+        Ok(text) if new_text_in(text, kind).is_some() => {
+            (new_text_in(text, kind).unwrap_or_default(), None)
+        }
         Ok(text) => match object_in(text) {
             Ok(Some(answer)) => (verdict_in(&answer, kind), None),
             Ok(None) => (Verdict::silent(), None),
@@ -114,6 +129,9 @@ fn odd_exit_one(said: &Said<'_>) -> Option<String> {
 fn as_anyone(kind: Kind, said: &Said<'_>) -> Understood {
     let stdout = text_of(said.stdout);
     let stderr = text_of(said.stderr);
+    if let Some(verdict) = stdout.as_deref().and_then(|text| new_text_in(text, kind)) {
+        return Understood { verdict, failure: None };
+    }
     let json_text = stdout.as_deref().or(stderr.as_deref()).unwrap_or_default();
     if let Ok(Some(answer)) = object_in(json_text) {
         let verdict = verdict_in(&answer, kind);
@@ -179,6 +197,20 @@ fn object_in(text: &str) -> Result<Option<Map<String, Value>>, ()> {
     }
 }
 
+/// A JSON string where a text can be put in place of another: what a Hermes plugin would return.
+fn new_text_in(text: &str, kind: Kind) -> Option<Verdict> {
+    let Ok(text @ Value::String(_)) = read_leniently(text.as_bytes()) else { return None };
+    new_text(text, kind)
+}
+
+fn new_text(text: Value, kind: Kind) -> Option<Verdict> {
+    if !matches!(kind, Kind::ToolOutput | Kind::TurnOutput) {
+        return None;
+    }
+    let rewrite = Some(Rewrite::Paths(vec![("text".to_owned(), text)]));
+    Some(Verdict { rewrite, ..Verdict::silent() })
+}
+
 /// One answer object, in any of the four dialects.
 fn verdict_in(answer: &Map<String, Value>, kind: Kind) -> Verdict {
     let empty = Map::new();
@@ -209,7 +241,7 @@ fn verdict_in(answer: &Map<String, Value>, kind: Kind) -> Verdict {
         rewrite: rewrite_in(answer, specific, permission),
         notice: text(answer, "systemMessage"),
         quiet: answer.get("suppressOutput").and_then(Value::as_bool) == Some(true),
-        own: own_in(specific),
+        own: own_in(answer, specific, kind),
     }
 }
 
@@ -220,11 +252,14 @@ fn ruling(object: &Map<String, Value>, key: &str, kind: Kind) -> Option<Ruling> 
         (_, "block" | "deny") => Some(Ruling::Block),
         // Hermes' way to keep an agent at work before it may finish.
         ("decision" | "action", "continue") if kind == Kind::TurnVerify => Some(Ruling::Block),
+        // Hermes' ways to keep a message or a command from going on.
+        ("action", "skip") if kind == Kind::MessageIn => Some(Ruling::Block),
+        ("decision", "handled") if kind == Kind::Command => Some(Ruling::Block),
         (_, "ask" | "defer") => Some(Ruling::Ask),
         ("action", "approve") => Some(Ruling::Ask), // Hermes: a person shall approve it
         ("action", "allow") => Some(Ruling::Allow),
         ("action", _) => None, // `modify`, `rewrite`, `skip`: no ruling
-        ("decision", "modify") => None,
+        ("decision", "modify" | "rewrite") => None,
         _ => Some(Ruling::Allow),
     }
 }
@@ -241,8 +276,14 @@ fn rewrite_in(
     if let Some(input) = whole {
         return Some(Rewrite::Whole(input.clone()));
     }
+    let says = |key: &str, word: &str| answer.get(key).and_then(Value::as_str) == Some(word);
+    if says("action", "rewrite") || says("decision", "rewrite") {
+        let named = ["text", "command_name", "raw_args"].into_iter();
+        let changes = named.filter_map(|key| Some((key.to_owned(), answer.get(key)?.clone())));
+        return Some(changes.collect()).filter(|all: &Vec<_>| !all.is_empty()).map(Rewrite::Paths);
+    }
     // Later Hermes: `modify` changes the keys it names.
-    let modifies = |key: &str| answer.get(key).and_then(Value::as_str) == Some("modify");
+    let modifies = |key: &str| says(key, "modify");
     let changes = match (modifies("action"), modifies("decision")) {
         (true, _) => answer.get("args"),
         (_, true) => answer.get("tool_input"),
@@ -252,13 +293,26 @@ fn rewrite_in(
     Some(Rewrite::Paths(changes.iter().map(|(key, value)| (key.clone(), value.clone())).collect()))
 }
 
-/// What only Gemini has a word for.
-fn own_in(specific: &Map<String, Value>) -> Map<String, Value> {
-    ["llm_request", "llm_response", "toolConfig", "tailToolCallRequest", "clearContext"]
-        .into_iter()
-        .filter_map(|key| Some((key.to_owned(), specific.get(key)?.clone())))
-        .filter(|(_, value)| !value.is_null() && *value != Value::Bool(false))
-        .collect()
+/// What only one agent has a word for: Gemini the first five, Hermes the others.
+fn own_in(
+    answer: &Map<String, Value>,
+    specific: &Map<String, Value>,
+    kind: Kind,
+) -> Map<String, Value> {
+    let mut own: Map<String, Value> =
+        ["llm_request", "llm_response", "toolConfig", "tailToolCallRequest", "clearContext"]
+            .into_iter()
+            .filter_map(|key| Some((key.to_owned(), specific.get(key)?.clone())))
+            .filter(|(_, value)| !value.is_null() && *value != Value::Bool(false))
+            .collect();
+    let says = |key: &str, word: &str| answer.get(key).and_then(Value::as_str) == Some(word);
+    if kind == Kind::Command && says("decision", "handled") {
+        own.insert("handled".to_owned(), Value::Bool(true));
+    }
+    if let Some(rule) = text(answer, "rule_key").filter(|_| says("action", "approve")) {
+        own.insert("rule_key".to_owned(), Value::String(rule));
+    }
+    own
 }
 
 fn text(object: &Map<String, Value>, key: &str) -> Option<String> {

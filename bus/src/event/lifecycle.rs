@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Agent, EventId, Kind, Time, ToolClass};
+use super::{Agent, EventId, Kind, Time, ToolClass, Wire};
 
 /// An event. Immutable: what is derived from the payload (kind, session, turn, tool) can be
 /// computed again by a better reader; the payload itself is kept byte for byte.
@@ -14,6 +14,8 @@ pub struct Event {
     pub at: Time,
     /// Who told it.
     pub agent: Agent,
+    /// How it came.
+    pub wire: Wire,
     /// The agent's own name for the moment.
     pub name: String,
     /// Our name for it.

@@ -11,6 +11,7 @@ mod subject;
 mod time;
 mod tool_class;
 mod verdict;
+mod wire;
 
 pub use agent::{Agent, UnknownAgent};
 pub use decision::{Decision, Outcome, VerdictRecord};
@@ -22,3 +23,4 @@ pub use subject::{event_subjects, read_subject, subject, subjects_of, token};
 pub use time::{Clock, SystemClock, Time};
 pub use tool_class::ToolClass;
 pub use verdict::{Rewrite, Ruling, Verdict};
+pub use wire::Wire;

@@ -191,6 +191,7 @@ impl Daemon {
         let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
         stream.read_exact(&mut bytes).await?;
         let request = Request::from_bytes(&bytes);
+        let newer = Request::is_of_a_newer_client(&bytes);
         drop(bytes);
         stream.write_u8(RECEIVED).await?;
         let reply = match request {
@@ -205,7 +206,12 @@ impl Daemon {
                 Reply::Answer(answer.0.unwrap_or_default().into_bytes())
             }
             Some(Request::Status) => self.status(),
-            None => Reply::Declined,
+            None => {
+                if newer {
+                    self.newer_client.notify_one();
+                }
+                Reply::Declined
+            }
         };
         stream.write_all(&reply.to_bytes()).await
     }

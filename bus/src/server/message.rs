@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use super::Build;
 use crate::decide::Surroundings;
-use crate::event::{Agent, EventId, Time};
+use crate::event::{Agent, EventId, Time, Wire};
 use crate::pipeline::Call;
 
-/// The first byte of every request; another number is another protocol.
-const PROTOCOL: u8 = 1;
+/// The first byte of every request; another number is another protocol, a higher one a newer client's.
+const PROTOCOL: u8 = 2;
 
 /// Sent as soon as a request was read, so that a client can tell a busy daemon from a hung one.
 pub(super) const RECEIVED: u8 = b'!';
@@ -50,12 +50,13 @@ impl Request {
             Self::Call { build, call } => {
                 let Call { id, at, agent, raw, surroundings, patience } = call.as_ref();
                 let micros = u64::try_from(patience.as_micros()).unwrap_or(u64::MAX);
-                let Surroundings { cwd, env, pid } = surroundings;
+                let Surroundings { cwd, env, pid, wire } = surroundings;
                 parts.add(b"call");
                 parts.add(&build.to_bytes());
                 parts.add(id.as_bytes());
                 parts.add(&at.micros().to_be_bytes());
                 parts.add(agent.as_str().as_bytes());
+                parts.add(wire.as_str().as_bytes());
                 parts.add(&micros.to_be_bytes());
                 parts.add(&pid.unwrap_or(0).to_be_bytes());
                 parts.add(cwd.as_os_str().as_bytes());
@@ -67,6 +68,11 @@ impl Request {
             }
         }
         parts.framed(PROTOCOL)
+    }
+
+    /// Whether these bytes are in the words of a later version.
+    pub(super) fn is_of_a_newer_client(bytes: &[u8]) -> bool {
+        bytes.first().is_some_and(|protocol| *protocol > PROTOCOL)
     }
 
     /// Reads a request; none if it is not one of ours.
@@ -82,6 +88,7 @@ impl Request {
                 let id = EventId::from_bytes(next(&mut rest)?.try_into().ok()?);
                 let at = i64::from_be_bytes(next(&mut rest)?.try_into().ok()?);
                 let agent = std::str::from_utf8(next(&mut rest)?).ok()?.parse::<Agent>().ok()?;
+                let wire = Wire::parse(std::str::from_utf8(next(&mut rest)?).ok()?)?;
                 let patience = u64::from_be_bytes(next(&mut rest)?.try_into().ok()?);
                 let pid = u32::from_be_bytes(next(&mut rest)?.try_into().ok()?);
                 let cwd = PathBuf::from(os(next(&mut rest)?));
@@ -90,7 +97,8 @@ impl Request {
                 while !rest.is_empty() {
                     env.push((os(next(&mut rest)?), os(next(&mut rest)?)));
                 }
-                let surroundings = Surroundings { cwd, env, pid: (pid != 0).then_some(pid) };
+                let pid = (pid != 0).then_some(pid);
+                let surroundings = Surroundings { cwd, env, pid, wire };
                 let patience = Duration::from_micros(patience);
                 let at = Time::from_micros(at);
                 let call = Call { id, at, agent, raw, surroundings, patience };
@@ -173,6 +181,7 @@ mod tests {
             cwd: PathBuf::from("/somewhere"),
             env: vec![("A".into(), os(b"not \xff text")), ("EMPTY".into(), OsString::new())],
             pid: Some(7),
+            wire: Wire::Bridge,
         };
         let call = Call {
             id: EventId::mint(at),

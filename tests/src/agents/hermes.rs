@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::gateway;
 use super::outcome::Wire;
 use super::stage::{Stage, Turn};
-use super::{ModelServer, Run, Step, hermes_program, openai, scratch};
+use super::{Act, Gateway, ModelServer, Run, Step, hermes_program, openai, scratch};
+use crate::home::{Home, shown};
 
 /// Every event Hermes 0.19 fires hooks for.
 pub const EVENTS: [&str; 23] = [
@@ -54,6 +56,15 @@ pub struct Hook {
 pub struct Hermes {
     stage: Stage,
     hooks: Vec<(String, Hook)>,
+    connect: Option<Command>,
+    manner: Manner,
+}
+
+/// How Hermes is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    Chat,
+    OneShot,
 }
 
 impl Hermes {
@@ -61,7 +72,7 @@ impl Hermes {
     pub fn new(label: &str) -> Self {
         let mut stage = Stage::new(label, defaults());
         stage.env("HERMES_HOME", stage.scratch.home().join(".hermes"));
-        Self { stage, hooks: Vec::new() }
+        Self { stage, hooks: Vec::new(), connect: None, manner: Manner::Chat }
     }
 
     /// Runs `command` on `event`.
@@ -81,6 +92,39 @@ impl Hermes {
     #[must_use]
     pub fn hook_on_every_event(self, command: &str) -> Self {
         EVENTS.iter().fold(self, |run, event| run.hook(event, command))
+    }
+
+    /// Has `hookbus connect hermes` wire it to `home`; `daemon` is `HOOKBUS_DAEMON`.
+    #[must_use]
+    pub fn connected(self, home: &Home, daemon: &str) -> Self {
+        self.connected_with(home, daemon, &[])
+    }
+
+    /// The same with more options.
+    #[must_use]
+    pub fn connected_with(mut self, home: &Home, daemon: &str, options: &[&str]) -> Self {
+        let mut connect = home.command([&["connect", "hermes", "--yes"], options].concat());
+        connect.env("HERMES_HOME", self.stage.scratch.home().join(".hermes"));
+        self.connect = Some(connect);
+        self.env("HOOKBUS_HOME", &shown(&home.path())).env("HOOKBUS_DAEMON", daemon)
+    }
+
+    /// Starts it as `hermes -z`.
+    #[must_use]
+    pub fn one_shot(mut self) -> Self {
+        self.manner = Manner::OneShot;
+        self
+    }
+
+    /// Puts a plugin directory into its home and enables it.
+    #[must_use]
+    pub fn plugin(mut self, name: &str, files: &[(&str, &str)]) -> Self {
+        let folder = self.stage.scratch.home().join(".hermes/plugins").join(name);
+        for (file, content) in files {
+            scratch::write(&folder.join(file), content);
+        }
+        self.stage.append("plugins.enabled", name.into());
+        self
     }
 
     /// Sets a variable in the agent's environment, which its hooks inherit.
@@ -142,7 +186,49 @@ impl Hermes {
 
     /// Runs the agent to its end.
     pub fn run(self) -> Run {
-        let program = hermes_program();
+        let (program, manner) = (hermes_program(), self.manner);
+        let (stage, model) = self.set_up();
+        let command = |prompt: &str, turn| command(&program, manner, prompt, turn);
+        stage.play(Wire::OpenAi, &model, command)
+    }
+
+    /// Runs it at a terminal, before a person who types and does this.
+    pub fn run_at_a_terminal(self, acts: &[Act]) -> Run {
+        let (stage, model) = self.set_up();
+        let mut command = Command::new(hermes_program());
+        command.arg("chat");
+        stage.play_at_a_terminal(Wire::OpenAi, &model, command, acts)
+    }
+
+    /// Starts it as a gateway with one chat.
+    pub fn gateway(self) -> Gateway {
+        let run = self
+            .plugin("filechat", &gateway::PLUGIN)
+            .setting("platforms.filechat.enabled", true.into())
+            .setting("display.busy_input_mode", "queue".into())
+            .setting("approvals.destructive_slash_confirm", false.into());
+        let (mut stage, model) = {
+            let mut run = run;
+            run.stage.append("plugins.enabled", "filechat-platform".into());
+            run.set_up()
+        };
+        stage.env("PYTHONUNBUFFERED", "1");
+        Gateway::start(stage, model)
+    }
+
+    /// Runs a Python program with Hermes' own interpreter, in its place and with its configuration.
+    pub fn run_python(self, code: &str) -> Run {
+        let (stage, model) = self.set_up();
+        let python = hermes_program().with_file_name("python");
+        let code = code.to_owned();
+        stage.play(Wire::OpenAi, &model, |_, _| {
+            let mut command = Command::new(&python);
+            command.args(["-c", &code]);
+            command
+        })
+    }
+
+    fn set_up(mut self) -> (Stage, ModelServer) {
         let mut stage = self.stage;
         let model = ModelServer::start(std::mem::take(&mut stage.script));
         stage.set("model.base_url", format!("{}/v1", model.address()).into());
@@ -152,12 +238,20 @@ impl Hermes {
         // JSON is YAML too.
         let config = stage.scratch.home().join(".hermes/config.yaml");
         scratch::write(&config, &stage.settings.to_string());
-        stage.play(Wire::OpenAi, &model, |prompt, turn| command(&program, prompt, turn))
+        if let Some(connect) = &mut self.connect {
+            let connected = connect.output().expect("hookbus runs");
+            assert!(connected.status.success(), "{connected:?}");
+        }
+        (stage, model)
     }
 }
 
-fn command(program: &Path, prompt: &str, turn: Turn) -> Command {
+fn command(program: &Path, manner: Manner, prompt: &str, turn: Turn) -> Command {
     let mut command = Command::new(program);
+    if manner == Manner::OneShot {
+        command.args(["-z", prompt]);
+        return command;
+    }
     command.args(["chat", "-Q"]);
     if turn == Turn::Later {
         command.arg("--continue");

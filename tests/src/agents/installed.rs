@@ -10,6 +10,17 @@ pub fn hermes_program() -> PathBuf {
     installed("hermes", "venv/bin/hermes")
 }
 
+/// The plugins that ship with Hermes.
+pub fn hermes_plugins() -> PathBuf {
+    let libraries = installed("hermes", "venv/lib");
+    let python = std::fs::read_dir(libraries)
+        .expect("a readable folder")
+        .flatten()
+        .map(|entry| entry.path());
+    let mut places = python.map(|python| python.join("site-packages/plugins"));
+    places.find(|place| place.is_dir()).expect("Hermes ships with plugins")
+}
+
 /// The script that `node` runs as Gemini CLI.
 pub fn gemini_script() -> PathBuf {
     installed("gemini", "node_modules/@google/gemini-cli/bundle/gemini.js")

@@ -17,13 +17,15 @@ mod stage;
 mod step;
 mod terminal;
 
+pub mod gateway;
 pub mod gemini;
 pub mod hermes;
 pub mod run;
 
+pub use gateway::Gateway;
 pub use gemini::Gemini;
 pub use hermes::Hermes;
-pub use installed::{gemini_script, hermes_program};
+pub use installed::{gemini_script, hermes_plugins, hermes_program};
 pub use model_server::ModelServer;
 pub use outcome::{Asked, Outcome, Said};
 pub use run::Run;

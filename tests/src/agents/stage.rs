@@ -104,7 +104,7 @@ impl Stage {
     }
 
     /// Gives the agent nothing of the tester's environment but the way to programs.
-    fn enclose(&self, command: &mut Command) {
+    pub(super) fn enclose(&self, command: &mut Command) {
         let path = installed::variable("PATH").expect("a PATH to find programs with");
         command
             .current_dir(self.scratch.work())

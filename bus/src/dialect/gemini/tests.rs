@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::super::{Arrival, Ending, Manner, Said, decode, encode, merge, understand};
-use crate::event::{Agent, Event, EventId, Ruling, Time, Verdict};
+use crate::event::{Agent, Event, EventId, Ruling, Time, Verdict, Wire};
 
 fn event(name: &str) -> Event {
     let at = Time::from_micros(1_700_000_000_000_000);
@@ -13,7 +13,8 @@ fn event(name: &str) -> Event {
         "tool_input": {"file_path": "a.txt", "content": "c"},
     });
     let raw = payload.to_string().into_bytes();
-    decode(Arrival { id: EventId::mint(at), at, agent: Agent::Gemini, raw, session_hint: None })
+    let (agent, wire) = (Agent::Gemini, Wire::Shell);
+    decode(Arrival { id: EventId::mint(at), at, agent, wire, raw, session_hint: None })
 }
 
 /// What Gemini hears when hooks printed these, in this order, each with exit code 0.

@@ -1,0 +1,279 @@
+"""Runs one Hermes plugin directory (`plugin.yaml` + `register(ctx)`) or gateway hook directory (`HOOK.yaml` +
+`handler.py`), unmodified, outside of Hermes. Speaks JSON lines: one question in, one answer out.
+
+The plugin's own prints go to stderr; the protocol has descriptors of its own. When the bus hangs up, this ends at
+once, whatever the plugin is doing. Standard library only.
+"""
+import asyncio
+import importlib.util
+import inspect
+import json
+import logging
+import os
+import queue
+import sys
+import threading
+import traceback
+import types
+
+NAMESPACE = "hermes_plugins"
+sys.dont_write_bytecode = True  # nothing of ours in a directory of theirs
+
+
+def main():
+    questions, answers = take_the_line()
+    setup = questions.get()
+    limit_memory(setup.get("memory"))
+    enter(setup)
+    try:
+        host = Gateway(setup) if setup["form"] == "gateway" else Plugin(setup)
+        answers({"hooks": host.hooks(), "unused": sorted(host.unused)})
+    except BaseException as error:  # a plugin may even call exit()
+        traceback.print_exc()
+        answers({"error": said(error)})
+        return
+    while True:
+        question = questions.get()
+        enter(question)
+        answers(host.answer(question))
+
+
+def take_the_line():
+    """Moves the protocol away from where a plugin could print into it."""
+    line_in, line_out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    questions = queue.Queue()
+
+    def listen():
+        for line in line_in:
+            questions.put(json.loads(line))
+        os._exit(0)
+
+    threading.Thread(target=listen, daemon=True).start()
+
+    def answer(value):
+        line_out.write(encoded(value) + b"\n")
+
+    return questions, answer
+
+
+def encoded(value):
+    try:
+        return json.dumps(value, default=str).encode()
+    except Exception as error:
+        return json.dumps({"returns": [], "errors": ["what it returned cannot be written: %s" % error]}).encode()
+
+
+def limit_memory(most):
+    if most:
+        import resource
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def enter(question):
+    """Stands where the agent stands: its directory, its environment."""
+    env = question.get("env")
+    if env is not None:
+        os.environ.clear()
+        os.environ.update(env)
+    try:
+        os.chdir(question.get("cwd") or "/")
+    except OSError:
+        os.chdir("/")
+
+
+def said(error):
+    return "%s: %s" % (type(error).__name__, error)
+
+
+def called(callback, *args, **kwargs):
+    """What a callback returns; a coroutine is awaited, which Hermes itself forgets to do."""
+    result = callback(*args, **kwargs)
+    return asyncio.run(finished(result)) if inspect.isawaitable(result) else result
+
+
+async def finished(result):
+    return await result
+
+
+class Thing(types.SimpleNamespace):
+    """What was an object in Hermes: fields as attributes."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return None
+
+    def get(self, name, default=None):
+        return self.__dict__.get(name, default)
+
+
+class Word(str):
+    """A member of an enumeration: a text that also has a value."""
+
+    @property
+    def value(self):
+        return str(self)
+
+
+def thing(value, name=""):
+    if isinstance(value, dict) and name == "metadata":
+        return value
+    if isinstance(value, dict):
+        return Thing(**{str(key): thing(item, key) for key, item in value.items()})
+    if isinstance(value, list):
+        return [thing(item) for item in value]
+    return Word(value) if isinstance(value, str) and name in ("platform", "message_type") else value
+
+
+class Manifest(types.SimpleNamespace):
+    """`plugin.yaml`, with what Hermes fills in."""
+
+
+class Context:
+    """What a plugin gets to register with. Hooks and middleware count; the rest is accepted and reported."""
+
+    def __init__(self, host, manifest):
+        self._host = host
+        self.manifest = manifest
+        self.profile_name = os.environ.get("HERMES_PROFILE") or "default"
+        self.llm = Thing()
+
+    def register_hook(self, name, callback):
+        self._host.callbacks.setdefault(name, []).append(callback)
+
+    def register_middleware(self, kind, callback):
+        if kind == "tool_request":
+            self._host.middleware.append(callback)
+        else:
+            self._host.unused.add("middleware %s" % kind)
+
+    def inject_message(self, *args, **kwargs):
+        return False
+
+    def dispatch_tool(self, name, *args, **kwargs):
+        return json.dumps({"error": "hookbus runs the hooks of this plugin, and has no tool %s" % name})
+
+    def __getattr__(self, name):
+        if not name.startswith("register_"):
+            raise AttributeError(name)
+
+        def ignored(*args, **kwargs):
+            self._host.unused.add(name)
+
+        return ignored
+
+
+class Plugin:
+    def __init__(self, setup):
+        self.callbacks, self.middleware, self.unused = {}, [], set()
+        manifest = Manifest(**setup["manifest"])
+        key = setup["key"]
+        manifest.key, manifest.path, manifest.source = key, setup["folder"], "user"
+        package = types.ModuleType(NAMESPACE)
+        package.__path__ = []
+        sys.modules[NAMESPACE] = package
+        name = "%s.%s" % (NAMESPACE, key.replace("/", "__").replace("-", "_"))
+        spec = importlib.util.spec_from_file_location(
+            name, os.path.join(setup["folder"], "__init__.py"), submodule_search_locations=[setup["folder"]])
+        module = importlib.util.module_from_spec(spec)
+        module.__package__, module.__path__ = name, [setup["folder"]]
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+        module.register(Context(self, manifest))
+
+    def hooks(self):
+        return sorted(set(self.callbacks) | ({"pre_tool_call"} if self.middleware else set()))
+
+    def answer(self, question):
+        name, errors, returns = question["name"], [], []
+        fields = kwargs_of(name, question["payload"])
+        changed = None
+        if name == "pre_tool_call":
+            for callback in self.middleware:
+                result = self.one(callback, dict(fields, original_args=question["payload"].get("tool_input")), errors)
+                if isinstance(result, dict) and isinstance(result.get("args"), dict):
+                    changed = fields["args"] = fields["arguments"] = result["args"]
+        for callback in self.callbacks.get(name, ()):
+            result = self.one(callback, fields, errors)
+            if result is not None:
+                returns.append(result)
+        answer = {"returns": returns, "errors": errors}
+        if changed is not None:
+            answer["args"] = changed
+        return answer
+
+    @staticmethod
+    def one(callback, fields, errors):
+        try:
+            return called(callback, **fitting(callback, fields))
+        except BaseException as error:
+            traceback.print_exc()
+            errors.append("%s raised %s" % (getattr(callback, "__name__", "a callback"), said(error)))
+            return None
+
+
+def kwargs_of(name, payload):
+    """What Hermes passes to a callback, rebuilt from what it tells a shell hook; with the older names beside it."""
+    fields = dict(payload.get("extra") or {})
+    session = payload.get("session_id") or ""
+    if name.startswith("subagent_"):
+        fields["parent_session_id"] = session
+    else:
+        fields["session_id"] = session
+    if payload.get("tool_name") is not None or name in ("pre_tool_call", "post_tool_call", "transform_tool_result"):
+        fields["tool_name"] = payload.get("tool_name") or ""
+        fields["args"] = fields["arguments"] = payload.get("tool_input") or {}
+    if "returncode" in fields:
+        fields["exit_code"] = fields["returncode"]
+    fields.setdefault("cwd", payload.get("cwd"))
+    fields.setdefault("telemetry_schema_version", "hermes.observer.v1")
+    if name == "pre_gateway_dispatch":
+        for key in ("event", "gateway", "session_store"):
+            fields[key] = thing(fields.get(key))
+    return fields
+
+
+def fitting(callback, fields):
+    """Without what a callback does not name, if it names everything it takes."""
+    try:
+        parameters = inspect.signature(callback).parameters.values()
+    except (TypeError, ValueError):
+        return fields
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        return fields
+    names = {one.name for one in parameters if one.kind is not one.POSITIONAL_ONLY}
+    return {name: value for name, value in fields.items() if name in names}
+
+
+class Gateway:
+    def __init__(self, setup):
+        self.unused = set()
+        name = "hermes_hook_%s" % setup["manifest"].get("name", os.path.basename(setup["folder"]))
+        spec = importlib.util.spec_from_file_location(name, os.path.join(setup["folder"], "handler.py"))
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+        self.handle = module.handle
+        self.events = [str(event) for event in setup["manifest"].get("events") or []]
+
+    def hooks(self):
+        return self.events
+
+    def answer(self, question):
+        payload = question["payload"]
+        context = dict(payload.get("extra") or {})
+        if payload.get("session_id"):
+            context["session_id"] = payload["session_id"]
+        try:
+            result = called(self.handle, question["name"], context)
+            return {"returns": [] if result is None else [result], "errors": []}
+        except BaseException as error:
+            traceback.print_exc()
+            return {"returns": [], "errors": ["handle raised %s" % said(error)]}
+
+
+logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+main()

@@ -1,0 +1,71 @@
+//! Asking one plugin about one event, and what its return values mean.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::super::surroundings::Surroundings;
+use super::moment::{name, payload};
+use super::shelf::{Plugin, Reply};
+use crate::dialect::returned;
+use crate::event::{Event, Rewrite, Verdict};
+
+/// What a plugin had to say.
+#[derive(Debug)]
+pub(in crate::decide) struct Told {
+    pub(in crate::decide) verdict: Verdict,
+    pub(in crate::decide) failure: Option<String>,
+    pub(in crate::decide) hash: Option<String>,
+}
+
+/// Asks `plugin` about `event`; nothing where it has no hook for it.
+pub(in crate::decide) async fn ask(
+    plugin: &Plugin,
+    event: &Event,
+    place: &Surroundings,
+    limit: Duration,
+) -> Option<Told> {
+    let name = name(event, plugin.found.form)?;
+    let failed =
+        |why: String| Some(Told { verdict: Verdict::silent(), failure: Some(why), hash: None });
+    if let Some(why) = &plugin.found.broken {
+        return failed(why.clone());
+    }
+    // The documentation's word: without its variables a plugin is disabled.
+    let missing: Vec<String> = plugin
+        .found
+        .needed_variables()
+        .into_iter()
+        .filter(|name| place.var(name).is_none_or(std::ffi::OsStr::is_empty))
+        .collect();
+    if !missing.is_empty() {
+        return failed(format!(
+            "disabled: it needs {}; set it where the agent runs",
+            missing.join(", ")
+        ));
+    }
+    match plugin.call(&name, &payload(event), place, limit).await {
+        Ok(None) => None,
+        Ok(Some(Reply { answer, hash })) => Some(understood(event, &answer, hash)),
+        Err(why) => failed(why),
+    }
+}
+
+fn understood(event: &Event, answer: &Value, hash: String) -> Told {
+    let list = |key: &str| answer[key].as_array().cloned().unwrap_or_default();
+    let said: Vec<Verdict> =
+        list("returns").iter().map(|value| returned(event.kind, value)).collect();
+    let contexts: Vec<&str> =
+        said.iter().filter_map(|verdict| verdict.context.as_deref()).collect();
+    let context = (!contexts.is_empty()).then(|| contexts.join("\n\n"));
+    let first = said.iter().find(|verdict| verdict.ruling.is_some() || verdict.rewrite.is_some());
+    let mut verdict = first.cloned().unwrap_or_default();
+    verdict.context = context;
+    if let Some(Value::Object(args)) = answer.get("args") {
+        verdict.rewrite = Some(Rewrite::Whole(args.clone()));
+    }
+    let errors: Vec<String> =
+        list("errors").iter().filter_map(|error| error.as_str().map(str::to_owned)).collect();
+    let failure = (!errors.is_empty()).then(|| errors.join("; "));
+    Told { verdict, failure, hash: Some(hash) }
+}

@@ -1,0 +1,165 @@
+//! Finding plugins on disk, as Hermes does: a directory with a manifest, or a directory of such, by name;
+//! a category is one level in between.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use super::super::yaml;
+
+/// `plugins:` in the hooks file, in the words of Hermes' own configuration.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::decide) struct Lists {
+    /// Those in a directory of plugins that are loaded.
+    pub(in crate::decide) enabled: Vec<String>,
+    /// Those that never are.
+    pub(in crate::decide) disabled: Vec<String>,
+}
+
+/// What makes a directory a plugin.
+pub(super) const MANIFESTS: [&str; 3] = ["plugin.yaml", "plugin.yml", "HOOK.yaml"];
+
+/// Which of the two forms a directory has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// `plugin.yaml` and `register(ctx)`.
+    Plugin,
+    /// `HOOK.yaml` and `handler.py`.
+    Gateway,
+}
+
+impl Form {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Plugin => "plugin",
+            Self::Gateway => "gateway",
+        }
+    }
+}
+
+/// A plugin that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Found {
+    pub(super) folder: PathBuf,
+    /// What Hermes calls it: its manifest's name, or `category/directory`.
+    pub(super) key: String,
+    pub(super) form: Form,
+    pub(super) manifest: Map<String, Value>,
+    /// Why it cannot be loaded.
+    pub(super) broken: Option<String>,
+}
+
+impl Found {
+    /// The variables it says it needs, in the plain form or the one with descriptions.
+    pub(super) fn needed_variables(&self) -> Vec<String> {
+        let list = self.manifest.get("requires_env").and_then(Value::as_array);
+        let name = |entry: &Value| {
+            entry.as_str().or_else(|| entry.get("name")?.as_str()).map(str::to_owned)
+        };
+        list.into_iter().flatten().filter_map(name).collect()
+    }
+
+    /// The hash of its code, so that the log knows which version spoke.
+    pub(super) fn hash(&self) -> String {
+        let mut hash = Sha256::new();
+        for file in files(&self.folder) {
+            hash.update(
+                file.strip_prefix(&self.folder).unwrap_or(&file).to_string_lossy().as_bytes(),
+            );
+            hash.update([0]);
+            hash.update(Sha256::digest(fs::read(&file).unwrap_or_default()));
+        }
+        hex::encode(hash.finalize())
+    }
+
+    /// When it was last edited.
+    pub(super) fn edited(&self) -> Option<SystemTime> {
+        files(&self.folder).iter().filter_map(|file| fs::metadata(file).ok()?.modified().ok()).max()
+    }
+}
+
+/// The plugins at `place`, in the order of their names.
+pub(super) fn find(place: &Path, lists: &Lists) -> Vec<Found> {
+    if let Some(found) = read(place, None) {
+        return vec![found].into_iter().filter(|found| !names(&lists.disabled, found)).collect();
+    }
+    let mut all = Vec::new();
+    for folder in folders(place) {
+        match read(&folder, None) {
+            Some(found) => all.push(found),
+            None => {
+                let category =
+                    folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                all.extend(
+                    folders(&folder).iter().filter_map(|inner| read(inner, Some(&category))),
+                );
+            }
+        }
+    }
+    let opted_in = |found: &Found| found.form == Form::Gateway || names(&lists.enabled, found);
+    all.retain(|found| opted_in(found) && !names(&lists.disabled, found));
+    all
+}
+
+fn names(list: &[String], found: &Found) -> bool {
+    let name = found.manifest.get("name").and_then(Value::as_str);
+    list.iter().any(|entry| *entry == found.key || Some(entry.as_str()) == name)
+}
+
+fn read(folder: &Path, category: Option<&str>) -> Option<Found> {
+    // Our own bridge would carry every event back to where it came from.
+    if folder.join("bridge.json").is_file() && folder.join("client.py").is_file() {
+        return None;
+    }
+    let file = MANIFESTS.into_iter().find(|name| folder.join(name).is_file())?;
+    let form = if file == "HOOK.yaml" { Form::Gateway } else { Form::Plugin };
+    let directory = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let text = fs::read_to_string(folder.join(file)).unwrap_or_default();
+    let (mut manifest, mut broken) =
+        match yaml::parse(&text).map(|node| node.map(|node| node.to_json())) {
+            Ok(Some(Value::Object(manifest))) => (manifest, None),
+            Ok(_) => (Map::new(), None),
+            Err(problem) => (Map::new(), Some(format!("{file}: {problem}"))),
+        };
+    manifest.entry("name").or_insert_with(|| json!(directory));
+    let name = manifest.get("name").and_then(Value::as_str).unwrap_or(&directory).to_owned();
+    let code = match form {
+        Form::Plugin => "__init__.py",
+        Form::Gateway => "handler.py",
+    };
+    if !folder.join(code).is_file() {
+        broken = broken.or_else(|| Some(format!("there is no {code} beside its {file}")));
+    }
+    let key = category.map_or(name, |category| format!("{category}/{directory}"));
+    Some(Found { folder: folder.to_owned(), key, form, manifest, broken })
+}
+
+fn folders(place: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(place).into_iter().flatten().flatten().map(|entry| entry.path());
+    let hidden = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(['.', '_']))
+    };
+    let mut folders: Vec<PathBuf> = entries.filter(|path| path.is_dir() && !hidden(path)).collect();
+    folders.sort();
+    folders
+}
+
+/// Its code and its manifest, however deep.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let code = |path: &PathBuf| {
+        path.extension().is_some_and(|end| ["py", "yaml", "yml"].iter().any(|one| end == *one))
+    };
+    let mut found: Vec<PathBuf> = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(code)
+        .collect();
+    found.extend(folders(folder).iter().flat_map(|inner| files(inner)));
+    found.sort();
+    found
+}

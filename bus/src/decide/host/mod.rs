@@ -1,0 +1,13 @@
+//! Running Hermes' own plugin and gateway hook directories, unmodified, as hooks of any agent: one warm
+//! process per directory, so that one cannot hurt another.
+
+mod ask;
+mod folder;
+mod moment;
+mod process;
+mod shelf;
+
+pub(super) use ask::{Told, ask};
+pub(super) use folder::Lists;
+pub(super) use process::Launch;
+pub(super) use shelf::{Plugin, Shelf};

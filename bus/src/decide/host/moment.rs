@@ -1,0 +1,90 @@
+//! An event of any agent in the words of Hermes' plugins.
+
+use serde_json::{Map, Value, json};
+
+use super::folder::Form;
+use crate::event::{Agent, Event, Kind};
+
+/// What a plugin of this form knows the event as; none where it has no word for it.
+pub(super) fn name(event: &Event, form: Form) -> Option<String> {
+    let is_gateways = event.name.contains(':');
+    match (event.agent, form) {
+        (Agent::Hermes, Form::Plugin) => (!is_gateways).then(|| event.name.clone()),
+        (Agent::Hermes, Form::Gateway) => is_gateways.then(|| event.name.clone()),
+        (Agent::Gemini | Agent::Claude | Agent::Codex, Form::Plugin) => {
+            plugin_name(event.kind).map(str::to_owned)
+        }
+        (Agent::Gemini | Agent::Claude | Agent::Codex, Form::Gateway) => {
+            gateway_name(event.kind).map(str::to_owned)
+        }
+    }
+}
+
+/// Whether a hook directory that listens to `pattern` hears `name`.
+pub(super) fn hears(pattern: &str, name: &str) -> bool {
+    pattern == name
+        || pattern
+            .strip_suffix(":*")
+            .is_some_and(|family| name.split(':').next() == Some(family) && name.contains(':'))
+}
+
+const TABLE: [(Kind, Option<&str>, Option<&str>); 14] = [
+    (Kind::SessionStart, Some("on_session_start"), Some("session:start")),
+    (Kind::SessionEnd, Some("on_session_finalize"), Some("session:end")),
+    (Kind::SessionReset, Some("on_session_reset"), Some("session:reset")),
+    (Kind::TurnStart, Some("pre_llm_call"), Some("agent:start")),
+    (Kind::TurnAnswer, Some("post_llm_call"), None),
+    (Kind::TurnEnd, Some("on_session_end"), Some("agent:end")),
+    (Kind::ModelBefore, Some("pre_api_request"), None),
+    (Kind::ModelAfter, Some("post_api_request"), None),
+    (Kind::ToolBefore, Some("pre_tool_call"), None),
+    (Kind::ToolAfter, Some("post_tool_call"), None),
+    (Kind::ApprovalRequest, Some("pre_approval_request"), None),
+    (Kind::ApprovalAnswer, Some("post_approval_response"), None),
+    (Kind::SubagentStart, Some("subagent_start"), None),
+    (Kind::SubagentStop, Some("subagent_stop"), None),
+];
+
+fn plugin_name(kind: Kind) -> Option<&'static str> {
+    TABLE.iter().find(|(known, ..)| *known == kind).and_then(|(_, plugin, _)| *plugin)
+}
+
+fn gateway_name(kind: Kind) -> Option<&'static str> {
+    TABLE.iter().find(|(known, ..)| *known == kind).and_then(|(_, _, gateway)| *gateway)
+}
+
+/// The payload in Hermes' shape. Another agent's words are put where a plugin looks for them.
+pub(super) fn payload(event: &Event) -> Value {
+    let Some(fields) = event.fields() else { return json!({}) };
+    if event.agent == Agent::Hermes {
+        return Value::Object(fields.clone());
+    }
+    let mut extra: Map<String, Value> = fields.clone();
+    let rename = [
+        ("prompt", &["user_message", "message"][..]),
+        ("prompt_response", &["assistant_response", "response"][..]),
+        ("tool_response", &["result"][..]),
+    ];
+    for (theirs, names) in rename {
+        if let Some(value) = fields.get(theirs) {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            extra.extend(names.iter().map(|name| ((*name).to_owned(), json!(text))));
+        }
+    }
+    for top in ["hook_event_name", "tool_name", "tool_input", "session_id", "cwd"] {
+        extra.remove(top);
+    }
+    for (missing, value) in
+        [("task_id", json!(event.session)), ("platform", json!(event.agent.as_str()))]
+    {
+        extra.entry(missing).or_insert(value);
+    }
+    json!({
+        "hook_event_name": event.name,
+        "tool_name": fields.get("tool_name"),
+        "tool_input": fields.get("tool_input"),
+        "session_id": event.session,
+        "cwd": fields.get("cwd"),
+        "extra": extra,
+    })
+}

@@ -1,0 +1,187 @@
+//! What Hermes hears, over each of its wires.
+
+use serde_json::{Value, json};
+
+use super::super::{Arrival, Ending, Manner, Said, Takes, decode, understand};
+use super::{encode, merge, takes};
+use crate::event::{Agent, Event, EventId, Time, Verdict, Wire};
+
+fn event(wire: Wire, name: &str) -> Event {
+    let at = Time::from_micros(1_700_000_000_000_000);
+    let raw = json!({"hook_event_name": name, "tool_name": "terminal", "tool_input": {"command": "ls", "tty": true}});
+    let (id, agent, raw) = (EventId::mint(at), Agent::Hermes, raw.to_string().into_bytes());
+    decode(Arrival { id, at, agent, wire, raw, session_hint: None })
+}
+
+/// What Hermes hears over its own wire when hooks printed this.
+fn told(name: &str, printed: &[(&str, &str, i32)]) -> Option<Value> {
+    told_over(Wire::Shell, name, printed)
+}
+
+/// What the bridge hears when hooks printed this.
+fn bridged(name: &str, printed: &[&str]) -> Option<Value> {
+    let printed: Vec<(&str, &str, i32)> = printed.iter().map(|text| (*text, "", 0)).collect();
+    told_over(Wire::Bridge, name, &printed)
+}
+
+fn told_over(wire: Wire, name: &str, printed: &[(&str, &str, i32)]) -> Option<Value> {
+    let event = event(wire, name);
+    let verdicts: Vec<Verdict> = printed
+        .iter()
+        .map(|(stdout, stderr, exit)| {
+            let (stdout, stderr) = (stdout.as_bytes(), stderr.as_bytes());
+            let said = Said { stdout, stderr, ending: Ending::Exit(*exit) };
+            understand(Manner::Hermes, event.kind, &said).verdict
+        })
+        .collect();
+    encode(&event, &merge(&event, &verdicts.iter().collect::<Vec<_>>()))
+}
+
+#[test]
+fn the_first_block_wins() {
+    let first = r#"{"action": "block", "message": "first"}"#;
+    let second = r#"{"decision": "block", "reason": "second"}"#;
+    let expected = Some(json!({"decision": "block", "reason": "first"}));
+    assert_eq!(told("pre_tool_call", &[("", "", 0), (first, "", 0), (second, "", 0)]), expected);
+}
+
+#[test]
+fn a_block_counts_whatever_the_exit_code_and_without_a_reason() {
+    let block = r#"{"decision": "block"}"#;
+    assert_eq!(told("pre_tool_call", &[(block, "", 1)]), Some(json!({"decision": "block"})));
+}
+
+#[test]
+fn contexts_are_joined_by_a_blank_line() {
+    let said = [(r#"{"context": "one"}"#, "", 0), ("{}", "", 0), (r#"{"context": "two"}"#, "", 0)];
+    assert_eq!(told("pre_llm_call", &said), Some(json!({"context": "one\n\ntwo"})));
+}
+
+#[test]
+fn an_agent_that_wants_to_finish_can_be_sent_on() {
+    for word in [
+        r#"{"action": "continue", "message": "test it"}"#,
+        r#"{"decision": "BLOCK", "reason": "test it"}"#,
+    ] {
+        let expected = Some(json!({"action": "continue", "message": "test it"}));
+        assert_eq!(told("pre_verify", &[(word, "", 0)]), expected, "{word}");
+    }
+    let wordless = (r#"{"action": "continue"}"#, "", 0);
+    assert_eq!(told("pre_verify", &[wordless]), None, "it needs a message");
+    let next = (r#"{"action": "continue", "message": "next"}"#, "", 0);
+    let expected = Some(json!({"action": "continue", "message": "next"}));
+    assert_eq!(told("pre_verify", &[wordless, next]), expected);
+}
+
+#[test]
+fn everywhere_else_there_is_silence() {
+    for name in
+        ["post_tool_call", "transform_llm_output", "on_session_end", "kanban_task_claimed", "news"]
+    {
+        assert_eq!(
+            told(name, &[(r#"{"decision": "block", "context": "x"}"#, "no", 2)]),
+            None,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_clear_block_in_another_spelling_counts_here_too() {
+    for (stdout, stderr, exit) in [
+        (r#"{"decision": "deny", "reason": "no"}"#, "", 0),
+        (
+            r#"{"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "no"}}"#,
+            "",
+            0,
+        ),
+        ("", "no", 2),
+    ] {
+        let expected = Some(json!({"decision": "block", "reason": "no"}));
+        assert_eq!(told("pre_tool_call", &[(stdout, stderr, exit)]), expected, "{stdout}");
+    }
+    assert_eq!(told("pre_tool_call", &[("", "", 2)]), None, "without a word it is only a failure");
+}
+
+#[test]
+fn over_the_bridge_a_tool_call_can_be_blocked_asked_about_and_changed() {
+    let block = r#"{"decision": "block", "reason": "no"}"#;
+    let ask = r#"{"action": "approve", "message": "sure?"}"#;
+    let change = r#"{"action": "modify", "args": {"command": "ls -l"}}"#;
+    assert_eq!(
+        bridged("pre_tool_call", &[block]),
+        Some(json!({"action": "block", "message": "no"}))
+    );
+    let asked =
+        json!({"action": "approve", "message": "sure?", "rule_key": "hookbus:terminal:sure?"});
+    assert_eq!(bridged("pre_tool_call", &[ask]), Some(asked.clone()));
+    let changed = json!({"args": {"command": "ls -l", "tty": true}});
+    assert_eq!(bridged("pre_tool_call", &[change]), Some(changed.clone()));
+    let mut both = asked;
+    both["args"] = changed["args"].clone();
+    assert_eq!(bridged("pre_tool_call", &[change, ask]), Some(both));
+    let blocked = Some(json!({"action": "block", "message": "no"}));
+    assert_eq!(bridged("pre_tool_call", &[ask, change, block]), blocked, "a block needs no input");
+    let wordless = bridged("pre_tool_call", &[r#"{"decision": "block"}"#]);
+    assert_eq!(wordless, Some(json!({"action": "block", "message": "Blocked by a hook."})));
+}
+
+#[test]
+fn of_several_changes_to_one_input_the_later_wins_by_key() {
+    let first = r#"{"action": "modify", "args": {"command": "a", "cwd": "/"}}"#;
+    let second = r#"{"decision": "modify", "tool_input": {"command": "b"}}"#;
+    let expected = json!({"args": {"command": "b", "tty": true, "cwd": "/"}});
+    assert_eq!(bridged("pre_tool_call", &[first, second]), Some(expected));
+}
+
+#[test]
+fn over_the_bridge_the_first_text_replaces_what_is_transformed() {
+    for name in ["transform_terminal_output", "transform_tool_result", "transform_llm_output"] {
+        let said = ["{}", r#"{"action": "rewrite", "text": "one"}"#, r#""two""#];
+        assert_eq!(bridged(name, &said), Some(json!("one")), "{name}");
+        assert_eq!(bridged(name, &[r#""two""#]), Some(json!("two")), "{name}");
+        assert_eq!(told(name, &[(r#""two""#, "", 0)]), None, "{name} over Hermes' own wire");
+    }
+}
+
+#[test]
+fn over_the_bridge_a_message_can_be_dropped_changed_or_let_in() {
+    let skip = r#"{"action": "skip", "reason": "spam"}"#;
+    let rewrite = r#"{"action": "rewrite", "text": "hello"}"#;
+    let allow = r#"{"action": "allow"}"#;
+    for (said, expected) in [
+        ([skip, rewrite], json!({"action": "skip", "reason": "spam"})),
+        ([rewrite, skip], json!({"action": "rewrite", "text": "hello"})),
+        ([allow, skip], json!({"action": "allow"})),
+    ] {
+        assert_eq!(bridged("pre_gateway_dispatch", &said), Some(expected), "{said:?}");
+    }
+}
+
+#[test]
+fn over_the_bridge_a_command_can_be_denied_handled_or_changed() {
+    let deny = r#"{"decision": "deny", "message": "not you"}"#;
+    let handled = r#"{"decision": "handled", "message": "done"}"#;
+    let rewrite = r#"{"decision": "rewrite", "command_name": "status", "raw_args": "-v"}"#;
+    let allow = r#"{"decision": "allow"}"#;
+    for (said, expected) in [
+        ([deny, handled], json!({"decision": "deny", "message": "not you"})),
+        ([allow, handled], json!({"decision": "handled", "message": "done"})),
+        (
+            [rewrite, deny],
+            json!({"decision": "rewrite", "command_name": "status", "raw_args": "-v"}),
+        ),
+    ] {
+        assert_eq!(bridged("command:deploy", &said), Some(expected), "{said:?}");
+    }
+    assert_eq!(bridged("agent:start", &[deny]), None, "only commands are asked about");
+}
+
+#[test]
+fn the_bridge_takes_more_than_the_shell() {
+    for name in ["pre_tool_call", "transform_tool_result", "pre_gateway_dispatch", "command:x"] {
+        let (shell, bridge) = (takes(&event(Wire::Shell, name)), takes(&event(Wire::Bridge, name)));
+        assert!(!shell.rewrite && bridge.rewrite, "{name}");
+    }
+    assert_eq!(takes(&event(Wire::Bridge, "post_tool_call")), Takes::NOTHING);
+}

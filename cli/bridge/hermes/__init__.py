@@ -1,0 +1,181 @@
+"""The bridge between Hermes and hookbus: every hook of this Hermes is an event of the bus, and what the
+bus answers is what the hook returns. It never raises into Hermes and never outstays its deadline.
+"""
+import dataclasses
+import enum
+import threading
+from collections import OrderedDict
+
+from . import client
+
+# What 0.19 fires, for a Hermes that keeps its table elsewhere.
+KNOWN = (
+    "api_request_error kanban_task_blocked kanban_task_claimed kanban_task_completed on_session_end "
+    "on_session_finalize on_session_reset on_session_start post_api_request post_approval_response post_llm_call "
+    "post_tool_call pre_api_request pre_approval_request pre_gateway_dispatch pre_llm_call pre_tool_call pre_verify "
+    "subagent_start subagent_stop transform_llm_output transform_terminal_output transform_tool_result"
+).split()
+
+# Answers to calls that were asked about when their input could still be changed.
+MOST_WAITING = 256
+
+
+def register(ctx):
+    """Called by Hermes, again after each of its reloads."""
+    for name in sorted(_hooks_of_this_hermes()):
+        ctx.register_hook(name, _listener(name))
+    middleware = getattr(ctx, "register_middleware", None)
+    if middleware is not None:
+        middleware("tool_request", on_tool_request)
+
+
+def _hooks_of_this_hermes():
+    try:
+        from hermes_cli.plugins import VALID_HOOKS
+        return set(VALID_HOOKS) or set(KNOWN)
+    except Exception:
+        return set(KNOWN)
+
+
+def _listener(name):
+    special = {"pre_tool_call": on_tool_call, "pre_gateway_dispatch": on_message}.get(name)
+
+    def listen(**fields):
+        try:
+            return special(fields) if special else _answer_to(name, fields)
+        except Exception as error:
+            client.warn_once("hookbus: %s could not be carried over: %s", name, error)
+            return None
+
+    listen.__name__ = listen.__qualname__ = "hookbus[%s]" % name
+    return listen
+
+
+def _ask(name, fields, session=""):
+    session = fields.get("session_id") or session or client.session_now()
+    return client.ask(client.payload(name, fields), client.deadline(), session)
+
+
+def _answer_to(name, fields):
+    answer = _ask(name, fields)
+    wanted = str if name.startswith("transform_") else dict
+    return answer if isinstance(answer, wanted) else None
+
+
+# ---- tool calls: asked about once, when their input can still be changed ---------------------------
+
+class _Waiting:
+    """What the bus said about tool calls that have not come to their hook yet."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.answers = OrderedDict()
+
+    def put(self, key, args, answer):
+        with self.lock:
+            self.answers[key] = (args, answer)
+            while len(self.answers) > MOST_WAITING:
+                self.answers.popitem(last=False)
+
+    def take(self, key):
+        with self.lock:
+            return self.answers.pop(key, None)
+
+
+WAITING = _Waiting()
+
+
+def _forget():
+    global WAITING
+    WAITING = _Waiting()
+
+
+if hasattr(client.os, "register_at_fork"):
+    client.os.register_at_fork(after_in_child=_forget)
+
+
+def _key(fields):
+    call = fields.get("tool_call_id")
+    # A call made by code that the agent runs has no id; its hook follows in the same thread.
+    return (fields.get("turn_id"), call) if call else (threading.get_ident(), fields.get("tool_name"))
+
+
+def on_tool_request(**fields):
+    """Hermes' middleware: the one place where the input of a tool can be changed."""
+    try:
+        args = fields.get("args")
+        if not isinstance(args, dict):
+            return None
+        own = ("original_args", "middleware_schema_version", "telemetry_schema_version")
+        call = {key: value for key, value in fields.items() if key not in own}
+        call.setdefault("middleware_trace", [])
+        call["telemetry_schema_version"] = fields.get("telemetry_schema_version")
+        answer = _ask("pre_tool_call", call)
+        answer = answer if isinstance(answer, dict) else {}
+        changed = answer.get("args")
+        changed = changed if isinstance(changed, dict) else None
+        WAITING.put(_key(fields), args if changed is None else changed, answer)
+        if changed is None:
+            return None
+        return {"args": changed, "source": "hookbus", "reason": "a hook changed the input"}
+    except Exception as error:
+        client.warn_once("hookbus: a tool request could not be carried over: %s", error)
+        return None
+
+
+def on_tool_call(fields):
+    waiting = WAITING.take(_key(fields))
+    if waiting is not None and waiting[0] == fields.get("args"):
+        answer = waiting[1]
+    else:
+        # Another plugin changed the input since: what will really run is asked about.
+        answer = _ask("pre_tool_call", fields)
+        if isinstance(answer, dict) and "args" in answer and answer.get("action") != "block":
+            return {"action": "block", "message": "a hook wanted to change the input of this call, too late to do so"}
+    return answer if isinstance(answer, dict) and "action" in answer else None
+
+
+# ---- messages: live objects, reduced to what can be used -------------------------------------------
+
+def on_message(fields):
+    fields = dict(fields)
+    message, store = fields.get("event"), fields.get("session_store")
+    session = _session_of(message, store)
+    fields["event"] = reduced(message)
+    fields["gateway"] = {"platforms": _platforms(fields.get("gateway"))}
+    fields["session_store"] = session
+    answer = _ask("pre_gateway_dispatch", fields, session.get("session_id") or "")
+    return answer if isinstance(answer, dict) else None
+
+
+def reduced(value, depth=0):
+    """A message as plain data: texts, ids and where it came from, without the platform's own objects."""
+    if isinstance(value, enum.Enum):
+        return value.value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and depth < 4:
+        names = [field.name for field in dataclasses.fields(value) if not field.name.startswith("_")]
+        return {name: reduced(getattr(value, name, None), depth + 1) for name in names if name != "raw_message"}
+    if isinstance(value, dict) and depth < 4:
+        return {str(key): reduced(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, (list, tuple)) and depth < 4:
+        return [reduced(item, depth + 1) for item in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return client._text(value)
+
+
+def _platforms(gateway):
+    try:
+        return sorted(str(reduced(platform)) for platform in gateway.adapters)
+    except Exception:
+        return []
+
+
+def _session_of(message, store):
+    found = {}
+    try:
+        found["session_key"] = store._generate_session_key(message.source)
+        found["session_id"] = store.peek_session_id(found["session_key"])
+    except Exception:
+        pass  # another Hermes; the message says where it came from
+    return found

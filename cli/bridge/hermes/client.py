@@ -1,0 +1,342 @@
+"""How the bridge speaks to hookbus: over the daemon's socket, or through `hookbus hook` when none answers.
+
+Promises: it never raises, it never takes longer than the deadline, it starts no process while a
+daemon answers. A connection carries one event, so threads and forks share nothing. Standard library only.
+"""
+import json
+import logging
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+LOG = logging.getLogger("hookbus")
+
+PROTOCOL = 2
+RECEIVED = b"!"
+# A daemon that does not say "I am on it" by then is hung; for a while nobody waits for it again.
+HUNG = 2.0
+AVOID_FOR = 30.0
+# What it takes to answer without the daemon, kept back from the deadline.
+LAST_MOMENT = 0.5
+# The longest socket address that fits everywhere.
+LONGEST_ADDRESS = 100
+
+DEFAULTS = {
+    "hookbus": "hookbus",       # the program
+    "version": "0.0.0",         # of the hookbus that installed this
+    "home": "",                 # HOOKBUS_HOME; the environment goes first
+    "deadline": 55.0,           # seconds for one event
+    "gateway_deadline": 2.0,    # the same where every chat of a gateway would wait
+    "without_daemon": "hook",   # `hook`: ask `hookbus hook`; `allow`: go on
+}
+
+
+def _settings():
+    settings = dict(DEFAULTS)
+    try:
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "bridge.json"), encoding="utf-8") as file:
+            known = json.load(file)
+        settings.update({key: known[key] for key in DEFAULTS if isinstance(known.get(key), type(DEFAULTS[key]))})
+        for key in ("deadline", "gateway_deadline"):
+            settings[key] = float(known.get(key, settings[key]))
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        LOG.warning("hookbus: bridge.json cannot be read (%s); run `hookbus connect hermes` again", error)
+    return settings
+
+
+SETTINGS = _settings()
+
+
+class NoDaemon(Exception):
+    """Nobody answers on the socket; `hung` says that waiting for it is in vain."""
+
+    def __init__(self, why, hung=False):
+        super().__init__(why)
+        self.hung = hung
+
+
+class _State:
+    """What is remembered between events: until when the daemon is not asked."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.avoid_until = 0.0
+        self.said = set()
+
+
+STATE = _State()
+
+
+def _forget():
+    # A lock that another thread held at the fork would never be released in the child.
+    global STATE
+    STATE = _State()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+def warn_once(message, *details):
+    """Says something once per process: a bridge that is cut off must not fill Hermes' log."""
+    with STATE.lock:
+        if message in STATE.said:
+            return
+        STATE.said.add(message)
+    LOG.warning(message, *details)
+
+
+def deadline():
+    """How long one event may take here: short where a whole gateway would wait."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is not None and asyncio._get_running_loop() is not None:
+        return SETTINGS["gateway_deadline"]
+    return SETTINGS["deadline"]
+
+
+def home():
+    return os.environ.get("HOOKBUS_HOME") or SETTINGS["home"] or os.path.expanduser("~/.hookbus")
+
+
+def ask(raw, seconds, session=""):
+    """What the bus answers to the payload `raw` within `seconds`: JSON, read; None for silence."""
+    try:
+        end = time.monotonic() + seconds
+        return _read(_answer(raw, end, seconds, session))
+    except Exception as error:  # whatever it is, Hermes goes on
+        warn_once("hookbus: an event could not be handled: %s", error)
+        return None
+
+
+def _answer(raw, end, seconds, session):
+    event_id = _mint()
+    reserve = min(LAST_MOMENT, seconds / 4)
+    hung = time.monotonic() < STATE.avoid_until
+    if not hung and os.environ.get("HOOKBUS_DAEMON") != "off":
+        try:
+            return _over_the_socket(raw, event_id, end - reserve, session)
+        except NoDaemon as why:
+            if why.hung:
+                hung = True
+                STATE.avoid_until = time.monotonic() + AVOID_FOR
+                warn_once("hookbus: the daemon does not answer (%s); `hookbus stop` ends it", why)
+        except OSError:
+            pass  # nobody listens
+    if SETTINGS["without_daemon"] == "allow":
+        return b""
+    return _through_the_front_door(raw, event_id, end, hung, session)
+
+
+def _read(answer):
+    if not answer.strip():
+        return None
+    return json.loads(answer)
+
+
+def _mint():
+    """A UUIDv7 with an even last bit: the odd one after it is for the decision."""
+    millis = time.time_ns() // 1_000_000
+    value = int.from_bytes(millis.to_bytes(6, "big") + os.urandom(10), "big")
+    value = value & ~(0xF << 76) | (7 << 76)
+    value = value & ~(0x3 << 62) | (2 << 62)
+    return (value & ~1).to_bytes(16, "big")
+
+
+def _build():
+    """Which hookbus is installed now, so that a daemon of an older one makes room."""
+    parts = [int(part) for part in SETTINGS["version"].split(".")[:3] if part.isdigit()]
+    version = (parts + [0, 0, 0])[:3]
+    try:
+        written = int(os.stat(SETTINGS["hookbus"]).st_mtime)
+    except OSError:
+        written = 0
+    return struct.pack(">IIIq", *version, written)
+
+
+def _environment(session):
+    """The environment as pairs of bytes, with the session that fires, which Hermes keeps elsewhere."""
+    pairs = dict(os.environb)
+    if session:
+        pairs[b"HERMES_SESSION_ID"] = os.fsencode(session)
+    if _says_yes_to_everything():
+        pairs[b"HERMES_YOLO_MODE"] = b"1"
+    return pairs
+
+
+def _says_yes_to_everything():
+    """Whether Hermes would answer its own questions: then nobody can be asked."""
+    approval = sys.modules.get("tools.approval")
+    try:
+        return bool(approval and (approval._YOLO_MODE_FROZEN or approval.is_current_session_yolo_enabled()))
+    except Exception:
+        return False
+
+
+def _cwd():
+    try:
+        return os.getcwdb()
+    except OSError:
+        return b""
+
+
+def _request(raw, event_id, patience, session):
+    parts = [
+        b"call", _build(), event_id, struct.pack(">q", time.time_ns() // 1000), b"hermes", b"bridge",
+        struct.pack(">Q", max(int(patience * 1_000_000), 0)), struct.pack(">I", os.getpid()), _cwd(), raw,
+    ]
+    for pair in _environment(session).items():
+        parts.extend(pair)
+    body = b"".join(struct.pack(">Q", len(part)) + part for part in parts)
+    return struct.pack(">QB", len(body) + 1, PROTOCOL) + body
+
+
+def _over_the_socket(raw, event_id, end, session):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as stream:
+        patience = end - time.monotonic()
+        stream.settimeout(max(min(HUNG, patience / 2), 0.001))
+        _connect(stream)
+        try:
+            stream.sendall(_request(raw, event_id, patience, session))
+            received = stream.recv(1)
+        except TimeoutError as error:
+            raise NoDaemon("it takes no event", hung=True) from error
+        if received != RECEIVED:
+            raise NoDaemon("it declined")
+        try:
+            body = _exactly(stream, struct.unpack(">Q", _exactly(stream, 8, end))[0], end)
+        except TimeoutError as error:
+            raise NoDaemon("no answer within the deadline", hung=True) from error
+    kind, rest = _part(body[1:])
+    if kind != b"answer":
+        raise NoDaemon("it declined")
+    return _part(rest)[0]
+
+
+def _connect(stream):
+    address = os.path.join(home(), "bus.sock")
+    if len(os.fsencode(address)) <= LONGEST_ADDRESS:
+        stream.connect(address)
+        return
+    handle = os.open(home(), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        stream.connect("/proc/self/fd/%d/bus.sock" % handle)
+    finally:
+        os.close(handle)
+
+
+def _exactly(stream, count, end):
+    pieces = []
+    while count:
+        left = end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        stream.settimeout(left)
+        piece = stream.recv(min(count, 1 << 20))
+        if not piece:
+            raise NoDaemon("it broke off")
+        pieces.append(piece)
+        count -= len(piece)
+    return b"".join(pieces)
+
+
+def _part(body):
+    length = struct.unpack(">Q", body[:8])[0]
+    return body[8:8 + length], body[8 + length:]
+
+
+def _through_the_front_door(raw, event_id, end, hung, session):
+    """`hookbus hook` does the same work in a process of its own, under the same id: nothing is kept twice."""
+    left = end - time.monotonic()
+    program = SETTINGS["hookbus"] if os.path.exists(SETTINGS["hookbus"]) else shutil.which("hookbus")
+    if left <= 0 or program is None:
+        warn_once("hookbus: neither a daemon nor the program %s answers; events go by unseen", SETTINGS["hookbus"])
+        return b""
+    env = _environment(session)
+    env[b"HOOKBUS_HOME"] = os.fsencode(home())
+    if hung:
+        env[b"HOOKBUS_DAEMON"] = b"off"
+    words = [program, "hook", "hermes", "--wire", "bridge", "--id", event_id.hex(), "--deadline", "%.3f" % (left * 0.9)]
+    try:
+        ran = subprocess.run(words, input=raw, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env, timeout=left)
+        return ran.stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        warn_once("hookbus: `hookbus hook` failed: %s", error)
+        return b""
+
+
+# ---- payloads -------------------------------------------------------------------------------------
+
+TOP_LEVEL = ("tool_name", "args", "session_id", "parent_session_id")
+
+
+def payload(name, fields):
+    """The event as Hermes' own shell hooks get it."""
+    extra = {key: value for key, value in fields.items() if key not in TOP_LEVEL}
+    args = fields.get("args")
+    return encode({
+        "hook_event_name": name,
+        "tool_name": fields.get("tool_name"),
+        "tool_input": args if isinstance(args, dict) else None,
+        "session_id": fields.get("session_id") or fields.get("parent_session_id") or "",
+        "cwd": os.fsdecode(_cwd()),
+        "extra": extra,
+    })
+
+
+def gateway_payload(name, context):
+    """An event of the gateway's own, in the same shape."""
+    return encode({
+        "hook_event_name": name,
+        "tool_name": None,
+        "tool_input": None,
+        "session_id": context.get("session_id") or "",
+        "cwd": os.fsdecode(_cwd()),
+        "extra": {key: value for key, value in context.items() if key != "session_id"},
+    })
+
+
+def encode(event):
+    """JSON in any case: what cannot be written as it is, is written as text."""
+    for write in (
+        lambda: json.dumps(event, ensure_ascii=False, default=str).encode("utf-8"),
+        lambda: json.dumps(event, default=str).encode("ascii"),  # half a surrogate pair
+        lambda: json.dumps(_plain(event, 0)).encode("ascii"),    # odd keys, circles, raising __str__
+    ):
+        try:
+            return write()
+        except (TypeError, ValueError, RecursionError):
+            continue
+        except Exception:  # a __str__ of somebody else's
+            continue
+    return b"{}"
+
+
+def _plain(value, depth):
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if depth < 40 and isinstance(value, dict):
+        return {_text(key): _plain(item, depth + 1) for key, item in value.items()}
+    if depth < 40 and isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(item, depth + 1) for item in value]
+    return _text(value)
+
+
+def _text(value):
+    try:
+        return value if isinstance(value, str) else str(value)
+    except Exception:
+        return "<%s>" % type(value).__name__
+
+
+def session_now():
+    """The session that this thread or task works for, as Hermes itself keeps it."""
+    try:
+        from gateway.session_context import get_session_env
+        return get_session_env("HERMES_SESSION_ID") or ""
+    except Exception:
+        return os.environ.get("HERMES_SESSION_ID", "")

@@ -1,0 +1,36 @@
+"""The gateway's own events, carried to hookbus. They are awaited in a thread: a slow hook holds up one chat,
+never the others.
+"""
+import asyncio
+import importlib.util
+import os
+import sys
+
+
+def _client():
+    # Hermes loads this file alone; what speaks to the bus lies beside it.
+    name = "hookbus_gateway_client"
+    if name not in sys.modules:
+        file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "client.py")
+        spec = importlib.util.spec_from_file_location(name, file)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    return sys.modules[name]
+
+
+CLIENT = _client()
+
+
+async def handle(event_type, context):
+    """Called by the gateway; only what is returned for `command:<name>` counts there."""
+    try:
+        context = context or {}
+        session = str(context.get("session_id") or "")
+        raw = CLIENT.gateway_payload(event_type, context)
+        seconds = CLIENT.SETTINGS["gateway_deadline"]
+        answer = await asyncio.get_running_loop().run_in_executor(None, CLIENT.ask, raw, seconds, session)
+        return answer if isinstance(answer, dict) else None
+    except Exception as error:
+        CLIENT.warn_once("hookbus: %s could not be carried over: %s", event_type, error)
+        return None

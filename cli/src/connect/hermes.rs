@@ -1,0 +1,277 @@
+//! What connecting Hermes means: the bridge in its plugins, the gateway bridge in its hooks, one word in
+//! its `config.yaml`, and one wire only.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use super::files::{self, Change, Record};
+use super::undo::{Undone, undo};
+use super::yaml_edit::{self, Step, add_to_list};
+use super::{hooks_move, yaml_edit::CannotEdit};
+use crate::settings::Settings;
+
+/// The name of the plugin and of the gateway hook.
+const NAME: &str = "hookbus";
+
+const PLUGIN: [(&str, &str); 3] = [
+    ("plugin.yaml", include_str!("../../bridge/hermes/plugin.yaml")),
+    ("__init__.py", include_str!("../../bridge/hermes/__init__.py")),
+    ("client.py", include_str!("../../bridge/hermes/client.py")),
+];
+
+const GATEWAY: [(&str, &str); 3] = [
+    ("HOOK.yaml", include_str!("../../bridge/hermes/HOOK.yaml")),
+    ("handler.py", include_str!("../../bridge/hermes/handler.py")),
+    ("client.py", include_str!("../../bridge/hermes/client.py")),
+];
+
+/// What becomes of the hooks in Hermes' own configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum TheirHooks {
+    /// They stay where they are.
+    Keep,
+    /// They go to `hookbus.yaml`, those that Hermes has consent for.
+    Move,
+}
+
+/// What is wanted of a connection.
+#[derive(Debug, Clone)]
+pub(super) struct Wanted {
+    pub(super) hermes: PathBuf,
+    pub(super) hookbus: PathBuf,
+    pub(super) program: PathBuf,
+    pub(super) hooks: TheirHooks,
+    pub(super) bridge: BridgeSettings,
+}
+
+/// What the bridge is told; none: as it was.
+#[derive(Debug, Default, Clone)]
+pub(super) struct BridgeSettings {
+    pub(super) deadline: Option<f64>,
+    pub(super) gateway_deadline: Option<f64>,
+    pub(super) without_daemon: Option<String>,
+}
+
+/// All of a connection, thought through and not done yet.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) record: Record,
+    /// What has to be written, with what is there now.
+    pub(super) to_write: Vec<(Change, Option<String>)>,
+    pub(super) remarks: Vec<String>,
+}
+
+/// Thinks a connection through.
+pub(super) fn plan(wanted: &Wanted, known: &Record) -> Result<Plan> {
+    let mut plan = Plan {
+        record: Record { changes: Vec::new(), made: known.made.clone() },
+        to_write: Vec::new(),
+        remarks: Vec::new(),
+    };
+    let config = wanted.hermes.join("config.yaml");
+    let hooks_file = wanted.hookbus.join("hookbus.yaml");
+    let config_before = without_us(&config, known, &mut plan.remarks)?;
+    let hooks_before = without_us(&hooks_file, known, &mut plan.remarks)?;
+    let text = config_before.clone().unwrap_or_default();
+    let trouble = |path: &Path| format!("{} stays as it is", path.display());
+
+    let mut edited = one_wire_only(&text).with_context(|| trouble(&config))?;
+    if wanted.hooks == TheirHooks::Move {
+        let consent = files::read(&wanted.hermes.join("shell-hooks-allowlist.json"))?;
+        let (left, moved) = hooks_move::take_out(&edited, consent.as_deref(), &mut plan.remarks)
+            .with_context(|| trouble(&config))?;
+        edited = left;
+        if !moved.is_empty() {
+            let target = hooks_before.clone().unwrap_or_default();
+            let after =
+                hooks_move::put_in(&target, &moved).with_context(|| trouble(&hooks_file))?;
+            plan.add(hooks_file, hooks_before, after)?;
+        }
+    }
+    edited = add_to_list(&edited, "plugins", "enabled", NAME).with_context(|| trouble(&config))?;
+    plan.add(config, config_before, edited)?;
+    for (folder, texts) in [("plugins", PLUGIN), ("hooks", GATEWAY)] {
+        let folder = wanted.hermes.join(folder).join(NAME);
+        let settings = bridge_settings(&folder.join("bridge.json"), wanted)?;
+        let texts = texts.into_iter().map(|(name, text)| (name, text.to_owned()));
+        for (name, text) in texts.chain([("bridge.json", settings)]) {
+            let path = folder.join(name);
+            let before = known
+                .of(&path)
+                .map_or_else(|| files::read(&path), |known| Ok(known.before.clone()))?;
+            plan.add(path, before, text)?;
+        }
+    }
+    Ok(plan)
+}
+
+impl Plan {
+    fn add(&mut self, path: PathBuf, before: Option<String>, after: String) -> Result<()> {
+        let now = files::read(&path)?;
+        let change = Change { path, before, after };
+        if now.as_ref() != Some(&change.after) {
+            self.to_write.push((change.clone(), now));
+        }
+        self.record.changes.push(change);
+        Ok(())
+    }
+}
+
+/// The text of `path` with an earlier connection's edits taken back.
+fn without_us(path: &Path, known: &Record, remarks: &mut Vec<String>) -> Result<Option<String>> {
+    let now = files::read(path)?;
+    match (known.of(path), now) {
+        (Some(change), Some(now)) => {
+            let before = taken_back(change, &now, remarks)?;
+            // A file that we made and nobody else wrote to was not there.
+            Ok(Some(before).filter(|text| !(text.is_empty() && change.before.is_none())))
+        }
+        (Some(_), None) => Ok(None),
+        (None, now) => Ok(now),
+    }
+}
+
+/// `now` without our edits. Where the lines tell too little, the meaning of the file decides.
+pub(super) fn taken_back(change: &Change, now: &str, remarks: &mut Vec<String>) -> Result<String> {
+    let Undone { text, homeless } =
+        undo(change.before.as_deref().unwrap_or(""), &change.after, now);
+    let path = change.path.display();
+    for lines in homeless {
+        remarks.push(format!(
+            "{path} has changed where these lines had stood; put them back by hand:\n{lines}"
+        ));
+    }
+    if is_sound(&text, now) {
+        return Ok(text);
+    }
+    let place = enabled_at(now).with_context(|| format!("{path} cannot be read"))?;
+    let steps: Vec<Vec<Step>> = place.into_iter().collect();
+    yaml_edit::remove(now, &steps).with_context(|| format!("take `{NAME}` out of {path} by hand"))
+}
+
+/// Whether `text` is `now` without us: nothing else has changed its meaning. (What stands under `hooks`
+/// may have come back.)
+fn is_sound(text: &str, now: &str) -> bool {
+    let meaning = |text: &str| {
+        let mut file = yaml_edit::read(text).ok()?;
+        if let Some(Value::Array(list)) = file.pointer_mut("/plugins/enabled") {
+            list.retain(|item| item != NAME);
+        }
+        if let Some(Value::Object(section)) = file.get_mut("plugins") {
+            section.retain(|_, value| !matches!(value, Value::Array(list) if list.is_empty()));
+        }
+        if let Value::Object(file) = &mut file {
+            file.retain(|key, value| key != "hooks" && *value != json!({}) && !value.is_null());
+        }
+        Some(if file.is_null() { json!({}) } else { file })
+    };
+    let same = meaning(text).is_some_and(|text| Some(text) == meaning(now));
+    same && matches!(enabled_at(text), Ok(None))
+}
+
+/// Where `plugins.enabled` names us.
+fn enabled_at(text: &str) -> Result<Option<Vec<Step>>, CannotEdit> {
+    let config = yaml_edit::read(text)?;
+    let list = config.pointer("/plugins/enabled").and_then(Value::as_array);
+    let place = list.and_then(|list| list.iter().position(|item| item == NAME));
+    let key = |word: &str| Step::Key(word.to_owned());
+    Ok(place.map(|place| vec![key("plugins"), key("enabled"), Step::Item(place)]))
+}
+
+/// Whether this Hermes loads our bridge.
+pub(super) fn is_enabled(text: &str) -> bool {
+    matches!(enabled_at(text), Ok(Some(_)))
+}
+
+/// Without our own shell hooks, which would fire a second time, and without a ban on the bridge.
+fn one_wire_only(text: &str) -> Result<String, CannotEdit> {
+    let config = yaml_edit::read(text)?;
+    let mut paths = Vec::new();
+    for (event, index, entry) in hooks_move::entries(&config) {
+        if is_ours(&entry) {
+            let hooks = Step::Key("hooks".to_owned());
+            paths.push(vec![hooks, Step::Key(event), Step::Item(index)]);
+        }
+    }
+    let banned = config.pointer("/plugins/disabled").and_then(Value::as_array);
+    if let Some(place) = banned.and_then(|list| list.iter().position(|item| item == NAME)) {
+        let key = |word: &str| Step::Key(word.to_owned());
+        paths.push(vec![key("plugins"), key("disabled"), Step::Item(place)]);
+    }
+    yaml_edit::remove(text, &paths)
+}
+
+/// Whether an entry of Hermes' hooks is `hookbus hook hermes`.
+fn is_ours(entry: &Value) -> bool {
+    let command = entry.get("command").and_then(Value::as_str).unwrap_or_default();
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let program = |word: &&str| Path::new(word).file_name().is_some_and(|name| name == NAME);
+    let place = words.iter().position(program);
+    place.is_some_and(|place| words.get(place + 1..place + 3) == Some(&["hook", "hermes"]))
+}
+
+fn bridge_settings(file: &Path, wanted: &Wanted) -> Result<String> {
+    let known: Value =
+        files::read(file)?.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    let BridgeSettings { deadline, gateway_deadline, without_daemon } = wanted.bridge.clone();
+    let number = |said: Option<f64>, key: &str, usual: f64| {
+        json!(said.or_else(|| known.get(key)?.as_f64()).unwrap_or(usual))
+    };
+    let without =
+        without_daemon.or_else(|| known.get("without_daemon")?.as_str().map(str::to_owned));
+    let settings = json!({
+        "hookbus": wanted.program.to_string_lossy(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "home": wanted.hookbus.to_string_lossy(),
+        "deadline": number(deadline, "deadline", 55.0),
+        "gateway_deadline": number(gateway_deadline, "gateway_deadline", 2.0),
+        "without_daemon": without.unwrap_or_else(|| "hook".to_owned()),
+    });
+    Ok(serde_json::to_string_pretty(&settings)? + "\n")
+}
+
+/// What keeps a connection from working, if anything.
+pub(super) fn trouble(home: &Path, config: &str, known: &Record) -> Option<String> {
+    let again = "`hookbus connect hermes` mends that";
+    let events: Vec<_> =
+        yaml_edit::read(config).map(|config| hooks_move::entries(&config)).unwrap_or_default();
+    let by_shell = events.iter().any(|(_, _, entry)| is_ours(entry));
+    match (is_enabled(config), by_shell) {
+        (false, true) => return None, // wired by hand, over Hermes' own hooks
+        (false, false) => return Some(format!("it is not wired to this bus; {again}")),
+        (true, true) => {
+            return Some(format!("it is wired twice, and every event comes twice; {again}"));
+        }
+        (true, false) => {}
+    }
+    let texts = PLUGIN
+        .iter()
+        .map(|file| ("plugins", file))
+        .chain(GATEWAY.iter().map(|file| ("hooks", file)));
+    for (folder, (name, text)) in texts {
+        let file = home.join(folder).join(NAME).join(name);
+        match files::read(&file) {
+            Ok(Some(there)) if there == *text => {}
+            Ok(Some(_)) => {
+                return Some(format!("{} is of another version; {again}", file.display()));
+            }
+            Ok(None) | Err(_) => return Some(format!("{} is missing; {again}", file.display())),
+        }
+    }
+    known
+        .changes
+        .is_empty()
+        .then(|| "it is connected to another home of hookbus; check HOOKBUS_HOME".to_owned())
+}
+
+/// The home of the Hermes that is meant.
+pub(super) fn home(said: Option<PathBuf>, settings: &Settings) -> Result<PathBuf> {
+    let home = said.or_else(|| settings.hermes.clone());
+    let home = std::path::absolute(home.context("say where Hermes lives: --hermes-home DIR")?)?;
+    if !home.is_dir() {
+        bail!("there is no Hermes in {}; start it once, or say --hermes-home DIR", home.display());
+    }
+    Ok(home)
+}

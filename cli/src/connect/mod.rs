@@ -1,0 +1,287 @@
+//! `hookbus connect` and `hookbus disconnect`: wires an agent to the bus and takes that back. The change
+//! is shown first; nothing is written without a yes.
+
+mod files;
+mod hermes;
+mod hooks_move;
+mod lines;
+mod undo;
+mod yaml_edit;
+
+use std::io::{self, BufRead, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use self::files::{Change, Record};
+use self::hermes::{BridgeSettings, Plan, TheirHooks, Wanted};
+use crate::cli::Ending;
+use crate::output::{self, Paint};
+use crate::settings::{Format, Settings};
+
+/// The agents that can be wired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Agent {
+    /// Hermes Agent, through a plugin of ours.
+    Hermes,
+}
+
+/// `hookbus connect`.
+#[derive(Debug, Args)]
+pub(crate) struct Connect {
+    /// Which agent.
+    agent: Agent,
+    /// Do not ask.
+    #[arg(long)]
+    yes: bool,
+    /// The hooks that Hermes' config.yaml has already: keep them there, or move them to hookbus.yaml.
+    #[arg(long, value_name = "WHAT")]
+    hooks: Option<TheirHooks>,
+    /// Where Hermes lives, if not in `HERMES_HOME` or ~/.hermes.
+    #[arg(long, value_name = "DIR")]
+    hermes_home: Option<PathBuf>,
+    /// Seconds that one event may take (55 unless said).
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    deadline: Option<f64>,
+    /// The same where all chats of a gateway would wait (2 unless said).
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    gateway_deadline: Option<f64>,
+    /// What the bridge does when no daemon answers: run `hookbus hook` (unless said), or allow.
+    #[arg(long, value_name = "WHAT", value_parser = ["hook", "allow"])]
+    without_daemon: Option<String>,
+}
+
+/// `hookbus disconnect`.
+#[derive(Debug, Args)]
+pub(crate) struct Disconnect {
+    /// Which agent.
+    agent: Agent,
+    /// Do not ask.
+    #[arg(long)]
+    yes: bool,
+    /// Where Hermes lives, if not in `HERMES_HOME` or ~/.hermes.
+    #[arg(long, value_name = "DIR")]
+    hermes_home: Option<PathBuf>,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| (0.1..=3600.0).contains(number));
+    number.ok_or_else(|| "a number of seconds from 0.1 to 3600".to_owned())
+}
+
+/// Wires an agent.
+pub(crate) fn connect(arguments: Connect, format: Format, settings: &Settings) -> Result<Ending> {
+    let Agent::Hermes = arguments.agent;
+    let hermes = hermes::home(arguments.hermes_home, settings)?;
+    let file = Record::file(&settings.home, "hermes", &hermes);
+    let known = Record::load(&file)?;
+    let mut wanted = Wanted {
+        hookbus: settings.home.clone(),
+        program: std::env::current_exe()?,
+        hooks: arguments.hooks.unwrap_or(TheirHooks::Keep),
+        bridge: BridgeSettings {
+            deadline: arguments.deadline,
+            gateway_deadline: arguments.gateway_deadline,
+            without_daemon: arguments.without_daemon,
+        },
+        hermes,
+    };
+    let asking = !arguments.yes && format == Format::Text && at_a_terminal();
+    // Hooks that were moved before stay moved.
+    if known.of(&settings.home.join("hookbus.yaml")).is_some() && arguments.hooks.is_none() {
+        wanted.hooks = TheirHooks::Move;
+    } else if arguments.hooks.is_none() && asking {
+        wanted.hooks = ask_about_hooks(&wanted, &known)?;
+    }
+    let plan = hermes::plan(&wanted, &known)?;
+    let go = arguments.yes || plan.to_write.is_empty();
+    if format == Format::Text {
+        show(&plan, &wanted.hermes, Paint(settings.colour))?;
+    }
+    if !(go || asking && yes("make these changes?")?) {
+        return refused(format, &plan);
+    }
+    let files = changed(&plan);
+    carry_out(&file, plan.record, &plan.to_write)?;
+    match format {
+        Format::Json => {
+            output::line(report("connected", true, &files, &plan.remarks).to_string())?;
+        }
+        Format::Text if plan.to_write.is_empty() => {
+            output::line("hermes is connected already; nothing has changed")?;
+        }
+        Format::Text => {
+            output::line(
+                "connected; restart Hermes where it runs. `hookbus disconnect hermes` takes it back",
+            )?;
+        }
+    }
+    Ok(Ending::Yes)
+}
+
+/// Takes back what [`connect`] did.
+pub(crate) fn disconnect(
+    arguments: &Disconnect,
+    format: Format,
+    settings: &Settings,
+) -> Result<Ending> {
+    let Agent::Hermes = arguments.agent;
+    let hermes = hermes::home(arguments.hermes_home.clone(), settings)?;
+    let file = Record::file(&settings.home, "hermes", &hermes);
+    let known = Record::load(&file)?;
+    if known.changes.is_empty() {
+        let config = files::read(&hermes.join("config.yaml"))?.unwrap_or_default();
+        if hermes::is_enabled(&config) {
+            bail!(
+                "hermes was not connected from {}; set HOOKBUS_HOME to the home it was connected from",
+                settings.home.display()
+            );
+        }
+        let nothing = report("connected", false, &[], &[]);
+        output::line(match format {
+            Format::Json => nothing.to_string(),
+            Format::Text => "hermes is not connected; nothing has changed".to_owned(),
+        })?;
+        return Ok(Ending::Yes);
+    }
+    let (returns, remarks) = ways_back(&known, &hermes)?;
+    let paths: Vec<Value> =
+        returns.iter().map(|(path, ..)| json!(path.to_string_lossy())).collect();
+    if format == Format::Text {
+        for (path, now, then) in &returns {
+            show_one(path, now.as_deref(), then.as_deref(), Paint(settings.colour))?;
+        }
+    }
+    let asking = format == Format::Text && at_a_terminal();
+    if !(arguments.yes || asking && yes("take this back?")?) {
+        bail!("nothing has changed; say --yes to do it");
+    }
+    for (path, _, then) in &returns {
+        match then {
+            Some(text) => files::write(path, text)?,
+            None => files::remove(path)?,
+        }
+    }
+    files::remove_folders(&known.made);
+    files::remove(&file)?;
+    files::remove_folders(&file.parent().map(Path::to_owned).into_iter().collect::<Vec<_>>());
+    match format {
+        Format::Json => output::line(report("connected", false, &paths, &remarks).to_string())?,
+        Format::Text => {
+            for remark in &remarks {
+                output::line(remark)?;
+            }
+            output::line("disconnected; restart Hermes where it runs")?;
+        }
+    }
+    Ok(Ending::Yes)
+}
+
+/// A file, what it holds now, and what it shall hold; none: no file.
+type Return = (PathBuf, Option<String>, Option<String>);
+
+fn ways_back(known: &Record, hermes: &Path) -> Result<(Vec<Return>, Vec<String>)> {
+    let (mut returns, mut remarks) = (Vec::new(), Vec::new());
+    for change in &known.changes {
+        let Some(now) = files::read(&change.path)? else { continue };
+        let Change { path, before, after } = change;
+        let shared = [hermes.join("config.yaml")].contains(path)
+            || path.file_name().is_some_and(|name| name == "hookbus.yaml");
+        let then = if !shared || now == *after {
+            before.clone()
+        } else {
+            let text = hermes::taken_back(change, &now, &mut remarks)?;
+            Some(text).filter(|text| !(text.trim().is_empty() && before.is_none()))
+        };
+        if then.as_ref() != Some(&now) {
+            returns.push((path.clone(), Some(now), then));
+        }
+    }
+    Ok((returns, remarks))
+}
+
+/// The record first: whatever happens then can be taken back.
+fn carry_out(file: &Path, mut record: Record, to_write: &[(Change, Option<String>)]) -> Result<()> {
+    for (change, _) in to_write {
+        record.made.extend(files::make_folders(&change.path)?);
+    }
+    record.save(file)?;
+    to_write.iter().try_for_each(|(change, _)| files::write(&change.path, &change.after))
+}
+
+fn ask_about_hooks(wanted: &Wanted, known: &Record) -> Result<TheirHooks> {
+    let keeping = hermes::plan(&Wanted { hooks: TheirHooks::Keep, ..wanted.clone() }, known)?;
+    let moving = hermes::plan(&Wanted { hooks: TheirHooks::Move, ..wanted.clone() }, known)?;
+    if moving.record.changes.len() == keeping.record.changes.len() {
+        return Ok(TheirHooks::Keep);
+    }
+    let moved =
+        yes("Hermes has hooks of its own; move them to hookbus.yaml, where the log sees them?")?;
+    Ok(if moved { TheirHooks::Move } else { TheirHooks::Keep })
+}
+
+fn show(plan: &Plan, home: &Path, paint: Paint) -> Result<()> {
+    output::line(format!("Hermes in {}", home.display()))?;
+    for (change, now) in &plan.to_write {
+        show_one(&change.path, now.as_deref(), Some(&change.after), paint)?;
+    }
+    for remark in &plan.remarks {
+        output::line(remark)?;
+    }
+    Ok(())
+}
+
+fn show_one(path: &Path, now: Option<&str>, then: Option<&str>, paint: Paint) -> Result<()> {
+    let name = path.display().to_string();
+    match (now, then) {
+        (None, _) => output::line(format!("  new      {name}"))?,
+        (Some(_), None) => output::line(format!("  removed  {name}"))?,
+        (Some(now), Some(then)) => {
+            output::line(format!("  changed  {name}"))?;
+            for line in undo::shown(now, then) {
+                let line = output::harmless(&line);
+                let painted =
+                    if line.starts_with('+') { paint.good(&line) } else { paint.bad(&line) };
+                output::line(format!("           {painted}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn refused(format: Format, plan: &Plan) -> Result<Ending> {
+    if format == Format::Json {
+        output::line(report("connected", false, &changed(plan), &plan.remarks).to_string())?;
+    }
+    bail!("nothing has changed; say --yes to do it")
+}
+
+fn changed(plan: &Plan) -> Vec<Value> {
+    plan.to_write.iter().map(|(change, _)| json!(change.path.to_string_lossy())).collect()
+}
+
+fn report(word: &str, done: bool, files: &[Value], remarks: &[String]) -> Value {
+    json!({"agent": "hermes", word: done, "files": files, "remarks": remarks})
+}
+
+/// What is wrong with each Hermes that was connected from this home, or with the usual one if it is there.
+pub(crate) fn health(settings: &Settings) -> Vec<(PathBuf, Option<String>)> {
+    let Ok(home) = hermes::home(None, settings) else { return Vec::new() };
+    let config = files::read(&home.join("config.yaml")).ok().flatten().unwrap_or_default();
+    let known = Record::load(&Record::file(&settings.home, "hermes", &home)).unwrap_or_default();
+    let wrong = hermes::trouble(&home, &config, &known);
+    vec![(home, wrong)]
+}
+
+fn at_a_terminal() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+fn yes(question: &str) -> Result<bool> {
+    output::bytes(format!("{question} [y/N] ").as_bytes())?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}

@@ -1,0 +1,119 @@
+//! `hookbus hooks approve` and `hookbus hooks revoke`: agreeing to what hooks run, having seen it.
+
+use std::fs;
+use std::io::{self, BufRead, IsTerminal};
+
+use anyhow::{Result, bail};
+use clap::Args;
+use hookbus::decide::{Agreeable, Agreement, Hooks, HooksSource};
+use hookbus::event::{Clock, SystemClock};
+use hookbus::log::LogPath;
+use serde_json::json;
+
+use super::here;
+use crate::cli::Ending;
+use crate::files;
+use crate::output::{self, Paint, count, harmless};
+use crate::settings::{Format, Settings};
+
+/// How much of a script is shown.
+const LINES: usize = 60;
+
+/// `hookbus hooks approve`.
+#[derive(Debug, Args)]
+pub(crate) struct Approve {
+    /// Only this command; everything that waits for an answer unless said.
+    command: Option<String>,
+    /// Agree to all of it without being asked (also `HOOKBUS_ACCEPT_HOOKS=1`, or `hooks_auto_accept: true`).
+    #[arg(long)]
+    accept_hooks: bool,
+}
+
+pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) -> Result<Ending> {
+    let source = HooksSource::new(&settings.home, LogPath::in_home(&settings.home));
+    let in_force = source.in_force();
+    let hooks = &in_force.hooks;
+    let all = hooks.agreeables(&here());
+    let named = |entry: &&Agreeable| {
+        arguments.command.as_ref().is_none_or(|command| *command == entry.command)
+    };
+    let waiting: Vec<&Agreeable> =
+        all.iter().filter(|entry| entry.agreement != Agreement::Given).filter(named).collect();
+    let unasked = arguments.accept_hooks || hooks.auto_accept || settings.accept_hooks;
+    let agreed =
+        if unasked { waiting.clone() } else { ask(&waiting, hooks, Paint(settings.colour))? };
+    if !agreed.is_empty() {
+        files::write(hooks.consents.file(), &hooks.consents.with(&agreed, SystemClock.now()))?;
+    }
+    let (yes, left) = (agreed.len(), waiting.len() - agreed.len());
+    output::line(match format {
+        Format::Json => json!({"approved": yes, "waiting": left}).to_string(),
+        Format::Text if waiting.is_empty() => "nothing waits for an answer".to_owned(),
+        Format::Text => format!("agreed to {}, {left} not", count(yes, "hook")),
+    })?;
+    Ok(if left == 0 { Ending::Yes } else { Ending::No })
+}
+
+fn ask<'a>(waiting: &[&'a Agreeable], hooks: &Hooks, paint: Paint) -> Result<Vec<&'a Agreeable>> {
+    if waiting.is_empty() {
+        return Ok(Vec::new());
+    }
+    if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+        bail!(
+            "{} for an answer; run `hookbus hooks approve` at a terminal, or with --accept-hooks",
+            if waiting.len() == 1 {
+                "1 hook waits".to_owned()
+            } else {
+                format!("{} hooks wait", waiting.len())
+            }
+        );
+    }
+    let mut agreed = Vec::new();
+    for entry in waiting {
+        show(entry, paint)?;
+        output::bytes(b"agree to this? [y/N] ")?;
+        let mut answer = String::new();
+        io::stdin().lock().read_line(&mut answer)?;
+        if matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+            agreed.push(*entry);
+        }
+    }
+    tracing::debug!(hooks = hooks.hash, "asked");
+    Ok(agreed)
+}
+
+fn show(entry: &Agreeable, paint: Paint) -> Result<()> {
+    let why = match entry.agreement {
+        Agreement::Lapsed => "its script has changed since you agreed to it",
+        Agreement::Never | Agreement::Given => "new",
+    };
+    output::line(format!("\n{}  on {}  ({why})", paint.bold(&harmless(&entry.hook)), entry.event))?;
+    output::line(format!("  runs: {}", harmless(&entry.command)))?;
+    let Some(script) = &entry.script else { return Ok(()) };
+    output::line(format!("  {}:", script.display()))?;
+    let file = if script.is_dir() { script.join("__init__.py") } else { script.clone() };
+    let Ok(text) = fs::read_to_string(file) else { return Ok(()) };
+    for line in text.lines().take(LINES) {
+        output::line(format!("  {} {}", paint.dim("|"), harmless(line)))?;
+    }
+    if text.lines().count() > LINES {
+        output::line(format!("  … {} more lines", text.lines().count() - LINES))?;
+    }
+    Ok(())
+}
+
+pub(crate) fn revoke(command: &str, format: Format, settings: &Settings) -> Result<Ending> {
+    let source = HooksSource::new(&settings.home, LogPath::in_home(&settings.home));
+    let in_force = source.in_force();
+    let consents = &in_force.hooks.consents;
+    let (text, gone) = consents.without(command);
+    if gone > 0 {
+        files::write(consents.file(), &text)?;
+    }
+    output::line(match format {
+        Format::Json => json!({"revoked": gone}).to_string(),
+        Format::Text if gone == 0 => format!("nobody has agreed to `{}`", harmless(command)),
+        Format::Text => format!("took back the agreement to `{}`", harmless(command)),
+    })?;
+    Ok(if gone > 0 { Ending::Yes } else { Ending::No })
+}

@@ -1,0 +1,248 @@
+//! `hookbus connect hermes` and `hookbus disconnect hermes`: what they write, what they leave alone, and
+//! that the way back leads to where one came from.
+
+#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use hookbus_tests::home::{Home, binary, feed, shown};
+use serde_json::{Value, json};
+
+const CONFIG: &str = "# my Hermes
+model:
+  default: some-model   # the cheap one
+
+hooks:
+  # keep an eye on the shell
+  pre_tool_call:
+    - matcher: terminal
+      command: ~/bin/guard.sh   # mine
+      timeout: 5
+    - command: /opt/bin/hookbus hook hermes --deadline 20
+  on_session_end:
+  - command: hookbus hook hermes
+
+plugins:
+  enabled:
+    - disk-cleanup # tidy
+  disabled: [old]
+
+display: {interface: cli}
+";
+
+struct Hermes<'a> {
+    home: &'a Home,
+    folder: PathBuf,
+}
+
+impl<'a> Hermes<'a> {
+    fn with(home: &'a Home, config: &str) -> Self {
+        let folder = home.work().join("hermes");
+        fs::create_dir_all(&folder).expect("a place for Hermes");
+        fs::write(folder.join("config.yaml"), config).expect("a configuration");
+        Self { home, folder }
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        self.home.command(words).env("HERMES_HOME", &self.folder).output().expect("hookbus runs")
+    }
+
+    fn done(&self, words: &[&str]) -> Value {
+        let output = self.run(&[words, &["--yes", "--json"]].concat());
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    }
+
+    fn config(&self) -> String {
+        fs::read_to_string(self.folder.join("config.yaml")).expect("a configuration")
+    }
+}
+
+/// Every file and directory below, with its bytes.
+fn everything(folder: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+    let mut found = BTreeMap::new();
+    let mut waiting = vec![folder.to_owned()];
+    while let Some(next) = waiting.pop() {
+        if next.is_dir() {
+            let entries = fs::read_dir(&next).expect("a readable folder");
+            waiting.extend(entries.map(|entry| entry.expect("an entry").path()));
+            found.insert(next, None);
+        } else {
+            let bytes = fs::read(&next).expect("a readable file");
+            found.insert(next, Some(bytes));
+        }
+    }
+    found
+}
+
+#[test]
+fn connecting_and_disconnecting_leaves_every_file_as_it_was() {
+    let without_newline = "model: x";
+    let flow = r#"{"model": {}, "plugins": {"enabled": []}, "hooks": {"pre_tool_call": [{"command": "hookbus hook hermes"}]}}"#;
+    for config in [CONFIG, "", without_newline, flow, "plugins:\n", "plugins: {enabled: [a, b]}\n"]
+    {
+        for hooks in ["keep", "move"] {
+            let home = Home::with_hooks("# mine\nhooks: {}\n");
+            let hermes = Hermes::with(&home, config);
+            let approved =
+                json!({"approvals": [{"event": "pre_tool_call", "command": "~/bin/guard.sh"}]});
+            fs::write(hermes.folder.join("shell-hooks-allowlist.json"), approved.to_string())
+                .expect("consent");
+            fs::write(home.path().join("hookbus.yaml"), "on_failure: allow # mine\n")
+                .expect("hooks");
+            let before = everything(&home.work());
+            let ours = everything(&home.path());
+            hermes.done(&["connect", "hermes", "--hooks", hooks]);
+            assert!(hermes.folder.join("plugins/hookbus/__init__.py").is_file());
+            assert!(hermes.folder.join("hooks/hookbus/handler.py").is_file());
+            // What Python leaves behind when Hermes loads it.
+            fs::create_dir_all(hermes.folder.join("plugins/hookbus/__pycache__")).expect("a cache");
+            hermes.done(&["disconnect", "hermes"]);
+            assert_eq!(everything(&home.work()), before, "{config} {hooks}");
+            assert_eq!(everything(&home.path()), ours, "{config} {hooks}");
+        }
+    }
+}
+
+#[test]
+fn a_connection_keeps_comments_and_leaves_one_wire() {
+    let home = Home::new();
+    let hermes = Hermes::with(&home, CONFIG);
+    hermes.done(&["connect", "hermes"]);
+    let expected = CONFIG
+        .replace("    - command: /opt/bin/hookbus hook hermes --deadline 20\n", "")
+        .replace("  on_session_end:\n  - command: hookbus hook hermes\n", "")
+        .replace("    - disk-cleanup # tidy", "    - hookbus\n    - disk-cleanup # tidy");
+    assert_eq!(hermes.config(), expected, "our own shell hooks would fire a second time");
+}
+
+#[test]
+fn connecting_twice_changes_nothing_more() {
+    let home = Home::new();
+    let hermes = Hermes::with(&home, CONFIG);
+    let first = hermes.done(&["connect", "hermes", "--gateway-deadline", "7"]);
+    let (all, files) = (everything(&home.work()), first["files"].as_array().map(Vec::len));
+    let second = hermes.done(&["connect", "hermes"]);
+    assert_eq!((files, second["files"].clone()), (Some(9), json!([])));
+    assert_eq!(everything(&home.work()), all, "the deadline of the first time holds");
+    hermes.done(&["disconnect", "hermes"]);
+    assert_eq!(hermes.config(), CONFIG);
+    assert_eq!(hermes.done(&["disconnect", "hermes"])["files"], json!([]));
+}
+
+#[test]
+fn what_a_person_changed_in_between_stays() {
+    let home = Home::new();
+    let hermes = Hermes::with(&home, CONFIG);
+    hermes.done(&["connect", "hermes"]);
+    let edit = |text: &str| {
+        text.replace("- disk-cleanup # tidy", "- disk-cleanup # tidy\n    - another")
+            .replace("some-model ", "other-model")
+            + "# the end\n"
+    };
+    fs::write(hermes.folder.join("config.yaml"), edit(&hermes.config())).expect("an edit");
+    fs::write(hermes.folder.join("plugins/mine.txt"), "mine").expect("a file");
+    hermes.done(&["connect", "hermes"]);
+    hermes.done(&["disconnect", "hermes"]);
+    assert_eq!(hermes.config(), edit(CONFIG));
+    assert!(hermes.folder.join("plugins/mine.txt").is_file());
+    assert!(!hermes.folder.join("plugins/hookbus").exists());
+}
+
+#[test]
+fn a_list_that_we_began_and_a_person_went_on_with_stays_theirs() {
+    let home = Home::new();
+    let hermes = Hermes::with(&home, "model: x\n");
+    hermes.done(&["connect", "hermes"]);
+    let longer = hermes.config() + "    - another\n";
+    fs::write(hermes.folder.join("config.yaml"), longer).expect("an edit");
+    hermes.done(&["disconnect", "hermes"]);
+    assert_eq!(hermes.config(), "model: x\nplugins:\n  enabled:\n    - another\n");
+}
+
+#[test]
+fn hooks_that_somebody_agreed_to_move_and_run_under_the_bus() {
+    let home = Home::new();
+    let script = home
+        .script("guard.sh", "#!/bin/sh\necho '{\"decision\":\"block\",\"reason\":\"guarded\"}'\n");
+    let config = format!(
+        "hooks:\n  pre_tool_call:\n    - matcher: terminal\n      command: {script}\n    - command: ~/never-agreed.sh\n"
+    );
+    let hermes = Hermes::with(&home, &config);
+    let approved = json!({"approvals": [{"event": "pre_tool_call", "command": script}]});
+    fs::write(hermes.folder.join("shell-hooks-allowlist.json"), approved.to_string())
+        .expect("consent");
+    let report = hermes.done(&["connect", "hermes", "--hooks", "move"]);
+    assert!(report["remarks"].to_string().contains("nobody has agreed"), "{report}");
+    assert!(!hermes.config().contains("guard.sh") && hermes.config().contains("never-agreed"));
+    let call =
+        json!({"hook_event_name": "pre_tool_call", "tool_name": "terminal", "tool_input": {}});
+    assert_eq!(home.answer("hermes", &call), json!({"decision": "block", "reason": "guarded"}));
+    // Run again without a word about hooks: what was moved stays moved.
+    assert_eq!(hermes.done(&["connect", "hermes"])["files"], json!([]));
+    hermes.done(&["disconnect", "hermes"]);
+    assert_eq!(hermes.config(), config);
+    assert_eq!(home.answer("hermes", &call), Value::Null);
+}
+
+#[test]
+fn nothing_is_written_without_a_yes() {
+    let home = Home::new();
+    let hermes = Hermes::with(&home, CONFIG);
+    let before = everything(&home.work());
+    let output = hermes.run(&["connect", "hermes"]);
+    let (shown, said) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(shown.contains("+     - hookbus") && said.contains("--yes"), "{shown}{said}");
+    assert_eq!(everything(&home.work()), before);
+}
+
+#[test]
+fn a_configuration_that_cannot_be_edited_safely_is_left_alone() {
+    let home = Home::new();
+    for config in ["plugins: all\n", "- a list\n", "a: [\n", "plugins:\n  enabled: everything\n"] {
+        let hermes = Hermes::with(&home, config);
+        let output = hermes.run(&["connect", "hermes", "--yes"]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{config}");
+        assert!(said.contains("stays as it is"), "{said}");
+        assert_eq!(hermes.config(), config);
+        assert!(!hermes.folder.join("plugins").exists(), "all or nothing");
+    }
+}
+
+#[test]
+fn without_a_hermes_one_is_told_where_to_look() {
+    let home = Home::new();
+    let nowhere = home.work().join("nowhere");
+    let output = home.run(&["connect", "hermes", "--yes", "--hermes-home", &shown(&nowhere)]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("--hermes-home"), "{said}");
+}
+
+#[test]
+fn a_person_at_a_terminal_sees_the_change_and_is_asked() {
+    let home = Home::new();
+    let hermes = Hermes::with(&home, "model: x # mine\n");
+    let at_a_terminal = |verb: &str, answer: &str| {
+        let line = format!("{} {verb} hermes", shown(&binary()));
+        let mut command = std::process::Command::new("script");
+        command
+            .args(["-qec", &line, "/dev/null"])
+            .env("HERMES_HOME", &hermes.folder)
+            .env("HOOKBUS_HOME", home.path());
+        feed(command, format!("{answer}\n").as_bytes()).stdout
+    };
+    let asked = at_a_terminal("connect", "n");
+    assert!(asked.contains("- hookbus") && asked.contains("[y/N]"), "{asked}");
+    assert_eq!(hermes.config(), "model: x # mine\n");
+    let done = at_a_terminal("connect", "y");
+    assert!(done.contains("connected"), "{done}");
+    assert_eq!(hermes.config(), "model: x # mine\nplugins:\n  enabled:\n    - hookbus\n");
+    at_a_terminal("disconnect", "y");
+    assert_eq!(hermes.config(), "model: x # mine\n");
+}

@@ -1,0 +1,169 @@
+//! Agreeing to what hooks run, trying them, and the doctor who says what is wrong and how to mend it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use hookbus_tests::home::{Home, shown};
+use serde_json::{Value, json};
+
+fn call() -> Value {
+    json!({"hook_event_name": "pre_tool_call", "tool_name": "terminal", "tool_input": {}, "session_id": "s"})
+}
+
+const BLOCK: &str = "#!/bin/sh\necho '{\"decision\":\"block\",\"reason\":\"guarded\"}'\n";
+
+/// A home that trusts nobody, with a guard that blocks.
+fn guarded(on_failure: &str) -> (Home, String) {
+    let home = Home::new();
+    let script = home.script("guard.sh", BLOCK);
+    home.write_hooks(&format!(
+        "trust: nobody\nhooks:\n  pre_tool_call:\n    - command: {script}\n{on_failure}"
+    ));
+    (home, script)
+}
+
+#[test]
+fn what_nobody_agreed_to_does_not_run_and_says_what_to_type() {
+    let (home, _) = guarded("");
+    assert_eq!(home.answer("hermes", &call()), Value::Null);
+    let failure = home.decisions()[0]["verdicts"][0]["failure"].clone();
+    assert!(failure.as_str().is_some_and(|why| why.contains("hookbus hooks approve")), "{failure}");
+    let (strict, _) = guarded("      on_failure: block\n");
+    assert!(strict.answer("hermes", &call())["reason"].to_string().contains("nobody has agreed"));
+}
+
+#[test]
+fn what_was_agreed_to_runs_until_it_is_edited_and_then_blocks() {
+    let (home, script) = guarded("");
+    let refused = home.run(&["hooks", "approve"]);
+    assert!(!refused.status.success(), "nobody is asked where nobody sits");
+    assert_eq!(home.json(&["hooks", "approve", "--accept-hooks", "--json"])["approved"], 1);
+    assert_eq!(home.answer("hermes", &call())["reason"], "guarded");
+    fs::write(&script, BLOCK.replace("guarded", "edited")).expect("an edit");
+    let answer = home.answer("hermes", &call());
+    assert!(
+        answer["reason"].as_str().is_some_and(|why| why.contains("has changed since")),
+        "{answer}"
+    );
+    home.text(&["hooks", "approve", "--accept-hooks"]);
+    assert_eq!(home.answer("hermes", &call())["reason"], "edited");
+    assert_eq!(home.json(&["hooks", "revoke", &script, "--json"])["revoked"], 1);
+    assert_eq!(home.answer("hermes", &call()), Value::Null);
+    assert!(
+        !home.run(&["hooks", "revoke", &script]).status.success(),
+        "there is nothing left to take back"
+    );
+}
+
+#[test]
+fn the_variable_and_the_setting_agree_in_place_of_a_person() {
+    let (home, _) = guarded("");
+    let mut command = home.command(["hooks", "approve"]);
+    assert!(command.env("HOOKBUS_ACCEPT_HOOKS", "1").status().expect("hookbus runs").success());
+    assert_eq!(home.answer("hermes", &call())["reason"], "guarded");
+    let (home, script) = guarded("");
+    home.write_hooks(&format!("trust: nobody\nhooks_auto_accept: true\nhooks: {{ pre_tool_call: [{{ command: {script} }}] }}\n"));
+    home.text(&["hooks", "approve"]);
+    assert_eq!(home.answer("hermes", &call())["reason"], "guarded");
+}
+
+#[test]
+fn a_plugin_directory_is_agreed_to_as_a_whole() {
+    let home = Home::new();
+    let folder = home.work().join("plugin");
+    let code = "def register(ctx):\n    ctx.register_hook('pre_llm_call', lambda **k: 'hello')\n";
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::write(folder.join("plugin.yaml"), "name: p\n").expect("a file");
+    fs::write(folder.join("__init__.py"), code).expect("a file");
+    home.write_hooks(&format!(
+        "trust: nobody\nhooks: {{ '*': [{{ python: {} }}] }}\n",
+        shown(&folder)
+    ));
+    let turn = json!({"hook_event_name": "pre_llm_call", "session_id": "s", "extra": {}});
+    assert_eq!(home.answer("hermes", &turn), Value::Null);
+    home.text(&["hooks", "approve", "--accept-hooks"]);
+    assert_eq!(home.answer("hermes", &turn), json!({"context": "hello"}));
+    fs::write(folder.join("more.py"), "x = 1\n").expect("a file");
+    assert_eq!(
+        home.answer("hermes", &turn),
+        Value::Null,
+        "an edited plugin waits for a new answer"
+    );
+}
+
+#[test]
+fn a_made_up_event_shows_what_each_hook_says_and_leaves_no_trace() {
+    let home = Home::new();
+    let script = home.script("guard.sh", BLOCK);
+    home.write_hooks(&format!("hooks: {{ tool.before: [{{ name: guard, tool: shell, command: {script} }}, {{ name: rm, rule: {{ when: {{ command: rm }}, block: no rm }} }}] }}"));
+    let tried = home.json(&["hooks", "test", "pre_tool_call", "--for-tool", "terminal", "--json"]);
+    assert_eq!(
+        (&tried["outcome"], &tried["verdicts"][0]["reason"]),
+        (&json!("block"), &json!("guarded"))
+    );
+    assert_eq!(tried["verdicts"][1], Value::Null);
+    let file = home.work().join("payload.json");
+    fs::write(&file, r#"{"tool_input": {"command": "rm x"}}"#).expect("a payload");
+    let shown = home.text(&[
+        "hooks",
+        "test",
+        "pre_tool_call",
+        "--for-tool",
+        "read_file",
+        "--payload-file",
+        &shown(&file),
+    ]);
+    assert!(shown.contains("no rm") && !shown.contains("guarded"), "{shown}");
+    assert!(!home.path().join("log.db").exists(), "nothing is recorded");
+    assert!(!home.run(&["hooks", "test", "pre_tool_cal"]).status.success());
+}
+
+#[test]
+fn the_doctor_says_what_is_wrong_and_how_to_mend_it() {
+    let home = Home::new();
+    let plain = home.script("plain.sh", "#!/bin/sh\nexit 0\n");
+    fs::set_permissions(&plain, fs::Permissions::from_mode(0o644)).expect("a mode");
+    let orphan = home.script("orphan.sh", "#!/no/such/interpreter\n");
+    let chatty = home.script("chatty.sh", "#!/bin/sh\necho not json\n");
+    let fine = home.script("fine.sh", BLOCK);
+    let hermes = home.work().join("hermes");
+    fs::create_dir_all(&hermes).expect("a place for Hermes");
+    home.write_hooks(&format!(
+        "hooks:\n  pre_tool_call:\n    - command: {plain}\n    - command: {orphan}\n    - command: {chatty}\n    - command: {fine}\n    - command: ~/nowhere.sh\n"
+    ));
+    let doctor = || {
+        let mut command = home.command(["hooks", "doctor", "--json"]);
+        let output = command
+            .env("HERMES_HOME", &hermes)
+            .env("HOME", home.work())
+            .output()
+            .expect("hookbus runs");
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        (output.status.success(), report["findings"].as_array().cloned().expect("findings"))
+    };
+    let (well, findings) = doctor();
+    let about = |findings: &[Value], word: &str| {
+        let found = findings.iter().find(|finding| finding["about"].to_string().contains(word));
+        found.cloned().unwrap_or_else(|| panic!("nothing about {word}: {findings:?}"))
+    };
+    assert!(!well);
+    for (word, mend) in [
+        ("plain.sh", "chmod +x"),
+        ("orphan.sh", "install it"),
+        ("chatty.sh", "not one JSON object"),
+        ("nowhere.sh", "does not exist"),
+        ("Hermes", "hookbus connect hermes"),
+        ("events", "hookbus connect hermes"),
+    ] {
+        let finding = about(&findings, word);
+        assert!(finding["finding"].to_string().contains(mend), "{finding}");
+    }
+    assert_eq!(about(&findings, "fine.sh")["ok"], true);
+
+    home.write_hooks(&format!("hooks: {{ pre_tool_call: [{{ command: {fine} }}] }}"));
+    home.answer("hermes", &call());
+    let mut connect = home.command(["connect", "hermes", "--yes"]);
+    assert!(connect.env("HERMES_HOME", &hermes).status().expect("hookbus runs").success());
+    let (well, findings) = doctor();
+    assert!(well, "{findings:?}");
+}

@@ -1,0 +1,11 @@
+"""Some tools need a person, whatever they are called with."""
+REFUSED = {"computer_use", "delegate_task"}
+
+
+def refuse(tool_name, **more):
+    if tool_name in REFUSED:
+        return {"action": "block", "message": "%s is switched off here" % tool_name}
+
+
+def register(ctx):
+    ctx.register_hook("pre_tool_call", refuse)

@@ -1,0 +1,11 @@
+#!/usr/bin/env python3
+"""Tidies a file that was just written: no blanks at the ends of lines, one newline at the end."""
+import json
+import sys
+
+path = json.load(sys.stdin).get("tool_input", {}).get("path", "")
+if path.endswith(".py"):
+    with open(path) as file:
+        lines = [line.rstrip() for line in file.read().rstrip().split("\n")]
+    with open(path, "w") as file:
+        file.write("\n".join(lines) + "\n")

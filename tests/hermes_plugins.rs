@@ -1,0 +1,413 @@
+//! Hermes plugin and gateway hook directories, unmodified, as hooks of the bus: found, loaded, asked, kept warm,
+//! and kept from harming anybody.
+
+#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
+
+use std::fs;
+use std::path::PathBuf;
+
+use hookbus_tests::agents::{hermes_plugins, hermes_program};
+use hookbus_tests::home::{Home, feed, shown, wait_until};
+use serde_json::{Value, json};
+
+/// Writes a plugin beside the home; gives back its directory.
+fn plugin(home: &Home, path: &str, code: &str) -> PathBuf {
+    let folder = home.work().join("plugins").join(path);
+    let name = folder.file_name().expect("a name").to_string_lossy().into_owned();
+    write(&folder, "plugin.yaml", &format!("name: {name}\nversion: 1.0\n"));
+    write(&folder, "__init__.py", code);
+    folder
+}
+
+/// Writes a gateway hook directory.
+fn gateway_hook(home: &Home, name: &str, events: &str, code: &str) -> PathBuf {
+    let folder = home.work().join("hooks").join(name);
+    write(&folder, "HOOK.yaml", &format!("name: {name}\nevents: {events}\n"));
+    write(&folder, "handler.py", code);
+    folder
+}
+
+fn write(folder: &std::path::Path, name: &str, content: &str) {
+    fs::create_dir_all(folder).expect("a folder");
+    fs::write(folder.join(name), content).expect("a file");
+}
+
+fn hooks(home: &Home, folder: &std::path::Path, more: &str) {
+    home.write_hooks(&format!("hooks:\n  '*':\n    - python: {}\n{more}", shown(folder)));
+}
+
+/// An event over the bridge, handled without a daemon.
+fn bridged(home: &Home, payload: &Value) -> Value {
+    let heard =
+        feed(home.command(["hook", "hermes", "--wire", "bridge"]), payload.to_string().as_bytes());
+    assert_eq!((heard.exit, heard.stderr.as_str()), (Some(0), ""));
+    serde_json::from_str(&heard.stdout).unwrap_or(Value::Null)
+}
+
+fn call(name: &str, extra: &Value) -> Value {
+    json!({"hook_event_name": name, "tool_name": null, "tool_input": null, "session_id": "s", "cwd": "/", "extra": extra})
+}
+
+fn tool(name: &str, tool: &str, input: &Value, extra: &Value) -> Value {
+    json!({"hook_event_name": name, "tool_name": tool, "tool_input": input, "session_id": "s", "cwd": "/", "extra": extra})
+}
+
+/// Everything a hook can return, by event.
+const EVERYTHING: &str = "
+print('noise on stdout')
+import os
+os.system('echo more noise')
+def before(tool_name, args, session_id, task_id='', **kwargs):
+    if 'rm' in args.get('command', ''):
+        return {'action': 'block', 'message': 'no %s for %s' % (tool_name, session_id)}
+    if 'sudo' in args.get('command', ''):
+        return {'action': 'approve', 'message': 'as root?', 'rule_key': 'sudo'}
+def register(ctx):
+    ctx.register_hook('pre_tool_call', before)
+    ctx.register_hook('pre_llm_call', lambda **k: 'plain text')
+    ctx.register_hook('pre_llm_call', lambda **k: {'context': 'and a dict'})
+    ctx.register_hook('transform_tool_result', lambda result, arguments, **k: result.replace('secret', arguments['path']))
+    ctx.register_hook('transform_terminal_output', lambda output, exit_code, **k: '%s (%d)' % (output, exit_code))
+    ctx.register_hook('transform_llm_output', lambda response_text: response_text.upper())
+    ctx.register_hook('pre_verify', lambda **k: {'action': 'continue', 'message': 'test it'})
+    ctx.register_hook('pre_gateway_dispatch', drop)
+    ctx.register_middleware('tool_request', lambda args, **k: {'args': dict(args, safe=True)} if 'careful' in str(args) else None)
+    ctx.register_tool(name='t', toolset='x', schema={}, handler=None)
+    assert ctx.manifest.name == 'everything' and ctx.inject_message('x') is False
+def drop(event, gateway, session_store, **kwargs):
+    if event.source.chat_type == 'group' and event.source.platform.value == 'chat':
+        return {'action': 'skip', 'reason': event.text}
+";
+
+#[test]
+fn what_a_plugin_returns_counts_as_in_hermes() {
+    let home = Home::new();
+    let folder = plugin(&home, "everything", EVERYTHING);
+    hooks(&home, &folder, "");
+    let message =
+        json!({"event": {"text": "hi", "source": {"chat_type": "group", "platform": "chat"}}});
+    for (payload, answer) in [
+        (
+            tool("pre_tool_call", "terminal", &json!({"command": "rm x"}), &json!({})),
+            json!({"action": "block", "message": "no terminal for s"}),
+        ),
+        (
+            tool("pre_tool_call", "terminal", &json!({"command": "sudo x"}), &json!({})),
+            json!({"action": "approve", "message": "as root?", "rule_key": "sudo"}),
+        ),
+        (
+            tool("pre_tool_call", "terminal", &json!({"command": "careful"}), &json!({})),
+            json!({"args": {"command": "careful", "safe": true}}),
+        ),
+        (tool("pre_tool_call", "terminal", &json!({"command": "ls"}), &json!({})), Value::Null),
+        (
+            call("pre_llm_call", &json!({"user_message": "x"})),
+            json!({"context": "plain text\n\nand a dict"}),
+        ),
+        (
+            tool(
+                "transform_tool_result",
+                "read_file",
+                &json!({"path": "p"}),
+                &json!({"result": "a secret"}),
+            ),
+            json!("a p"),
+        ),
+        (
+            call("transform_terminal_output", &json!({"output": "out", "returncode": 3})),
+            json!("out (3)"),
+        ),
+        (call("transform_llm_output", &json!({"response_text": "hello"})), json!("HELLO")),
+        (
+            call("pre_verify", &json!({"attempt": 0})),
+            json!({"action": "continue", "message": "test it"}),
+        ),
+        (call("pre_gateway_dispatch", &message), json!({"action": "skip", "reason": "hi"})),
+        (call("on_session_start", &json!({})), Value::Null),
+    ] {
+        assert_eq!(bridged(&home, &payload), answer, "{payload}");
+    }
+    assert!(!folder.join("__pycache__").exists(), "nothing of ours is left in their directory");
+    let decisions = home.decisions();
+    assert!(decisions[0]["verdicts"][0]["script"].as_str().is_some_and(|hash| hash.len() == 64));
+}
+
+#[test]
+fn a_plugin_guards_other_agents_too_and_is_heard_before_commands() {
+    let home = Home::new();
+    let folder = plugin(&home, "everything", EVERYTHING);
+    let later =
+        home.script("later", "#!/bin/sh\necho '{\"decision\":\"block\",\"reason\":\"later\"}'\n");
+    home.write_hooks(&format!(
+        "hooks:\n  tool.before:\n    - command: {later}\n    - python: {}\n",
+        shown(&folder)
+    ));
+    let payload = json!({"hook_event_name": "BeforeTool", "session_id": "s", "tool_name": "run_shell_command", "tool_input": {"command": "rm x"}});
+    home.answer("gemini", &payload);
+    let verdicts = home.decisions()[0]["verdicts"].clone();
+    assert_eq!(verdicts[0]["reason"], "no run_shell_command for s", "{verdicts}");
+    assert_eq!(verdicts[1]["reason"], "later");
+}
+
+const COUNTS: &str = "
+count = 0
+def step(**kwargs):
+    global count
+    count += 1
+    import os
+    return {'context': '%d in %s with %s' % (count, os.getcwd(), os.environ.get('MARK'))}
+def register(ctx):
+    ctx.register_hook('pre_llm_call', step)
+";
+
+#[test]
+fn a_daemon_keeps_plugins_warm_and_each_call_stands_where_its_agent_does() {
+    let home = Home::with_daemon("running");
+    let folder = plugin(&home, "counts", COUNTS);
+    hooks(&home, &folder, "");
+    let _daemon = home.serve();
+    let ask = |mark: &str| {
+        let mut command = home.command(["hook", "hermes"]);
+        command.env("MARK", mark);
+        let heard = feed(command, call("pre_llm_call", &json!({})).to_string().as_bytes());
+        serde_json::from_str::<Value>(&heard.stdout).expect("an answer")["context"]
+            .as_str()
+            .expect("text")
+            .to_owned()
+    };
+    let work = shown(&home.work());
+    assert_eq!(ask("a"), format!("1 in {work} with a"));
+    assert_eq!(ask("b"), format!("2 in {work} with b"));
+    // An edit is a new plugin.
+    write(&folder, "__init__.py", &COUNTS.replace("count = 0", "count = 100"));
+    assert_eq!(ask("c"), format!("101 in {work} with c"));
+}
+
+const TROUBLE: &str = "
+import os, time
+def trouble(user_message, **kwargs):
+    if user_message == 'die': os._exit(3)
+    if user_message == 'hang': time.sleep(600)
+    if user_message == 'raise': raise ValueError('oh')
+    if user_message == 'leave': raise SystemExit(1)
+    if user_message == 'grow': return len(bytearray(1 << 30))
+    return {'context': 'well'}
+def register(ctx):
+    ctx.register_hook('pre_llm_call', trouble)
+";
+
+#[test]
+fn a_plugin_in_trouble_is_started_again_and_hurts_nobody_else() {
+    let home = Home::with_daemon("running");
+    let folder = plugin(&home, "trouble", TROUBLE).parent().expect("a folder").to_owned();
+    plugin(
+        &home,
+        "fine",
+        "def register(ctx):\n    ctx.register_hook('pre_llm_call', lambda **k: 'fine')\n",
+    );
+    home.write_hooks(&format!(
+        "plugins: {{ enabled: [trouble, fine] }}\nhooks:\n  '*':\n    - {{ name: all, python: {}, timeout: 3, memory: 400 }}\n",
+        shown(&folder)
+    ));
+    let _daemon = home.serve();
+    let ask = |message: &str| {
+        home.answer("hermes", &call("pre_llm_call", &json!({"user_message": message})))["context"]
+            .clone()
+    };
+    for (message, context) in [
+        ("ok", "fine\n\nwell"),
+        ("raise", "fine"),
+        ("leave", "fine"),
+        ("die", "fine"),
+        ("ok", "fine\n\nwell"),
+        ("grow", "fine"),
+        ("ok", "fine\n\nwell"),
+        ("hang", "fine"),
+        ("ok", "fine"),
+    ] {
+        assert_eq!(ask(message), context, "{message}");
+    }
+    let failures: Vec<String> = home
+        .decisions()
+        .iter()
+        .map(|row| row["verdicts"][1]["failure"].as_str().unwrap_or("").to_owned())
+        .collect();
+    let expected =
+        ["", "oh", "SystemExit", "ended", "", "Memory", "", "no answer within", "left alone"];
+    for (failure, expected) in failures.iter().zip(expected) {
+        assert!(
+            failure.contains(expected) && failure.is_empty() == expected.is_empty(),
+            "{failures:?}"
+        );
+    }
+}
+
+#[test]
+fn plugins_are_found_by_name_enabled_and_disabled() {
+    let home = Home::new();
+    let says = |name: &str| {
+        format!("def register(ctx):\n    ctx.register_hook('pre_llm_call', lambda **k: '{name}')\n")
+    };
+    let folder = plugin(&home, "b-second", &says("second")).parent().expect("a folder").to_owned();
+    plugin(&home, "a-first", &says("first"));
+    plugin(&home, "group/inner", &says("inner"));
+    plugin(&home, "never", &says("never"));
+    let bridge = plugin(&home, "hookbus", &says("the bridge itself"));
+    write(&bridge, "bridge.json", "{}");
+    write(&bridge, "client.py", "");
+    plugin(&home, "unnamed", &says("unnamed"));
+    home.write_hooks(&format!(
+        "plugins:\n  enabled: [b-second, a-first, group/inner, never, hookbus]\n  disabled: [never]\nhooks: {{ '*': [{{ python: {} }}] }}\n",
+        shown(&folder)
+    ));
+    let ask = || home.answer("hermes", &call("pre_llm_call", &json!({})))["context"].clone();
+    assert_eq!(ask(), "first\n\nsecond\n\ninner");
+}
+
+#[test]
+fn a_plugin_without_its_variables_is_disabled_and_says_so() {
+    let home = Home::new();
+    let folder = plugin(
+        &home,
+        "keyed",
+        "def register(ctx):\n    ctx.register_hook('pre_llm_call', lambda **k: 'hello')\n",
+    );
+    let manifest = "name: keyed\nrequires_env:\n  - PLAIN_KEY\n  - name: RICH_KEY\n    description: for something\n    secret: true\n";
+    write(&folder, "plugin.yaml", manifest);
+    hooks(&home, &folder, "");
+    let ask = |key: &str| {
+        let mut command = home.command(["hook", "hermes"]);
+        command.env("PLAIN_KEY", "x").env("RICH_KEY", key);
+        feed(command, call("pre_llm_call", &json!({})).to_string().as_bytes()).stdout
+    };
+    assert_eq!(ask(""), "");
+    let failure = home.decisions()[0]["verdicts"][0]["failure"].clone();
+    assert!(failure.as_str().is_some_and(|why| why.contains("needs RICH_KEY")), "{failure}");
+    assert_eq!(ask("y"), "{\"context\":\"hello\"}");
+}
+
+#[test]
+fn gateway_hooks_run_too_and_the_agent_does_not_wait_for_them() {
+    let home = Home::with_daemon("running");
+    let seen = home.work().join("seen");
+    let code = format!(
+        "import asyncio, json\nasync def handle(event_type, context):\n    await asyncio.sleep(0.3)\n    \
+         open({:?}, 'a').write(event_type + ' ' + json.dumps(context) + '\\n')\n    \
+         return {{'decision': 'deny', 'message': 'not ' + context.get('command', '')}}\n",
+        shown(&seen)
+    );
+    let folder = gateway_hook(&home, "watch", "['agent:*', 'command:deploy']", &code);
+    hooks(&home, &folder, "");
+    let _daemon = home.serve();
+    let event = |name: &str, extra: Value| bridged(&home, &call(name, &extra));
+    assert_eq!(event("agent:start", json!({"message": "hi"})), Value::Null);
+    assert_eq!(event("command:status", json!({"command": "status"})), Value::Null);
+    assert_eq!(
+        event("command:deploy", json!({"command": "deploy"})),
+        json!({"decision": "deny", "message": "not deploy"})
+    );
+    let lines = || fs::read_to_string(&seen).unwrap_or_default();
+    wait_until("both were seen", || lines().lines().count() == 2);
+    assert!(
+        lines().contains("agent:start {\"message\": \"hi\", \"session_id\": \"s\"}"),
+        "{}",
+        lines()
+    );
+    assert_eq!(home.decisions().len(), 1, "who cannot answer decides nothing");
+}
+
+#[test]
+fn a_plugin_that_cannot_be_loaded_says_why() {
+    let home = Home::new();
+    let folder = plugin(&home, "broken", "import nothing_of_that_name\n");
+    hooks(&home, &folder, "      on_failure: block\n");
+    let answer = home.answer("hermes", &tool("pre_tool_call", "terminal", &json!({}), &json!({})));
+    assert!(
+        answer["reason"].as_str().is_some_and(|why| why.contains("nothing_of_that_name")),
+        "{answer}"
+    );
+    let log = fs::read_to_string(home.path().join("plugins.log")).expect("the details");
+    assert!(log.contains("Traceback"), "{log}");
+    home.write_hooks("hooks: { '*': [{ python: ./nowhere, on_failure: block }] }");
+    let answer = home.answer("hermes", &tool("pre_tool_call", "terminal", &json!({}), &json!({})));
+    assert!(
+        answer["reason"].as_str().is_some_and(|why| why.contains("there is no directory")),
+        "{answer}"
+    );
+}
+
+/// A plugin that ships with Hermes.
+fn bundled(name: &str) -> PathBuf {
+    hermes_plugins().join(name)
+}
+
+#[test]
+fn security_guidance_warns_about_what_is_written_as_it_does_in_hermes() {
+    let home = Home::new();
+    hooks(&home, &bundled("security-guidance"), "");
+    let input =
+        json!({"path": "x.py", "content": "import pickle\npickle.load(f)\nos.system('ls')\n"});
+    let payload = tool(
+        "transform_tool_result",
+        "write_file",
+        &input,
+        &json!({"result": "{\"bytes_written\": 10}"}),
+    );
+    let answer = bridged(&home, &payload);
+    assert!(
+        answer.as_str().is_some_and(|text| text.contains("Security") && text.contains("pickle")),
+        "{answer}"
+    );
+    let strict = feed(
+        {
+            let mut command = home.command(["hook", "hermes", "--wire", "bridge"]);
+            command.env("SECURITY_GUIDANCE_BLOCK", "1");
+            command
+        },
+        tool("pre_tool_call", "write_file", &input, &json!({})).to_string().as_bytes(),
+    );
+    assert!(strict.stdout.contains("\"block\""), "{}", strict.stdout);
+}
+
+#[test]
+fn disk_cleanup_tidies_up_after_a_turn_as_it_does_in_hermes() {
+    let home = Home::with_daemon("running");
+    hooks(&home, &bundled("disk-cleanup"), "");
+    let _daemon = home.serve();
+    let hermes = home.work().join("hermes");
+    write(&hermes, "test_scratch.py", "x");
+    let file = hermes.join("test_scratch.py");
+    let tell = |payload: Value| {
+        let mut command = home.command(["hook", "hermes"]);
+        command.env("HERMES_HOME", &hermes);
+        assert_eq!(feed(command, payload.to_string().as_bytes()).stdout, "");
+    };
+    let extra = json!({"result": "{}", "task_id": ""});
+    tell(tool("post_tool_call", "write_file", &json!({"path": shown(&file)}), &extra));
+    wait_until("it is noted", || hermes.join("disk-cleanup/tracked.json").exists());
+    assert!(file.exists());
+    tell(call("on_session_end", &json!({"completed": true, "interrupted": false})));
+    wait_until("it is gone", || !file.exists());
+}
+
+#[test]
+fn two_observers_that_ship_with_hermes_load_with_its_own_interpreter() {
+    let home = Home::new();
+    let python = shown(&hermes_program().with_file_name("python"));
+    for name in ["observability/langfuse", "observability/nemo_relay"] {
+        let more = format!("      name: watched\n      interpreter: {python}\n");
+        hooks(&home, &bundled(name), &more);
+        let mut command = home.command(["hook", "hermes"]);
+        command.env("HERMES_LANGFUSE_PUBLIC_KEY", "x").env("HERMES_LANGFUSE_SECRET_KEY", "y");
+        let extra = json!({"user_message": "hi", "conversation_history": [], "task_id": "t"});
+        let payload = call("pre_llm_call", &extra);
+        assert_eq!(feed(command, payload.to_string().as_bytes()).stdout, "");
+        let decisions = home.decisions();
+        let verdict = &decisions.last().expect("a decision")["verdicts"][0];
+        assert_eq!(
+            (&verdict["hook"], &verdict["failed"]),
+            (&json!("watched"), &json!(false)),
+            "{name}: {verdict}"
+        );
+    }
+}
