@@ -135,9 +135,10 @@ fn every_event_is_seen_in_order(stage: &Stage) {
     stage.fire(0, 30);
     wait_until("all are seen", || stage.seen().len() >= 30);
     assert_eq!(numbers(&stage.seen()), (0..30).collect::<Vec<_>>());
-    wait_until("it says so", || stage.observer("watch")["lag_events"] == 0);
-    let state = stage.observer("watch");
-    assert_eq!((&state["state"], &state["handled"]), (&json!("working"), &json!(30)));
+    wait_until("it says so", || {
+        let state = stage.observer("watch");
+        state["state"] == "working" && state["handled"] == 30 && state["lag_events"] == 0
+    });
 }
 
 /// No daemon has to be up when an event comes: the first one under an observer's configuration is
@@ -369,6 +370,56 @@ fn a_command_reads_what_a_decision_hook_reads(stage: &Stage) {
     assert_eq!(format!("/{rest}"), format!("{}\n1\n", work.to_string_lossy()));
 }
 
+/// Events that were read but not handled when a worker had to leave come again.
+fn what_was_under_way_when_a_worker_was_stopped_comes_again(stage: &Stage) {
+    stage.write_down(&format!("{WHICH}\n        time.sleep(0.1)"));
+    let daemon = stage.home.serve_with(&["--no-observers"]);
+    stage.fire(0, 10);
+    let mut first = stage.by_hand(&["watch"]);
+    wait_until("it has begun", || !stage.seen().is_empty());
+    first.0.kill().expect("ours");
+    first.0.wait().expect("ours");
+    let told = stage.home.json(&["observe", "watch", "--drain", "--json"]);
+    assert!(told["handled"].as_u64() >= Some(1), "{told}");
+    assert_eq!(first_sights(&stage.seen()), (0..10).collect::<Vec<_>>());
+    drop(daemon);
+}
+
+/// Two that share sessions become one that does not, and the other way round: nothing is missed.
+fn sharing_can_be_switched_on_and_off(stage: &Stage) {
+    stage.write_down(WHICH);
+    let daemon = stage.home.serve_with(&["--no-observers"]);
+    let relayed = || {
+        let status = stage.home.json(&["status", "--json"]);
+        stage.nats.is_none() || status["relay"]["published"] == status["log"]["rows"]
+    };
+    for (round, share) in ["share: session", "wait: 0.05", "share: session"].iter().enumerate() {
+        stage.rewrite(&WATCH.replace("wait: 0.05", share));
+        for session in 0..8 {
+            let mut payload = hermes_shell(&format!("echo {}", round * 8 + session));
+            payload["session_id"] = json!(format!("session-{session}"));
+            payload["extra"] = json!({});
+            stage.home.answer("hermes", &payload);
+        }
+        wait_until("it is relayed", relayed);
+        stage.home.text(&["observe", "watch", "--drain"]);
+        let mut seen = numbers(&stage.seen());
+        seen.sort_unstable();
+        assert_eq!(seen, (0..=round * 8 + 7).collect::<Vec<_>>(), "each once");
+    }
+    drop(daemon);
+}
+
+fn a_filter_fits_decisions_too(stage: &Stage) {
+    stage.write_down("e['hookbus']['kind'] + ' ' + e['hookbus']['agent']");
+    stage.rewrite("  decision:\n    - {name: watch, mode: observe, agent: hermes, tool: shell, long_lived: true, command: ../watch.py}\n  tool.before:\n    - rule: {when: {command: echo}, context: x}\n");
+    let _daemon = stage.home.serve();
+    stage.home.answer("gemini", &gemini_shell("echo 1"));
+    stage.home.answer("hermes", &hermes_shell("echo 2"));
+    wait_until("it is seen", || !stage.seen().is_empty());
+    assert_eq!(stage.seen(), ["decision hermes"]);
+}
+
 macro_rules! contract {
     ($($test:ident),* $(,)?) => {
         mod from_the_log {
@@ -391,7 +442,165 @@ contract!(
     sessions_can_be_shared_out,
     filters_choose_what_is_seen,
     a_command_reads_what_a_decision_hook_reads,
+    what_was_under_way_when_a_worker_was_stopped_comes_again,
+    sharing_can_be_switched_on_and_off,
+    a_filter_fits_decisions_too,
 );
+
+/// A server that hangs for longer than a lease, in the middle of a batch.
+#[test]
+fn a_server_that_hangs_costs_no_event() {
+    let stage = Stage::on_nats(WATCH);
+    stage.write_down(&format!("{WHICH}\n        time.sleep(0.3)"));
+    let _daemon = stage.home.serve_with(&["--no-observers"]);
+    stage.fire(0, 20);
+    wait_until("it is relayed", || {
+        stage.home.json(&["status", "--json"])["relay"]["published"].as_u64() >= Some(20)
+    });
+    let _worker = stage.by_hand(&["watch", "--from", "start"]);
+    wait_until("it has begun", || !stage.seen().is_empty());
+    let nats = stage.nats.as_ref().expect("a server");
+    nats.freeze();
+    std::thread::sleep(Duration::from_secs(8));
+    nats.thaw();
+    wait_until("all are seen", || first_sights(&stage.seen()).len() >= 20);
+    assert_eq!(first_sights(&stage.seen()), (0..20).collect::<Vec<_>>());
+}
+
+/// What a long-lived program says counts only if it is one whole line, and the answer to its event.
+#[test]
+fn a_program_that_does_not_keep_to_one_line_has_failed() {
+    for (name, answer, why) in [
+        (
+            "half",
+            "sys.stdout.write('{\"error\": \"x'); sys.stdout.flush(); os._exit(1)",
+            "without an answer",
+        ),
+        ("long", "print(json.dumps({'error': 'x' * 1500000}), flush=True)", "longer than 1 MiB"),
+    ] {
+        let stage = Stage::on_the_log(&WATCH.replace("wait: 0.05", "tries: 1"));
+        stage.write_down(&format!("None\n        {answer}"));
+        stage.fire(0, 2);
+        let told = stage.home.json(&["observe", "watch", "--drain", "--json"]);
+        assert_eq!((&told["handled"], &told["set_aside"]), (&json!(0), &json!(2)), "{name}");
+        let error = stage.dead()[0]["error"].as_str().expect("an error").to_owned();
+        assert!(error.contains(why), "{name}: {error}");
+    }
+}
+
+/// At the end of its input a program may put things in order.
+#[test]
+fn a_long_lived_program_ends_with_its_input() {
+    let stage = Stage::on_the_log(WATCH);
+    stage.home.script("watch.py", &format!("#!/usr/bin/python3 -S\nimport sys\nseen = open({:?}, 'w')\nfor line in sys.stdin:\n    seen.write('one\\n')\n    print('ok', flush=True)\nseen.write('end\\n')\n", stage.seen_file().to_string_lossy()));
+    stage.fire(0, 2);
+    stage.home.text(&["observe", "watch", "--drain"]);
+    assert_eq!(stage.seen(), ["one", "one", "end"]);
+}
+
+#[test]
+fn a_supervised_observer_that_is_told_to_leave_is_replaced() {
+    let stage = Stage::on_the_log(WATCH);
+    stage.write_down(WHICH);
+    let _daemon = stage.home.serve();
+    wait_until("it works", || stage.observer("watch")["state"] == "working");
+    let first = stage.observer("watch")["pid"].clone();
+    let pid = Pid::from_raw(i32::try_from(first.as_i64().expect("a pid")).expect("a pid"));
+    kill_process(pid.expect("a pid"), Signal::TERM).expect("it can be told");
+    stage.fire(0, 3);
+    wait_until("another one sees to it", || stage.seen().len() >= 3);
+}
+
+#[test]
+fn a_password_that_is_mended_reaches_the_observers() {
+    let server = NatsServer::start_with(&["--user", "me", "--pass", "right"]);
+    let stage = Stage { home: Home::with_daemon("running"), nats: None };
+    let write = |password: &str| {
+        let nats = format!("nats: {{url: \"{}\", user: me, password: {password}}}\n", server.url());
+        stage.home.write_hooks(&format!("{nats}hooks:\n{WATCH}"));
+    };
+    write("wrong");
+    stage.write_down(WHICH);
+    let _daemon = stage.home.serve();
+    stage.fire(0, 2);
+    wait_until("it cannot log in", || {
+        stage.observer("watch")["error"].as_str().is_some_and(|error| error.contains("NATS"))
+    });
+    write("right");
+    wait_until("all are seen", || stage.seen().len() >= 2);
+}
+
+/// Positions and dead letters that a power cut or a person spoiled stop nobody.
+#[test]
+fn a_spoiled_position_is_started_over() {
+    let stage = Stage::on_the_log(&WATCH.replace("wait: 0.05", "from: start"));
+    stage.write_down(WHICH);
+    stage.fire(0, 2);
+    stage.home.text(&["observe", "watch", "--drain"]);
+    let folder = stage.home.path().join("observers/watch");
+    fs::write(folder.join("0of1.json"), "").expect("ours");
+    fs::create_dir_all(folder.join("dead")).expect("ours");
+    fs::write(folder.join("dead/x.json"), "nonsense").expect("ours");
+    stage.home.text(&["observe", "watch", "--drain"]);
+    assert_eq!(numbers(&stage.seen()), [0, 1, 0, 1]);
+    assert!(stage.home.run(&["dead", "list"]).status.success());
+}
+
+/// A log that was put back to an older state has new events at places that were seen.
+#[test]
+fn a_log_that_is_put_back_hides_nothing() {
+    let stage = Stage::on_the_log(WATCH);
+    stage.write_down(WHICH);
+    stage.fire(0, 2);
+    let kept = stage.home.work().join("kept");
+    fs::create_dir_all(&kept).expect("a place");
+    let files = ["log.db", "log.db-wal", "log.db-shm"];
+    let copy = |from: &std::path::Path, to: &std::path::Path| {
+        for file in files {
+            drop(fs::remove_file(to.join(file)));
+            drop(fs::copy(from.join(file), to.join(file)));
+        }
+    };
+    copy(&stage.home.path(), &kept);
+    stage.fire(2, 5);
+    stage.home.text(&["observe", "watch", "--drain"]);
+    copy(&kept, &stage.home.path());
+    stage.fire(5, 7);
+    stage.home.text(&["observe", "watch", "--drain"]);
+    assert_eq!(numbers(&stage.seen()), [0, 1, 2, 3, 4, 5, 6]);
+}
+
+/// Its configuration is gone, what it set aside is not.
+#[test]
+fn dead_letters_outlive_their_observer() {
+    let stage = Stage::on_the_log(
+        "  tool.before:\n    - {name: no, mode: observe, command: 'false', tries: 1}\n",
+    );
+    stage.fire(0, 2);
+    stage.home.text(&["observe", "no", "--drain"]);
+    stage.rewrite("  {}\n");
+    assert_eq!(stage.dead().len(), 2);
+    let seq = stage.dead()[0]["event"]["seq"].to_string();
+    stage.home.text(&["dead", "show", "no", &seq]);
+    stage.home.text(&["dead", "drop", "no", "--all"]);
+    assert_eq!(stage.dead(), Vec::<Value>::new());
+}
+
+/// An observer that read the log goes on with the stream when a server is configured.
+#[test]
+fn a_server_that_is_added_brings_nothing_twice() {
+    let stage = Stage::on_the_log(WATCH);
+    stage.write_down(WHICH);
+    stage.fire(0, 5);
+    stage.home.text(&["observe", "watch", "--drain"]);
+    let stage = Stage { home: stage.home, nats: Some(NatsServer::start()) };
+    stage.rewrite(WATCH);
+    let _daemon = stage.home.serve();
+    stage.fire(5, 8);
+    wait_until("the rest is seen", || stage.seen().len() >= 8);
+    std::thread::sleep(Duration::from_millis(500)); // more would come by then
+    assert_eq!(numbers(&stage.seen()), (0..8).collect::<Vec<_>>());
+}
 
 #[test]
 fn observers_come_and_go_with_the_file() {
@@ -549,6 +758,13 @@ fn what_only_observers_can_have_says_so() {
         ("{mode: observe, command: x, share: turns}", "`share` is `session`"),
         ("{mode: observe, command: x, tries: 0}", "`tries` is a number"),
         ("{mode: observe, archive: ''}", "`archive` is a directory"),
+        ("{mode: observe, webhook: 'http://u:p@x/'}", "no secret belongs in it"),
+        (
+            "{mode: observe, webhook: {url: 'http://x', headers: {Authorization: hush}}}",
+            "headers_env",
+        ),
+        ("{mode: observe, webhook: 'http://'}", "a webhook needs an address"),
+        ("{mode: observe, webhook: 'http://x', command: y}", "write two hooks"),
         ("{mode: observe, rule: {block: x}}", "it cannot observe"),
     ] {
         let home = Home::with_hooks(&format!("hooks:\n  tool.before:\n    - {entry}\n"));

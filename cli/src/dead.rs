@@ -5,7 +5,8 @@ use clap::{Args, Subcommand};
 use hookbus::decide::HooksSource;
 use hookbus::envelope::Travelled;
 use hookbus::log::LogPath;
-use hookbus_subscribers::{Assignment, DeadLetter, retry};
+use hookbus::relay::NatsSettings;
+use hookbus_subscribers::{DeadLetter, DeadLetters, Kept, retry};
 use serde_json::{Value, json};
 
 use crate::cli::Ending;
@@ -13,6 +14,8 @@ use crate::log::gist;
 use crate::observe::assignment;
 use crate::output::{self, Paint, Progress, count, local, shorten};
 use crate::settings::{Format, Settings};
+
+const CANNOT_LOOK: &str = "cannot look for dead letters";
 
 /// `hookbus dead …`.
 #[derive(Debug, Subcommand)]
@@ -54,43 +57,40 @@ pub(crate) fn run(verb: &Verb, format: Format, settings: &Settings) -> Result<En
         match verb {
             Verb::List { observer } => list(observer.as_deref(), format, settings).await,
             Verb::Show { observer, event } => show(observer, event, format, settings).await,
-            Verb::Retry(choice) => retry_all(choice, format, settings).await,
+            Verb::Retry(choice) => Box::pin(retry_all(choice, format, settings)).await,
             Verb::Drop(choice) => drop_all(choice, format, settings).await,
         }
     })
 }
 
+/// Where dead letters of this home may be.
+fn letters(settings: &Settings) -> DeadLetters {
+    let hooks = HooksSource::new(&settings.home, LogPath::in_home(&settings.home));
+    let urls = settings.nats_urls(None);
+    let nats = NatsSettings::chosen(hooks.in_force().hooks.nats.clone(), urls.as_deref());
+    DeadLetters::of(&settings.home, nats)
+}
+
 async fn list(observer: Option<&str>, format: Format, settings: &Settings) -> Result<Ending> {
-    let names = match observer {
-        Some(name) => vec![name.to_owned()],
-        None => {
-            let hooks = HooksSource::new(&settings.home, LogPath::in_home(&settings.home));
-            let observers = hooks.in_force().hooks.observers();
-            observers.iter().map(|observer| observer.name().to_owned()).collect()
-        }
-    };
-    let mut letters = Vec::new();
-    for name in &names {
-        letters.extend(letters_of(&assignment(name, None, None, settings)?).await?);
-    }
-    if letters.is_empty() && format == Format::Text {
+    let all = letters(settings).all(observer).await.context(CANNOT_LOOK)?;
+    if all.is_empty() && format == Format::Text {
         output::line("nothing was set aside")?;
     }
-    for letter in &letters {
+    for kept in &all {
         output::line(match format {
-            Format::Json => to_json(letter).to_string(),
-            Format::Text => describe(letter, Paint(settings.colour)),
+            Format::Json => to_json(&kept.letter).to_string(),
+            Format::Text => describe(&kept.letter, Paint(settings.colour)),
         })?;
     }
-    if !letters.is_empty() && format == Format::Text {
+    if !all.is_empty() && format == Format::Text {
         output::aside("`hookbus dead show|retry|drop <observer> <seq>` does something about one");
     }
-    Ok(if letters.is_empty() { Ending::Yes } else { Ending::No })
+    Ok(if all.is_empty() { Ending::Yes } else { Ending::No })
 }
 
 async fn show(name: &str, event: &str, format: Format, settings: &Settings) -> Result<Ending> {
-    let letters = letters_of(&assignment(name, None, None, settings)?).await?;
-    let letter = the_one(&letters, event)?;
+    let all = letters(settings).all(Some(name)).await.context(CANNOT_LOOK)?;
+    let letter = &the_one(&all, event)?.letter;
     match format {
         Format::Json => output::line(to_json(letter).to_string())?,
         Format::Text => {
@@ -104,17 +104,22 @@ async fn show(name: &str, event: &str, format: Format, settings: &Settings) -> R
 
 async fn retry_all(choice: &Choice, format: Format, settings: &Settings) -> Result<Ending> {
     let assignment = assignment(&choice.observer, None, None, settings)?;
-    let letters = chosen(choice, letters_of(&assignment).await?)?;
-    let mut progress = Progress::of(letters.len() as u64, "events");
+    let place = letters(settings);
+    let all = chosen(choice, place.all(Some(&choice.observer)).await.context(CANNOT_LOOK)?)?;
+    let mut progress = Progress::of(all.len() as u64, "events");
     let mut failed = Vec::new();
-    for (index, letter) in letters.iter().enumerate() {
-        if let Err(error) = retry(&assignment, letter).await {
-            failed.push((letter, error));
+    for (index, kept) in all.iter().enumerate() {
+        match retry(&assignment, &kept.letter).await {
+            Ok(()) => place.forget(kept).await?,
+            Err(error) => {
+                place.failed_again(kept, &error).await?;
+                failed.push((&kept.letter, error));
+            }
         }
         progress.at(index as u64 + 1);
     }
     drop(progress);
-    let done = letters.len() - failed.len();
+    let done = all.len() - failed.len();
     match format {
         Format::Json => {
             let failed: Vec<Value> = failed
@@ -135,39 +140,34 @@ async fn retry_all(choice: &Choice, format: Format, settings: &Settings) -> Resu
 }
 
 async fn drop_all(choice: &Choice, format: Format, settings: &Settings) -> Result<Ending> {
-    let assignment = assignment(&choice.observer, None, None, settings)?;
-    let letters = chosen(choice, letters_of(&assignment).await?)?;
-    let mut ledger = assignment.ledger();
-    for letter in &letters {
-        ledger.drop_letter(letter).await?;
+    let place = letters(settings);
+    let all = chosen(choice, place.all(Some(&choice.observer)).await.context(CANNOT_LOOK)?)?;
+    for kept in &all {
+        place.forget(kept).await?;
     }
     output::line(match format {
-        Format::Json => json!({"dropped": letters.len()}).to_string(),
+        Format::Json => json!({"dropped": all.len()}).to_string(),
         Format::Text => {
-            format!("{} dropped; the log still has them", count(letters.len(), "event"))
+            format!("{} dropped; the log of its bus still has it", count(all.len(), "event"))
         }
     })?;
     Ok(Ending::Yes)
 }
 
-async fn letters_of(assignment: &Assignment) -> Result<Vec<DeadLetter>> {
-    assignment.ledger().dead_letters().await.context("cannot look for dead letters")
-}
-
-fn chosen(choice: &Choice, letters: Vec<DeadLetter>) -> Result<Vec<DeadLetter>> {
+fn chosen(choice: &Choice, all: Vec<Kept>) -> Result<Vec<Kept>> {
     match &choice.event {
-        Some(event) => Ok(vec![the_one(&letters, event)?.clone()]),
-        None => Ok(letters),
+        Some(event) => Ok(vec![the_one(&all, event)?.clone()]),
+        None => Ok(all),
     }
 }
 
-fn the_one<'a>(letters: &'a [DeadLetter], event: &str) -> Result<&'a DeadLetter> {
-    let is_it = |letter: &&DeadLetter| {
-        letter.event().is_ok_and(|Travelled { row, .. }| {
+fn the_one<'a>(all: &'a [Kept], event: &str) -> Result<&'a Kept> {
+    let is_it = |kept: &&Kept| {
+        kept.letter.event().is_ok_and(|Travelled { row, .. }| {
             row.seq.to_string() == event || row.id.to_string().starts_with(event)
         })
     };
-    let found: Vec<&DeadLetter> = letters.iter().filter(is_it).collect();
+    let found: Vec<&Kept> = all.iter().filter(is_it).collect();
     match found.as_slice() {
         [only] => Ok(only),
         [] => bail!("no dead letter is called `{event}`; `hookbus dead list` shows them"),
@@ -193,10 +193,14 @@ fn describe(letter: &DeadLetter, paint: Paint) -> String {
         }
         Err(error) => ("?".to_owned(), error.to_string()),
     };
+    let tries = match letter.tries {
+        1 => "1 try".to_owned(),
+        tries => format!("{tries} tries"),
+    };
     format!(
         "{:<20} {seq:>6}  {}  {what}  {}",
         paint.bold(&letter.observer),
         paint.dim(&local(letter.at).format("%m-%d %H:%M:%S").to_string()),
-        paint.bad(&format!("{} tries: {}", letter.tries, shorten(&letter.error, 100))),
+        paint.bad(&format!("{}: {}", tries, shorten(&letter.error, 100))),
     )
 }

@@ -1,5 +1,6 @@
 //! `hookbus observe`: one observer, in the foreground.
 
+use std::io;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
@@ -10,7 +11,6 @@ use hookbus::log::LogPath;
 use hookbus::relay::NatsSettings;
 use hookbus_subscribers::{Assignment, Reading, Stop, Tally, observe, observe_replay};
 use serde_json::json;
-use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     assignment.leaves_when_done = arguments.drain;
     write_down_here(settings);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let Tally { handled, set_aside } = runtime.block_on(async {
+    let Tally { handled, set_aside, elsewhere, trouble } = runtime.block_on(async {
         let stop = stop_when_told(arguments.supervised)?;
         match &arguments.replay {
             Some(run) => Ok::<_, anyhow::Error>(observe_replay(assignment, run, stop).await?),
@@ -86,6 +86,13 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
             count(usize::try_from(handled).unwrap_or(usize::MAX), "event"),
             if set_aside > 0 { "; `hookbus dead list` shows them" } else { "" },
         ))?,
+    }
+    if let Some(trouble) = trouble {
+        bail!("{trouble}");
+    }
+    if elsewhere {
+        output::aside("another worker is at work on this observer, and has the rest");
+        return Ok(Ending::No);
     }
     Ok(Ending::Yes)
 }
@@ -129,6 +136,9 @@ fn nobody(name: &str, hooks: &HooksSource) -> String {
     let observers = hooks.in_force().hooks.observers();
     let names: Vec<&str> = observers.iter().map(Observer::name).collect();
     let file = hooks.file().display();
+    if let Some(problem) = hooks.in_force().standing.problem() {
+        return format!("{file}: {problem}; mend it first (`hookbus hooks list`)");
+    }
     if names.is_empty() {
         return format!("{file} has no observers; write a hook with `mode: observe`");
     }
@@ -145,19 +155,20 @@ fn stop_when_told(supervised: bool) -> Result<Stop> {
     let (tell, stop) = watch::channel(false);
     let mut terminated = signal(SignalKind::terminate()).context("no signals")?;
     let mut interrupted = signal(SignalKind::interrupt()).context("no signals")?;
-    tokio::spawn(async move {
-        let released = async {
-            if !supervised {
-                return std::future::pending().await;
-            }
-            let mut nothing = Vec::new();
+    let tell = Arc::new(tell);
+    if supervised {
+        let tell = Arc::clone(&tell);
+        // In a thread of its own, which nobody waits for: reading stdin cannot be broken off.
+        std::thread::spawn(move || {
             // An error is an end as well.
-            drop(tokio::io::stdin().read_to_end(&mut nothing).await);
-        };
+            drop(io::copy(&mut io::stdin().lock(), &mut io::sink()));
+            tell.send_replace(true);
+        });
+    }
+    tokio::spawn(async move {
         tokio::select! {
             _ = terminated.recv() => {}
             _ = interrupted.recv() => {}
-            () = released => {}
         }
         tell.send_replace(true);
     });

@@ -37,19 +37,21 @@ pub(crate) fn run(format: Format, settings: &Settings) -> Result<Ending> {
 }
 
 fn describe(report: &Report, took: &str, paint: Paint) -> String {
-    let Report { bus, rows, first, head, flaws } = report;
+    let Report { bus, rows, head, flaws, gaps, .. } = report;
+    let gaps: Vec<String> = gaps
+        .iter()
+        .map(|gap| format!("\n  rows {} to {} never came", gap.start(), gap.end()))
+        .collect();
     if !flaws.is_empty() {
         let flaws: Vec<String> = flaws.iter().map(|flaw| format!("\n  {flaw}")).collect();
-        return format!("{}: {rows} rows, bus {bus}{}", paint.bad("not sound"), flaws.concat());
+        let word = paint.bad("not sound");
+        return format!("{word}: {rows} rows, bus {bus}{}{}", flaws.concat(), gaps.concat());
     }
     let head = head.map_or_else(String::new, |(seq, hash)| {
         format!(", head {seq} {}", &hex::encode(hash)[..12])
     });
-    let start = match first {
-        Some(first) if *first > Seq::FIRST => format!(", from row {first} on"),
-        Some(_) | None => String::new(),
-    };
-    format!("{}: {rows} rows{start}{head} (bus {bus}, {took})", paint.good("sound"))
+    let word = if gaps.is_empty() { "sound" } else { "sound, but not whole" };
+    format!("{}: {rows} rows{head} (bus {bus}, {took}){}", paint.good(word), gaps.concat())
 }
 
 fn to_json(report: &Report) -> Value {
@@ -58,8 +60,11 @@ fn to_json(report: &Report) -> Value {
         .iter()
         .map(|flaw| json!({"seq": flaw.seq.as_i64(), "what": flaw.what}))
         .collect();
+    let gaps: Vec<[i64; 2]> = report.gaps.iter().map(|gap| [*gap.start(), *gap.end()]).collect();
     json!({
         "sound": flaws.is_empty(),
+        "whole": gaps.is_empty(),
+        "gaps": gaps,
         "bus": report.bus.to_string(),
         "rows": report.rows,
         "first": report.first.map(Seq::as_i64),

@@ -22,21 +22,24 @@ pub async fn copy_stream(
     mut progress: impl FnMut(u64, u64),
 ) -> Result<u64, Trouble> {
     let mut position = since.map_or_else(Position::start, Position::since);
-    let everything = vec!["hookbus.>".to_owned()];
-    let mut tail = Tail::Nats(Box::new(StreamTail::new(Line::to(settings.clone()), everything)));
+    let mut tail = Tail::Nats(Box::new(StreamTail::of_everything(Line::to(settings.clone()))));
     let (mut copied, mut whole) = (0, None);
     loop {
-        let arrived = tail.next(&position, BATCH).await?;
+        let arrived = tail.next(&mut position, BATCH).await?;
         if arrived.is_empty() {
-            return Ok(copied);
+            if tail.is_at_end() {
+                return Ok(copied);
+            }
+            continue;
         }
-        let rows: Vec<Travelled> = arrived
-            .into_iter()
-            .map(|Arrived { bus, row, mark, .. }| {
-                position.advance(bus, row.seq, mark);
-                Travelled { bus, row, stored: None }
-            })
-            .collect();
+        let mut rows = Vec::with_capacity(arrived.len());
+        for Arrived { bus, mut row, mark, stored } in arrived {
+            position.advance(bus, &row, mark);
+            if let Some(stored) = stored {
+                row.payload = tail.fetch(&stored).await?;
+            }
+            rows.push(Travelled { bus, row, stored: None });
+        }
         archive.take_in(&rows).map_err(|error| Trouble(error.to_string()))?;
         copied += rows.len() as u64;
         if whole.is_none() {

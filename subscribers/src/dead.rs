@@ -19,7 +19,22 @@ pub struct DeadLetter {
     pub envelope: Vec<u8>,
 }
 
+/// A longer error is cut: it travels in a header.
+const LONGEST_ERROR: usize = 1000;
+
 impl DeadLetter {
+    /// An event that failed for the last time.
+    pub(crate) fn new(
+        observer: &str,
+        at: Time,
+        tries: u32,
+        error: &str,
+        envelope: Vec<u8>,
+    ) -> Self {
+        let error = error.chars().take(LONGEST_ERROR).collect();
+        Self { observer: observer.to_owned(), at, tries, error, envelope }
+    }
+
     /// The event in it.
     pub fn event(&self) -> Result<Travelled, NotOurs> {
         envelope::read(&self.envelope)

@@ -31,8 +31,11 @@ mod copy;
 
 mod redrive;
 
+mod grave;
+
 pub use copy::copy_stream;
 pub use dead::DeadLetter;
+pub use grave::{DeadLetters, Kept};
 pub use ledger::{Ledger, Trouble};
 pub use redrive::{Redelivery, ReplayPublisher, observe_replay};
 pub use setting::{Assignment, Reading};

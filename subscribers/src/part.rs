@@ -27,8 +27,13 @@ impl Part {
     }
 
     /// What it is called in files and keys.
-    pub(crate) const fn index(self) -> usize {
-        self.index
+    pub(crate) fn key(self) -> String {
+        format!("{}of{}", self.index, self.of)
+    }
+
+    /// The parts that the same events are in when they are shared out otherwise.
+    pub(crate) fn otherwise(self) -> Vec<Self> {
+        Self::all(self.of == 1)
     }
 }
 

@@ -154,14 +154,18 @@ pub async fn observe_replay(
     let (stream, root) = place(&line.settings, run);
     let tail = StreamTail::new(line.for_stream(stream), vec![format!("{root}.>")]);
     let mut tail = Tail::Nats(Box::new(tail));
-    let (mut position, mut tally) = (Position::start(), Tally { handled: 0, set_aside: 0 });
+    let (mut position, mut tally) = (Position::start(), Tally::default());
     let mut redelivery = Redelivery::new(assignment);
     while !*stop.borrow() {
-        let arrived = tail.next(&position, IN_FLIGHT).await?;
-        if arrived.is_empty() {
+        let arrived = tail.next(&mut position, IN_FLIGHT).await?;
+        if arrived.is_empty() && tail.is_at_end() {
             break;
         }
-        for Arrived { bus, row, mark, .. } in arrived {
+        for Arrived { bus, row, mark, stored } in arrived {
+            let mut row = row;
+            if let (Some(stored), true) = (&stored, row.payload.is_empty()) {
+                row.payload = tail.fetch(stored).await?;
+            }
             match redelivery.deliver(bus, &row).await {
                 Ok(true) => tally.handled += 1,
                 Ok(false) => {}
@@ -170,8 +174,9 @@ pub async fn observe_replay(
                     tracing::warn!(error, seq = row.seq.as_i64(), "a re-driven event failed");
                 }
             }
-            position.advance(bus, row.seq, mark);
+            position.advance(bus, &row, mark);
         }
     }
+    redelivery.delivery.close().await;
     Ok(tally)
 }

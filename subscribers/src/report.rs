@@ -94,8 +94,14 @@ impl Report {
     pub(crate) fn set_aside(&self, error: &str) {
         self.change(true, |inner| {
             inner.set_aside += 1;
+            inner.dead_letters = inner.dead_letters.map(|count| count + 1);
             inner.error = Some(error.to_owned());
         });
+    }
+
+    /// Nothing is wrong at the moment.
+    pub(crate) fn well(&self) {
+        self.change(false, |inner| inner.error = None);
     }
 
     /// How many rows wait.

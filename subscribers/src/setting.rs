@@ -69,7 +69,7 @@ impl Assignment {
         let name = self.observer.name();
         line.map_or_else(
             || Ledger::in_home(&self.home, name),
-            |line| Ledger::on_nats(line.clone(), name),
+            |line| Ledger::on_nats(line.clone(), &self.home, name),
         )
     }
 

@@ -41,6 +41,12 @@ const COUNT_AGAIN: Duration = Duration::from_secs(5);
 /// Before the next try after trouble with the source or the ledger.
 const AFTER_TROUBLE: Duration = Duration::from_millis(500);
 
+/// And the longest.
+const LONGEST_PATIENCE: Duration = Duration::from_secs(4);
+
+/// How long an event under way has to finish when it is time to leave.
+const LAST_TRY: Duration = Duration::from_secs(3);
+
 /// The longest wait between two tries of an event.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
@@ -48,12 +54,16 @@ const LONGEST_WAIT: Duration = Duration::from_mins(1);
 pub type Stop = watch::Receiver<bool>;
 
 /// What was done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tally {
     /// Events delivered.
     pub handled: u64,
     /// Events set aside.
     pub set_aside: u64,
+    /// Another worker is at work, and has the rest.
+    pub elsewhere: bool,
+    /// What kept it from going through with it.
+    pub trouble: Option<String>,
 }
 
 /// Works on an observer until it is told to stop, or nothing is left where it leaves then.
@@ -78,18 +88,27 @@ pub async fn observe(assignment: Assignment, stop: Stop) -> Tally {
             stop: stop.clone(),
             counted: Instant::now(),
             shares: shares.clone(),
+            complaint: None,
+            patience: AFTER_TROUBLE,
         };
         workers.spawn(worker.work());
     }
-    while workers.join_next().await.is_some() {}
+    let (mut elsewhere, mut trouble) = (false, None);
+    while let Some(ended) = workers.join_next().await {
+        match ended {
+            Ok(Ended::Done) | Err(_) => {}
+            Ok(Ended::Elsewhere) => elsewhere = true,
+            Ok(Ended::Trouble(error)) => trouble = Some(error),
+        }
+    }
     if let Some(counting) = counting {
         counting.abort();
     }
     let (handled, set_aside) = report.counts();
-    Tally { handled, set_aside }
+    Tally { handled, set_aside, elsewhere, trouble }
 }
 
-/// Tries a dead letter once more, and forgets it if that succeeds.
+/// Tries a dead letter once more. Whoever keeps it may forget it then.
 pub async fn retry(assignment: &Assignment, letter: &DeadLetter) -> Result<(), String> {
     let mut event = letter.event().map_err(|error| error.to_string())?;
     if let (Some(stored), Some(line)) = (&event.stored, assignment.line()) {
@@ -103,8 +122,19 @@ pub async fn retry(assignment: &Assignment, letter: &DeadLetter) -> Result<(), S
     let arrived = Arrived { bus: event.bus, row: event.row, mark: None, stored: event.stored };
     let mut delivery = Delivery::new(assignment.observer.clone(), assignment.env.clone());
     let this = Try { attempt: letter.tries + 1, now: assignment.clock.now() };
-    delivery.deliver(hook, &arrived, this).await?;
-    assignment.ledger().drop_letter(letter).await.map_err(|error| error.to_string())
+    let delivered = delivery.deliver(hook, &arrived, this).await;
+    delivery.close().await;
+    delivered
+}
+
+/// How a worker ended.
+enum Ended {
+    /// There was nothing left to do, or it was told to stop.
+    Done,
+    /// Somebody else is at it.
+    Elsewhere,
+    /// It could not, and was not to wait for ever.
+    Trouble(String),
 }
 
 /// Why a worker leaves its part.
@@ -137,10 +167,20 @@ struct Worker {
     /// When dead letters were last counted.
     counted: Instant,
     shares: Shares,
+    /// What went wrong last, and how long to wait before the next try.
+    complaint: Option<String>,
+    patience: Duration,
 }
 
 impl Worker {
-    async fn work(mut self) {
+    async fn work(mut self) -> Ended {
+        let ended = self.work_until_told().await;
+        self.delivery.close().await;
+        ended
+    }
+
+    async fn work_until_told(&mut self) -> Ended {
+        let mut waiting = Instant::now();
         while !*self.stop.borrow() {
             if !self.shares.take() {
                 drop(tokio::time::timeout(ASK_AGAIN, self.stop.changed()).await);
@@ -151,18 +191,28 @@ impl Worker {
                 self.shares.give_back();
             }
             let pause = match left {
-                Left::Done => return,
-                Left::Lost if self.assignment.leaves_when_done => return,
+                Left::Done => return Ended::Done,
+                // A worker that was killed holds its part until its lease ends.
+                Left::Lost if self.assignment.leaves_when_done && waiting.elapsed() > LEASE * 2 => {
+                    return Ended::Elsewhere;
+                }
                 Left::Lost => {
                     self.stand_by();
                     ASK_AGAIN
                 }
                 Left::Shared => LET_OTHERS,
+                Left::Trouble(error) if self.assignment.leaves_when_done => {
+                    return Ended::Trouble(error);
+                }
                 Left::Trouble(error) => self.complain(&error),
             };
+            if pause != ASK_AGAIN {
+                waiting = Instant::now();
+            }
             // Told to stop is as good a reason to wake up as any.
             drop(tokio::time::timeout(pause, self.stop.changed()).await);
         }
+        Ended::Done
     }
 
     async fn try_part(&mut self) -> Left {
@@ -180,10 +230,18 @@ impl Worker {
         }
     }
 
-    fn complain(&self, error: &str) -> Duration {
-        tracing::warn!(observer = self.assignment.observer.name(), error, "interrupted");
+    /// Says what is wrong, once; gives back how long to wait.
+    fn complain(&mut self, error: &str) -> Duration {
+        let observer = self.assignment.observer.name();
+        if self.complaint.as_deref() == Some(error) {
+            tracing::debug!(observer, error, "still interrupted");
+            self.patience = (self.patience * 2).min(LONGEST_PATIENCE);
+        } else {
+            tracing::warn!(observer, error, "interrupted");
+            (self.complaint, self.patience) = (Some(error.to_owned()), AFTER_TROUBLE);
+        }
         self.report.trouble(error);
-        AFTER_TROUBLE
+        self.patience
     }
 
     /// Works on a part that is ours.
@@ -195,11 +253,14 @@ impl Worker {
                 Err(trouble) => return trouble.into(),
             },
         };
+        if let Err(error) = self.delivery.is_ready(self.assignment.clock.now()) {
+            return Left::Trouble(error);
+        }
         self.report.took_up();
         self.count_dead_letters().await;
         tracing::info!(
             observer = self.assignment.observer.name(),
-            part = self.part.index(),
+            part = self.part.key(),
             "at work"
         );
         let mut job = Job { claim, position, saved: Instant::now(), unsaved: true };
@@ -240,7 +301,7 @@ impl Worker {
                 return Left::Done;
             }
             let arrived = tokio::select! {
-                arrived = self.tail.next(&job.position, BATCH) => arrived,
+                arrived = self.tail.next(&mut job.position, BATCH) => arrived,
                 _ = self.stop.changed() => return Left::Done,
             };
             let arrived = match arrived {
@@ -248,6 +309,7 @@ impl Worker {
                 Err(trouble) => return trouble.into(),
             };
             *well = Instant::now();
+            self.complaint = None;
             let idle = arrived.is_empty();
             if let Err(left) = self.handle(arrived, job).await {
                 return left;
@@ -255,7 +317,7 @@ impl Worker {
             if let Err(left) = self.save_if_due(job, idle).await {
                 return left;
             }
-            if idle && self.assignment.leaves_when_done {
+            if idle && self.assignment.leaves_when_done && self.tail.is_at_end() {
                 return Left::Done;
             }
             if self.shares.give_back_if_too_many() {
@@ -265,25 +327,13 @@ impl Worker {
     }
 
     async fn handle(&mut self, arrived: Vec<Arrived>, job: &mut Job) -> Result<(), Left> {
-        let fresh = |arrived: &Arrived| !job.position.has_seen(arrived.bus, arrived.row.seq);
-        let wanted = |arrived: &Arrived| {
-            self.part.holds(&arrived.row.session)
-                && self.assignment.observer.wants(&arrived.row).is_some()
-        };
-        let whole: Vec<Arrived> =
-            arrived.iter().filter(|arrived| fresh(arrived) && wanted(arrived)).cloned().collect();
-        let at_once =
-            whole.len() > 1 && self.delivery.deliver_all(&whole, self.assignment.clock.now());
-        if at_once {
-            for arrived in &whole {
-                self.report.handled(arrived.row.at);
-            }
-        }
+        let done = self.deliver_together(&arrived, job);
         for arrived in arrived {
-            if !at_once && !job.position.has_seen(arrived.bus, arrived.row.seq) {
-                self.deliver(&arrived, job).await?;
+            let (bus, row, mark) = (arrived.bus, arrived.row.clone(), arrived.mark);
+            if !done {
+                self.deliver(arrived, job).await?;
             }
-            job.position.advance(arrived.bus, arrived.row.seq, arrived.mark);
+            job.position.advance(bus, &row, mark);
             job.unsaved = true;
             if *self.stop.borrow() {
                 return Err(Left::Done);
@@ -292,28 +342,67 @@ impl Worker {
         Ok(())
     }
 
+    /// Delivers all of them at once where that is possible; says whether it was.
+    fn deliver_together(&mut self, arrived: &[Arrived], job: &Job) -> bool {
+        if arrived.len() < 2 || arrived.iter().any(|arrived| arrived.stored.is_some()) {
+            return false;
+        }
+        let wanted = |arrived: &&Arrived| {
+            self.concerns(arrived, job) && self.assignment.observer.wants(&arrived.row).is_some()
+        };
+        let wanted: Vec<Arrived> = arrived.iter().filter(wanted).cloned().collect();
+        let done = self.delivery.deliver_all(&wanted, self.assignment.clock.now());
+        if done {
+            for arrived in &wanted {
+                self.report.handled(arrived.row.at);
+            }
+        }
+        done
+    }
+
+    /// Whether an event is in this part and still to come.
+    fn concerns(&self, arrived: &Arrived, job: &Job) -> bool {
+        let past = job.position.is_past(arrived.bus, &arrived.row);
+        self.part.holds(&arrived.row.session) && (!past || self.delivery.knows_what_it_has())
+    }
+
     /// Delivers an event if it is wanted: as often as it takes, or until it is set aside.
-    async fn deliver(&mut self, arrived: &Arrived, job: &mut Job) -> Result<(), Left> {
-        if !self.part.holds(&arrived.row.session) {
+    async fn deliver(&mut self, mut arrived: Arrived, job: &mut Job) -> Result<(), Left> {
+        let observer = self.assignment.observer.clone();
+        if !self.concerns(&arrived, job) || !observer.may_want(&arrived.row) {
             return Ok(());
         }
-        let observer = self.assignment.observer.clone();
-        let Some(hook) = observer.wants(&arrived.row) else { return Ok(()) };
         let terms = observer.terms();
         let mut wait = terms.wait;
         for attempt in 1..=terms.tries {
-            let Err(error) = self.try_once(hook, arrived, attempt, job).await? else {
-                self.report.handled(arrived.row.at);
-                return Ok(());
+            let error = match self.whole(&mut arrived).await {
+                Err(error) => error,
+                Ok(()) => {
+                    let Some(hook) = observer.wants(&arrived.row) else { return Ok(()) };
+                    let Err(error) = self.try_once(hook, &arrived, attempt, job).await? else {
+                        self.report.handled(arrived.row.at);
+                        return Ok(());
+                    };
+                    error
+                }
             };
             let seq = arrived.row.seq.as_i64();
             tracing::warn!(observer = observer.name(), seq, attempt, error, "an event failed");
             if attempt == terms.tries {
-                return self.set_aside(arrived, attempt, &error).await;
+                return self.set_aside(&arrived, attempt, &error).await;
             }
             self.report.trouble(&error);
             self.wait(wait, job).await?;
             wait = (wait * 2).min(LONGEST_WAIT);
+        }
+        Ok(())
+    }
+
+    /// Fetches a payload that was too large to travel along.
+    async fn whole(&mut self, arrived: &mut Arrived) -> Result<(), String> {
+        if let (Some(stored), true) = (&arrived.stored, arrived.row.payload.is_empty()) {
+            let fetched = self.tail.fetch(stored).await;
+            arrived.row.payload = fetched.map_err(|error| error.to_string())?;
         }
         Ok(())
     }
@@ -333,9 +422,14 @@ impl Worker {
         let this = Try { attempt, now: self.assignment.clock.now() };
         let mut trying = std::pin::pin!(self.delivery.deliver(hook, arrived, this));
         loop {
-            match tokio::time::timeout(SIGN_OF_LIFE, &mut trying).await {
-                Ok(result) => return Ok(result),
-                Err(_) => {
+            tokio::select! {
+                result = &mut trying => return Ok(result),
+                _ = self.stop.changed() => {
+                    // A little longer; then it is broken off, and tried again by whoever comes next.
+                    let ended = tokio::time::timeout(LAST_TRY, &mut trying).await;
+                    return ended.map_err(|_| Left::Done);
+                }
+                () = tokio::time::sleep(SIGN_OF_LIFE) => {
                     save(&mut self.ledger, job).await?;
                     if let Some(lag) = self.tail.lag(&job.position).await {
                         self.report.lag(lag);
@@ -364,16 +458,11 @@ impl Worker {
     }
 
     async fn set_aside(&mut self, arrived: &Arrived, tries: u32, error: &str) -> Result<(), Left> {
-        let letter = DeadLetter {
-            observer: self.assignment.observer.name().to_owned(),
-            at: self.assignment.clock.now(),
-            tries,
-            error: error.to_owned(),
-            envelope: envelope::write(arrived.bus, &arrived.row, arrived.stored.as_deref()),
-        };
+        let envelope = envelope::write(arrived.bus, &arrived.row, arrived.stored.as_deref());
+        let (name, now) = (self.assignment.observer.name(), self.assignment.clock.now());
+        let letter = DeadLetter::new(name, now, tries, error, envelope);
         self.ledger.set_aside(&letter).await?;
         self.report.set_aside(error);
-        self.count_dead_letters().await;
         Ok(())
     }
 
@@ -390,6 +479,7 @@ impl Worker {
 
     async fn save_now(&mut self, job: &mut Job) -> Result<(), Left> {
         save(&mut self.ledger, job).await?;
+        self.report.well();
         if let Some(lag) = self.tail.lag(&job.position).await {
             self.report.lag(lag);
         }

@@ -81,7 +81,9 @@ pub(super) async fn run(
         end_group();
         format!("no answer within {:.1} s; it was killed", limit.as_secs_f64())
     };
+    let mut unfinished = Unfinished(group);
     let Ok(status) = tokio::time::timeout(limit, child.wait()).await else { return Err(killed()) };
+    unfinished.0 = None;
     let status = status.map_err(|error| format!("cannot wait for it: {error}"))?;
     let wait = || match latecomers {
         Latecomers::WaitedFor => limit.saturating_sub(started.elapsed()),
@@ -100,6 +102,19 @@ pub(super) async fn run(
         return Err(format!("it printed more than {} MiB", LONGEST_OUTPUT >> 20));
     }
     Ok(Ran { stdout, stderr, ending: ending(status), held_open })
+}
+
+/// A command that nobody waits for any more: its whole group goes, not the first process alone.
+struct Unfinished(Option<Pid>);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if let Some(group) = self.0
+            && let Err(error) = kill_process_group(group, Signal::KILL)
+        {
+            tracing::debug!(%error, "it has ended already");
+        }
+    }
 }
 
 fn start(program: &Program<'_>) -> Result<Child, String> {

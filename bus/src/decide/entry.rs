@@ -221,6 +221,15 @@ impl Entry<'_> {
         if hook.mode == Mode::Decide {
             self.no_observer_keys()?;
         }
+        let deeds = ["webhook", "archive", "command", "rule"];
+        let said: Vec<&Pair> = deeds.iter().filter_map(|deed| self.get(deed)).collect();
+        if let ([first, second, ..], true) = (said.as_slice(), hook.mode == Mode::Observe) {
+            let why = format!(
+                "an observer does one thing, not both `{}` and `{}`; write two hooks",
+                first.key, second.key
+            );
+            return Err(Problem::broken_entry(second.line, why));
+        }
         if let Some(pair) = self.get("webhook") {
             return webhook(pair, self.base).map(Action::Webhook);
         }

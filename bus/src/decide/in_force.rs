@@ -154,8 +154,9 @@ impl HooksSource {
     }
 
     fn content_in_log(&self) -> Option<String> {
-        let last = LogReader::open(&self.log).ok()?.last_hooks().ok()?;
-        last.map(|last| last.content)
+        // What an archive holds was in force elsewhere.
+        let log = LogReader::open(&self.log).ok().filter(|log| !log.is_archive())?;
+        log.last_hooks().ok()?.map(|last| last.content)
     }
 
     fn made_of(&self, hooks: Hooks, standing: Standing) -> InForce {

@@ -11,7 +11,7 @@ use super::hooks_file::Hooks;
 use super::problem::Problem;
 use super::surroundings::Surroundings;
 use crate::dialect::{Arrival, decode};
-use crate::event::{Agent, Event, Kind, event_subjects, token};
+use crate::event::{Agent, Event, Kind, Tool, ToolClass, event_subjects, token};
 use crate::log::Row;
 
 /// How an observer is run.
@@ -74,6 +74,8 @@ pub struct Webhook {
     pub secret: Option<SecretPlace>,
     /// More headers.
     pub headers: Vec<(String, String)>,
+    /// Headers whose value is in an environment variable.
+    pub headers_env: Vec<(String, String)>,
 }
 
 /// Where a secret is; the file itself is recorded in the log and holds none.
@@ -136,11 +138,18 @@ impl Observer {
             |hook: &&Hook| hook.on.covers_words(&row.name, &row.kind) && hook.wants_session(row);
         let mut concerned = self.hooks.iter().filter(concerned).peekable();
         concerned.peek()?;
-        match heard(row) {
+        match heard(row).or_else(|| decided(row)) {
             Some(event) => concerned.find(|hook| hook.is_for(&event)),
-            // Our own rows: no agent, no tool that a filter could look at.
+            // Rows of our own: no agent, no tool that a filter could look at.
             None => concerned.find(|hook| !hook.has_filters()),
         }
+    }
+
+    /// Whether it may want a row whose payload is not here.
+    pub fn may_want(&self, row: &Row) -> bool {
+        let concerned =
+            |hook: &Hook| hook.on.covers_words(&row.name, &row.kind) && hook.wants_session(row);
+        self.hooks.iter().any(concerned)
     }
 
     /// The NATS subjects that can hold what it wants; all of them where that cannot be told.
@@ -175,18 +184,27 @@ pub fn observer_folder(home: &Path, name: &str) -> PathBuf {
 
 /// The event in a row as it was heard; none for rows of our own making.
 pub fn heard(row: &Row) -> Option<Event> {
-    if [Kind::Decision.as_str(), Kind::HooksLoaded.as_str()].contains(&row.kind.as_str()) {
-        return None;
-    }
-    let arrival = Arrival {
+    let ours = [Kind::Decision.as_str(), Kind::HooksLoaded.as_str()];
+    if ours.contains(&row.kind.as_str()) { None } else { read_again(row) }
+}
+
+/// A decision, as an event about the same tool of the same agent.
+fn decided(row: &Row) -> Option<Event> {
+    let class = row.tool_class.as_deref().and_then(ToolClass::parse);
+    let tool = row.tool.clone().map(|name| Tool { name, class: class.unwrap_or(ToolClass::Other) });
+    let kind = Kind::parse(&row.kind)?;
+    Some(Event { name: row.name.clone(), kind, tool, turn: row.turn.clone(), ..read_again(row)? })
+}
+
+fn read_again(row: &Row) -> Option<Event> {
+    Some(decode(Arrival {
         id: row.id,
         at: row.at,
         agent: row.agent.parse().ok()?,
         wire: Surroundings::recorded_wire(row.context.as_deref().unwrap_or("{}")),
         raw: row.payload.clone(),
         session_hint: Some(row.session.clone()),
-    };
-    Some(decode(arrival))
+    }))
 }
 
 impl Hooks {

@@ -88,7 +88,8 @@ impl Entry<'_> {
 /// Reads `webhook:`, a URL or a mapping.
 pub(super) fn webhook(pair: &Pair, base: &Path) -> Result<Webhook, Problem> {
     let broken = |line: usize, why: &str| Problem::broken_entry(line, why);
-    let mut webhook = Webhook { url: String::new(), secret: None, headers: Vec::new() };
+    let mut webhook =
+        Webhook { url: String::new(), secret: None, headers: Vec::new(), headers_env: Vec::new() };
     let Some(fields) = pair.value.pairs() else {
         webhook.url = pair.value.text().unwrap_or_default();
         return checked(webhook, pair.line);
@@ -102,6 +103,7 @@ pub(super) fn webhook(pair: &Pair, base: &Path) -> Result<Webhook, Problem> {
                 webhook.secret = Some(SecretPlace::File(base.join(file)));
             }
             ("headers", _) => webhook.headers = headers(&field.value, field.line)?,
+            ("headers_env", _) => webhook.headers_env = headers(&field.value, field.line)?,
             ("secret", _) => {
                 return Err(broken(
                     field.line,
@@ -111,7 +113,7 @@ pub(super) fn webhook(pair: &Pair, base: &Path) -> Result<Webhook, Problem> {
             _ => {
                 return Err(broken(
                     field.line,
-                    "a webhook has `url`, `secret_env` or `secret_file`, and `headers`",
+                    "a webhook has `url`, `secret_env` or `secret_file`, `headers` and `headers_env`",
                 ));
             }
         }
@@ -120,7 +122,18 @@ pub(super) fn webhook(pair: &Pair, base: &Path) -> Result<Webhook, Problem> {
 }
 
 fn checked(webhook: Webhook, line: usize) -> Result<Webhook, Problem> {
-    if webhook.url.starts_with("http://") || webhook.url.starts_with("https://") {
+    let rest = ["http://", "https://"].iter().find_map(|start| webhook.url.strip_prefix(start));
+    let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
+    let secret = |(name, _): &(String, String)| {
+        ["authorization", "cookie", "x-api-key"].contains(&name.to_ascii_lowercase().as_str())
+    };
+    if host.contains('@') || webhook.headers.iter().any(secret) {
+        return Err(Problem::broken_entry(
+            line,
+            "this file is recorded in the log, so no secret belongs in it; write `headers_env: { Authorization: NAME }`",
+        ));
+    }
+    if !host.is_empty() && !webhook.url.contains(char::is_whitespace) {
         return Ok(webhook);
     }
     Err(Problem::broken_entry(
@@ -139,7 +152,13 @@ fn headers(node: &Node, line: usize) -> Result<Vec<(String, String)>, Problem> {
     let pairs = node.pairs().ok_or_else(malformed)?;
     pairs
         .iter()
-        .map(|pair| Ok((pair.key.clone(), pair.value.text().ok_or_else(malformed)?)))
+        .map(|pair| {
+            let token =
+                |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+            let name = Some(pair.key.clone()).filter(|name| name.bytes().all(token));
+            let value = pair.value.text().filter(|value| !value.contains(char::is_control));
+            name.zip(value).ok_or_else(malformed)
+        })
         .collect()
 }
 

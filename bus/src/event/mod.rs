@@ -19,7 +19,7 @@ pub use id::{BusId, EventId, Seq};
 pub use kind::Kind;
 pub use lifecycle::{Body, Event, Tool};
 pub use names::{event_names, is_event_of, kind_of, tool_class_of};
-pub use subject::{event_subjects, read_subject, subject, subjects_of, token};
+pub use subject::{event_subjects, read_subject, subject, subjects_of, token, untoken};
 pub use time::{Clock, SystemClock, Time};
 pub use tool_class::ToolClass;
 pub use verdict::{Rewrite, Ruling, Verdict};

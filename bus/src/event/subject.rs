@@ -81,7 +81,8 @@ fn escape(text: &str) -> String {
     out
 }
 
-fn untoken(token: &str) -> Option<String> {
+/// The text of a token; none if it is not one, or was shortened.
+pub fn untoken(token: &str) -> Option<String> {
     if token == "%" {
         return Some(String::new());
     }

@@ -111,6 +111,23 @@ impl LogReader {
             .optional()?)
     }
 
+    /// Where the row with this id stands.
+    pub fn seq_of(&self, id: EventId) -> Result<Option<Seq>, ReadError> {
+        self.number("SELECT seq FROM events WHERE id = ?1", id)
+    }
+
+    /// The first place of a row that happened after the one with this id, whether that is there or
+    /// not. Ids sort by time.
+    pub fn first_after(&self, id: EventId) -> Result<Option<Seq>, ReadError> {
+        self.number("SELECT min(seq) FROM events WHERE id > ?1", id.of_decision())
+    }
+
+    fn number(&self, sql: &str, id: EventId) -> Result<Option<Seq>, ReadError> {
+        let mut statement = self.db.prepare_cached(sql)?;
+        let found = statement.query_row([id.as_bytes()], |row| row.get::<_, Option<i64>>(0));
+        Ok(found.optional()?.flatten().map(Seq::from_i64))
+    }
+
     /// The hooks that were in force last.
     pub fn last_hooks(&self) -> Result<Option<HooksDraft>, ReadError> {
         Ok(last_hooks(&self.db)?)

@@ -1,6 +1,7 @@
 //! Walking the chain: is this log what was written?
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use rusqlite::types::ValueRef;
 
@@ -21,6 +22,8 @@ pub struct Report {
     pub head: Option<(Seq, Hash)>,
     /// What is wrong, in log order; the first few.
     pub flaws: Vec<Flaw>,
+    /// Rows that never came into an archive; the first few. Nothing is wrong with the others.
+    pub gaps: Vec<RangeInclusive<i64>>,
 }
 
 /// Something wrong with a log.
@@ -65,8 +68,15 @@ pub fn verify(log: &LogPath, mut progress: impl FnMut(u64)) -> Result<Vec<Report
         let mut walk = Walk {
             before: chain::genesis(bus),
             expected: Seq::FIRST,
-            may_start_late: log.is_archive(),
-            report: Report { bus, rows: 0, first: None, head: None, flaws: Vec::new() },
+            is_archive: log.is_archive(),
+            report: Report {
+                bus,
+                rows: 0,
+                first: None,
+                head: None,
+                flaws: Vec::new(),
+                gaps: Vec::new(),
+            },
         };
         let mut from = 1;
         // In pages, so that a long walk does not hold the writer's tidying up.
@@ -87,8 +97,8 @@ pub fn verify(log: &LogPath, mut progress: impl FnMut(u64)) -> Result<Vec<Report
 struct Walk {
     before: Hash,
     expected: Seq,
-    /// Whether rows before the first one are nobody's fault.
-    may_start_late: bool,
+    /// Whether rows that are not there are nobody's fault.
+    is_archive: bool,
     report: Report,
 }
 
@@ -96,10 +106,13 @@ impl Walk {
     fn step(&mut self, row: &rusqlite::Row<'_>) -> Result<(), ReadError> {
         let seq = Seq::from_i64(row.get(0)?);
         let follows = seq == self.expected;
-        let starts_late = self.may_start_late && self.report.first.is_none();
-        if !follows && !starts_late {
-            let last = seq.as_i64() - 1;
-            self.flaw(seq, format!("rows {} to {last} are missing before it", self.expected));
+        if !follows {
+            let (first, last) = (self.expected.as_i64(), seq.as_i64() - 1);
+            if !self.is_archive {
+                self.flaw(seq, format!("rows {first} to {last} are missing before it"));
+            } else if self.report.gaps.len() < MOST_FLAWS {
+                self.report.gaps.push(first..=last);
+            }
         }
         self.report.first = self.report.first.or(Some(seq));
         let (id, agent, name, context): (_, String, String, Option<String>) =
@@ -116,12 +129,12 @@ impl Walk {
         };
         let hash = chain::link(&self.before, &identity, &payload::from_sql(row.get_ref(8)?));
         let kept = stored_hash(row.get_ref(9)?);
-        if (follows || !self.may_start_late) && kept != Some(hash) {
+        if (follows || !self.is_archive) && kept != Some(hash) {
             self.flaw(seq, "its hash does not fit: it, or a row before it, was changed".to_owned());
         }
         let cause_id = row.get::<_, Option<[u8; 16]>>(10)?.map(EventId::from_bytes);
         let is_decision = row.get::<_, String>(5)? == Kind::Decision.as_str();
-        let never_came = self.may_start_late && cause_id.is_none();
+        let never_came = self.is_archive && cause_id.is_none();
         if is_decision && !never_came && cause_id.map(EventId::of_decision) != Some(id) {
             self.flaw(seq, "it is a decision, but not about the event it points at".to_owned());
         }

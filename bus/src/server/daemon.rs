@@ -241,11 +241,18 @@ impl Daemon {
         let observers = in_force.hooks.observers();
         let names: Vec<String> =
             observers.iter().map(|observer| observer.name().to_owned()).collect();
-        let version = format!("{} {:?}", in_force.hooks.hash, self.nats());
+        let version = (in_force.hooks.hash.clone(), self.nats());
         let mut supervisor = self.supervisor.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(supervisor) = supervisor.as_mut() {
             supervisor.look_after(&names, &version);
         }
+    }
+
+    /// Whether an observer still has something to do.
+    fn observers_are_busy(&self) -> bool {
+        let state = describe(&self.bus.log, &self.bus.hooks);
+        let observers = state.get("observers").and_then(Value::as_array).into_iter().flatten();
+        observers.into_iter().any(|one| one["state"] == "working" && one["lag_events"] != 0)
     }
 
     /// What is known of the observers' processes, beside what they say themselves.
@@ -296,7 +303,11 @@ impl Daemon {
             return Some("the log is gone");
         }
         match self.stay {
-            Stay::UntilIdle(after) if self.counters.idle() >= after => Some("idle"),
+            Stay::UntilIdle(after)
+                if self.counters.idle() >= after && !self.observers_are_busy() =>
+            {
+                Some("idle")
+            }
             Stay::UntilIdle(_) | Stay::ForGood => None,
         }
     }

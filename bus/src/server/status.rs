@@ -104,6 +104,11 @@ fn describe_observer(log: &LogPath, name: &str) -> Value {
         state["state"] = json!("not running");
         state["pid"] = Value::Null;
     }
+    if state["source"] != "nats" {
+        let letters = fs::read_dir(folder.join("dead")).into_iter().flatten().flatten();
+        let is_one = |file: &fs::DirEntry| file.path().extension().is_some_and(|end| end == "json");
+        state["dead_letters"] = json!(letters.filter(is_one).count());
+    }
     state
 }
 

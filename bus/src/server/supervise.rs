@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::relay::NatsSettings;
+
 /// Before the second, third, … start of a process that keeps dying.
 const BACK_OFF: [Duration; 5] = [
     Duration::from_millis(200),
@@ -40,6 +42,10 @@ pub struct ObserverProgram {
     pub complaints: Option<PathBuf>,
 }
 
+/// What an observer's process was started with: the hash of the hooks and the way to NATS, which is
+/// no part of it.
+pub(super) type Version = (String, Option<NatsSettings>);
+
 #[derive(Debug)]
 pub(super) struct Supervisor {
     how: ObserverProgram,
@@ -50,7 +56,7 @@ pub(super) struct Supervisor {
 #[derive(Debug)]
 struct Kept {
     /// The settings it was started with.
-    version: String,
+    version: Version,
     running: Option<Running>,
     deaths: usize,
     not_before: Instant,
@@ -71,10 +77,10 @@ impl Supervisor {
     }
 
     /// Sees to it that the observers in `names`, and no others, run with settings of `version`.
-    pub(super) fn look_after(&mut self, names: &[String], version: &str) {
+    pub(super) fn look_after(&mut self, names: &[String], version: &Version) {
         for name in names {
             self.kept.entry(name.clone()).or_insert_with(|| Kept {
-                version: version.to_owned(),
+                version: version.clone(),
                 running: None,
                 deaths: 0,
                 not_before: Instant::now(),
@@ -83,12 +89,12 @@ impl Supervisor {
         for (name, kept) in &mut self.kept {
             let wanted = names.contains(name);
             kept.bury(name);
-            if !wanted || kept.version != version {
+            if !wanted || kept.version != *version {
                 kept.tell_to_leave();
             }
             if wanted && kept.running.is_none() && kept.not_before <= Instant::now() {
-                if kept.version != version {
-                    (kept.version, kept.deaths) = (version.to_owned(), 0);
+                if kept.version != *version {
+                    (kept.version, kept.deaths) = (version.clone(), 0);
                 }
                 kept.start(&self.how, name);
             }

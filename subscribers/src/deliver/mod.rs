@@ -80,6 +80,27 @@ impl Delivery {
         }
     }
 
+    /// Whether it can work at all; the error says what to set right. That is not an event's fault.
+    pub(crate) fn is_ready(&mut self, now: Time) -> Result<(), String> {
+        match &mut self.means {
+            Means::Command | Means::Lines(_) => Ok(()),
+            Means::Webhook(postman) => postman.is_ready(&self.env),
+            Means::Archive(keeper) => keeper.keep(&[], now),
+        }
+    }
+
+    /// Whether it can tell by itself what it has already.
+    pub(crate) const fn knows_what_it_has(&self) -> bool {
+        matches!(self.means, Means::Archive(_))
+    }
+
+    /// Lets whatever stays up come to an end.
+    pub(crate) async fn close(&mut self) {
+        if let Means::Lines(speaker) = &mut self.means {
+            speaker.close().await;
+        }
+    }
+
     /// Delivers many at once, where that is cheaper; none of them counts unless all do.
     pub(crate) fn deliver_all(&mut self, arrived: &[Arrived], now: Time) -> bool {
         match &mut self.means {

@@ -38,6 +38,12 @@ impl Postman {
         Self { webhook: webhook.clone(), agent: config.into() }
     }
 
+    /// Whether the secrets it needs are there.
+    pub(super) fn is_ready(&self, env: &[(OsString, OsString)]) -> Result<(), String> {
+        self.webhook.secret.iter().try_for_each(|kept| secret(kept, env).map(drop))?;
+        self.webhook.headers_env.iter().try_for_each(|(_, name)| variable(name, env).map(drop))
+    }
+
     pub(super) async fn post(
         &self,
         arrived: &Arrived,
@@ -61,6 +67,9 @@ impl Postman {
             headers.push(("hookbus-replay".to_owned(), "1".to_owned()));
         }
         headers.extend(self.webhook.headers.iter().cloned());
+        for (header, name) in &self.webhook.headers_env {
+            headers.push((header.clone(), variable(name, &place.env)?));
+        }
         let postman = self.clone();
         tokio::task::spawn_blocking(move || postman.send(&headers, &body))
             .await
@@ -78,13 +87,16 @@ impl Postman {
     }
 }
 
+fn variable(name: &str, env: &[(OsString, OsString)]) -> Result<String, String> {
+    env.iter()
+        .find(|(key, _)| *key == *name)
+        .map(|(_, value)| value.to_string_lossy().into_owned())
+        .ok_or_else(|| format!("the secret is not in the environment; set {name}"))
+}
+
 fn secret(place: &SecretPlace, env: &[(OsString, OsString)]) -> Result<Vec<u8>, String> {
     let text = match place {
-        SecretPlace::Env(name) => env
-            .iter()
-            .find(|(key, _)| *key == **name)
-            .map(|(_, value)| value.to_string_lossy().into_owned())
-            .ok_or_else(|| format!("the secret is not in the environment; set {name}"))?,
+        SecretPlace::Env(name) => variable(name, env)?,
         SecretPlace::File(file) => std::fs::read_to_string(file)
             .map_err(|error| format!("cannot read the secret in {}: {error}", file.display()))?,
     };

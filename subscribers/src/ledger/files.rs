@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use hookbus::decide::observer_folder;
+use hookbus::event::untoken;
 use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 
@@ -36,14 +37,34 @@ impl Files {
 
     pub(super) fn claim(&self, part: Part) -> Result<Option<(Claim, Option<Position>)>, Trouble> {
         private_folder(&self.folder).map_err(|error| trouble(&self.folder, &error))?;
-        let lock_file = self.folder.join(format!("{}.lock", part.index()));
+        let lock_file = self.folder.join(format!("{}.lock", part.key()));
         let lock = try_lock(&lock_file).map_err(|error| trouble(&lock_file, &error))?;
         let Some(lock) = lock else { return Ok(None) };
-        let position_file = self.folder.join(format!("{}.json", part.index()));
-        let position =
-            read_json(&position_file).map_err(|error| trouble(&position_file, &error))?;
-        let claim = Claim { position_file, _lock: lock };
-        Ok(Some((claim, position.map(|value| Position::from_json(&value)))))
+        let claim = Claim { position_file: self.position_file(part), _lock: lock };
+        Ok(Some((claim, self.position(part))))
+    }
+
+    fn position_file(&self, part: Part) -> PathBuf {
+        self.folder.join(format!("{}.json", part.key()))
+    }
+
+    /// How far a part is; what cannot be read was never written.
+    pub(super) fn position(&self, part: Part) -> Option<Position> {
+        let file = self.position_file(part);
+        let bytes = fs::read(&file).ok()?;
+        match serde_json::from_slice(&bytes) {
+            Ok(value) => Some(Position::from_json(&value)),
+            Err(error) => {
+                tracing::warn!(file = %file.display(), %error, "a position cannot be read; starting over");
+                None
+            }
+        }
+    }
+
+    /// Keeps a copy of a position that is kept elsewhere, too.
+    pub(super) fn note(&self, part: Part, position: &Position) -> io::Result<()> {
+        private_folder(&self.folder)?;
+        replace(&self.position_file(part), position.to_json().to_string().as_bytes())
     }
 
     pub(super) fn count_workers(&mut self) -> Result<usize, Trouble> {
@@ -85,8 +106,14 @@ impl Files {
         };
         let mut letters = Vec::new();
         for file in listed.filter_map(|entry| Some(entry.ok()?.path())) {
-            if file.extension().is_some_and(|end| end == "json") {
-                letters.extend(read_letter(&file).map_err(|error| trouble(&file, &error))?);
+            if file.extension().is_none_or(|end| end != "json") {
+                continue;
+            }
+            match read_letter(&file) {
+                Ok(letter) => letters.extend(letter),
+                Err(error) => {
+                    tracing::warn!(file = %file.display(), %error, "passed over what is no dead letter");
+                }
             }
         }
         letters.sort_by_key(|letter| letter.at);
@@ -124,6 +151,15 @@ impl Claim {
     }
 }
 
+/// The observers that something is kept about.
+pub(crate) fn names_in_home(home: &Path) -> Vec<String> {
+    let folders = fs::read_dir(home.join("observers")).into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        folders.filter_map(|folder| untoken(folder.file_name().to_str()?)).collect();
+    names.sort();
+    names
+}
+
 /// The lock on a file, if nobody has it; it goes with the process that does.
 fn try_lock(file: &Path) -> io::Result<Option<File>> {
     let lock =
@@ -144,20 +180,13 @@ fn read_letter(file: &Path) -> io::Result<Option<DeadLetter>> {
     Ok(DeadLetter::from_parts(&about, envelope))
 }
 
-fn read_json(file: &Path) -> io::Result<Option<Value>> {
-    match fs::read(file) {
-        Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(io::Error::other),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// All of the new content or all of the old, whenever we are killed.
+/// All of the new content or all of the old, whenever we are killed or the power fails.
 pub(crate) fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
     let fresh = file.with_extension("new");
     let mut out =
         OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&fresh)?;
     out.write_all(content)?;
+    out.sync_data()?;
     fs::rename(&fresh, file)
 }
 

@@ -14,7 +14,7 @@ use crate::line::Line;
 use crate::part::Part;
 use crate::position::Position;
 
-pub(crate) use files::{private_folder, replace};
+pub(crate) use files::{names_in_home, private_folder, replace};
 pub(crate) use nats::LEASE;
 
 use files::Files;
@@ -36,7 +36,11 @@ pub(crate) enum NotSaved {
 
 /// The ledger of one observer.
 #[derive(Debug)]
-pub struct Ledger(Kind);
+pub struct Ledger {
+    kind: Kind,
+    /// Beside the one on NATS: how far we got ourselves, in case that one forgets.
+    copy: Option<Files>,
+}
 
 #[derive(Debug)]
 enum Kind {
@@ -46,7 +50,10 @@ enum Kind {
 
 /// A part that is ours to work on.
 #[derive(Debug)]
-pub(crate) struct Claim(ClaimKind);
+pub(crate) struct Claim {
+    part: Part,
+    kind: ClaimKind,
+}
 
 #[derive(Debug)]
 enum ClaimKind {
@@ -57,12 +64,13 @@ enum ClaimKind {
 impl Ledger {
     /// The ledger of observer `name` in the home of a bus.
     pub fn in_home(home: &Path, name: &str) -> Self {
-        Self(Kind::Files(Files::new(home, name)))
+        Self { kind: Kind::Files(Files::new(home, name)), copy: None }
     }
 
     /// Its ledger on NATS.
-    pub(crate) fn on_nats(line: Line, name: &str) -> Self {
-        Self(Kind::Nats(Box::new(Bucket::new(line, name))))
+    pub(crate) fn on_nats(line: Line, home: &Path, name: &str) -> Self {
+        let bucket = Box::new(Bucket::new(line, name));
+        Self { kind: Kind::Nats(bucket), copy: Some(Files::new(home, name)) }
     }
 
     /// Takes a part if nobody works on it; with how far the last one got.
@@ -70,15 +78,44 @@ impl Ledger {
         &mut self,
         part: Part,
     ) -> Result<Option<(Claim, Option<Position>)>, Trouble> {
-        Ok(match &mut self.0 {
-            Kind::Files(files) => files
-                .claim(part)?
-                .map(|(claim, position)| (Claim(ClaimKind::Files(claim)), position)),
-            Kind::Nats(bucket) => bucket
-                .claim(part)
-                .await?
-                .map(|(claim, position)| (Claim(ClaimKind::Nats(claim)), position)),
-        })
+        let claimed = match &mut self.kind {
+            Kind::Files(files) => {
+                files.claim(part)?.map(|(claim, position)| (ClaimKind::Files(claim), position))
+            }
+            Kind::Nats(bucket) => {
+                let claimed = bucket.claim(part).await?;
+                claimed.map(|(claim, position)| (ClaimKind::Nats(claim), position))
+            }
+        };
+        let Some((kind, position)) = claimed else { return Ok(None) };
+        let known = position.into_iter().chain(self.known_otherwise(part).await);
+        let position = known.reduce(|one, other| one.further(&other));
+        Ok(Some((Claim { part, kind }, position)))
+    }
+
+    /// How far the events of a part are by what else is kept: shared out otherwise, or by our own
+    /// copy. Each of these is right, so whichever is further counts.
+    async fn known_otherwise(&mut self, part: Part) -> Vec<Position> {
+        let mut known = Vec::new();
+        let others = part.otherwise();
+        let files = match &self.kind {
+            Kind::Files(files) => Some(files),
+            Kind::Nats(_) => {
+                known.extend(self.copy.as_ref().and_then(|copy| copy.position(part)));
+                self.copy.as_ref()
+            }
+        };
+        let each: Option<Vec<Position>> =
+            files.and_then(|files| others.iter().map(|other| files.position(*other)).collect());
+        known.extend(each.and_then(|each| Position::least(&each)));
+        if let Kind::Nats(bucket) = &mut self.kind {
+            let mut each = Vec::new();
+            for other in &others {
+                each.extend(bucket.position(*other).await);
+            }
+            known.extend(Position::least(&each).filter(|_| each.len() == others.len()));
+        }
+        known
     }
 
     /// Saves how far we got, and says that we are still here.
@@ -87,9 +124,16 @@ impl Ledger {
         claim: &mut Claim,
         position: &Position,
     ) -> Result<(), NotSaved> {
-        match (&mut self.0, &mut claim.0) {
+        match (&mut self.kind, &mut claim.kind) {
             (Kind::Files(_), ClaimKind::Files(claim)) => claim.save(position),
-            (Kind::Nats(bucket), ClaimKind::Nats(claim)) => bucket.save(claim, position).await,
+            (Kind::Nats(bucket), ClaimKind::Nats(own)) => {
+                bucket.save(own, position).await?;
+                let copied = self.copy.as_ref().map(|copy| copy.note(claim.part, position));
+                if let Some(Err(error)) = copied {
+                    tracing::debug!(%error, "no copy of the position");
+                }
+                Ok(())
+            }
             (Kind::Files(_), ClaimKind::Nats(_)) | (Kind::Nats(_), ClaimKind::Files(_)) => {
                 Err(NotSaved::Lost)
             }
@@ -98,7 +142,7 @@ impl Ledger {
 
     /// Lets go of a part, so that the next one need not wait.
     pub(crate) async fn release(&mut self, claim: Claim, position: &Position) {
-        match (&mut self.0, claim.0) {
+        match (&mut self.kind, claim.kind) {
             (Kind::Nats(bucket), ClaimKind::Nats(claim)) => bucket.release(claim, position).await,
             // The lock goes with the file.
             (Kind::Files(_) | Kind::Nats(_), claim) => drop(claim),
@@ -107,41 +151,76 @@ impl Ledger {
 
     /// Says that we are here; gives back how many workers of this observer are, us included.
     pub(crate) async fn count_workers(&mut self) -> Result<usize, Trouble> {
-        match &mut self.0 {
+        match &mut self.kind {
             Kind::Files(files) => files.count_workers(),
-            Kind::Nats(bucket) => bucket.count_workers().await,
+            Kind::Nats(bucket) => {
+                let result = bucket.count_workers().await;
+                if result.is_err() {
+                    bucket.give_up().await;
+                }
+                result
+            }
         }
     }
 
     /// Keeps an event that failed to its last try.
     pub(crate) async fn set_aside(&mut self, letter: &DeadLetter) -> Result<(), Trouble> {
-        match &mut self.0 {
+        match &mut self.kind {
             Kind::Files(files) => files.set_aside(letter),
-            Kind::Nats(bucket) => bucket.set_aside(letter).await,
+            Kind::Nats(bucket) => {
+                let result = bucket.set_aside(letter).await;
+                if result.is_err() {
+                    bucket.give_up().await;
+                }
+                result
+            }
         }
     }
 
     /// What was set aside, the oldest first.
     pub async fn dead_letters(&mut self) -> Result<Vec<DeadLetter>, Trouble> {
-        match &mut self.0 {
+        match &mut self.kind {
             Kind::Files(files) => files.dead_letters(),
-            Kind::Nats(bucket) => bucket.dead_letters().await,
+            Kind::Nats(bucket) => {
+                let result = bucket.dead_letters().await;
+                if result.is_err() {
+                    bucket.give_up().await;
+                }
+                result
+            }
         }
+    }
+
+    /// What all observers set aside on NATS.
+    pub(crate) async fn dead_letters_of_all(line: Line) -> Result<Vec<DeadLetter>, Trouble> {
+        Bucket::new(line, "").dead_letters_of_all().await
     }
 
     /// How many there are.
     pub(crate) async fn count_dead_letters(&mut self) -> Result<usize, Trouble> {
-        match &mut self.0 {
+        match &mut self.kind {
             Kind::Files(files) => Ok(files.count_dead_letters()),
-            Kind::Nats(bucket) => bucket.count_dead_letters().await,
+            Kind::Nats(bucket) => {
+                let result = bucket.count_dead_letters().await;
+                if result.is_err() {
+                    bucket.give_up().await;
+                }
+                result
+            }
         }
     }
 
     /// Forgets a dead letter.
     pub async fn drop_letter(&mut self, letter: &DeadLetter) -> Result<(), Trouble> {
-        match &mut self.0 {
+        match &mut self.kind {
             Kind::Files(files) => files.drop_letter(letter),
-            Kind::Nats(bucket) => bucket.drop_letter(letter).await,
+            Kind::Nats(bucket) => {
+                let result = bucket.drop_letter(letter).await;
+                if result.is_err() {
+                    bucket.give_up().await;
+                }
+                result
+            }
         }
     }
 }

@@ -41,7 +41,7 @@ pub(super) struct Bucket {
     worker: String,
     open: Option<(Context, Store)>,
     /// Parts of others: the revision last seen, and since when.
-    watched: HashMap<usize, (u64, Instant)>,
+    watched: HashMap<Part, (u64, Instant)>,
 }
 
 /// A part that is ours while its entry has this revision.
@@ -99,12 +99,22 @@ impl Bucket {
         let value = self.value(Some(&self.worker), position.as_ref());
         match within(store.update(&key, value.into(), revision)).await? {
             Ok(revision) => {
-                self.watched.remove(&part.index());
+                self.watched.remove(&part);
                 Ok(Some((Claim { key, revision, renewed: Instant::now() }, position)))
             }
             Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
             Err(error) => Err(Trouble(format!("cannot take up the work: {error}"))),
         }
+    }
+
+    /// How far a part is that we do not claim.
+    pub(super) async fn position(&mut self, part: Part) -> Option<Position> {
+        let key = self.key(part);
+        let (_, store) = self.open().await.ok()?;
+        let entry = within(store.entry(key.as_str())).await.ok()?.ok()??;
+        let value: Value = serde_json::from_slice(&entry.value).ok()?;
+        let position = Some(&value["position"]).filter(|position| !position.is_null());
+        position.map(Position::from_json)
     }
 
     /// Whether nobody is at work on a part: it was let go, or its worker has been silent.
@@ -114,7 +124,7 @@ impl Bucket {
             return true;
         }
         let now = Instant::now();
-        let (seen, since) = self.watched.entry(part.index()).or_insert((revision, now));
+        let (seen, since) = self.watched.entry(part).or_insert((revision, now));
         if *seen != revision {
             (*seen, *since) = (revision, now);
         }
@@ -164,20 +174,20 @@ impl Bucket {
     pub(super) async fn count_workers(&mut self) -> Result<usize, Trouble> {
         let trouble = |error: &dyn std::fmt::Display| Trouble(error.to_string());
         let workers = format!("{}.worker.", self.key_of_observer());
-        let own = format!("{workers}{}", self.worker);
-        let (_, store) = self.open().await?;
+        let (own, bucket) = (format!("{workers}{}", self.worker), self.bucket_name());
+        let (context, store) = self.open().await?;
         within(store.put(&own, "here".into())).await?.map_err(|error| trouble(&error))?;
-        let mut entries = within(store.watch_with_history(format!("{workers}*"))).await?;
+        let stream = within(context.get_stream_no_info(format!("KV_{bucket}"))).await?;
+        let stream = stream.map_err(|error| trouble(&error))?;
+        let listed = stream.info_with_subjects(format!("$KV.{bucket}.{workers}*"));
+        let mut listed = within(listed).await?.map_err(|error| trouble(&error))?;
         let mut seen = Vec::new();
-        while let Ok(entries) = &mut entries
-            && let Some(entry) = within(entries.next()).await?
-        {
-            let entry = entry.map_err(|error| trouble(&error))?;
-            if entry.operation == Operation::Put {
+        while let Some(subject) = within(listed.next()).await? {
+            let (subject, _) = subject.map_err(|error| trouble(&error))?;
+            let Some(key) = subject.strip_prefix(&format!("$KV.{bucket}.")) else { continue };
+            let entry = within(store.entry(key)).await?.map_err(|error| trouble(&error))?;
+            if let Some(entry) = entry.filter(|entry| entry.operation == Operation::Put) {
                 seen.push((entry.key, entry.created.timestamp_millis()));
-            }
-            if entry.delta == 0 {
-                break;
             }
         }
         let now = seen.iter().map(|(_, at)| *at).max().unwrap_or_default();
@@ -203,9 +213,17 @@ impl Bucket {
     }
 
     pub(super) async fn dead_letters(&mut self) -> Result<Vec<DeadLetter>, Trouble> {
+        self.dead_letters_on(self.letter_subjects()).await
+    }
+
+    pub(super) async fn dead_letters_of_all(&mut self) -> Result<Vec<DeadLetter>, Trouble> {
+        self.dead_letters_on(format!("{}.>", self.dead_root())).await
+    }
+
+    async fn dead_letters_on(&mut self, subjects: String) -> Result<Vec<DeadLetter>, Trouble> {
         let trouble =
             |error: &dyn std::fmt::Display| Trouble(format!("cannot read dead letters: {error}"));
-        let (stream, subjects) = (self.dead_stream(), self.letter_subjects());
+        let stream = self.dead_stream();
         let (context, _) = self.open().await?;
         let stream = context.get_stream(stream).await.map_err(|error| trouble(&error))?;
         let config = OrderedConfig { filter_subject: subjects, ..OrderedConfig::default() };
@@ -262,7 +280,7 @@ impl Bucket {
     }
 
     /// Starts over with a new connection.
-    async fn give_up(&mut self) {
+    pub(super) async fn give_up(&mut self) {
         self.open = None;
         self.line.give_up().await;
     }
@@ -287,7 +305,7 @@ impl Bucket {
     }
 
     async fn bucket(&self, context: &Context) -> Result<Store, Trouble> {
-        let bucket = format!("{}_OBSERVERS", self.line.settings.stream);
+        let bucket = self.bucket_name();
         if let Ok(store) = within(context.get_key_value(&bucket)).await? {
             return Ok(store);
         }
@@ -314,11 +332,15 @@ impl Bucket {
 
     /// A key may not hold `%`, which is how a token escapes; `=` never occurs in one.
     fn key(&self, part: Part) -> String {
-        format!("{}.{}", self.key_of_observer(), part.index())
+        format!("{}.{}", self.key_of_observer(), part.key())
     }
 
     fn key_of_observer(&self) -> String {
         token(&self.name).replace('%', "=")
+    }
+
+    fn bucket_name(&self) -> String {
+        format!("{}_OBSERVERS", self.line.settings.stream)
     }
 
     fn dead_stream(&self) -> String {

@@ -20,6 +20,9 @@ const AFTER_A_WRITE: [Duration; 4] = [
     Duration::from_millis(20),
 ];
 
+/// So many bytes are read in one go, at the most.
+const MOST_BYTES: usize = 8 << 20;
+
 /// The end of a log.
 #[derive(Debug)]
 pub(crate) struct LogTail {
@@ -44,7 +47,7 @@ impl LogTail {
 
     pub(super) async fn next(
         &mut self,
-        position: &Position,
+        position: &mut Position,
         most: usize,
     ) -> Result<Vec<Arrived>, Trouble> {
         let found = self.read(position, most)?;
@@ -62,11 +65,17 @@ impl LogTail {
         Ok(Vec::new())
     }
 
-    fn read(&mut self, position: &Position, most: usize) -> Result<Vec<Arrived>, Trouble> {
+    fn read(&mut self, position: &mut Position, most: usize) -> Result<Vec<Arrived>, Trouble> {
         let Some(Open { log, bus, .. }) = self.open()? else {
             return Ok(Vec::new());
         };
-        let rows = log.after(&Query::default(), position.of(*bus), most)?;
+        let mut rows = log.after(&Query::default(), done_in(log, *bus, position)?, most)?;
+        let bytes = rows.iter().scan(0, |bytes, row| {
+            *bytes += row.payload.len();
+            Some(*bytes)
+        });
+        let fit = bytes.take_while(|bytes| *bytes < MOST_BYTES).count();
+        rows.truncate(fit.max(1));
         let bus = *bus;
         Ok(rows.into_iter().map(|row| Arrived { bus, row, mark: None, stored: None }).collect())
     }
@@ -90,9 +99,26 @@ impl LogTail {
     pub(super) fn lag(&mut self, position: &Position) -> Option<u64> {
         let Open { log, bus, .. } = self.open().ok().flatten()?;
         let head = log.head().ok()?.map_or(0, |(seq, _)| seq.as_i64());
-        let seen = position.of(*bus).map_or(0, Seq::as_i64);
+        let seen = position.of(*bus).map_or(0, |place| place.seq.as_i64());
         u64::try_from(head - seen).ok()
     }
+}
+
+/// The place that is done. A log that was put back to an older state has other rows at its places:
+/// then what happened after the last one seen is still to come, and the position goes back to there.
+fn done_in(log: &LogReader, bus: BusId, position: &mut Position) -> Result<Option<Seq>, ReadError> {
+    let Some(last) = position.of(bus) else { return Ok(None) };
+    let Some(id) = last.id else { return Ok(Some(last.seq)) };
+    if log.seq_of(id)? != Some(last.seq)
+        && let Some(next) = log.first_after(id)?
+    {
+        let (seen, from) = (last.seq.as_i64(), next.as_i64());
+        tracing::warn!(seen, from, "the log was put back to an older state; going on from there");
+        let done = Seq::from_i64(from - 1);
+        position.place(bus, done, None);
+        return Ok(Some(done));
+    }
+    Ok(Some(last.seq))
 }
 
 impl From<ReadError> for Trouble {
@@ -124,7 +150,7 @@ pub(crate) fn start_in_log(path: &LogPath, name: &str, now: Time) -> Result<Posi
     }
     let mut position = Position::since(since);
     if let Some(place) = place {
-        position.advance(log.bus()?, place, None);
+        position.place(log.bus()?, place, None);
     }
     Ok(position)
 }

@@ -21,7 +21,7 @@ pub(crate) struct Arrived {
     pub(crate) row: Row,
     /// Where it was in the stream.
     pub(crate) mark: Option<Mark>,
-    /// Where its payload is kept, if that was too large to travel along.
+    /// Where its payload is, if that was too large to travel along; it is fetched when it is needed.
     pub(crate) stored: Option<String>,
 }
 
@@ -34,15 +34,31 @@ pub(crate) enum Tail {
 
 impl Tail {
     /// The next events after `position`, `most` of them at the most; none if nothing came for a
-    /// while.
+    /// while. The position goes back where the source did.
     pub(crate) async fn next(
         &mut self,
-        position: &Position,
+        position: &mut Position,
         most: usize,
     ) -> Result<Vec<Arrived>, Trouble> {
         match self {
             Self::Log(tail) => tail.next(position, most).await,
             Self::Nats(tail) => tail.next(position, most).await,
+        }
+    }
+
+    /// Whether everything that was there has been handed out.
+    pub(crate) fn is_at_end(&self) -> bool {
+        match self {
+            Self::Log(_) => true, // it hands out all there is
+            Self::Nats(tail) => tail.is_at_end(),
+        }
+    }
+
+    /// A payload that was too large to travel along.
+    pub(crate) async fn fetch(&mut self, stored: &str) -> Result<Vec<u8>, Trouble> {
+        match self {
+            Self::Log(_) => Err(Trouble("a log holds its payloads itself".to_owned())),
+            Self::Nats(tail) => tail.fetch(stored).await,
         }
     }
 

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use async_nats::jetstream::consumer::DeliverPolicy;
 use async_nats::jetstream::consumer::pull::{Ordered, OrderedConfig};
-use async_nats::jetstream::stream::Stream;
-use async_nats::jetstream::{self, Context, Message};
+use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
+use async_nats::jetstream::{self, Context, ErrorCode, Message};
 use futures_util::{FutureExt, StreamExt};
 use hookbus::envelope::{self, Travelled};
 use tokio::io::AsyncReadExt;
@@ -25,8 +25,14 @@ const LOOK: Duration = Duration::from_secs(3);
 /// A server that does not answer by then is gone.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// A relay's clock and the server's may differ by this much when a new observer starts.
-const CLOCKS_DIFFER: Duration = Duration::from_secs(2);
+/// How long a payload from the object store may take.
+const FETCHED: Duration = Duration::from_secs(30);
+
+/// So many bytes are read in one go, at the most.
+const MOST_BYTES: usize = 8 << 20;
+
+/// Everything that buses publish.
+const EVERYTHING: &str = "hookbus.>";
 
 /// The end of the stream.
 #[derive(Debug)]
@@ -37,21 +43,29 @@ pub(crate) struct StreamTail {
 }
 
 struct Open {
-    context: Context,
     stream: Stream<()>,
     messages: Ordered,
     looked: Instant,
+    /// What was handed out last. Whoever is somewhere else did not get through with it.
+    handed_out: Option<Mark>,
+    /// How many messages the server had for us after that.
+    waiting: u64,
 }
 
 impl std::fmt::Debug for Open {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Open").finish_non_exhaustive()
+        f.debug_struct("Open").field("waiting", &self.waiting).finish_non_exhaustive()
     }
 }
 
 impl StreamTail {
     pub(crate) fn new(line: Line, subjects: Vec<String>) -> Self {
         Self { line, subjects, open: None }
+    }
+
+    /// All of it.
+    pub(crate) fn of_everything(line: Line) -> Self {
+        Self::new(line, vec![EVERYTHING.to_owned()])
     }
 
     pub(super) async fn next(
@@ -72,12 +86,10 @@ impl StreamTail {
         position: &Position,
         most: usize,
     ) -> Result<Vec<Arrived>, Trouble> {
-        let open = match &mut self.open {
-            Some(open) => open,
-            None => {
-                let opened = open(&self.line, &self.subjects, position).await?;
-                self.open.insert(opened)
-            }
+        let kept = self.open.take().filter(|open| open.handed_out == position.mark);
+        let open = match kept {
+            Some(open) => self.open.insert(open),
+            None => self.open.insert(open(&self.line, &self.subjects, position).await?),
         };
         let Ok(first) = tokio::time::timeout(A_WHILE, open.messages.next()).await else {
             if open.looked.elapsed() > LOOK {
@@ -89,48 +101,60 @@ impl StreamTail {
             return Ok(Vec::new());
         };
         open.looked = Instant::now();
-        let mut messages = vec![first];
-        while messages.len() < most
-            && let Some(next) = open.messages.next().now_or_never()
-        {
-            messages.push(next);
-        }
-        let mut arrived = Vec::with_capacity(messages.len());
-        for message in messages {
+        let (mut next, mut arrived, mut bytes) = (Some(first), Vec::new(), 0);
+        while let Some(message) = next {
             let message = message
                 .ok_or_else(|| Trouble("the stream ended".to_owned()))?
                 .map_err(|error| Trouble(format!("cannot read the stream: {error}")))?;
-            arrived.extend(read(&open.context, &message).await?);
+            bytes += message.payload.len();
+            arrived.extend(open.take(&message)?);
+            let enough = arrived.len() >= most || bytes >= MOST_BYTES;
+            next = if enough { None } else { open.messages.next().now_or_never() };
         }
         Ok(arrived)
     }
 
+    /// Whether everything that was there has been handed out.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.waiting == 0)
+    }
+
     pub(super) async fn lag(&mut self, position: &Position) -> Option<u64> {
-        let stream = &self.open.as_ref()?.stream;
+        let open = self.open.as_ref()?;
+        if self.subjects != [EVERYTHING] {
+            return Some(open.waiting);
+        }
+        let stream = &open.stream;
         let info = tokio::time::timeout(ANSWER, stream.get_info()).await.ok()?.ok()?;
         let seen = position.mark.map_or(info.state.first_sequence.saturating_sub(1), |m| m.place);
         Some(info.state.last_sequence.saturating_sub(seen))
     }
+
+    /// A payload that was too large for a message.
+    pub(super) async fn fetch(&mut self, stored: &str) -> Result<Vec<u8>, Trouble> {
+        fetch(&jetstream::new(self.line.client().await?), stored).await
+    }
 }
 
-/// The event in a message; none if it is not one of ours.
-async fn read(context: &Context, message: &Message) -> Result<Option<Arrived>, Trouble> {
-    let place = message
-        .info()
-        .map_err(|error| Trouble(format!("a message without a place: {error}")))?
-        .stream_sequence;
-    let Travelled { bus, mut row, stored } = match envelope::read(&message.payload) {
-        Ok(travelled) => travelled,
-        Err(error) => {
-            tracing::warn!(%error, place, "passed over a message that is not ours");
-            return Ok(None);
-        }
-    };
-    if let Some(stored) = &stored {
-        row.payload = fetch(context, stored).await?;
+impl Open {
+    /// The event in a message; none if it is not one of ours.
+    fn take(&mut self, message: &Message) -> Result<Option<Arrived>, Trouble> {
+        let info = message
+            .info()
+            .map_err(|error| Trouble(format!("a message without a place: {error}")))?;
+        let place = info.stream_sequence;
+        self.waiting = info.pending;
+        let Travelled { bus, row, stored } = match envelope::read(&message.payload) {
+            Ok(travelled) => travelled,
+            Err(error) => {
+                tracing::warn!(%error, place, "passed over a message that is not ours");
+                return Ok(None);
+            }
+        };
+        let mark = Some(Mark { place, id: row.id });
+        self.handed_out = mark;
+        Ok(Some(Arrived { bus, row, mark, stored }))
     }
-    let mark = Some(Mark { place, id: row.id });
-    Ok(Some(Arrived { bus, row, mark, stored }))
 }
 
 /// A payload that was too large for a message.
@@ -139,11 +163,15 @@ pub(crate) async fn fetch(context: &Context, stored: &str) -> Result<Vec<u8>, Tr
         Trouble(format!("cannot get the payload {stored} from the object store: {error}"))
     };
     let (bucket, object) = stored.split_once('/').unwrap_or((stored, stored));
-    let bucket = context.get_object_store(bucket).await.map_err(|error| trouble(&error))?;
-    let mut object = bucket.get(object).await.map_err(|error| trouble(&error))?;
-    let mut payload = Vec::new();
-    object.read_to_end(&mut payload).await.map_err(|error| trouble(&error))?;
-    Ok(payload)
+    let fetched = async {
+        let bucket = context.get_object_store(bucket).await.map_err(|error| trouble(&error))?;
+        let mut object = bucket.get(object).await.map_err(|error| trouble(&error))?;
+        let mut payload = Vec::new();
+        object.read_to_end(&mut payload).await.map_err(|error| trouble(&error))?;
+        Ok(payload)
+    };
+    // An object whose pieces are gone would be waited for.
+    tokio::time::timeout(FETCHED, fetched).await.map_err(|error| trouble(&error))?
 }
 
 async fn open(line: &Line, subjects: &[String], position: &Position) -> Result<Open, Trouble> {
@@ -159,8 +187,10 @@ async fn open(line: &Line, subjects: &[String], position: &Position) -> Result<O
     let trouble =
         |error: &dyn std::fmt::Display| Trouble(format!("cannot read the stream: {error}"));
     let consumer = stream.create_consumer(config).await.map_err(|error| trouble(&error))?;
+    let waiting = consumer.cached_info().num_pending;
     let messages = consumer.messages().await.map_err(|error| trouble(&error))?;
-    Ok(Open { context, stream, messages, looked: Instant::now() })
+    let (looked, handed_out) = (Instant::now(), position.mark);
+    Ok(Open { stream, messages, looked, handed_out, waiting })
 }
 
 /// Where to start reading.
@@ -174,10 +204,8 @@ async fn start(
         .map_err(|_| Trouble("NATS does not answer".to_owned()))?
         .map_err(|error| Trouble(format!("the stream {name} cannot be read (yet): {error}")))?;
     let Some(mark) = position.mark else {
-        return Ok(match position.since {
-            Some(since) => {
-                DeliverPolicy::ByStartTime { start_time: since.before(CLOCKS_DIFFER).to_utc() }
-            }
+        return Ok(match position.earliest() {
+            Some(earliest) => DeliverPolicy::ByStartTime { start_time: earliest.to_utc() },
             None => DeliverPolicy::All,
         });
     };
@@ -207,10 +235,16 @@ async fn still_there(stream: &Stream<()>, position: &Position) -> Result<bool, T
         Ok(message) => {
             Ok(envelope::read(&message.payload).is_ok_and(|found| found.row.id == mark.id))
         }
-        Err(_) => {
+        Err(error) if is_missing(&error.kind()) => {
             let info = stream.get_info().await;
             let state = info.map_err(|error| Trouble(format!("no stream: {error}")))?.state;
             Ok(mark.place < state.first_sequence && mark.place <= state.last_sequence)
         }
+        Err(error) => Err(Trouble(format!("cannot ask the stream: {error}"))),
     }
+}
+
+fn is_missing(kind: &RawMessageErrorKind) -> bool {
+    matches!(kind, RawMessageErrorKind::NoMessageFound)
+        || matches!(kind, RawMessageErrorKind::JetStream(error) if error.error_code() == ErrorCode::NO_MESSAGE_FOUND)
 }
