@@ -71,6 +71,25 @@ fn an_exported_log_is_imported_whole_and_replays_the_same() {
 }
 
 #[test]
+fn in_an_archive_each_bus_has_its_own_scripts() {
+    let homes = ["one", "two"].map(|word| {
+        let home = Home::with_hooks("hooks: { tool.before: [{ command: ../say.sh }] }");
+        let says = format!("{{\"decision\": \"block\", \"reason\": \"{word}\"}}");
+        home.script("say.sh", &format!("#!/bin/sh\necho '{says}'\n"));
+        home.answer("hermes", &hermes_shell("ls"));
+        home
+    });
+    let into = shown(&homes[0].path().join("../both"));
+    for home in &homes {
+        let file = shown(&home.work().join("all.jsonl"));
+        home.text(&["export", "-o", &file]);
+        home.text(&["import", &file, "--into", &into]);
+    }
+    let told = sum(&homes[0], &["--all", "--as-recorded", "--yes", "--log", &into]);
+    assert_eq!((&told["unchanged"], &told["events"]), (&json!(2), &json!(2)), "{told}");
+}
+
+#[test]
 fn a_part_of_a_log_can_be_exported() {
     let home = recorded(GUARD);
     let session = hermes_shell("")["session_id"].as_str().expect("a session").to_owned();

@@ -4,11 +4,12 @@
 #![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use hookbus_tests::agents::{Act, Gemini, Hermes, before_a_person};
-use hookbus_tests::home::{Home, shown};
+use hookbus_tests::home::{Home, feed, shown, wait_until};
 use hookbus_tests::payloads::{self, gemini_shell, hermes_shell, one};
 use hookbus_tests::recording::{Mixed, damage, query};
 use hookbus_tests::wiring::Agent;
@@ -526,6 +527,100 @@ fn what_failed_then_and_answers_now_is_not_comparable() {
 }
 
 #[test]
+fn a_repaired_entry_makes_a_difference() {
+    let home = Home::with_hooks("hooks: { tool.before: [{ name: no-rm, rule: { blok: no } }] }");
+    home.answer("hermes", &hermes_shell("rm x"));
+    let good = candidate(&home, "hooks: { tool.before: [{ name: no-rm, rule: { block: no } }] }");
+    let report = report(&home, &["--all", "--hooks", &good]);
+    assert_eq!(report["summary"]["newly_blocked"], 1, "{report}");
+}
+
+#[test]
+fn what_was_never_decided_is_not_comparable() {
+    let home = Home::new();
+    let script = home.script("hangs.sh", "#!/bin/sh\necho $$ > pid\nexec sleep 600\n");
+    home.write_hooks(&format!("hooks: {{ tool.before: [{{ command: {script} }}] }}"));
+    let mut hook = home.command(["hook", "hermes"]);
+    let mut hook = hook.stdin(Stdio::piped()).spawn().expect("a hook");
+    let mut stdin = hook.stdin.take().expect("a pipe");
+    stdin.write_all(hermes_shell("ls").to_string().as_bytes()).expect("it reads");
+    drop(stdin);
+    let pid = home.work().join("pid");
+    wait_until("it runs", || fs::read_to_string(&pid).is_ok_and(|pid| pid.ends_with('\n')));
+    hook.kill().expect("it is ours");
+    hook.wait().expect("it is ours");
+    let blocks = candidate(&home, "hooks: { tool.before: [{ rule: { block: no } }] }");
+    let report = report(&home, &["--all", "--hooks", &blocks]);
+    assert_eq!(report["not_comparable"][0]["why"], "it was never decided", "{report}");
+    // What it started hangs on; it is ours as well.
+    let pid = fs::read_to_string(pid).expect("a process");
+    Command::new("kill").arg(pid.trim()).status().expect("kill");
+}
+
+#[test]
+fn rules_alone_cannot_tell_the_words_of_a_command() {
+    let home = Home::new();
+    let script =
+        home.script("no.sh", "#!/bin/sh\necho '{\"decision\": \"block\", \"reason\": \"a\"}'\n");
+    home.write_hooks(&format!(
+        "hooks:\n  tool.before:\n    - {{ command: {script} }}\n    - {{ rule: {{ block: b }} }}\n"
+    ));
+    home.answer("hermes", &hermes_shell("ls"));
+    let summary = &report(&home, &["--all", "--rules-only"])["summary"];
+    assert_eq!(
+        (&summary["changed"], &summary["not_comparable"]),
+        (&json!(0), &json!(1)),
+        "{summary}"
+    );
+}
+
+#[test]
+fn words_of_a_command_stay_as_they_are() {
+    let home = Home::new();
+    let seen = shown(&home.work().join("seen"));
+    let tell = home.script("tell.sh", &format!("#!/bin/sh\necho \"$@\" >> {seen}\n"));
+    fs::copy(tell, home.work().join("tell.sh")).expect("a script");
+    fs::write(home.work().join("a.txt"), "").expect("a file");
+    home.write_hooks("hooks:\n  - { on: tool.before, command: './../tell.sh a.txt {command}' }\n");
+    home.answer("hermes", &hermes_shell("a.txt"));
+    home.write_hooks("hooks:\n  BeforeTool: [{ command: './tell.sh tell.sh xtell.sh' }]\n");
+    home.answer("gemini", &gemini_shell("a.txt"));
+    let live = fs::read_to_string(&seen).expect("it ran");
+    fs::remove_file(&seen).expect("it ran");
+    assert_unchanged(&report(&home, &["--all", "--as-recorded", "--yes"]));
+    assert_eq!(fs::read_to_string(&seen).expect("it ran"), live);
+}
+
+#[test]
+fn numbers_come_back_as_they_were() {
+    let home = Home::new();
+    let script = home.script(
+        "numbers.py",
+        "#!/usr/bin/env python3\nimport json, math\n\
+         at = [math.sin(n) * 10 ** (n % 30) for n in range(500)]\n\
+         print(json.dumps({'hookSpecificOutput': {'tool_input': {'at': at}}}))\n",
+    );
+    home.write_hooks(&format!("hooks: {{ BeforeTool: [{{ command: {script} }}] }}"));
+    home.answer("gemini", &gemini_shell("ls"));
+    assert_unchanged(&report(&home, &["--all", "--yes"]));
+}
+
+#[test]
+fn what_the_environment_said_then_is_known_when_commands_are_listed() {
+    let home = Home::new();
+    home.write_hooks("hooks: { tool.before: [{ session: 'only-*', command: /bin/true }] }");
+    let mut payload = hermes_shell("ls");
+    for key in ["session_id", "extra"] {
+        payload.as_object_mut().expect("an object").remove(key);
+    }
+    let mut hook = home.command(["hook", "hermes"]);
+    hook.env("HERMES_SESSION_ID", "only-this");
+    feed(hook, payload.to_string().as_bytes());
+    let listed = report(&home, &["--all", "--dry-run"]);
+    assert_eq!(listed["commands"][0]["times"], 1, "{listed}");
+}
+
+#[test]
 fn a_recorded_session_becomes_a_policy_test() {
     let home = Home::with_hooks(RULES);
     home.answer("hermes", &hermes_shell("rm -rf /"));
@@ -584,7 +679,7 @@ fn read_junit(path: &PathBuf) -> (u64, u64) {
                   assert len(c) == int(s.get('tests')), s.attrib\n\
                   f = [x for x in c if x.find('failure') is not None]\n\
                   assert len(f) == int(s.get('failures')), s.attrib\nprint(len(c), len(f))";
-    let output = std::process::Command::new("python3")
+    let output = Command::new("python3")
         .args(["-c", script])
         .arg(path)
         .stdin(Stdio::null())

@@ -36,6 +36,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     let drive = Drive {
         source: scene.source.as_ref(),
         policy: &scene.policy,
+        recorded: scene.recorded.as_deref(),
         commands,
         workers: if scratch.is_some() { arguments.jobs } else { cores() },
         detail: arguments.detail(),

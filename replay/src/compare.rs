@@ -3,7 +3,7 @@
 
 use hookbus::event::{Decision, Outcome};
 
-use crate::recorded::Then;
+use crate::recorded::{Then, ThenVerdict};
 
 /// What became of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -86,11 +86,17 @@ pub(crate) const fn refuses(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::Block | Outcome::Stop)
 }
 
-/// Compares what the agent was told with what it would be told. No decision is no opinion.
-pub fn compare(then: Option<&Then>, now: Option<&Decision>) -> Comparison {
+/// Compares what the agent was told with what it would be told. No decision is no opinion. `broken`
+/// says of a hook whether its entry was malformed then: it could not but fail.
+pub fn compare(
+    then: Option<&Then>,
+    now: Option<&Decision>,
+    broken: &dyn Fn(&str) -> bool,
+) -> Comparison {
     let outcome_then = then.map_or(Outcome::None, |then| then.outcome);
     let outcome_now = now.map_or(Outcome::None, |now| now.outcome);
-    if let Some((hook, why)) = newly_failed(then, now) {
+    let before = then.map_or(&[][..], |then| then.verdicts.as_slice());
+    if let Some((hook, why)) = newly_failed(before, now) {
         return Comparison {
             hook: Some(hook.to_owned()),
             why: Some(format!("hook `{hook}` failed: {why}")),
@@ -100,84 +106,129 @@ pub fn compare(then: Option<&Then>, now: Option<&Decision>) -> Comparison {
     }
     let same_answer =
         then.and_then(|then| then.answer.as_ref()) == now.and_then(|now| now.answer.as_ref());
-    if outcome_then == outcome_now && (same_answer || same_failures(then, now)) {
+    if outcome_then == outcome_now && same_answer {
         return Comparison::of(Class::Unchanged);
     }
-    if let Some((hook, why)) = recovered(then, now) {
-        let why = format!("hook `{hook}` failed then ({why}), and does not now");
-        return Comparison { hook: Some(hook.to_owned()), ..Comparison::impossible(why) };
+    let after = now.and_then(Then::of).map_or_else(Vec::new, |now| now.verdicts);
+    if outcome_then == outcome_now && only_failures_differ(before, &after) {
+        return Comparison::of(Class::Unchanged);
     }
     let class = match (refuses(outcome_then), refuses(outcome_now)) {
         (false, true) => Class::NewlyBlocked,
         (true, false) => Class::NewlyAllowed,
         (true, true) | (false, false) => Class::Changed,
     };
-    let hook = responsible(class, then, now).map(str::to_owned);
+    if let Some(said) = recovered(class, before, &after, broken) {
+        let hook = &said.hook;
+        let failure = said.failure.as_deref().unwrap_or_default();
+        let why = format!("hook `{hook}` failed then ({failure}), and does not now");
+        return Comparison { hook: Some(hook.clone()), ..Comparison::impossible(why) };
+    }
+    let hook = responsible(class, before, &after).map(str::to_owned);
     Comparison { hook, notes: script_notes(then, now), ..Comparison::of(class) }
 }
 
-fn failed_then(then: Option<&Then>) -> impl Iterator<Item = (&str, &str)> {
-    let verdicts = then.into_iter().flat_map(|then| &then.verdicts);
-    verdicts.filter_map(|said| Some((said.hook.as_str(), said.failure.as_deref()?)))
-}
-
-fn failed_now(now: Option<&Decision>) -> impl Iterator<Item = (&str, &str)> {
+fn newly_failed<'a>(
+    before: &[ThenVerdict],
+    now: Option<&'a Decision>,
+) -> Option<(&'a str, &'a str)> {
+    let failed_then =
+        |hook: &str| before.iter().any(|said| said.failure.is_some() && said.hook == hook);
     let verdicts = now.into_iter().flat_map(|now| &now.verdicts);
-    verdicts.filter_map(|said| Some((said.hook.as_str(), said.failure.as_deref()?)))
+    let mut failed =
+        verdicts.filter_map(|said| Some((said.hook.as_str(), said.failure.as_deref()?)));
+    failed.find(|(hook, _)| !failed_then(hook))
 }
 
-fn newly_failed<'a>(then: Option<&Then>, now: Option<&'a Decision>) -> Option<(&'a str, &'a str)> {
-    failed_now(now).find(|(hook, _)| !failed_then(then).any(|(failed, _)| failed == *hook))
+impl ThenVerdict {
+    fn is_silent(&self) -> bool {
+        self.verdict.is_empty() || self.verdict == Outcome::None.as_str()
+    }
+
+    fn refuses(&self) -> bool {
+        Outcome::parse(&self.verdict).is_some_and(refuses)
+    }
+
+    /// Whether it comes to the same, in the same words.
+    fn says_the_same(&self, other: &Self) -> bool {
+        (&self.hook, &self.verdict, &self.reason, &self.more)
+            == (&other.hook, &other.verdict, &other.reason, &other.more)
+    }
 }
 
-/// A failure is told in other words each time (a process id, a path); what counts is who failed.
-fn same_failures(then: Option<&Then>, now: Option<&Decision>) -> bool {
-    let names_then: Vec<&str> = failed_then(then).map(|(hook, _)| hook).collect();
-    let names_now: Vec<&str> = failed_now(now).map(|(hook, _)| hook).collect();
-    !names_then.is_empty() && names_then == names_now
-}
-
-/// What failed then and answers now depended on something outside that nobody recorded.
-fn recovered<'a>(then: Option<&'a Then>, now: Option<&Decision>) -> Option<(&'a str, &'a str)> {
-    let answers = |hook: &str| {
-        let mut verdicts = now.into_iter().flat_map(|now| &now.verdicts);
-        verdicts.any(|said| said.hook == hook && said.failure.is_none())
+/// A failure is told in other words each time (a process id, a path), and a hook that blocks when it
+/// fails tells the agent so. That is no difference if everybody else says the same.
+fn only_failures_differ(before: &[ThenVerdict], after: &[ThenVerdict]) -> bool {
+    let failed = |said: &&ThenVerdict| said.failure.is_some();
+    let who = |side: &[ThenVerdict]| -> Vec<(String, String)> {
+        let failed = side.iter().filter(failed);
+        failed.map(|said| (said.hook.clone(), said.verdict.clone())).collect()
     };
-    failed_then(then).find(|(hook, _)| answers(hook))
+    let told = before.iter().any(|said| failed(&said) && !said.is_silent());
+    let others = |said: &&ThenVerdict| !failed(said) && !said.is_silent();
+    told && who(before) == who(after)
+        && before.iter().filter(others).count() == after.iter().filter(others).count()
+        && before
+            .iter()
+            .filter(others)
+            .zip(after.iter().filter(others))
+            .all(|(then, now)| then.says_the_same(now))
+}
+
+/// The hook that failed then, answers now, and makes the difference by it: that it failed depended on
+/// something outside that nobody recorded. A malformed entry depends on nothing.
+fn recovered<'a>(
+    class: Class,
+    before: &'a [ThenVerdict],
+    after: &[ThenVerdict],
+    broken: &dyn Fn(&str) -> bool,
+) -> Option<&'a ThenVerdict> {
+    let answer = |failed: &ThenVerdict| {
+        after.iter().find(|said| said.hook == failed.hook && said.failure.is_none())
+    };
+    let has_recovered = |said: &ThenVerdict| {
+        said.failure.is_some()
+            && !broken(&said.hook)
+            && answer(said).is_some_and(|now| now.verdict != said.verdict || !now.is_silent())
+    };
+    let is_other = |said: &&ThenVerdict| {
+        !before.iter().any(|failed| failed.hook == said.hook && has_recovered(failed))
+    };
+    // Somebody else would have made the same difference.
+    let without_it = match class {
+        Class::NewlyBlocked => only_in(after, before).filter(is_other).any(ThenVerdict::refuses),
+        Class::NewlyAllowed => before.iter().filter(is_other).any(ThenVerdict::refuses),
+        Class::Unchanged | Class::Changed | Class::Failed | Class::NotComparable => false,
+    };
+    before.iter().find(|said| has_recovered(said)).filter(|_| !without_it)
+}
+
+/// What one side says and the other does not.
+fn only_in<'a>(
+    one: &'a [ThenVerdict],
+    other: &[ThenVerdict],
+) -> impl Iterator<Item = &'a ThenVerdict> {
+    one.iter().filter(|said| !other.iter().any(|there| said.says_the_same(there)))
 }
 
 /// The hook that makes the difference: the one that refuses on one side only, else the first whose
 /// word is another.
 fn responsible<'a>(
     class: Class,
-    then: Option<&'a Then>,
-    now: Option<&'a Decision>,
+    before: &'a [ThenVerdict],
+    after: &'a [ThenVerdict],
 ) -> Option<&'a str> {
-    let before: Vec<(&str, &str, Option<&str>)> = then
-        .into_iter()
-        .flat_map(|then| &then.verdicts)
-        .map(|said| (said.hook.as_str(), said.verdict.as_str(), said.reason.as_deref()))
-        .collect();
-    let after: Vec<(&str, &str, Option<&str>)> = now
-        .into_iter()
-        .flat_map(|now| &now.verdicts)
-        .map(|said| {
-            let reason = said.verdict.reason.as_deref().or(said.verdict.stop_reason.as_deref());
-            (said.hook.as_str(), Outcome::of(&said.verdict).as_str(), reason)
-        })
-        .collect();
-    let only_after = || after.iter().find(|said| !before.contains(said));
-    let only_before = || before.iter().find(|said| !after.contains(said));
-    let found = match class {
-        Class::NewlyAllowed => only_before().or_else(only_after),
-        Class::Unchanged
-        | Class::NewlyBlocked
-        | Class::Changed
-        | Class::Failed
-        | Class::NotComparable => only_after().or_else(only_before),
+    let refuser = match class {
+        Class::NewlyBlocked => only_in(after, before).find(|said| said.refuses()),
+        Class::NewlyAllowed => only_in(before, after).find(|said| said.refuses()),
+        Class::Unchanged | Class::Changed | Class::Failed | Class::NotComparable => None,
     };
-    // The same words may still carry another context or rewrite.
-    found.or(after.first()).or(before.first()).map(|(hook, ..)| *hook)
+    let speaks = |said: &&ThenVerdict| !said.is_silent();
+    let found = refuser
+        .or_else(|| only_in(after, before).find(speaks))
+        .or_else(|| only_in(before, after).find(speaks));
+    // The same words may still come to something else.
+    found.or(after.first()).or(before.first()).map(|said| said.hook.as_str())
 }
 
 fn script_notes(then: Option<&Then>, now: Option<&Decision>) -> Vec<String> {
@@ -239,29 +290,97 @@ mod tests {
             &json!([{"hook": "guard", "verdict": "block", "reason": "no", "ms": 3.0}]),
         );
         let same = now(Verdict::block("no"), no, None);
-        assert_eq!(compare(Some(&blocked), Some(&same)).class, Class::Unchanged);
-        assert_eq!(compare(None, None).class, Class::Unchanged);
-        let fresh = compare(None, Some(&same));
+        assert_eq!(compare(Some(&blocked), Some(&same), &|_| false).class, Class::Unchanged);
+        assert_eq!(compare(None, None, &|_| false).class, Class::Unchanged);
+        let fresh = compare(None, Some(&same), &|_| false);
         assert_eq!((fresh.class, fresh.hook.as_deref()), (Class::NewlyBlocked, Some("guard")));
-        let gone = compare(Some(&blocked), None);
+        let gone = compare(Some(&blocked), None, &|_| false);
         assert_eq!((gone.class, gone.hook.as_deref()), (Class::NewlyAllowed, Some("guard")));
         let reworded =
             now(Verdict::block("never"), json!({"decision": "block", "reason": "never"}), None);
-        assert_eq!(compare(Some(&blocked), Some(&reworded)).class, Class::Changed);
+        assert_eq!(compare(Some(&blocked), Some(&reworded), &|_| false).class, Class::Changed);
     }
 
     #[test]
     fn a_failure_is_told_apart_from_a_change() {
         let failed = now(Verdict::silent(), Value::Null, Some("exit code 3"));
-        assert_eq!(compare(None, Some(&failed)).class, Class::Failed);
+        assert_eq!(compare(None, Some(&failed), &|_| false).class, Class::Failed);
         let failed_too =
             json!([{"hook": "guard", "verdict": "none", "failed": true, "failure": "exit code 1"}]);
         let then_failed = then("none", &Value::Null, &failed_too);
-        assert_eq!(compare(Some(&then_failed), Some(&failed)).class, Class::Unchanged);
+        assert_eq!(compare(Some(&then_failed), Some(&failed), &|_| false).class, Class::Unchanged);
         let answers = now(Verdict::block("no"), json!({"decision": "block"}), None);
-        let compared = compare(Some(&then_failed), Some(&answers));
+        let compared = compare(Some(&then_failed), Some(&answers), &|_| false);
         assert_eq!(compared.class, Class::NotComparable);
         assert!(compared.why.is_some_and(|why| why.contains("exit code 1")));
+    }
+
+    /// Two decisions by `guard`, which failed then, and `rule`.
+    fn beside_a_failure(
+        guard: (&str, Verdict, Option<&str>),
+        rule: (&str, Verdict),
+    ) -> (Then, Decision) {
+        let rows = json!([
+            {"hook": "guard", "verdict": guard.0, "reason": "hook `guard` failed: 1", "failure": "1"},
+            {"hook": "rule", "verdict": rule.0, "reason": "old"},
+        ]);
+        let refused = guard.0 == "block" || rule.0 == "block";
+        let outcome = if refused { "block" } else { "none" };
+        let mut now = now(guard.1, json!({"now": true}), guard.2);
+        let own = VerdictRecord {
+            hook: "rule".to_owned(),
+            verdict: rule.1,
+            failure: None,
+            ..now.verdicts[0].clone()
+        };
+        now.outcome =
+            if now.outcome == Outcome::Block { now.outcome } else { Outcome::of(&own.verdict) };
+        now.verdicts.push(own);
+        (then(outcome, &json!({"then": true}), &rows), now)
+    }
+
+    #[test]
+    fn a_failure_excuses_nobody_else() {
+        let fails = || Verdict::block("hook `guard` failed: 2");
+        for (word, class) in [("old", Class::Unchanged), ("new", Class::Changed)] {
+            let (then, now) =
+                beside_a_failure(("block", fails(), Some("2")), ("block", Verdict::block(word)));
+            assert_eq!(compare(Some(&then), Some(&now), &|_| false).class, class, "{word}");
+        }
+    }
+
+    #[test]
+    fn a_failure_of_then_hides_no_difference_that_somebody_else_makes() {
+        let silent = || ("none", Verdict::silent(), None);
+        let (then, now) = beside_a_failure(silent(), ("none", Verdict::block("no")));
+        let compared = compare(Some(&then), Some(&now), &|_| false);
+        let found = (compared.class, compared.hook.as_deref());
+        assert_eq!(found, (Class::NewlyBlocked, Some("rule")));
+        let (then, now) = beside_a_failure(silent(), ("block", Verdict::silent()));
+        assert_eq!(compare(Some(&then), Some(&now), &|_| false).class, Class::NewlyAllowed);
+        // It blocks by itself: nobody knows what it would have said then. A malformed entry could
+        // not but fail.
+        let blocks = ("none", Verdict::block("no"), None);
+        let (then, now) = beside_a_failure(blocks, ("none", Verdict::silent()));
+        assert_eq!(compare(Some(&then), Some(&now), &|_| false).class, Class::NotComparable);
+        let repaired = compare(Some(&then), Some(&now), &|hook| hook == "guard");
+        assert_eq!(repaired.class, Class::NewlyBlocked);
+    }
+
+    #[test]
+    fn the_hook_that_refuses_is_named() {
+        let (_, mut after) = beside_a_failure(
+            ("none", Verdict { context: Some("hi".to_owned()), ..Verdict::silent() }, None),
+            ("none", Verdict::block("no")),
+        );
+        after.outcome = Outcome::Block;
+        let compared = compare(None, Some(&after), &|_| false);
+        assert_eq!(compared.hook.as_deref(), Some("rule"));
+        let before = Then::of(&after).expect("a decision");
+        let gone = Verdict { ruling: Some(hookbus::event::Ruling::Allow), ..Verdict::silent() };
+        let compared = compare(Some(&before), Some(&now(gone, Value::Null, None)), &|_| false);
+        let found = (compared.class, compared.hook.as_deref());
+        assert_eq!(found, (Class::NewlyAllowed, Some("rule")));
     }
 
     #[test]
@@ -272,7 +391,7 @@ mod tests {
             &json!([{"hook": "guard", "verdict": "none", "script": "old"}]),
         );
         let blocks = now(Verdict::block("no"), json!({"decision": "block"}), None);
-        let compared = compare(Some(&silent), Some(&blocks));
+        let compared = compare(Some(&silent), Some(&blocks), &|_| false);
         assert_eq!(compared.notes, ["the script of hook `guard` is not what it was then"]);
     }
 }

@@ -11,7 +11,7 @@ use hookbus::log::{Case, Found, ReadError};
 
 use crate::compare::Class;
 use crate::judge::{Commands, Detail, Judge, Judged};
-use crate::policy::Policy;
+use crate::policy::{Policy, Recorded};
 use crate::sessions::Mark;
 use crate::source::{Reading, Source};
 use crate::tally::Tally;
@@ -23,6 +23,8 @@ pub struct Drive<'a> {
     pub source: &'a dyn Source,
     /// Which hooks are asked.
     pub policy: &'a Policy,
+    /// The hooks that were in force, where that is known.
+    pub recorded: Option<&'a Recorded>,
     /// What happens to those that run outside.
     pub commands: Commands<'a>,
     /// How many parts are worked on at once.
@@ -55,7 +57,7 @@ pub fn drive<E: From<ReadError> + From<io::Error> + Send>(
 ) -> Result<(), E> {
     let start = || {
         let reading = drive.source.open().map_err(E::from)?;
-        let judge = Judge::new(drive.policy, drive.commands, drive.detail)?;
+        let judge = Judge::new(drive.policy, drive.recorded, drive.commands, drive.detail)?;
         Ok((reading, judge))
     };
     in_order(

@@ -17,7 +17,7 @@ use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::compare::{Class, Comparison, compare};
-use crate::policy::Policy;
+use crate::policy::{Policy, Recorded};
 use crate::recorded::Then;
 use crate::source::Reading;
 
@@ -84,6 +84,7 @@ pub struct Unsteady {
 #[derive(Debug)]
 pub struct Judge<'a> {
     policy: &'a Policy,
+    recorded: Option<&'a Recorded>,
     commands: Commands<'a>,
     /// What commands are waited for with.
     runtime: Option<Runtime>,
@@ -108,7 +109,9 @@ struct Now {
     /// The same if nobody could have been asked, where that is not known and matters.
     without_person: Option<Decision>,
     unsteady: Option<Unsteady>,
-    /// Hooks that were left out could say otherwise.
+    /// Hooks were left out.
+    left_out: bool,
+    /// They could say otherwise.
     open: bool,
 }
 
@@ -120,13 +123,18 @@ impl Now {
 }
 
 impl<'a> Judge<'a> {
-    /// A judge who asks the hooks of `policy`.
-    pub fn new(policy: &'a Policy, commands: Commands<'a>, detail: Detail) -> io::Result<Self> {
+    /// A judge who asks the hooks of `policy`, and knows those of then by `recorded`.
+    pub fn new(
+        policy: &'a Policy,
+        recorded: Option<&'a Recorded>,
+        commands: Commands<'a>,
+        detail: Detail,
+    ) -> io::Result<Self> {
         let runtime = match commands {
             Commands::Run { .. } => Some(Builder::new_current_thread().enable_all().build()?),
             Commands::LeftOut => None,
         };
-        Ok(Self { policy, commands, runtime, detail })
+        Ok(Self { policy, recorded, commands, runtime, detail })
     }
 
     /// Decides on `case` again; nothing where nobody had an opinion then and nobody has one now.
@@ -150,6 +158,9 @@ impl<'a> Judge<'a> {
             (Ok(_), Err(why)) => {
                 (None, Err(format!("the recorded decision cannot be read: {why}")))
             }
+            (Ok(_), Ok(None)) if self.was_cut_short(&case, &event) => {
+                (None, Err("it was never decided".to_owned()))
+            }
             (Ok(_), Ok(then)) => {
                 let now = self.decide(&event, &case, then.as_ref(), reading);
                 (then, now)
@@ -160,7 +171,7 @@ impl<'a> Judge<'a> {
                 return None;
             }
             Ok(now) => {
-                let comparison = compared(&event, then.as_ref(), &now);
+                let comparison = self.compared(&event, &case, then.as_ref(), &now);
                 (now, comparison)
             }
             Err(why) => (Now::default(), Comparison::impossible(why)),
@@ -183,6 +194,17 @@ impl<'a> Judge<'a> {
         }))
     }
 
+    fn was_cut_short(&self, case: &Case, event: &Event) -> bool {
+        self.recorded.is_some_and(|recorded| recorded.was_cut_short(case.home(), event))
+    }
+
+    fn compared(&self, event: &Event, case: &Case, then: Option<&Then>, now: &Now) -> Comparison {
+        let named = then.and_then(|then| then.hooks.as_deref());
+        let broken =
+            |hook: &str| self.recorded.is_some_and(|it| it.was_broken(case.home(), named, hook));
+        compared(event, then, now, &broken)
+    }
+
     fn decide(
         &self,
         event: &Event,
@@ -194,7 +216,7 @@ impl<'a> Judge<'a> {
         let hooks = self.policy.hooks_for(case.home(), named)?;
         let plan = plan(event, hooks);
         let outside = plan.runs_outside();
-        let (spoken, open) = match (outside, self.commands, &self.runtime) {
+        let (spoken, left_out) = match (outside, self.commands, &self.runtime) {
             (true, Commands::Run { scratch, env, .. }, Some(runtime)) => {
                 (ask(&plan, event, case, scratch, env, runtime), false)
             }
@@ -226,8 +248,8 @@ impl<'a> Judge<'a> {
         let without_person =
             alternative.filter(|_| mattered).and_then(|spoken| finish(spoken, false));
         let unsteady = self.ask_again(&plan, event, case, decision.as_ref());
-        let open = open && !is_settled(event, &plan, decision.as_ref());
-        Ok(Now { decision, without_person, unsteady, open })
+        let open = left_out && !is_settled(event, &plan, decision.as_ref());
+        Ok(Now { decision, without_person, unsteady, left_out, open })
     }
 
     /// The same question again, as often as was asked for.
@@ -262,7 +284,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-fn heard(case: &Case, agent: Agent, raw: Vec<u8>) -> Event {
+pub(crate) fn heard(case: &Case, agent: Agent, raw: Vec<u8>) -> Event {
     // What was recorded is what the payload or the environment of then said.
     let session_hint = Some(case.session.clone()).filter(|session| !session.is_empty());
     let wire = Surroundings::recorded_wire(case.context.as_deref().unwrap_or("{}"));
@@ -310,14 +332,23 @@ fn is_settled(event: &Event, plan: &Plan<'_>, decision: Option<&Decision>) -> bo
     }
 }
 
-fn compared(event: &Event, then: Option<&Then>, now: &Now) -> Comparison {
+fn compared(
+    event: &Event,
+    then: Option<&Then>,
+    now: &Now,
+    broken: &dyn Fn(&str) -> bool,
+) -> Comparison {
     let left_out = || Comparison::impossible("it depends on a command, and commands were left out");
     if now.open {
         return left_out();
     }
-    let mut comparison = compare(then, now.decision.as_ref());
+    let mut comparison = compare(then, now.decision.as_ref(), broken);
+    // Whoever was left out might have said the words of then.
+    if now.left_out && comparison.class == Class::Changed {
+        return left_out();
+    }
     if let Some(without) = &now.without_person {
-        let other = compare(then, Some(without));
+        let other = compare(then, Some(without), broken);
         if (other.class == Class::Unchanged) != (comparison.class == Class::Unchanged) {
             return Comparison::impossible("whether a person could be asked then is not recorded");
         }

@@ -1,6 +1,6 @@
 //! A decision as it was recorded, read back from its row.
 
-use hookbus::event::Outcome;
+use hookbus::event::{Decision, Outcome};
 use hookbus::json::read_leniently;
 use serde_json::{Map, Value};
 
@@ -34,6 +34,8 @@ pub struct ThenVerdict {
     pub verdict: String,
     /// Why.
     pub reason: Option<String>,
+    /// What else it said: context, a rewrite, what only its agent has a word for.
+    pub more: [Option<Value>; 3],
     /// What went wrong with it.
     pub failure: Option<String>,
     /// The hash of its script.
@@ -55,6 +57,13 @@ impl Then {
             | Value::String(_)
             | Value::Array(_) => Err("it is no JSON object".to_owned()),
         }
+    }
+
+    /// What is decided now, in the same form.
+    pub(crate) fn of(decision: &Decision) -> Option<Self> {
+        let mut row = decision.to_json();
+        let fields = row.as_object_mut().map(std::mem::take)?;
+        Self::from_fields(fields).ok()
     }
 
     fn from_fields(mut fields: Map<String, Value>) -> Result<Self, String> {
@@ -92,6 +101,7 @@ fn verdict(value: Value) -> Option<ThenVerdict> {
         hook: take_text(&mut fields, "hook")?,
         verdict: take_text(&mut fields, "verdict").unwrap_or_default(),
         reason: take_text(&mut fields, "reason"),
+        more: ["context", "rewrite", "own"].map(|key| fields.remove(key)),
         failure: failure.or_else(|| failed.then(|| "it failed".to_owned())),
         script: take_text(&mut fields, "script"),
         note: take_text(&mut fields, "note"),

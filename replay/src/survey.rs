@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use hookbus::decide::{Surroundings, plan};
-use hookbus::dialect::{Arrival, decode};
+use hookbus::decide::plan;
 use hookbus::event::Agent;
 use hookbus::log::{Found, ReadError};
 
 use crate::drive::in_order;
+use crate::judge::heard;
 use crate::policy::Policy;
 use crate::recorded::Then;
 use crate::source::Source;
@@ -35,20 +35,14 @@ pub fn survey<E: From<ReadError> + From<io::Error> + Send>(
     let look = |reading: &mut Box<dyn crate::source::Reading + '_>, index| {
         let mut commands: BTreeMap<Planned, u64> = BTreeMap::new();
         let read = reading.part(index, &mut |found| {
-            let Found::Case(case) = found else { return };
+            let Found::Case(mut case) = found else { return };
             let Ok(agent) = case.agent.parse::<Agent>() else { return };
-            let home = case.home();
-            let then = case.decision.and_then(|payload| Then::read(&payload).ok());
+            let decision = case.decision.as_deref().map(Then::read).transpose();
+            let Ok(then) = decision else { return };
             let named = then.as_ref().and_then(|then| then.hooks.as_deref());
-            let Ok(hooks) = policy.hooks_for(home, named) else { return };
-            let event = decode(Arrival {
-                id: case.id,
-                at: case.at,
-                agent,
-                wire: Surroundings::recorded_wire(case.context.as_deref().unwrap_or("{}")),
-                raw: case.payload,
-                session_hint: None,
-            });
+            let Ok(hooks) = policy.hooks_for(case.home(), named) else { return };
+            let raw = std::mem::take(&mut case.payload);
+            let event = heard(&case, agent, raw);
             for hook in plan(&event, hooks).outside() {
                 let summary = hook.summary();
                 let planned = Planned {

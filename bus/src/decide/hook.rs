@@ -165,6 +165,16 @@ impl Hook {
         matches!(self.action, Action::Command(_) | Action::Python(_))
     }
 
+    /// Whether it runs a command.
+    pub const fn is_command(&self) -> bool {
+        matches!(self.action, Action::Command(_))
+    }
+
+    /// Whether its entry is malformed.
+    pub const fn is_broken(&self) -> bool {
+        matches!(self.action, Action::Broken(_))
+    }
+
     /// Whether an event of `agent` that nobody can read must be refused on its account.
     pub(super) fn guards(&self, agent: Agent) -> bool {
         self.mode == Mode::Decide

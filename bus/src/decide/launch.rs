@@ -17,14 +17,16 @@ pub(super) fn argv(
     surroundings: &Surroundings,
     base: &Path,
 ) -> Result<Vec<String>, String> {
-    let mut words = words(command, manner, surroundings, base)?;
-    if command.placeholders == Placeholders::Filled
-        && let Some(event) = event
-    {
-        // After the split, so that nothing in a tool's name can become another word.
-        words = words.iter().map(|word| filled(word, event)).collect();
+    Ok(fill(words(command, manner, surroundings, base)?, command, event))
+}
+
+/// The words with their placeholders filled: after the split, so that nothing in a tool's name can
+/// become another word.
+pub(super) fn fill(words: Vec<String>, command: &Command, event: Option<&Event>) -> Vec<String> {
+    match event.filter(|_| command.placeholders == Placeholders::Filled) {
+        Some(event) => words.iter().map(|word| filled(word, event)).collect(),
+        None => words,
     }
-    Ok(words)
 }
 
 /// The same with its placeholders as they are written.

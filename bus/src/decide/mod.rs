@@ -24,6 +24,7 @@ mod rule;
 mod run;
 mod run_plugins;
 mod script;
+mod shell_line;
 mod surroundings;
 mod yaml;
 

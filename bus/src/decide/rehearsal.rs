@@ -8,6 +8,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use super::surroundings::Surroundings;
+use super::{script, shell_line};
 
 /// A place for commands to run without touching anything of the person's.
 #[derive(Debug, Clone)]
@@ -67,29 +68,53 @@ impl Scratch {
     }
 }
 
-/// The same words, with files that are given relative to the directory of then by their whole path.
+/// The same words, with the program and its script by their whole path where they are given relative
+/// to the directory of then. Other words are the command's own business, and stay as they are.
 pub(super) fn where_it_was(words: Vec<String>, then: &Surroundings) -> Vec<String> {
-    let absolute = |word: &str| {
-        // A name alone is a program on the PATH; `guard.py` is a file.
-        let relative = word.contains(['/', '.']) && !word.starts_with('/');
-        let place = then.cwd.join(word);
-        (relative && place.is_file()).then(|| place.to_string_lossy().into_owned())
-    };
     match words.as_slice() {
         [bash, flag, line] if bash == "bash" && flag == "-c" => {
-            let inner = shlex::split(line).unwrap_or_default();
-            let line = inner.iter().fold(line.clone(), |line, word| match absolute(word) {
-                Some(place) => {
-                    let quoted =
-                        shlex::try_quote(&place).map_or_else(|_| place.clone(), String::from);
-                    line.replacen(word.as_str(), &quoted, 1)
-                }
-                None => line,
-            });
-            vec![bash.clone(), flag.clone(), line]
+            vec![bash.clone(), flag.clone(), line_where_it_was(line, then)]
         }
-        [..] => words.into_iter().map(|word| absolute(&word).unwrap_or(word)).collect(),
+        [..] => {
+            let named = named(&words, then);
+            let place = |(at, word): (usize, String)| {
+                named.iter().find(|(index, _)| *index == at).map_or(word, |(_, it)| it.clone())
+            };
+            words.into_iter().enumerate().map(place).collect()
+        }
     }
+}
+
+/// Which of these words are a program or a script, and where that is.
+fn named(words: &[String], then: &Surroundings) -> Vec<(usize, String)> {
+    // A name alone is a program on the PATH; `guard.py` after it is a file.
+    let program = words.first().filter(|word| word.contains('/')).map(|_| 0);
+    let script = script::place(words);
+    let mut places: Vec<usize> = program.into_iter().chain(script).collect();
+    places.dedup();
+    let whole = |at: usize| {
+        let word = words.get(at).filter(|word| !word.is_empty() && !word.starts_with('/'))?;
+        let place = then.cwd.join(word);
+        place.is_file().then(|| (at, place.to_string_lossy().into_owned()))
+    };
+    places.into_iter().filter_map(whole).collect()
+}
+
+fn line_where_it_was(line: &str, then: &Surroundings) -> String {
+    let mut moved = line.to_owned();
+    // From the end, so that what comes before keeps its place.
+    for command in shell_line::commands(line).into_iter().rev() {
+        let (words, places): (Vec<String>, Vec<_>) = command.into_iter().unzip();
+        let mut named = named(&words, then);
+        named.sort_unstable_by(|(a, _), (b, _)| b.cmp(a));
+        for (at, whole) in named {
+            let quoted = shlex::try_quote(&whole).map_or_else(|_| whole.clone(), String::from);
+            if let Some(place) = places.get(at) {
+                moved.replace_range(place.clone(), &quoted);
+            }
+        }
+    }
+    moved
 }
 
 #[cfg(test)]
@@ -110,5 +135,9 @@ mod tests {
         let line = moved(&["bash", "-c", "python3 hooks/a.py || true"]);
         assert_eq!(line, ["bash", "-c", &format!("python3 {place} || true")]);
         assert_eq!(moved(&["/bin/sh", "-c", "x"]), ["/bin/sh", "-c", "x"]);
+        assert_eq!(moved(&["hooks/a.py", "hooks/a.py"]), [&place, "hooks/a.py"]);
+        assert_eq!(moved(&["true", "hooks/a"]), ["true", "hooks/a"]);
+        let line = moved(&["bash", "-c", "echo xhooks/a.py; \"hooks/a.py\" hooks/a.py"]);
+        assert_eq!(line, ["bash", "-c", &format!("echo xhooks/a.py; {place} hooks/a.py")]);
     }
 }

@@ -171,10 +171,11 @@ impl<'p> Errand<'_, 'p> {
         let started = Instant::now();
         let manner = hook.on.manner();
         let base = &self.plan.whole.base;
-        let words = match launch::argv(command, manner, Some(event), self.surroundings, base) {
+        let written = match launch::words(command, manner, self.surroundings, base) {
             Ok(words) => words,
             Err(why) => return record(hook, Verdict::silent(), Some(why), started.elapsed()),
         };
+        let words = launch::fill(written.clone(), command, Some(event));
         let script = script::hash(&words, self.surroundings);
         if let Some(refused) = self.without_consent(hook, &command.text, script.as_deref()) {
             return refused;
@@ -187,7 +188,11 @@ impl<'p> Errand<'_, 'p> {
         };
         let (surroundings, scratch) = (self.surroundings, self.scratch);
         let words = match scratch {
-            Some(_) => rehearsal::where_it_was(words, surroundings),
+            // Before a value of the event can look like a file.
+            Some(_) => {
+                let written = rehearsal::where_it_was(written, surroundings);
+                launch::fill(written, command, Some(event))
+            }
             None => words,
         };
         let program = Program { words: &words, env: &command.env, surroundings, scratch };

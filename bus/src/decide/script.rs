@@ -35,19 +35,21 @@ pub(super) fn hash(words: &[String], surroundings: &Surroundings) -> Option<Stri
     Some(hex::encode(Sha256::digest(fs::read(file).ok()?)))
 }
 
-/// The first word with a script's ending, else the first that looks like a path, else the program.
-fn script_in(words: &[String], surroundings: &Surroundings) -> Option<PathBuf> {
-    let ends_like_one = |word: &&String| {
-        Path::new(word.as_str())
+/// Which word names the script: the first with a script's ending, else the first that looks like a path.
+pub(super) fn place(words: &[String]) -> Option<usize> {
+    let ends_like_one = |word: &str| {
+        Path::new(word)
             .extension()
             .and_then(OsStr::to_str)
             .is_some_and(|end| SCRIPT_ENDINGS.contains(&end))
     };
-    let word = words
-        .iter()
-        .find(ends_like_one)
-        .or_else(|| words.iter().find(|word| word.contains('/')))
-        .or_else(|| words.first())?;
+    let ending = words.iter().position(|word| ends_like_one(word));
+    ending.or_else(|| words.iter().position(|word| word.contains('/')))
+}
+
+/// The file of that word, else of the program.
+fn script_in(words: &[String], surroundings: &Surroundings) -> Option<PathBuf> {
+    let word = words.get(place(words).unwrap_or(0))?;
     let path = surroundings.cwd.join(word);
     if path.is_file() {
         return Some(path);

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::event::{Agent, Wire};
 
 /// Only these variables are recorded: ids, never secrets.
-const RECORDED: [&str; 13] = [
+const RECORDED: [&str; 14] = [
     "HERMES_HOME",
     "HERMES_SESSION_ID",
     "HERMES_INTERACTIVE",
@@ -19,6 +19,7 @@ const RECORDED: [&str; 13] = [
     "GEMINI_SESSION_ID",
     "GEMINI_PROJECT_DIR",
     "GEMINI_CWD",
+    "GEMINI_PLANS_DIR",
     "CLAUDE_PROJECT_DIR",
     "CLAUDE_CODE_SESSION_ID",
     "CLAUDE_CODE_ENTRYPOINT",
@@ -82,6 +83,8 @@ impl Surroundings {
     pub fn from_recorded(text: &str, now: &[(OsString, OsString)]) -> Self {
         let context: Value = serde_json::from_str(text).unwrap_or_default();
         let then = context.get("env").and_then(Value::as_object).into_iter().flatten();
+        // A log may come from anywhere: no other variable has a say in what runs here.
+        let then = then.filter(|(name, _)| RECORDED.contains(&name.as_str()));
         let then = then.filter_map(|(name, value)| Some((name.into(), value.as_str()?.into())));
         let kept = |(name, _): &&(OsString, OsString)| !RECORDED.iter().any(|known| name == known);
         let cwd = context.get("cwd").and_then(Value::as_str).unwrap_or("/");

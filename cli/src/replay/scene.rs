@@ -3,13 +3,16 @@
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use hookbus::decide::{Hooks, HooksSource, Reach, Standing};
 use hookbus::event::{Clock, Seq, SystemClock};
 use hookbus::log::{Archive, LogPath, LogReader, Query, Selection};
 use hookbus::relay::NatsSettings;
-use hookbus_replay::{Detail, Expectations, ExpectationsWriter, LogSource, Policy, Source};
+use hookbus_replay::{
+    Detail, Expectations, ExpectationsWriter, LogSource, Policy, Recorded, Source,
+};
 
 use hookbus_subscribers::copy_stream;
 use tempfile::TempDir;
@@ -33,6 +36,8 @@ const FEW: u32 = 4;
 pub(super) struct Scene {
     pub(super) source: Box<dyn Source>,
     pub(super) policy: Policy,
+    /// The hooks that were in force, where the events come from a log.
+    pub(super) recorded: Option<Arc<Recorded>>,
     /// How the hooks are called in the report.
     pub(super) hooks: String,
     /// Where expectations are, if they are what this is about.
@@ -46,7 +51,6 @@ pub(super) struct Scene {
 impl Scene {
     pub(super) fn set(arguments: &Arguments, settings: &Settings) -> Result<Self> {
         let Located { log, copy } = locate(arguments, settings)?;
-        let (policy, hooks) = policy(arguments, settings, &log)?;
         let expectations = arguments.check.then(|| expectations_path(arguments, settings));
         let from_file = arguments.check && !(arguments.update && arguments.selects());
         if let (true, Some(path)) = (from_file, &expectations) {
@@ -55,10 +59,20 @@ impl Scene {
                     "expectations hold no hooks to ask; leave --as-recorded out, or name --hooks"
                 );
             }
+            let (policy, hooks) = given(arguments, settings)?;
             let read = Expectations::read(path)?;
             let damaged = read.damaged() > 0;
             let source = Box::new(read);
-            return Ok(Self { source, policy, hooks, expectations, damaged, _copy: copy });
+            let recorded = None;
+            return Ok(Self {
+                source,
+                policy,
+                recorded,
+                hooks,
+                expectations,
+                damaged,
+                _copy: copy,
+            });
         }
         if !arguments.selects() {
             bail!(
@@ -66,14 +80,23 @@ impl Scene {
                  such as `--since 7d`, or `--all`"
             );
         }
-        let selection = selection(arguments, &LogReader::open(&log)?)?;
+        let reader = LogReader::open(&log)?;
+        let selection = selection(arguments, &reader)?;
+        let recorded = Arc::new(Recorded::read(&reader)?);
+        let (policy, hooks) = if arguments.as_recorded {
+            let policy = Policy::AsRecorded(Arc::clone(&recorded));
+            (policy, "the hooks that were in force".to_owned())
+        } else {
+            given(arguments, settings)?
+        };
+        let recorded = Some(recorded);
         let rows = match arguments.detail() {
             _ if policy.has_commands() && !arguments.rules_only => FEW,
             Detail::Whole => SOME,
             Detail::Everything | Detail::Differences => MANY,
         };
         let source = Box::new(LogSource::open(log, selection, rows)?);
-        Ok(Self { source, policy, hooks, expectations, damaged: false, _copy: copy })
+        Ok(Self { source, policy, recorded, hooks, expectations, damaged: false, _copy: copy })
     }
 
     pub(super) fn expectations_to_write(
@@ -177,12 +200,8 @@ pub(super) fn selection(arguments: &Arguments, log: &LogReader) -> Result<Select
     })
 }
 
-/// The hooks to ask, and what they are called.
-fn policy(arguments: &Arguments, settings: &Settings, log: &LogPath) -> Result<(Policy, String)> {
-    if arguments.as_recorded {
-        let policy = Policy::as_recorded(&LogReader::open(log)?)?;
-        return Ok((policy, "the hooks that were in force".to_owned()));
-    }
+/// The hooks to ask whatever was in force, and what they are called.
+fn given(arguments: &Arguments, settings: &Settings) -> Result<(Policy, String)> {
     if let Some(file) = &arguments.hooks {
         let hooks = candidate(file)?;
         return Ok((Policy::Given(Box::new(hooks)), file.display().to_string()));
