@@ -597,7 +597,7 @@ fn numbers_come_back_as_they_were() {
     let script = home.script(
         "numbers.py",
         "#!/usr/bin/env python3\nimport json, math\n\
-         at = [math.sin(n) * 10 ** (n % 30) for n in range(500)]\n\
+         at = [math.sin(n) * 10.0 ** (n % 600 - 300) for n in range(500)]\n\
          print(json.dumps({'hookSpecificOutput': {'tool_input': {'at': at}}}))\n",
     );
     home.write_hooks(&format!("hooks: {{ BeforeTool: [{{ command: {script} }}] }}"));
@@ -656,6 +656,74 @@ fn a_recorded_session_becomes_a_policy_test() {
     let output = check(&[]);
     assert_eq!(output.status.code(), Some(1));
     assert!(said(&output).contains("line 5 of the expectations"), "{}", said(&output));
+}
+
+#[test]
+fn a_check_that_checks_nothing_fails_and_an_update_loses_nothing() {
+    let home = Home::with_hooks(RULES);
+    home.answer("hermes", &hermes_shell("rm -rf /"));
+    let expect = home.work().join("e.jsonl");
+    let check = |arguments: &[&str]| {
+        let output =
+            replay(&home, &[&["--check", "--expect", &shown(&expect)], arguments].concat());
+        (output.status.code(), said(&output))
+    };
+    assert_eq!(check(&["--update", "--all"]).0, Some(0));
+    assert_eq!(check(&[]).0, Some(0));
+    let whole = fs::read(&expect).expect("expectations");
+    // Nothing fits, commands are left out, or events are named that nobody would look at.
+    for (arguments, hint) in [
+        (&["--update", "--until", "1h"][..], "nothing was written"),
+        (&["--update", "--rules-only", "--all"], "cannot be used with"),
+        (&["last"], "add --update"),
+    ] {
+        let (code, said) = check(arguments);
+        assert!(code == Some(1) && said.contains(hint), "{arguments:?}: {said}");
+        assert_eq!(fs::read(&expect).expect("expectations"), whole, "{arguments:?}");
+    }
+    // What depends on a command is not checked without it.
+    home.write_hooks("hooks: { tool.before: [{ command: /bin/true }] }");
+    assert_eq!(check(&["--rules-only"]).0, Some(1));
+    let text = String::from_utf8(whole).expect("text");
+    let head = text.lines().next().expect("a head");
+    fs::write(&expect, format!("{head}\n")).expect("a file");
+    let (code, said) = check(&[]);
+    assert!(code == Some(1) && said.contains("nothing was checked"), "{said}");
+    fs::write(&expect, format!("{text}{{\"seq\n")).expect("a file");
+    let (code, said) = check(&["--update"]);
+    assert!(code == Some(1) && said.contains("1 line that cannot be read"), "{said}");
+    assert!(fs::read_to_string(&expect).expect("a file").contains("{\"seq\n"));
+    assert!(!home.work().join("e.jsonl.partial").exists());
+}
+
+#[test]
+fn a_part_of_a_session_is_checked_as_it_was() {
+    let home =
+        Home::with_hooks("max_continuations: 2\nhooks: { turn.end: [{ rule: { block: go on } }] }");
+    let mut done = one("gemini", "AfterAgent");
+    for active in [false, true, true, true] {
+        done["stop_hook_active"] = json!(active);
+        home.answer("gemini", &done);
+    }
+    home.text(&["replay", "--check", "--update", "-n", "1"]);
+    let written = home.text(&["replay", "--check", "--json"]);
+    assert_unchanged(&serde_json::from_str(&written).expect("JSON"));
+    let file = fs::read_to_string(home.path().join("hookbus.expect.jsonl")).expect("expectations");
+    assert!(file.contains("\"outcome\":\"none\""), "{file}");
+}
+
+#[test]
+fn nothing_of_a_report_is_printed_where_a_file_cannot_be_written() {
+    let home = Home::with_hooks(RULES);
+    home.answer("hermes", &hermes_shell("ls"));
+    for file in ["--junit", "--expect"] {
+        let mut arguments = vec!["--json", "--all", file, "nowhere/report"];
+        if file == "--expect" {
+            arguments.extend(["--check", "--update"]);
+        }
+        let output = replay(&home, &arguments);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{}", said(&output));
+    }
 }
 
 #[test]

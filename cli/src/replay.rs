@@ -10,12 +10,14 @@ mod scene;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use hookbus_replay::{Class, Drive, ExpectationsWriter, JUnit, Part, SessionWatch, Tally, drive};
+use hookbus_replay::{
+    Class, Drive, ExpectationsWriter, JUnit, Judged, Part, SessionWatch, Tally, drive,
+};
 
 pub(crate) use options::Arguments;
 
 use crate::cli::Ending;
-use crate::output::Progress;
+use crate::output::{Progress, count};
 use crate::settings::{Format, Settings};
 use confirm::Consent;
 use options::FailOn;
@@ -45,9 +47,59 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         return explain::run(&drive, format, settings);
     }
     let started = Instant::now();
+    // What cannot be written is told before a word of the report is.
+    let outputs = Outputs::open(arguments, &scene)?;
     let report = Report::start(arguments, &scene, format, settings)?;
-    let tally = work(&drive, &scene, arguments, report, started)?;
+    let tally = work(&drive, outputs, report, started)?;
     Ok(ending(arguments, &scene, &tally))
+}
+
+/// The files that a replay writes.
+struct Outputs {
+    junit: Option<JUnit>,
+    expectations: Option<ExpectationsWriter>,
+}
+
+impl Outputs {
+    fn open(arguments: &Arguments, scene: &Scene) -> Result<Self> {
+        let junit = arguments.junit.as_deref().map(|path| {
+            JUnit::start(path).with_context(|| format!("cannot write {}", path.display()))
+        });
+        Ok(Self {
+            junit: junit.transpose()?,
+            expectations: scene.expectations_to_write(arguments)?,
+        })
+    }
+
+    fn event(&mut self, judged: &Judged) -> Result<()> {
+        if let Some(junit) = &mut self.junit {
+            junit.case(judged).context("cannot write the JUnit report")?;
+        }
+        if let Some(writer) = &mut self.expectations {
+            writer.write(judged).context("cannot write the expectations")?;
+        }
+        Ok(())
+    }
+
+    /// Puts the files in their places; gives back how many expectations there are.
+    fn finish(self, tally: &mut Tally) -> Result<Option<usize>> {
+        if let Some(junit) = self.junit {
+            junit.finish().context("cannot write the JUnit report")?;
+        }
+        let Some(writer) = self.expectations else { return Ok(None) };
+        let (written, left_out) = (writer.events, writer.left_out);
+        if left_out > 0 {
+            let which = count(left_out, "event");
+            let text =
+                format!("{which} left out of the expectations: nobody can say what the hooks say");
+            tally.add_remarks([text]);
+        }
+        // Nothing in place of something would pass for ever.
+        if written > 0 {
+            writer.finish().context("cannot write the expectations")?;
+        }
+        Ok(Some(written))
+    }
 }
 
 /// How many workers are worth it where nothing runs outside.
@@ -58,14 +110,10 @@ fn cores() -> usize {
 /// Drives everything and tells of it as it goes.
 fn work(
     what: &Drive<'_>,
-    scene: &Scene,
-    arguments: &Arguments,
+    mut outputs: Outputs,
     mut report: Report<'_>,
     started: Instant,
 ) -> Result<Tally> {
-    let mut junit = arguments.junit.as_deref().map(JUnit::start).transpose();
-    let junit = junit.as_mut().map_err(|error| anyhow::anyhow!("cannot write JUnit: {error}"))?;
-    let mut expectations = scene.expectations_to_write(arguments)?;
     let rows = what.source.rows_per_part();
     let mut progress = Progress::of(what.source.parts() * rows, "rows");
     let (mut tally, mut sessions, mut done) = (Tally::default(), SessionWatch::default(), 0);
@@ -75,12 +123,7 @@ fn work(
         part.marks.into_iter().for_each(|mark| sessions.pass(mark));
         for judged in &part.judged {
             report.event(judged)?;
-            if let Some(junit) = junit.as_mut() {
-                junit.case(judged).context("cannot write the JUnit report")?;
-            }
-            if let Some(writer) = expectations.as_mut() {
-                writer.write(judged).context("cannot write the expectations")?;
-            }
+            outputs.event(judged)?;
         }
         tally.merge(part.tally);
         done += rows;
@@ -89,13 +132,7 @@ fn work(
     })?;
     drop(progress);
     tally.add_remarks(sessions.remarks());
-    if let Some(junit) = junit.take() {
-        junit.finish().context("cannot write the JUnit report")?;
-    }
-    let written = expectations.as_ref().map(|writer| writer.events);
-    expectations
-        .map_or(Ok(()), ExpectationsWriter::finish)
-        .context("cannot write the expectations")?;
+    let written = outputs.finish(&mut tally)?;
     report.end(&tally, written, started.elapsed())?;
     Ok(tally)
 }
@@ -111,5 +148,9 @@ fn ending(arguments: &Arguments, scene: &Scene, tally: &Tally) -> Ending {
         Some(FailOn::Any) => any,
         None => checked && any,
     };
-    if happened || scene.damaged { Ending::No } else { Ending::Yes }
+    // What could not be compared, or was not there, was not checked.
+    let unchecked = checked && (tally.events == 0 || tally.count(Class::NotComparable) > 0);
+    let nothing_written = arguments.update && tally.events == 0;
+    let bad = happened || unchecked || nothing_written || scene.damaged;
+    if bad { Ending::No } else { Ending::Yes }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 
 use hookbus::event::Kind;
@@ -104,6 +105,25 @@ fn take(case: Case, detail: Detail, reading: &dyn Reading, judge: &Judge<'_>, pa
     }
 }
 
+/// How far the results have been handed on. Nobody works much further ahead: what is made too early
+/// has to be kept.
+struct Due {
+    part: Mutex<u64>,
+    moved: Condvar,
+}
+
+impl Due {
+    fn wait_for(&self, index: u64, ahead: u64) {
+        let due = self.part.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.moved.wait_while(due, |due| index >= due.saturating_add(ahead)));
+    }
+
+    fn reach(&self, part: u64) {
+        *self.part.lock().unwrap_or_else(PoisonError::into_inner) = part;
+        self.moved.notify_all();
+    }
+}
+
 /// Works on `parts` with several workers and hands on what they make of them in order.
 pub(crate) fn in_order<S, T: Send, E>(
     parts: u64,
@@ -116,13 +136,14 @@ where
     E: Send,
 {
     let next = AtomicU64::new(0);
+    let due = Due { part: Mutex::new(0), moved: Condvar::new() };
     let over = AtomicBool::new(false);
     let workers = workers.clamp(1, 64);
     thread::scope(|scope| {
-        let (sender, results) = sync_channel(workers * 2);
+        let (sender, results) = sync_channel(workers);
         for _ in 0..workers {
             let sender = sender.clone();
-            let (start, work, next, over) = (&start, &work, &next, &over);
+            let (start, work, next, due, over) = (&start, &work, &next, &due, &over);
             scope.spawn(move || {
                 let mut state = match start() {
                     Ok(state) => state,
@@ -130,6 +151,7 @@ where
                 };
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
+                    due.wait_for(index, workers as u64 * 2);
                     if index >= parts || over.load(Ordering::Relaxed) {
                         return;
                     }
@@ -140,9 +162,10 @@ where
             });
         }
         drop(sender);
-        let ended = put_in_order(&results, each);
+        let ended = put_in_order(&results, &due, each);
         over.store(true, Ordering::Relaxed);
-        // Workers that wait for room hear that nobody takes their results any more.
+        // Workers that wait, for their turn or for room, hear that nobody takes their results any more.
+        due.reach(u64::MAX);
         drop(results);
         ended
     })
@@ -150,16 +173,18 @@ where
 
 fn put_in_order<T, E>(
     results: &Receiver<Result<(u64, T), E>>,
+    due: &Due,
     mut each: impl FnMut(T) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut early = BTreeMap::new();
-    let mut due = 0;
+    let mut next = 0;
     for result in results {
         let (index, made) = result?;
         early.insert(index, made);
-        while let Some(made) = early.remove(&due) {
+        while let Some(made) = early.remove(&next) {
             each(made)?;
-            due += 1;
+            next += 1;
+            due.reach(next);
         }
     }
     Ok(())
@@ -187,6 +212,22 @@ mod tests {
             },
         );
         assert_eq!((ended, seen), (Ok(()), (0..40).collect()));
+    }
+
+    #[test]
+    fn nobody_works_far_ahead_of_a_slow_part() {
+        let furthest = AtomicU64::new(0);
+        let held = AtomicU64::new(0);
+        let work = |(): &mut (), index: u64| {
+            if index == 0 {
+                thread::sleep(std::time::Duration::from_millis(100));
+                held.store(furthest.load(Ordering::SeqCst), Ordering::SeqCst);
+            }
+            furthest.fetch_max(index, Ordering::SeqCst);
+        };
+        let ended = in_order(1000, 4, || Ok::<_, ()>(()), work, |()| Ok(()));
+        assert_eq!((ended, furthest.load(Ordering::SeqCst)), (Ok(()), 999));
+        assert!(held.load(Ordering::SeqCst) < 8, "{held:?}");
     }
 
     #[test]

@@ -1,15 +1,16 @@
 //! A policy test: recorded events and what the policy is expected to say about them, in one file of
 //! JSON lines that needs no log. The first line says what the file is.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use hookbus::event::{Decision, Event, EventId, Seq, Time};
-use hookbus::json::read_leniently;
 use hookbus::log::{Case, Found, ReadError};
 use serde_json::{Value, json};
 
+use crate::compare::Class;
 use crate::judge::Judged;
 use crate::source::{Reading, Source};
 
@@ -18,6 +19,9 @@ const VERSION: i64 = 1;
 
 /// So many events make a part.
 const PART: usize = 16;
+
+/// Or so many bytes.
+const PART_BYTES: usize = 1 << 20;
 
 /// The file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -48,26 +52,38 @@ pub enum BadExpectations {
     },
 }
 
-/// Expectations, read.
+/// Expectations: where each line of the file is. The lines themselves are read when they are due.
 #[derive(Debug)]
 pub struct Expectations {
-    lines: Vec<Result<Case, (i64, String)>>,
+    path: PathBuf,
+    parts: Vec<Vec<Line>>,
+    /// How often in a row the agent had been sent on before an event, where it had been.
+    sent_on: HashMap<Seq, u32>,
+    damaged: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    number: i64,
+    start: u64,
+    length: usize,
 }
 
 impl Expectations {
-    /// Reads the file at `path`. A line that cannot be read is told by the replay.
+    /// Looks through the file at `path`. A line that cannot be read is told by the replay.
     pub fn read(path: &Path) -> Result<Self, BadExpectations> {
-        let text = fs::read_to_string(path).map_err(|error| {
+        let unusable = |error: io::Error| {
             let path = path.to_owned();
             if error.kind() == io::ErrorKind::NotFound {
                 BadExpectations::Missing(path)
             } else {
                 BadExpectations::Io { path, error }
             }
-        })?;
-        let mut lines = text.lines();
-        let head: Value =
-            lines.next().and_then(|line| serde_json::from_str(line).ok()).unwrap_or_default();
+        };
+        let mut file = BufReader::new(File::open(path).map_err(unusable)?);
+        let mut bytes = Vec::new();
+        let mut start = file.read_until(b'\n', &mut bytes).map_err(unusable)? as u64;
+        let head: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         match head.get("hookbus_expectations").and_then(Value::as_i64) {
             None => return Err(BadExpectations::Foreign(path.to_owned())),
             Some(found) if found > VERSION => {
@@ -75,20 +91,47 @@ impl Expectations {
             }
             Some(_) => {}
         }
-        let lines = (2..).zip(lines).filter(|(_, line)| !line.trim().is_empty());
-        let lines = lines.map(|(number, line)| case(line).map_err(|why| (number, why))).collect();
-        Ok(Self { lines })
+        let mut found =
+            Self { path: path.to_owned(), parts: Vec::new(), sent_on: HashMap::new(), damaged: 0 };
+        for number in 2.. {
+            bytes.clear();
+            let length = file.read_until(b'\n', &mut bytes).map_err(unusable)?;
+            if length == 0 {
+                break;
+            }
+            if !bytes.trim_ascii().is_empty() {
+                found.note(Line { number, start, length }, &bytes);
+            }
+            start += length as u64;
+        }
+        Ok(found)
+    }
+
+    fn note(&mut self, line: Line, bytes: &[u8]) {
+        match case(bytes) {
+            Ok((case, sent_on)) if sent_on > 0 => drop(self.sent_on.insert(case.seq, sent_on)),
+            Ok(_) => {}
+            Err(_) => self.damaged += 1,
+        }
+        let is_full = |part: &Vec<Line>| {
+            let size: usize = part.iter().map(|line| line.length).sum();
+            part.len() >= PART || size + line.length > PART_BYTES
+        };
+        match self.parts.last_mut().filter(|part| !is_full(part)) {
+            Some(part) => part.push(line),
+            None => self.parts.push(vec![line]),
+        }
     }
 
     /// How many lines cannot be read.
-    pub fn damaged(&self) -> usize {
-        self.lines.iter().filter(|line| line.is_err()).count()
+    pub const fn damaged(&self) -> usize {
+        self.damaged
     }
 }
 
 impl Source for Expectations {
     fn parts(&self) -> u64 {
-        self.lines.len().div_ceil(PART) as u64
+        self.parts.len() as u64
     }
 
     fn rows_per_part(&self) -> u64 {
@@ -102,30 +145,29 @@ impl Source for Expectations {
 
 impl Reading for &Expectations {
     fn part(&self, index: u64, each: &mut dyn FnMut(Found)) -> Result<(), ReadError> {
-        let from = usize::try_from(index).unwrap_or(usize::MAX).saturating_mul(PART);
-        for line in self.lines.iter().skip(from).take(PART) {
-            each(match line {
-                Ok(case) => Found::Case(case.clone()),
-                Err((number, why)) => {
-                    let why = format!("line {number} of the expectations: {why}");
-                    Found::Damaged { seq: Seq::from_i64(*number), why }
+        let part = usize::try_from(index).ok().and_then(|index| self.parts.get(index));
+        let mut file = File::open(&self.path);
+        for line in part.into_iter().flatten() {
+            let read = file.as_mut().map_err(|error| error.to_string()).and_then(|file| {
+                let mut bytes = vec![0; line.length];
+                file.seek(SeekFrom::Start(line.start))
+                    .and_then(|_| file.read_exact(&mut bytes))
+                    .map_err(|error| error.to_string())?;
+                case(&bytes)
+            });
+            each(match read {
+                Ok((case, _)) => Found::Case(case),
+                Err(why) => {
+                    let why = format!("line {} of the expectations: {why}", line.number);
+                    Found::Damaged { seq: Seq::from_i64(line.number), why }
                 }
             });
         }
         Ok(())
     }
 
-    fn sent_on_before(&self, event: &Event, seq: Seq, most: u32) -> u32 {
-        let earlier = self.lines.iter().flatten().filter(|case| {
-            case.seq < seq && case.session == event.session && case.agent == event.agent.as_str()
-        });
-        let earlier: Vec<Value> = earlier
-            .map(|case| read_leniently(&case.payload).unwrap_or_default())
-            .filter(|payload| payload["hook_event_name"] == event.name)
-            .collect();
-        let sent_on = |payload: &&Value| payload["stop_hook_active"] == Value::Bool(true);
-        let in_a_row = earlier.iter().rev().take_while(sent_on).count();
-        u32::try_from(in_a_row).unwrap_or(most).min(most)
+    fn sent_on_before(&self, _event: &Event, seq: Seq, most: u32) -> u32 {
+        self.sent_on.get(&seq).copied().unwrap_or(0).min(most)
     }
 }
 
@@ -137,6 +179,9 @@ pub struct ExpectationsWriter {
     file: BufWriter<File>,
     /// How many events were written.
     pub events: usize,
+    /// How many were left out, as nobody can say what the hooks say about them.
+    pub left_out: usize,
+    in_place: bool,
 }
 
 impl ExpectationsWriter {
@@ -152,12 +197,16 @@ impl ExpectationsWriter {
             "about": "run with `hookbus replay --check`, written with `hookbus replay --check --update`",
         });
         writeln!(file, "{head}")?;
-        Ok(Self { path: path.to_owned(), partial, file, events: 0 })
+        Ok(Self { path: path.to_owned(), partial, file, events: 0, left_out: 0, in_place: false })
     }
 
     /// The next event, and what is expected of it: what the hooks say now.
     pub fn write(&mut self, judged: &Judged) -> io::Result<()> {
         let Some(case) = &judged.case else { return Ok(()) };
+        if judged.comparison.class == Class::NotComparable && judged.now.is_none() {
+            self.left_out += 1;
+            return Ok(());
+        }
         let (text, bytes) = match std::str::from_utf8(&case.payload) {
             Ok(text) => (Some(text), None),
             Err(_) => (None, Some(hex::encode(&case.payload))),
@@ -173,6 +222,9 @@ impl ExpectationsWriter {
             "payload": text,
             "decision": judged.now.as_ref().map(timeless),
         });
+        if judged.sent_on > 0 {
+            line["sent_on"] = json!(judged.sent_on);
+        }
         if let Some(bytes) = bytes {
             line["payload_hex"] = json!(bytes);
         }
@@ -183,7 +235,18 @@ impl ExpectationsWriter {
     /// Puts the file in its place.
     pub fn finish(mut self) -> io::Result<()> {
         self.file.flush()?;
-        fs::rename(&self.partial, &self.path)
+        fs::rename(&self.partial, &self.path)?;
+        self.in_place = true;
+        Ok(())
+    }
+}
+
+impl Drop for ExpectationsWriter {
+    fn drop(&mut self) {
+        // Half of them are of no use to anybody.
+        if !self.in_place {
+            drop(fs::remove_file(&self.partial));
+        }
     }
 }
 
@@ -202,8 +265,9 @@ fn timeless(decision: &Decision) -> Value {
     row
 }
 
-fn case(line: &str) -> Result<Case, String> {
-    let line: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
+/// The event of a line, and how often in a row the agent had been sent on before it.
+fn case(line: &[u8]) -> Result<(Case, u32), String> {
+    let line: Value = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     let text = |key: &str| line[key].as_str().map(str::to_owned);
     let needed = |key: &str| text(key).ok_or_else(|| format!("it has no `{key}`"));
     let number = |key: &str| line[key].as_i64().ok_or_else(|| format!("it has no `{key}`"));
@@ -212,7 +276,8 @@ fn case(line: &str) -> Result<Case, String> {
         (None, Some(bytes)) => hex::decode(bytes).map_err(|error| error.to_string())?,
         (None, None) => return Err("it has no `payload`".to_owned()),
     };
-    Ok(Case {
+    let sent_on = line["sent_on"].as_u64().and_then(|times| u32::try_from(times).ok());
+    let case = Case {
         seq: Seq::from_i64(number("seq")?),
         id: needed("id")?.parse::<EventId>().map_err(|_| "its `id` is none".to_owned())?,
         at: Time::from_micros(number("time")?),
@@ -225,5 +290,6 @@ fn case(line: &str) -> Result<Case, String> {
             .filter(|decision| !decision.is_null())
             .map(|decision| decision.to_string().into_bytes()),
         origin: None,
-    })
+    };
+    Ok((case, sent_on.unwrap_or(0)))
 }

@@ -24,6 +24,9 @@ use crate::source::Reading;
 /// A gist longer than this helps nobody.
 const GIST: usize = 200;
 
+/// Further back nobody counts how often an agent was sent on.
+const COUNTED: u32 = 1000;
+
 /// What happens to hooks that run outside of this process.
 #[derive(Debug, Clone, Copy)]
 pub enum Commands<'a> {
@@ -67,6 +70,8 @@ pub struct Judged {
     pub comparison: Comparison,
     /// Whether a hook answered differently on the same input.
     pub unsteady: Option<Unsteady>,
+    /// How often in a row the agent had been sent on before it; counted where the case is kept.
+    pub sent_on: u32,
     /// The case itself, if it was asked for.
     pub case: Option<Box<Case>>,
 }
@@ -176,6 +181,9 @@ impl<'a> Judge<'a> {
             }
             Err(why) => (Now::default(), Comparison::impossible(why)),
         };
+        let is_sent_on = kept.is_some() && event.kind == Kind::TurnEnd && is_continuation(&event);
+        let sent_on =
+            if is_sent_on { reading.sent_on_before(&event, case.seq, COUNTED) } else { 0 };
         let in_full = self.detail > Detail::Differences || comparison.class != Class::Unchanged;
         Some(Box::new(Judged {
             seq: case.seq,
@@ -190,6 +198,7 @@ impl<'a> Judge<'a> {
             now: now.decision,
             comparison,
             unsteady: now.unsteady,
+            sent_on,
             case: kept,
         }))
     }

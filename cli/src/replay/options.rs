@@ -106,7 +106,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", requires = "check")]
     pub(super) expect: Option<PathBuf>,
     /// With --check: write what the hooks say now, about the selected events or those in the file.
-    #[arg(long, requires = "check")]
+    #[arg(long, requires = "check", conflicts_with = "rules_only")]
     pub(super) update: bool,
 }
 

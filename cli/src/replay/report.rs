@@ -87,6 +87,12 @@ impl<'a> Report<'a> {
     pub(super) fn end(self, tally: &Tally, written: Option<usize>, took: Duration) -> Result<()> {
         match self.format {
             Format::Json => {
+                let written = match (written, &self.scene.expectations) {
+                    (Some(events), Some(path)) if events > 0 => {
+                        format!(",\"written\":{}", json!({"events": events, "file": path}))
+                    }
+                    _ => String::new(),
+                };
                 let most: Vec<Value> = tally
                     .most_affected(TOP)
                     .into_iter()
@@ -94,7 +100,7 @@ impl<'a> Report<'a> {
                     .collect();
                 output::line(format!(
                     "\n],\"summary\":{},\"hooks\":{},\"most_affected\":{},\"not_comparable\":{},\
-                     \"unsteady\":{},\"remarks\":{}}}",
+                     \"unsteady\":{},\"remarks\":{}{written}}}",
                     tally.summary(),
                     tally.hooks_json(),
                     Value::Array(most),
@@ -109,6 +115,13 @@ impl<'a> Report<'a> {
     }
 
     fn end_text(&self, tally: &Tally, written: Option<usize>, took: Duration) -> Result<()> {
+        if let (Some(0), Some(path)) = (written, &self.scene.expectations) {
+            output::line(format!(
+                "nothing that was recorded fits; nothing was written to {}",
+                path.display()
+            ))?;
+            return lines_out(&remarks(tally), "  ");
+        }
         if let (Some(events), Some(path)) = (written, &self.scene.expectations) {
             let events = count(events, "event");
             output::line(format!(
@@ -150,7 +163,9 @@ impl<'a> Report<'a> {
             };
             output::line(format!("\n{}", self.paint.dim(hint)))?;
         }
-        if tally.events == 0 {
+        if tally.events == 0 && self.arguments.check {
+            output::line("nothing was checked: the expectations hold no event")?;
+        } else if tally.events == 0 {
             output::line("nothing that was recorded fits; `hookbus sessions` lists what there is")?;
         }
         Ok(())

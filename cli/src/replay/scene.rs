@@ -27,9 +27,8 @@ use crate::settings::Settings;
 
 /// So many rows are worked on at once where only rules are asked.
 const MANY: u32 = 4096;
-/// Where every event is handed on whole.
-const SOME: u32 = 64;
-/// Where commands run: progress shows, and several may run side by side.
+/// Where commands run, so that progress shows and several may run side by side; and where every event
+/// is handed on whole, as payloads may be large.
 const FEW: u32 = 4;
 
 /// The events and the hooks.
@@ -50,29 +49,16 @@ pub(super) struct Scene {
 
 impl Scene {
     pub(super) fn set(arguments: &Arguments, settings: &Settings) -> Result<Self> {
-        let Located { log, copy } = locate(arguments, settings)?;
+        if arguments.check && !arguments.update && arguments.selects() {
+            bail!(
+                "--check drives the events in the expectations file; add --update to write these \
+                 events there, or leave the selection out"
+            );
+        }
         let expectations = arguments.check.then(|| expectations_path(arguments, settings));
         let from_file = arguments.check && !(arguments.update && arguments.selects());
         if let (true, Some(path)) = (from_file, &expectations) {
-            if arguments.as_recorded {
-                bail!(
-                    "expectations hold no hooks to ask; leave --as-recorded out, or name --hooks"
-                );
-            }
-            let (policy, hooks) = given(arguments, settings)?;
-            let read = Expectations::read(path)?;
-            let damaged = read.damaged() > 0;
-            let source = Box::new(read);
-            let recorded = None;
-            return Ok(Self {
-                source,
-                policy,
-                recorded,
-                hooks,
-                expectations,
-                damaged,
-                _copy: copy,
-            });
+            return Self::of_expectations(path.clone(), arguments, settings);
         }
         if !arguments.selects() {
             bail!(
@@ -80,6 +66,7 @@ impl Scene {
                  such as `--since 7d`, or `--all`"
             );
         }
+        let Located { log, copy } = locate(arguments, settings)?;
         let reader = LogReader::open(&log)?;
         let selection = selection(arguments, &reader)?;
         let recorded = Arc::new(Recorded::read(&reader)?);
@@ -92,11 +79,38 @@ impl Scene {
         let recorded = Some(recorded);
         let rows = match arguments.detail() {
             _ if policy.has_commands() && !arguments.rules_only => FEW,
-            Detail::Whole => SOME,
+            Detail::Whole => FEW,
             Detail::Everything | Detail::Differences => MANY,
         };
         let source = Box::new(LogSource::open(log, selection, rows)?);
         Ok(Self { source, policy, recorded, hooks, expectations, damaged: false, _copy: copy })
+    }
+
+    /// The events that are in the expectations.
+    fn of_expectations(path: PathBuf, arguments: &Arguments, settings: &Settings) -> Result<Self> {
+        if arguments.as_recorded {
+            bail!("expectations hold no hooks to ask; leave --as-recorded out, or name --hooks");
+        }
+        let (policy, hooks) = given(arguments, settings)?;
+        let read = Expectations::read(&path)?;
+        let damaged = read.damaged() > 0;
+        if damaged && arguments.update {
+            bail!(
+                "{} has {} that cannot be read and would be lost; mend or remove them first \
+                 (`hookbus replay --check` names them)",
+                path.display(),
+                output::count(read.damaged(), "line")
+            );
+        }
+        Ok(Self {
+            source: Box::new(read),
+            policy,
+            recorded: None,
+            hooks,
+            expectations: Some(path),
+            damaged,
+            _copy: None,
+        })
     }
 
     pub(super) fn expectations_to_write(
