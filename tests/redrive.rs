@@ -8,6 +8,7 @@ use std::fs;
 use hookbus_tests::home::{Home, shown, wait_until};
 use hookbus_tests::nats::NatsServer;
 use hookbus_tests::payloads::{self, hermes_shell};
+use hookbus_tests::recording::damage;
 use serde_json::{Value, json};
 
 const GUARD: &str = "hooks:\n  tool.before:\n    - rule: {when: {command: rm}, block: guarded}\n";
@@ -161,6 +162,38 @@ fn observers_are_given_a_session_again_and_can_tell() {
     assert!(String::from_utf8_lossy(&paced.stderr).contains("such as `10x`"));
     home.text(&["replay", &session, "--to-observers", "--yes", "--pace", "1000x"]);
     assert_eq!(seen(&home).len(), 2 * expected.len());
+}
+
+#[test]
+fn a_dry_run_gives_nothing_to_anybody_and_says_what_it_would() {
+    // Nobody is there: nothing could be published.
+    let home = recorded(&format!("nats: {{url: \"nats://127.0.0.1:1\"}}\n{GUARD}{WATCH}"));
+    watch(&home);
+    let told = home.json(&["replay", "--all", "--to-observers", "--dry-run", "--json"]);
+    let own = home.log(&["--kind", "tool.before"]).len();
+    assert_eq!(told["observers"], json!([{"observer": "watch", "would_be_given": own}]));
+    let publish = ["replay", "--all", "--to-observers", "--publish", "--dry-run", "--json"];
+    assert_eq!(home.json(&publish)["would_be_published"], home.log(&[]).len());
+    assert_eq!(seen(&home).len(), 0);
+}
+
+#[test]
+fn a_damaged_row_is_passed_over_and_told() {
+    let home = Home::with_hooks(&format!("{GUARD}{WATCH}"));
+    watch(&home);
+    for command in ["ls", "make", "rm"] {
+        home.answer("hermes", &hermes_shell(command));
+    }
+    let second = home.log(&["--kind", "tool.before"])[1]["seq"].to_string();
+    damage(&home, &[&format!("UPDATE events SET id = x'01' WHERE seq = {second}")]);
+    let line = format!("row {second} is damaged");
+    let output = home.run(&["export"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains(&line));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("\"rm\""));
+    let output = home.run(&["replay", "--all", "--to-observers", "--yes"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains(&line));
+    assert_eq!(seen(&home).len(), 2);
 }
 
 #[test]

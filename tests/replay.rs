@@ -280,6 +280,50 @@ fn commands_run_in_a_scratch_place_and_know_that_they_are_replayed() {
 }
 
 #[test]
+fn what_would_run_is_listed_as_it_would_be_found() {
+    let home = Home::new();
+    fs::write(home.work().join("c.sh"), "#!/bin/sh\n").expect("a script");
+    home.write_hooks("hooks: { pre_tool_call: [{ command: ./c.sh, env: { LD_PRELOAD: x.so } }] }");
+    home.answer("hermes", &hermes_shell("ls"));
+    let text = home.text(&["replay", "--all", "--dry-run"]);
+    assert!(text.contains(&shown(&home.work().join("c.sh"))), "{text}");
+    assert!(text.contains("with LD_PRELOAD=x.so"), "{text}");
+    let json = report(&home, &["--all", "--dry-run", "--repeat", "3"]);
+    assert_eq!(json["commands"][0]["env"]["LD_PRELOAD"], "x.so");
+    assert_eq!(json["commands"][0]["times"], 3);
+}
+
+#[test]
+fn nothing_stays_of_a_replay_that_a_signal_ends() {
+    for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        let home = Home::new();
+        let mark = home.work().join("pid");
+        let hangs =
+            home.script("hangs.sh", &format!("#!/bin/sh\necho $$ > {}\nsleep 600\n", shown(&mark)));
+        home.answer("hermes", &hermes_shell("ls"));
+        home.write_hooks(&format!("hooks: {{ tool.before: [{{ command: {hangs} }}] }}"));
+        let tmp = home.path().join("..");
+        // One of a replay that was killed, and one of somebody who lives.
+        let (dead, alive) = (tmp.join("hookbus-replay-4194305-x"), tmp.join("hookbus-replay-1-x"));
+        fs::create_dir_all(&dead).expect("a folder");
+        fs::create_dir_all(&alive).expect("a folder");
+        let mut child = home.command(["replay", "--all", "--yes"]).spawn().expect("it starts");
+        wait_until("it runs", || fs::read_to_string(&mark).is_ok_and(|pid| pid.ends_with('\n')));
+        let id = child.id().to_string();
+        Command::new("kill").args(["-s", signal, &id]).status().expect("kill");
+        assert_eq!(child.wait().expect("it ends").code(), Some(code));
+        let pid = fs::read_to_string(&mark).expect("a process");
+        wait_until("its command is gone", || {
+            let state = fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+            state.map_or(true, |state| state.contains(") Z "))
+        });
+        let left = fs::read_dir(&tmp).expect("a folder").flatten().map(|it| it.file_name());
+        let left: Vec<_> = left.filter(|it| it.to_string_lossy().contains("-replay-")).collect();
+        assert_eq!(left, ["hookbus-replay-1-x"]);
+    }
+}
+
+#[test]
 fn rules_settle_what_no_command_could_change() {
     let home = Home::new();
     home.answer("hermes", &hermes_shell("rm -rf /"));
@@ -448,6 +492,8 @@ fn selections_find_what_they_say() {
         (&["--agent", "hermse"], "unknown agent"),
         (&["--kind", "tool.befor"], "did you mean `tool.before`"),
         (&["--explain", "4711"], "there is no event at 4711"),
+        (&["-n", "0"], "a number from 1 on"),
+        (&["--explain", "1", "--junit", "x"], "cannot be used with"),
         (&["--all", "--hooks", "nowhere.yaml"], "cannot read nowhere.yaml"),
         (&["--check"], "there are no expectations"),
     ] {
@@ -493,6 +539,15 @@ fn one_event_is_explained_in_depth() {
     assert_eq!(explained["payload"]["tool_input"]["command"], "rm -rf /");
     assert_eq!(explained["decision_then"]["verdicts"][0]["reason"], "not on my machine");
     assert_eq!(explained["decision_now"]["verdicts"][0]["reason"], "never");
+    // As the summary of all of them hints; and what is left out says why.
+    let hint = home.text(&["replay", "--all", "--hooks", &reworded]);
+    assert!(
+        hint.contains(&format!("`hookbus replay --hooks {reworded} --explain <seq>`")),
+        "{hint}"
+    );
+    home.text(&["replay", "--all", "--explain", &decision.to_string(), "--hooks", &reworded]);
+    let output = replay(&home, &["--explain", &decision.to_string(), "--agent", "gemini"]);
+    assert!(said(&output).contains("not among those selected"), "{}", said(&output));
     let list = home.text(&["replay", "--all", "--list", "--hooks", &reworded]);
     assert!(list.contains("block (not on my machine) → block (never)"), "{list}");
 }

@@ -16,10 +16,14 @@ use crate::output::{self, HungUp, Progress, count};
 use crate::reading::{known_agent, moment, open_log};
 use crate::settings::{Format, Settings};
 
+/// How many rows are read in one go.
+const PAGE: usize = 500;
+
 /// Rows of the log as JSON lines (CloudEvents with the hash of each row), oldest first.
 ///
 /// What hooks were in force is always among them, so that `hookbus replay --as-recorded` works on
-/// the result. `hookbus import` reads it; `hookbus replay --log FILE` does, too.
+/// the result. `hookbus import` reads it; `hookbus replay --log FILE` does, too. A row that is damaged is
+/// left out and told, and the exit code is 1.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Only these sessions, as much of each id as makes it plain; `last` is the latest one.
@@ -57,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         row.kind == Kind::HooksLoaded.as_str()
             || (of_session && agent.as_ref().is_none_or(|agent| *agent == row.agent))
     };
-    let written = match &arguments.output {
+    let (written, damaged) = match &arguments.output {
         None => write(&log, &query, fits, &mut io::stdout().lock())?,
         Some(path) => {
             let file = File::create(path);
@@ -67,11 +71,11 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     };
     if let Some(path) = &arguments.output {
         output::line(match format {
-            Format::Json => json!({"rows": written, "file": path}).to_string(),
+            Format::Json => json!({"rows": written, "damaged": damaged, "file": path}).to_string(),
             Format::Text => format!("{} written to {}", count(written, "row"), path.display()),
         })?;
     }
-    Ok(Ending::Yes)
+    Ok(if damaged == 0 { Ending::Yes } else { Ending::No })
 }
 
 /// The whole id of a session that is meant.
@@ -87,23 +91,12 @@ fn write(
     query: &Query,
     fits: impl Fn(&Row) -> bool,
     out: &mut impl Write,
-) -> Result<usize> {
+) -> Result<(usize, usize)> {
     let bus = log.bus()?;
     let whole = log.head()?.map_or(0, |(seq, _)| seq.as_i64().unsigned_abs());
     let mut progress = Progress::of(whole, "rows");
     let mut written = 0;
-    // The hooks in force before the time range are part of it.
-    let before = match query.since {
-        Some(since) => log.last(
-            &Query {
-                kind: Some(Kind::HooksLoaded.as_str().to_owned()),
-                until: Some(since),
-                ..Query::default()
-            },
-            1,
-        )?,
-        None => Vec::new(),
-    };
+    let before = hooks_before(log, query)?;
     let mut put = |row: &Row| -> Result<()> {
         out.write_all(&envelope::line(bus, row)).map_err(|error| {
             if error.kind() == io::ErrorKind::BrokenPipe {
@@ -118,10 +111,45 @@ fn write(
     for row in &before {
         put(row)?;
     }
-    log.each(query, None, |row| {
-        progress.at(row.seq.as_i64().unsigned_abs());
-        if fits(&row) { put(&row) } else { Ok(()) }
-    })?;
+    let (mut last, mut damaged) = (None, 0);
+    loop {
+        let page = log.after_damage(query, last, PAGE)?;
+        if page.is_empty() {
+            break;
+        }
+        for row in page {
+            match row {
+                Ok(row) => {
+                    last = Some(row.seq);
+                    if fits(&row) {
+                        put(&row)?;
+                    }
+                }
+                Err(row) => {
+                    last = Some(row.seq);
+                    damaged += 1;
+                    output::aside(format!("{row}: left out"));
+                }
+            }
+        }
+        progress.at(last.map_or(0, |seq| seq.as_i64().unsigned_abs()));
+    }
     out.flush().context("cannot write")?;
-    Ok(written)
+    Ok((written, damaged))
+}
+
+/// The hooks in force before the time range are part of it: the last of each bus.
+fn hooks_before(log: &LogReader, query: &Query) -> Result<Vec<Row>> {
+    let Some(since) = query.since else { return Ok(Vec::new()) };
+    let mut before = Vec::new();
+    for (bus, _) in log.buses()? {
+        let of_bus = Query {
+            kind: Some(Kind::HooksLoaded.as_str().to_owned()),
+            until: Some(since),
+            bus: log.is_archive().then_some(bus),
+            ..Query::default()
+        };
+        before.extend(log.last(&of_bus, 1)?);
+    }
+    Ok(before)
 }

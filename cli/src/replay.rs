@@ -2,6 +2,7 @@
 
 mod confirm;
 mod explain;
+mod litter;
 mod options;
 mod redrive;
 mod report;
@@ -25,6 +26,7 @@ use report::Report;
 use scene::Scene;
 
 pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
+    litter::tidy()?;
     if arguments.to_observers {
         return redrive::run(arguments, format, settings);
     }

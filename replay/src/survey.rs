@@ -1,9 +1,10 @@
 //! What a replay would run, found out without running anything.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
 
-use hookbus::decide::plan;
+use hookbus::decide::{Surroundings, WouldRun, plan};
 use hookbus::event::Agent;
 use hookbus::log::{Found, ReadError};
 
@@ -20,14 +21,17 @@ pub struct Planned {
     pub hook: String,
     /// What it is for.
     pub event: String,
-    /// The command line.
+    /// The command line, as written.
     pub command: String,
+    /// What would run: its program and script where they would be found, and variables it is given.
+    pub runs: WouldRun,
 }
 
-/// Every command that would run, and how often; `each` hears of every part that is done.
+/// Every command that would run with this environment, and how often; `each` hears of every part that is done.
 pub fn survey<E: From<ReadError> + From<io::Error> + Send>(
     source: &dyn Source,
     policy: &Policy,
+    env: &[(OsString, OsString)],
     workers: usize,
     mut each: impl FnMut(),
 ) -> Result<BTreeMap<Planned, u64>, E> {
@@ -43,12 +47,16 @@ pub fn survey<E: From<ReadError> + From<io::Error> + Send>(
             let Ok(hooks) = policy.hooks_for(case.home(), named) else { return };
             let raw = std::mem::take(&mut case.payload);
             let event = heard(&case, agent, raw);
-            for hook in plan(&event, hooks).outside() {
+            let context = case.context.as_deref().unwrap_or("{}");
+            let then = Surroundings::from_recorded(context, env);
+            let plan = plan(&event, hooks);
+            for hook in plan.outside() {
                 let summary = hook.summary();
                 let planned = Planned {
                     hook: summary.name,
                     event: summary.event,
                     command: summary.command.unwrap_or_default(),
+                    runs: plan.would_run(hook, &then),
                 };
                 *commands.entry(planned).or_default() += 1;
             }

@@ -63,6 +63,7 @@ pub(super) async fn run(
     let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     if let (Some(scratch), Some(process)) = (program.scratch, group) {
         scratch.limit(process);
+        scratch.entered(process);
     }
     if let Some(mut stdin) = child.stdin.take() {
         // A hook may ignore its input: a broken pipe is no failure.
@@ -82,6 +83,8 @@ pub(super) async fn run(
         format!("no answer within {:.1} s; it was killed", limit.as_secs_f64())
     };
     let mut unfinished = Unfinished(group);
+    // In a replay nothing of it stays, however this ends.
+    let _leaves = Leaves { scratch: program.scratch, group };
     let Ok(status) = tokio::time::timeout(limit, child.wait()).await else { return Err(killed()) };
     unfinished.0 = None;
     let status = status.map_err(|error| format!("cannot wait for it: {error}"))?;
@@ -92,9 +95,6 @@ pub(super) async fn run(
     let (stdout, stdout_open) = Output::take(stdout, wait()).await;
     let (stderr, stderr_open) = Output::take(stderr, wait()).await;
     let held_open = stdout_open || stderr_open;
-    if program.scratch.is_some() {
-        end_group();
-    }
     if held_open && latecomers == Latecomers::WaitedFor {
         return Err(killed());
     }
@@ -113,6 +113,20 @@ impl Drop for Unfinished {
             && let Err(error) = kill_process_group(group, Signal::KILL)
         {
             tracing::debug!(%error, "it has ended already");
+        }
+    }
+}
+
+/// Takes a process group out of a scratch place when dropped.
+struct Leaves<'a> {
+    scratch: Option<&'a Scratch>,
+    group: Option<Pid>,
+}
+
+impl Drop for Leaves<'_> {
+    fn drop(&mut self) {
+        if let (Some(scratch), Some(group)) = (self.scratch, self.group) {
+            scratch.left(group);
         }
     }
 }

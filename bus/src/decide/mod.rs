@@ -40,6 +40,6 @@ pub use observer::{
 };
 pub use plan::{Plan, plan};
 pub use problem::{Problem, Reach, did_you_mean};
-pub use rehearsal::Scratch;
+pub use rehearsal::{Scratch, WouldRun};
 pub use run::{Spoken, rehearse, run_all, run_out_of_time, run_rules};
 pub use surroundings::Surroundings;

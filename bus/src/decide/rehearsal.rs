@@ -3,12 +3,15 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process_group, prlimit};
 
+use super::hook::{Action, Hook};
+use super::plan::Plan;
 use super::surroundings::Surroundings;
-use super::{script, shell_line};
+use super::{launch, script, shell_line};
 
 /// A place for commands to run without touching anything of the person's.
 #[derive(Debug, Clone)]
@@ -21,6 +24,14 @@ pub struct Scratch {
     temporary: PathBuf,
     work: PathBuf,
     bus: PathBuf,
+    running: Arc<Mutex<Running>>,
+}
+
+/// The process groups that run in a scratch place.
+#[derive(Debug, Default)]
+struct Running {
+    groups: Vec<Pid>,
+    over: bool,
 }
 
 impl Scratch {
@@ -37,7 +48,35 @@ impl Scratch {
             temporary: place("tmp")?,
             work: place("work")?,
             bus: place("hookbus")?,
+            running: Arc::default(),
         })
+    }
+
+    /// Ends what runs here; whatever starts after this is ended as well.
+    pub fn end(&self) {
+        let mut running = self.running();
+        running.over = true;
+        running.groups.drain(..).for_each(end_group);
+    }
+
+    fn running(&self) -> MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn entered(&self, group: Pid) {
+        let mut running = self.running();
+        if running.over {
+            end_group(group);
+        } else {
+            running.groups.push(group);
+        }
+    }
+
+    /// What is left of the group goes with it.
+    pub(super) fn left(&self, group: Pid) {
+        let mut running = self.running();
+        end_group(group);
+        running.groups.retain(|other| *other != group);
     }
 
     pub(super) fn cwd(&self) -> &Path {
@@ -45,13 +84,17 @@ impl Scratch {
     }
 
     /// Also for a hook that calls hookbus itself: no daemon stays behind, nothing is published.
-    pub(super) fn env(&self) -> [(&OsStr, &OsStr); 8] {
+    pub(super) fn env(&self) -> [(&OsStr, &OsStr); 12] {
         [
             ("HOOKBUS_REPLAY".as_ref(), "1".as_ref()),
             ("HOOKBUS_HOME".as_ref(), self.bus.as_ref()),
             ("HOOKBUS_DAEMON".as_ref(), "off".as_ref()),
             ("HOOKBUS_NATS_URL".as_ref(), "".as_ref()),
             ("XDG_RUNTIME_DIR".as_ref(), self.temporary.as_ref()),
+            ("XDG_CONFIG_HOME".as_ref(), self.home.as_ref()),
+            ("XDG_STATE_HOME".as_ref(), self.home.as_ref()),
+            ("XDG_DATA_HOME".as_ref(), self.home.as_ref()),
+            ("XDG_CACHE_HOME".as_ref(), self.home.as_ref()),
             ("HOME".as_ref(), self.home.as_ref()),
             ("TMPDIR".as_ref(), self.temporary.as_ref()),
             ("PWD".as_ref(), self.work.as_ref()),
@@ -64,6 +107,48 @@ impl Scratch {
         let most = Rlimit { current: Some(self.memory), maximum: Some(self.memory) };
         if let Err(error) = prlimit(Some(process), Resource::Data, most) {
             tracing::debug!(%error, "a hook was gone before it could be limited");
+        }
+    }
+}
+
+fn end_group(group: Pid) {
+    if let Err(error) = kill_process_group(group, Signal::KILL) {
+        tracing::debug!(%error, "nothing of a hook is left to be ended");
+    }
+}
+
+/// What a hook would run.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WouldRun {
+    /// The command line, or the directory of plugins, where it would be found.
+    pub line: String,
+    /// Variables that its entry sets.
+    pub env: Vec<(String, String)>,
+}
+
+impl Plan<'_> {
+    /// What `hook` would run in a rehearsal of an event that was heard in these surroundings.
+    pub fn would_run(&self, hook: &Hook, then: &Surroundings) -> WouldRun {
+        let base = &self.whole.base;
+        match &hook.action {
+            Action::Command(command) => {
+                let words = launch::words(command, hook.on.manner(), then, base);
+                let words = words.map(|words| where_it_was(words, then)).unwrap_or_default();
+                let line = match words.as_slice() {
+                    [] => command.text.clone(),
+                    [bash, flag, line] if bash == "bash" && flag == "-c" => line.clone(),
+                    words => shlex::try_join(words.iter().map(String::as_str))
+                        .unwrap_or_else(|_| words.join(" ")),
+                };
+                WouldRun { line, env: command.env.clone() }
+            }
+            Action::Python(python) => {
+                let folder = launch::folder(&python.folder, then, base);
+                WouldRun { line: folder.to_string_lossy().into_owned(), env: Vec::new() }
+            }
+            Action::Rule(_) | Action::Webhook(_) | Action::Archive(_) | Action::Broken(_) => {
+                WouldRun { line: String::new(), env: Vec::new() }
+            }
         }
     }
 }
@@ -94,7 +179,7 @@ fn named(words: &[String], then: &Surroundings) -> Vec<(usize, String)> {
     places.dedup();
     let whole = |at: usize| {
         let word = words.get(at).filter(|word| !word.is_empty() && !word.starts_with('/'))?;
-        let place = then.cwd.join(word);
+        let place: PathBuf = then.cwd.join(word).components().collect();
         place.is_file().then(|| (at, place.to_string_lossy().into_owned()))
     };
     places.into_iter().filter_map(whole).collect()

@@ -23,7 +23,7 @@ pub use archive::{Archive, ArchiveError};
 pub use cases::{Case, FarDecisions, Found, Loaded, Selection};
 pub use error::{AppendError, OpenError, ReadError};
 pub use open::{Durability, LogPath};
-pub use read::{LogReader, Query, SessionSummary};
+pub use read::{DamagedRow, LogReader, Query, SessionSummary};
 pub use recorder::{Kept, Recorder};
 pub use row::{Draft, HooksDraft, Origin, Row};
 pub use spool::Spool;

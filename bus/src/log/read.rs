@@ -62,6 +62,16 @@ pub struct SessionSummary {
     pub blocked: i64,
 }
 
+/// A row that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("row {seq} is damaged ({why})")]
+pub struct DamagedRow {
+    /// Its place.
+    pub seq: Seq,
+    /// What is wrong with it.
+    pub why: String,
+}
+
 /// A connection that only reads.
 #[derive(Debug)]
 pub struct LogReader {
@@ -168,6 +178,23 @@ impl LogReader {
         self.page(query, &places, after, Order::OldestFirst, count)
     }
 
+    /// The same, where a row that cannot be read does not keep the others back.
+    pub fn after_damage(
+        &self,
+        query: &Query,
+        after: Option<Seq>,
+        count: usize,
+    ) -> Result<Vec<Result<Row, DamagedRow>>, ReadError> {
+        let places = self.places(query)?;
+        let (sql, values) = self.page_sql(query, &places, after, Order::OldestFirst, count);
+        let mut statement = self.db.prepare_cached(&sql)?;
+        let rows = statement.query_map(params_from_iter(values), |row| {
+            let seq = Seq::from_i64(row.get(0)?);
+            Ok(read_row(row).map_err(|error| DamagedRow { seq, why: error.to_string() }))
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     /// The last `count` rows that fit, in log order.
     pub fn last(&self, query: &Query, count: usize) -> Result<Vec<Row>, ReadError> {
         let places = self.places(query)?;
@@ -201,6 +228,18 @@ impl LogReader {
         order: Order,
         most: usize,
     ) -> Result<Vec<Row>, ReadError> {
+        let (sql, values) = self.page_sql(query, places, after, order, most);
+        self.rows(&sql, values)
+    }
+
+    fn page_sql(
+        &self,
+        query: &Query,
+        places: &RangeInclusive<i64>,
+        after: Option<Seq>,
+        order: Order,
+        most: usize,
+    ) -> (String, Vec<Value>) {
         let (condition, values) = condition(query, places, after);
         let order = match order {
             Order::OldestFirst => "ASC",
@@ -209,7 +248,7 @@ impl LogReader {
         let from = if self.is_archive { ARCHIVED_ROWS } else { OWN_ROWS };
         let sql =
             format!("SELECT {COLUMNS}, {from} WHERE {condition} ORDER BY seq {order} LIMIT {most}");
-        self.rows(&sql, values)
+        (sql, values)
     }
 
     fn rows(&self, sql: &str, values: Vec<Value>) -> Result<Vec<Row>, ReadError> {

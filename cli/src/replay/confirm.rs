@@ -9,8 +9,8 @@ use anyhow::{Context, Result, bail};
 use hookbus::decide::Scratch;
 use hookbus_replay::{Commands, Planned, survey};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
+use super::litter::{self, Folder};
 use super::options::Arguments;
 use super::scene::Scene;
 use crate::cli::Ending;
@@ -32,18 +32,18 @@ pub(super) struct Ground {
     scratch: Scratch,
     env: Vec<(OsString, OsString)>,
     repeat: u32,
-    _folder: TempDir,
+    _folder: Folder,
 }
 
 impl Ground {
     fn new(arguments: &Arguments) -> Result<Self> {
-        let folder = tempfile::Builder::new().prefix("hookbus-replay-").tempdir();
-        let folder = folder.context("cannot make a scratch place; check TMPDIR")?;
+        let folder = Folder::for_commands()?;
         let time = Duration::try_from_secs_f64(arguments.time_limit)
             .context("--time-limit is a number of seconds")?;
         let memory = arguments.memory.saturating_mul(1 << 20);
         let scratch = Scratch::in_folder(folder.path(), time, memory);
         let scratch = scratch.context("cannot make a scratch place; check TMPDIR")?;
+        litter::runs_in(&scratch);
         let env = std::env::vars_os().collect();
         Ok(Self { scratch, env, repeat: arguments.repeat.max(1), _folder: folder })
     }
@@ -90,7 +90,8 @@ fn look(scene: &Scene) -> Result<BTreeMap<Planned, u64>> {
     let rows = scene.source.rows_per_part();
     let mut progress = Progress::of(scene.source.parts() * rows, "rows looked at");
     let mut done = 0;
-    survey(scene.source.as_ref(), &scene.policy, super::cores(), || {
+    let env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+    survey(scene.source.as_ref(), &scene.policy, &env, super::cores(), || {
         done += rows;
         progress.at(done);
     })
@@ -105,11 +106,18 @@ fn list(planned: &BTreeMap<Planned, u64>, arguments: &Arguments) -> Vec<String> 
         count(usize::try_from(whole).unwrap_or(usize::MAX), "time")
     );
     let lines = planned.iter().map(|(planned, runs)| {
-        let Planned { hook, event, command } = planned;
+        let Planned { hook, event, command, runs: would } = planned;
         let hook =
             if hook == command { String::new() } else { format!("  ({})", shorten(hook, 40)) };
-        // The whole of it: a person decides by this line.
-        format!("  {:>7} ×  {event:<16} {}{hook}", times(runs), harmless(command))
+        // The whole of it: a person decides by these lines.
+        let first = format!("  {:>7} ×  {event:<16} {}{hook}", times(runs), harmless(command));
+        let found = (would.line != *command).then(|| format!("→ {}", harmless(&would.line)));
+        let given = |(name, value): &(String, String)| {
+            format!("with {}={}", harmless(name), harmless(value))
+        };
+        let more = found.into_iter().chain(would.env.iter().map(given));
+        let more = more.map(|text| format!("{:29}{text}", ""));
+        std::iter::once(first).chain(more).collect::<Vec<_>>().join("\n")
     });
     std::iter::once(head).chain(lines).collect()
 }
@@ -124,8 +132,11 @@ fn tell(
         Format::Json => {
             let commands: Vec<Value> = planned
                 .iter()
-                .map(|(Planned { hook, event, command }, times)| {
-                    json!({"hook": hook, "event": event, "command": command, "times": times})
+                .map(|(Planned { hook, event, command, runs }, times)| {
+                    let env: serde_json::Map<String, Value> =
+                        runs.env.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+                    json!({"hook": hook, "event": event, "command": command, "runs": runs.line,
+                           "env": env, "times": times * u64::from(arguments.repeat.max(1))})
                 })
                 .collect();
             output::line(json!({"commands": commands}).to_string())?;

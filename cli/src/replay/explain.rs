@@ -9,13 +9,19 @@ use crate::output::{self, Paint, harmless, local, shorten};
 use crate::settings::{Format, Settings};
 
 pub(super) fn run(what: &Drive<'_>, format: Format, settings: &Settings) -> Result<Ending> {
-    let (mut found, mut remarks) = (None, Vec::new());
+    let (mut found, mut remarks) = (None, what.source.remarks());
     drive(what, |part: Part| -> Result<()> {
         remarks.extend(part.tally.remarks);
         found = found.take().or_else(|| part.judged.into_iter().next());
         Ok(())
     })?;
     let Some(judged) = found else {
+        if remarks.is_empty() {
+            bail!(
+                "the event is not among those selected, or is a decision about an event that is not \
+                 there; `hookbus log` shows what is where"
+            );
+        }
         bail!("this event cannot be replayed: {}", remarks.join("; "));
     };
     match format {

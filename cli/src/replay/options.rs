@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME")]
     pub(super) until: Option<String>,
     /// Only the last N events that fit.
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = at_least_one)]
     pub(super) last: Option<usize>,
     /// Another log: its file, the home it is in, or what `hookbus export` wrote.
     #[arg(long, value_name = "PATH", conflicts_with = "nats")]
@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     /// Ask rules only; what depends on a command is then not comparable.
     #[arg(long)]
     pub(super) rules_only: bool,
-    /// Say which commands would run, and run nothing.
+    /// Say which commands would run, or what observers would be given, and run nothing.
     #[arg(long)]
     pub(super) dry_run: bool,
     /// Run the commands without asking.
@@ -77,7 +77,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(super) list: bool,
     /// One event in depth: what came in, each hook's verdict then and now, the answers, the timing.
-    #[arg(long, value_name = "SEQ", conflicts_with_all = ["sessions", "all", "check"])]
+    #[arg(long, value_name = "SEQ", conflicts_with_all = ["check", "junit", "fail_on", "last"])]
     pub(super) explain: Option<i64>,
     /// Write a JUnit report here, for CI.
     #[arg(long, value_name = "FILE")]
@@ -95,6 +95,9 @@ pub(crate) struct Arguments {
     /// With --to-observers: publish them on replay subjects, for `hookbus observe NAME --replay RUN`.
     #[arg(long, requires = "to_observers", conflicts_with = "observer")]
     pub(super) publish: bool,
+    /// With --publish: on this server, in place of the configured one.
+    #[arg(long, value_name = "URL", requires = "publish")]
+    pub(super) to_nats: Option<String>,
     /// With --to-observers: `at-once`, `recorded`, or so many times as fast (`10x`).
     #[arg(long, value_name = "PACE", default_value = "at-once", requires = "to_observers")]
     pub(super) pace: Pace,
@@ -108,6 +111,11 @@ pub(crate) struct Arguments {
     /// With --check: write what the hooks say now, about the selected events or those in the file.
     #[arg(long, requires = "check", conflicts_with = "rules_only")]
     pub(super) update: bool,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "write a number from 1 on".to_owned())
 }
 
 /// What makes the exit code 1.
@@ -153,6 +161,18 @@ impl Arguments {
         } else {
             Detail::Differences
         }
+    }
+
+    /// What else has to be said to ask the same hooks about the same log.
+    pub(super) fn as_said(&self) -> String {
+        let path = |name: &str, path: &PathBuf| format!(" {name} {}", path.display());
+        let parts = [
+            self.log.as_ref().map(|log| path("--log", log)),
+            self.nats.as_ref().map(|_| " --nats".to_owned()),
+            self.hooks.as_ref().map(|hooks| path("--hooks", hooks)),
+            self.as_recorded.then(|| " --as-recorded".to_owned()),
+        ];
+        parts.into_iter().flatten().collect()
     }
 
     /// Whether events of the log were asked for.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use hookbus::decide::HooksSource;
-use hookbus::event::{BusId, Clock, EventId, SystemClock, Time};
-use hookbus::log::{LogPath, LogReader, Row, Selection};
+use hookbus::event::{BusId, Clock, EventId, Seq, SystemClock, Time};
+use hookbus::log::{DamagedRow, LogPath, LogReader, Row, Selection};
 use hookbus::relay::NatsSettings;
 use hookbus_subscribers::{Redelivery, ReplayPublisher};
 use serde_json::{Value, json};
@@ -44,8 +44,11 @@ async fn deliver(
     settings: &Settings,
 ) -> Result<Ending> {
     let mut observers = observers(arguments, settings)?;
-    if arguments.dry_run || !may_run(&observers, arguments)? {
-        return Ok(Ending::Yes);
+    if arguments.dry_run {
+        return tell(&observers, log, selection, format).await;
+    }
+    if !may_run(&observers, arguments)? {
+        bail!("nothing was given to anybody");
     }
     let mut results: Vec<(u64, u64, Option<String>)> = vec![(0, 0, None); observers.len()];
     let mut walk = Walk::of(log, selection, arguments.pace)?;
@@ -99,6 +102,38 @@ fn observers(arguments: &Arguments, settings: &Settings) -> Result<Vec<Redeliver
     names.iter().map(|name| Ok(Redelivery::new(assignment(name, None, None, settings)?))).collect()
 }
 
+/// What would be given to whom.
+async fn tell(
+    observers: &[Redelivery],
+    log: &LogReader,
+    selection: &Selection,
+    format: Format,
+) -> Result<Ending> {
+    let mut wanted = vec![0; observers.len()];
+    let mut walk = Walk::of(log, selection, Pace(None))?;
+    while let Some(row) = walk.next().await? {
+        for (observer, times) in observers.iter().zip(&mut wanted) {
+            *times += usize::from(observer.observer().wants(&row).is_some());
+        }
+    }
+    drop(walk);
+    let all = observers.iter().map(|observer| observer.observer().name()).zip(wanted);
+    match format {
+        Format::Json => {
+            let all: Vec<Value> = all
+                .map(|(name, times)| json!({"observer": name, "would_be_given": times}))
+                .collect();
+            output::line(json!({"observers": all}).to_string())?;
+        }
+        Format::Text => {
+            for (name, times) in all {
+                output::line(format!("{name:<24} would be given {}", count(times, "event")))?;
+            }
+        }
+    }
+    Ok(Ending::Yes)
+}
+
 /// What observers do they do for real.
 fn may_run(observers: &[Redelivery], arguments: &Arguments) -> Result<bool> {
     if arguments.yes {
@@ -109,7 +144,7 @@ fn may_run(observers: &[Redelivery], arguments: &Arguments) -> Result<bool> {
         output::aside(format!("would run for real, with HOOKBUS_REPLAY=1: {name}"));
     }
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        bail!("these observers would run; add --yes, or name those you mean with --observer");
+        bail!("these observers would run; add --yes (--observer NAME picks some of them)");
     }
     output::aside("Give them these events? [y/N]");
     let mut answer = String::new();
@@ -126,15 +161,27 @@ async fn publish(
     settings: &Settings,
 ) -> Result<Ending> {
     let hooks = HooksSource::new(&settings.home, LogPath::in_home(&settings.home));
-    let url = arguments.nats.as_deref().filter(|url| !url.is_empty());
-    let urls = settings.nats_urls(url);
+    let urls = settings.nats_urls(arguments.to_nats.as_deref());
     let nats = NatsSettings::chosen(hooks.in_force().hooks.nats.clone(), urls.as_deref());
     let Some(nats) = nats else {
         bail!(
-            "no NATS server is configured; add `nats: {{ url: … }}` to {}",
+            "no NATS server is configured; say --to-nats URL, or add `nats: {{ url: … }}` to {}",
             hooks.file().display()
         );
     };
+    if arguments.dry_run {
+        let mut walk = Walk::of(log, selection, Pace(None))?;
+        let mut rows = 0;
+        while walk.next().await?.is_some() {
+            rows += 1;
+        }
+        drop(walk);
+        output::line(match format {
+            Format::Json => json!({"would_be_published": rows}).to_string(),
+            Format::Text => format!("{} would be published", count(rows, "event")),
+        })?;
+        return Ok(Ending::Yes);
+    }
     let run = EventId::mint(SystemClock.now()).to_string();
     let run = run[run.len() - 12..].to_owned();
     let mut publisher = ReplayPublisher::start(&nats, &run).await?;
@@ -165,8 +212,8 @@ struct Walk<'a> {
     selection: &'a Selection,
     bus: BusId,
     pace: Pace,
-    page: std::vec::IntoIter<Row>,
-    last: Option<hookbus::event::Seq>,
+    page: std::vec::IntoIter<Result<Row, DamagedRow>>,
+    last: Option<Seq>,
     before: Option<Time>,
     progress: Progress,
 }
@@ -178,7 +225,7 @@ impl<'a> Walk<'a> {
     fn of(log: &'a LogReader, selection: &'a Selection, pace: Pace) -> Result<Self> {
         let extent = log.extent(selection)?;
         let whole = log.head()?.map_or(0, |(seq, _)| seq.as_i64().unsigned_abs());
-        let before_it = hookbus::event::Seq::from_i64(extent.start().saturating_sub(1));
+        let before_it = Seq::from_i64(extent.start().saturating_sub(1));
         Ok(Self {
             log,
             selection,
@@ -194,12 +241,20 @@ impl<'a> Walk<'a> {
     async fn next(&mut self) -> Result<Option<Row>> {
         loop {
             let Some(row) = self.page.next() else {
-                let page = self.log.after(&self.selection.query, self.last, PAGE)?;
+                let page = self.log.after_damage(&self.selection.query, self.last, PAGE)?;
                 if page.is_empty() {
                     return Ok(None);
                 }
                 self.page = page.into_iter();
                 continue;
+            };
+            let row = match row {
+                Ok(row) => row,
+                Err(row) => {
+                    self.last = Some(row.seq);
+                    output::aside(format!("{row}: left out"));
+                    continue;
+                }
             };
             self.last = Some(row.seq);
             self.progress.at(row.seq.as_i64().unsigned_abs());

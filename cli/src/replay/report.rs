@@ -157,11 +157,14 @@ impl<'a> Report<'a> {
             tally.events - tally.count(Class::Unchanged) - tally.count(Class::NotComparable);
         if differences > 0 && !self.arguments.list {
             let hint = if self.arguments.check {
-                "--list shows each difference; if they are meant, add --update"
+                "--list shows each difference; if they are meant, add --update".to_owned()
             } else {
-                "--list shows each difference, --explain <seq> one of them in depth"
+                let same = self.arguments.as_said();
+                format!(
+                    "--list shows each difference, `hookbus replay{same} --explain <seq>` one in depth"
+                )
             };
-            output::line(format!("\n{}", self.paint.dim(hint)))?;
+            output::line(format!("\n{}", self.paint.dim(&hint)))?;
         }
         if tally.events == 0 && self.arguments.check {
             output::line("nothing was checked: the expectations hold no event")?;

@@ -15,8 +15,8 @@ use hookbus_replay::{
 };
 
 use hookbus_subscribers::copy_stream;
-use tempfile::TempDir;
 
+use super::litter::Folder;
 use super::options::Arguments;
 use crate::export::wanted_session;
 use crate::import;
@@ -44,7 +44,7 @@ pub(super) struct Scene {
     /// Whether a line of the expectations cannot be read.
     pub(super) damaged: bool,
     /// The log, where it had to be copied to be read.
-    _copy: Option<TempDir>,
+    _copy: Option<Folder>,
 }
 
 impl Scene {
@@ -128,7 +128,7 @@ impl Scene {
 /// The log to read; a copy that goes when it is dropped, where it came in another form.
 pub(super) struct Located {
     pub(super) log: LogPath,
-    pub(super) copy: Option<TempDir>,
+    pub(super) copy: Option<Folder>,
 }
 
 pub(super) fn locate(arguments: &Arguments, settings: &Settings) -> Result<Located> {
@@ -162,9 +162,8 @@ fn is_exported(path: &Path) -> Result<bool> {
     Ok(file.read(&mut first)? == 1 && first[0] == b'{')
 }
 
-fn scratch_log() -> Result<(LogPath, TempDir)> {
-    let copy = tempfile::Builder::new().prefix("hookbus-copy-").tempdir();
-    let copy = copy.context("cannot make a scratch place; check TMPDIR")?;
+fn scratch_log() -> Result<(LogPath, Folder)> {
+    let copy = Folder::for_a_copy()?;
     Ok((LogPath::in_home(copy.path()), copy))
 }
 
@@ -194,7 +193,10 @@ pub(super) fn selection(arguments: &Arguments, log: &LogReader) -> Result<Select
         None => None,
         Some(seq) => match log.event_at(Seq::from_i64(seq))? {
             Some(event) => Some(event),
-            None => bail!("there is no event at {seq}; `hookbus log` shows what is where"),
+            None => bail!(
+                "there is no event at {seq} (the hooks that came into force are none); `hookbus log` \
+                 shows what is where"
+            ),
         },
     };
     Ok(Selection {
