@@ -42,7 +42,8 @@ def _listener(name):
 
     def listen(**fields):
         try:
-            return special(fields) if special else _answer_to(name, fields)
+            clock = client.Clock(client.deadline())
+            return special(fields, clock) if special else _answer_to(name, fields, clock)
         except Exception as error:
             client.warn_once("hookbus: %s could not be carried over: %s", name, error)
             return None
@@ -51,13 +52,13 @@ def _listener(name):
     return listen
 
 
-def _ask(name, fields, session=""):
+def _ask(name, fields, clock, session=""):
     session = fields.get("session_id") or session or client.session_now()
-    return client.ask(client.payload(name, fields), client.deadline(), session)
+    return client.ask(client.payload(name, fields), clock, session)
 
 
-def _answer_to(name, fields):
-    answer = _ask(name, fields)
+def _answer_to(name, fields, clock):
+    answer = _ask(name, fields, clock)
     wanted = str if name.startswith("transform_") else dict
     return answer if isinstance(answer, wanted) else None
 
@@ -71,9 +72,9 @@ class _Waiting:
         self.lock = threading.Lock()
         self.answers = OrderedDict()
 
-    def put(self, key, args, answer):
+    def put(self, key, asked_about, answer):
         with self.lock:
-            self.answers[key] = (args, answer)
+            self.answers[key] = (asked_about, answer)
             while len(self.answers) > MOST_WAITING:
                 self.answers.popitem(last=False)
 
@@ -100,9 +101,16 @@ def _key(fields):
     return (fields.get("turn_id"), call) if call else (threading.get_ident(), fields.get("tool_name"))
 
 
+def _as_asked(args):
+    """The input as it is now, in bytes: whoever comes after us may change it in place. None where it is
+    too much to compare, and has to be asked about again."""
+    return None if client.is_heavy(args) else client.encode({"args": args})
+
+
 def on_tool_request(**fields):
     """Hermes' middleware: the one place where the input of a tool can be changed."""
     try:
+        clock = client.Clock(client.deadline())
         args = fields.get("args")
         if not isinstance(args, dict):
             return None
@@ -110,11 +118,11 @@ def on_tool_request(**fields):
         call = {key: value for key, value in fields.items() if key not in own}
         call.setdefault("middleware_trace", [])
         call["telemetry_schema_version"] = fields.get("telemetry_schema_version")
-        answer = _ask("pre_tool_call", call)
+        answer = _ask("pre_tool_call", call, clock)
         answer = answer if isinstance(answer, dict) else {}
         changed = answer.get("args")
         changed = changed if isinstance(changed, dict) else None
-        WAITING.put(_key(fields), args if changed is None else changed, answer)
+        WAITING.put(_key(fields), _as_asked(args if changed is None else changed), answer)
         if changed is None:
             return None
         return {"args": changed, "source": "hookbus", "reason": "a hook changed the input"}
@@ -123,13 +131,13 @@ def on_tool_request(**fields):
         return None
 
 
-def on_tool_call(fields):
+def on_tool_call(fields, clock):
     waiting = WAITING.take(_key(fields))
-    if waiting is not None and waiting[0] == fields.get("args"):
+    if waiting is not None and waiting[0] is not None and waiting[0] == _as_asked(fields.get("args")):
         answer = waiting[1]
     else:
         # Another plugin changed the input since: what will really run is asked about.
-        answer = _ask("pre_tool_call", fields)
+        answer = _ask("pre_tool_call", fields, clock)
         if isinstance(answer, dict) and "args" in answer and answer.get("action") != "block":
             return {"action": "block", "message": "a hook wanted to change the input of this call, too late to do so"}
     return answer if isinstance(answer, dict) and "action" in answer else None
@@ -137,14 +145,14 @@ def on_tool_call(fields):
 
 # ---- messages: live objects, reduced to what can be used -------------------------------------------
 
-def on_message(fields):
+def on_message(fields, clock):
     fields = dict(fields)
     message, store = fields.get("event"), fields.get("session_store")
     session = _session_of(message, store)
     fields["event"] = reduced(message)
     fields["gateway"] = {"platforms": _platforms(fields.get("gateway"))}
     fields["session_store"] = session
-    answer = _ask("pre_gateway_dispatch", fields, session.get("session_id") or "")
+    answer = _ask("pre_gateway_dispatch", fields, clock, session.get("session_id") or "")
     return answer if isinstance(answer, dict) else None
 
 

@@ -25,6 +25,15 @@ AVOID_FOR = 30.0
 LAST_MOMENT = 0.5
 # The longest socket address that fits everywhere.
 LONGEST_ADDRESS = 100
+# No answer is longer; whoever announces more is no daemon of ours.
+LONGEST_ANSWER = 64 << 20
+# An event with more in it than this is cut, so that writing it down cannot outlast the deadline.
+MOST_TEXT = 64 << 20
+MOST_NODES = 500_000
+# What stays of a text that has to be cut, at either end.
+KEPT_OF_A_TEXT = 1 << 20
+# Python itself refuses to write out integers of many digits.
+MOST_BITS = 10_000
 
 DEFAULTS = {
     "hookbus": "hookbus",       # the program
@@ -103,11 +112,18 @@ def home():
     return os.environ.get("HOOKBUS_HOME") or SETTINGS["home"] or os.path.expanduser("~/.hookbus")
 
 
-def ask(raw, seconds, session=""):
-    """What the bus answers to the payload `raw` within `seconds`: JSON, read; None for silence."""
+class Clock:
+    """How long one event may take, from the moment it fired."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+        self.end = time.monotonic() + seconds
+
+
+def ask(raw, clock, session=""):
+    """What the bus answers to the payload `raw` while `clock` runs: JSON, read; None for silence."""
     try:
-        end = time.monotonic() + seconds
-        return _read(_answer(raw, end, seconds, session))
+        return _answer(raw, clock.end, clock.seconds, session)
     except Exception as error:  # whatever it is, Hermes goes on
         warn_once("hookbus: an event could not be handled: %s", error)
         return None
@@ -128,8 +144,8 @@ def _answer(raw, end, seconds, session):
         except OSError:
             pass  # nobody listens
     if SETTINGS["without_daemon"] == "allow":
-        return b""
-    return _through_the_front_door(raw, event_id, end, hung, session)
+        return None
+    return _read(_through_the_front_door(raw, event_id, end, hung, session))
 
 
 def _read(answer):
@@ -208,13 +224,19 @@ def _over_the_socket(raw, event_id, end, session):
         if received != RECEIVED:
             raise NoDaemon("it declined")
         try:
-            body = _exactly(stream, struct.unpack(">Q", _exactly(stream, 8, end))[0], end)
+            length = struct.unpack(">Q", _exactly(stream, 8, end))[0]
+            if length > LONGEST_ANSWER:
+                raise NoDaemon("it announces an answer of %d bytes" % length, hung=True)
+            body = _exactly(stream, length, end)
         except TimeoutError as error:
             raise NoDaemon("no answer within the deadline", hung=True) from error
-    kind, rest = _part(body[1:])
-    if kind != b"answer":
-        raise NoDaemon("it declined")
-    return _part(rest)[0]
+    try:
+        kind, rest = _part(body[1:])
+        if kind != b"answer":
+            raise NoDaemon("it declined")
+        return _read(_part(rest)[0])
+    except (struct.error, ValueError, RecursionError) as error:
+        raise NoDaemon("its answer cannot be read: %s" % error, hung=True) from error
 
 
 def _connect(stream):
@@ -246,6 +268,8 @@ def _exactly(stream, count, end):
 
 def _part(body):
     length = struct.unpack(">Q", body[:8])[0]
+    if length > len(body) - 8:
+        raise ValueError("it is too short")
     return body[8:8 + length], body[8 + length:]
 
 
@@ -301,29 +325,88 @@ def gateway_payload(name, context):
 
 
 def encode(event):
-    """JSON in any case: what cannot be written as it is, is written as text."""
-    for write in (
+    """JSON in any case: what cannot be written as it is, is written as text; what is too much is cut."""
+    as_it_is = () if is_heavy(event) else (
         lambda: json.dumps(event, ensure_ascii=False, default=str).encode("utf-8"),
         lambda: json.dumps(event, default=str).encode("ascii"),  # half a surrogate pair
-        lambda: json.dumps(_plain(event, 0)).encode("ascii"),    # odd keys, circles, raising __str__
+    )
+    for write in as_it_is + (
+        lambda: json.dumps(_Plain().value(event)).encode("ascii"),  # odd keys, circles, raising __str__
     ):
         try:
             return write()
-        except (TypeError, ValueError, RecursionError):
+        except Exception:  # also a __str__ of somebody else's
             continue
-        except Exception:  # a __str__ of somebody else's
-            continue
-    return b"{}"
+    # Whatever it was, which event it was is still known.
+    known = ("hook_event_name", "tool_name", "session_id")
+    return json.dumps({name: _text(event.get(name) or "") for name in known}).encode("ascii")
 
 
-def _plain(value, depth):
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if depth < 40 and isinstance(value, dict):
-        return {_text(key): _plain(item, depth + 1) for key, item in value.items()}
-    if depth < 40 and isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(item, depth + 1) for item in value]
-    return _text(value)
+def is_heavy(value):
+    """Whether there is more in `value` than can be written in time. A circle has no end, and is."""
+    text, nodes, waiting = 0, 0, [value]
+    while waiting:
+        one = waiting.pop()
+        nodes += 1
+        if isinstance(one, (str, bytes, bytearray)):
+            text += len(one)
+        elif isinstance(one, dict):
+            waiting.extend(one.values())
+            nodes += len(one)
+        elif isinstance(one, (list, tuple, set, frozenset)):
+            waiting.extend(one)
+        if text > MOST_TEXT or nodes + len(waiting) > MOST_NODES:
+            return True
+    return False
+
+
+class _Plain:
+    """A copy that can be written: no circles, no odd keys, no more than so much."""
+
+    def __init__(self):
+        self.nodes = 0
+        self.text_left = MOST_TEXT
+        self.path = set()
+
+    def value(self, value):
+        self.nodes += 1
+        if self.nodes > MOST_NODES:
+            return "<left out by hookbus: too much>"
+        if isinstance(value, int) and value.bit_length() > MOST_BITS:
+            return hex(value)
+        if value is None or isinstance(value, (bool, int, float)):
+            return value
+        if isinstance(value, (dict, list, tuple, set, frozenset)):
+            return self.inside(value)
+        return self.text(value)
+
+    def inside(self, value):
+        if id(value) in self.path or len(self.path) >= 40:
+            return "<left out by hookbus: a circle, or too deep>"
+        self.path.add(id(value))
+        try:
+            if isinstance(value, dict):
+                return {self.text(key): self.value(value[key]) for key in self.first(value)}
+            return [self.value(item) for item in self.first(value)]
+        finally:
+            self.path.discard(id(value))
+
+    def first(self, value):
+        for item in value:
+            yield item
+            if self.nodes > MOST_NODES:
+                return
+
+    def text(self, value):
+        if isinstance(value, (bytes, bytearray)) and len(value) > KEPT_OF_A_TEXT:
+            value = bytes(value[:KEPT_OF_A_TEXT])
+        text = _text(value)
+        if len(text) > max(self.text_left, 2 * KEPT_OF_A_TEXT) or len(text) > MOST_TEXT // 4:
+            cut = len(text) - 2 * KEPT_OF_A_TEXT
+            mark = "<%d characters left out by hookbus>" % cut
+            text = text[:KEPT_OF_A_TEXT] + mark + text[-KEPT_OF_A_TEXT:]
+        self.text_left -= len(text)
+        return text
 
 
 def _text(value):

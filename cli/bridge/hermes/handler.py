@@ -25,11 +25,11 @@ CLIENT = _client()
 async def handle(event_type, context):
     """Called by the gateway; only what is returned for `command:<name>` counts there."""
     try:
+        clock = CLIENT.Clock(CLIENT.SETTINGS["gateway_deadline"])
         context = context or {}
         session = str(context.get("session_id") or "")
         raw = CLIENT.gateway_payload(event_type, context)
-        seconds = CLIENT.SETTINGS["gateway_deadline"]
-        answer = await asyncio.get_running_loop().run_in_executor(None, CLIENT.ask, raw, seconds, session)
+        answer = await asyncio.get_running_loop().run_in_executor(None, CLIENT.ask, raw, clock, session)
         return answer if isinstance(answer, dict) else None
     except Exception as error:
         CLIENT.warn_once("hookbus: %s could not be carried over: %s", event_type, error)
