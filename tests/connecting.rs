@@ -8,7 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use hookbus_tests::agents::hermes_program;
 use hookbus_tests::home::{Home, binary, feed, shown};
+use saphyr::{LoadableYamlNode, Yaml};
 use serde_json::{Value, json};
 
 const CONFIG: &str = "# my Hermes
@@ -245,4 +247,180 @@ fn a_person_at_a_terminal_sees_the_change_and_is_asked() {
     assert_eq!(hermes.config(), "model: x # mine\nplugins:\n  enabled:\n    - hookbus\n");
     at_a_terminal("disconnect", "y");
     assert_eq!(hermes.config(), "model: x # mine\n");
+}
+
+/// A Hermes with one hook of its own that was agreed to, and this configuration around it.
+fn with_a_guard<'a>(home: &'a Home, config: &str) -> Hermes<'a> {
+    let hermes = Hermes::with(home, config);
+    let approved = json!({"approvals": [{"event": "pre_tool_call", "command": "~/guard.sh"}]});
+    fs::write(hermes.folder.join("shell-hooks-allowlist.json"), approved.to_string())
+        .expect("consent");
+    hermes
+}
+
+const GUARDED: &str = "# mine
+plugins:
+  enabled:
+    - a
+hooks:
+  pre_tool_call:
+    - matcher: terminal
+      command: ~/guard.sh # mine
+      timeout: 5
+model:
+  default: x
+";
+
+/// What a YAML text says.
+fn meaning(text: &str) -> Value {
+    fn to_json(node: &Yaml<'_>) -> Value {
+        let named = |(key, value): (&Yaml<'_>, &Yaml<'_>)| {
+            (key.as_str().unwrap_or_default().to_owned(), to_json(value))
+        };
+        node.as_mapping()
+            .map(|pairs| pairs.iter().map(named).collect())
+            .or_else(|| Some(node.as_sequence()?.iter().map(to_json).collect()))
+            .or_else(|| Some(json!(node.as_integer()?)))
+            .or_else(|| Some(json!(node.as_str()?)))
+            .unwrap_or_default()
+    }
+    let documents = Yaml::load_from_str(text).expect("YAML");
+    documents.first().map(to_json).unwrap_or_default()
+}
+
+#[test]
+fn hooks_return_although_hermes_wrote_its_file_anew() {
+    let home = Home::new();
+    let hermes = with_a_guard(&home, GUARDED);
+    hermes.done(&["connect", "hermes", "--hooks", "move"]);
+    let set = std::process::Command::new(hermes_program())
+        .args(["config", "set", "model.default", "y"])
+        .env("HERMES_HOME", &hermes.folder)
+        .env("HOME", home.work())
+        .output()
+        .expect("Hermes runs");
+    assert!(set.status.success(), "{set:?}");
+    hermes.done(&["disconnect", "hermes"]);
+    let now = meaning(&hermes.config());
+    assert_eq!(now["hooks"], meaning(GUARDED)["hooks"], "{}", hermes.config());
+    assert_eq!(
+        (&now["model"]["default"], &now["plugins"]["enabled"]),
+        (&json!("y"), &json!(["a"]))
+    );
+    assert!(!home.path().join("hookbus.yaml").exists());
+}
+
+#[test]
+fn hooks_return_beside_those_that_a_person_wrote_since() {
+    for between in ["connect", "nothing"] {
+        for added in
+            ["hooks:\n  pre_tool_call:\n    - command: ~/new.sh\n", "hooks: {}\n", "hooks: null\n"]
+        {
+            let home = Home::new();
+            let hermes = with_a_guard(&home, GUARDED);
+            hermes.done(&["connect", "hermes", "--hooks", "move"]);
+            let edited =
+                hermes.config().replace("plugins:\n  enabled:\n", "plugins:\n    enabled:\n");
+            fs::write(hermes.folder.join("config.yaml"), edited + added).expect("an edit");
+            if between == "connect" {
+                hermes.done(&["connect", "hermes"]);
+            }
+            hermes.done(&["disconnect", "hermes"]);
+            let now = meaning(&hermes.config());
+            let entries = now["hooks"]["pre_tool_call"].as_array().cloned().unwrap_or_default();
+            let guard = meaning(GUARDED)["hooks"]["pre_tool_call"][0].clone();
+            assert!(entries.contains(&guard), "{added} {between}: {}", hermes.config());
+            assert_eq!(entries.len(), if added.contains("new.sh") { 2 } else { 1 });
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_put_back_is_shown_and_nothing_is_deleted() {
+    let home = Home::new();
+    let hermes = with_a_guard(&home, GUARDED);
+    hermes.done(&["connect", "hermes", "--hooks", "move"]);
+    let broken = hermes.config() + "hooks: all\n";
+    fs::write(hermes.folder.join("config.yaml"), &broken).expect("an edit");
+    let (work, ours) = (everything(&home.work()), everything(&home.path()));
+    let output = hermes.run(&["disconnect", "hermes", "--yes"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("~/guard.sh"), "{said}");
+    assert_eq!((everything(&home.work()), everything(&home.path())), (work, ours));
+    fs::write(hermes.folder.join("config.yaml"), broken.replace("hooks: all\n", ""))
+        .expect("an edit");
+    hermes.done(&["disconnect", "hermes"]);
+    assert_eq!(hermes.config(), GUARDED);
+}
+
+#[test]
+fn a_ban_on_the_bridge_returns_however_often_one_connected() {
+    for config in
+        ["plugins:\n  disabled: [hookbus, z]\n", "plugins:\n  disabled:\n  - hookbus # no\nm: 1\n"]
+    {
+        let home = Home::new();
+        let hermes = Hermes::with(&home, config);
+        for _ in 0..3 {
+            hermes.done(&["connect", "hermes"]);
+        }
+        hermes.done(&["disconnect", "hermes"]);
+        assert_eq!(hermes.config(), config);
+    }
+}
+
+#[test]
+fn a_moved_hook_that_was_worked_on_ends_up_in_one_place() {
+    for (edit, returns, stays, said) in [
+        ("\"timeout\":5", Some(json!(9)), false, "as it is now"),
+        ("\"timeout\":5}", None, true, "stays there"),
+        ("~/guard.sh", Some(json!(5)), true, "as it was"),
+        ("", Some(json!(5)), false, ""),
+    ] {
+        let home = Home::new();
+        let hermes = with_a_guard(&home, GUARDED);
+        hermes.done(&["connect", "hermes", "--hooks", "move"]);
+        let file = home.path().join("hookbus.yaml");
+        let moved = fs::read_to_string(&file).expect("hooks");
+        let edited = match edit {
+            "\"timeout\":5" => moved.replace(edit, "\"timeout\":9"),
+            "\"timeout\":5}" => moved.replace(edit, "\"timeout\":9,\"tool\":\"shell\"}"),
+            "~/guard.sh" => moved.replace(edit, "~/other.sh"),
+            _ => moved.replace("pre_tool_call:\n", "pre_tool_call:\n    - command: ~/added.sh\n"),
+        };
+        assert_ne!(edited, moved);
+        fs::write(&file, edited).expect("an edit");
+        let report = hermes.done(&["disconnect", "hermes"]);
+        let guard = meaning(&hermes.config())["hooks"]["pre_tool_call"][0].clone();
+        assert_eq!(guard.get("timeout").cloned(), returns, "{edit}");
+        let left = fs::read_to_string(&file).unwrap_or_default();
+        assert_eq!(left.contains("timeout"), stays, "{edit}: {left}");
+        assert_eq!(left.contains("added"), edit.is_empty(), "{left}");
+        assert!(report["remarks"].to_string().contains(said), "{report}");
+    }
+}
+
+#[test]
+fn ordinary_ways_to_write_a_configuration_are_understood() {
+    let shared = "hooks:\n  pre_tool_call: &bus\n    - command: hookbus hook hermes\n    - command: mine\n  post_tool_call: *bus\n";
+    for config in [
+        "plugins:\n  enabled: null\n",
+        "plugins:\n  enabled: ~ # none\n  disabled: []\n",
+        "plugins: null\nm: 1\n",
+        "plugins: ~\n",
+        "{plugins: null, m: 1}\n",
+        "model: x\n...\n",
+        "model: x\n... # the end\n",
+        shared,
+        "hooks:\n  pre_tool_call: &bus [{command: hookbus hook hermes}, {command: mine}]\n  post_tool_call: *bus\n",
+    ] {
+        let home = Home::new();
+        let hermes = Hermes::with(&home, config);
+        hermes.done(&["connect", "hermes"]);
+        let now = meaning(&hermes.config());
+        assert_eq!(now["plugins"]["enabled"], json!(["hookbus"]), "{}", hermes.config());
+        assert!(!hermes.config().contains("hook hermes"), "{}", hermes.config());
+        hermes.done(&["connect", "hermes"]);
+        hermes.done(&["disconnect", "hermes"]);
+        assert_eq!(hermes.config(), config);
+    }
 }

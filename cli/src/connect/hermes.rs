@@ -7,13 +7,14 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use super::files::{self, Change, Record};
-use super::undo::{Undone, undo};
-use super::yaml_edit::{self, Step, add_to_list};
-use super::{hooks_move, yaml_edit::CannotEdit};
+use super::hooks_move;
+use super::meaning::{self, Deeds, place_in};
+use super::undo::undo;
+use super::yaml_edit::{self, CannotEdit, Step, add_to_list};
 use crate::settings::Settings;
 
 /// The name of the plugin and of the gateway hook.
-const NAME: &str = "hookbus";
+pub(super) const NAME: &str = "hookbus";
 
 const PLUGIN: [(&str, &str); 3] = [
     ("plugin.yaml", include_str!("../../bridge/hermes/plugin.yaml")),
@@ -72,8 +73,8 @@ pub(super) fn plan(wanted: &Wanted, known: &Record) -> Result<Plan> {
     };
     let config = wanted.hermes.join("config.yaml");
     let hooks_file = wanted.hookbus.join("hookbus.yaml");
-    let config_before = without_us(&config, known, &mut plan.remarks)?;
-    let hooks_before = without_us(&hooks_file, known, &mut plan.remarks)?;
+    let Back { config: config_before, hooks: hooks_before } =
+        without_us(&config, &hooks_file, known, &mut plan.remarks)?;
     let text = config_before.clone().unwrap_or_default();
     let trouble = |path: &Path| format!("{} stays as it is", path.display());
 
@@ -119,70 +120,76 @@ impl Plan {
     }
 }
 
-/// The text of `path` with an earlier connection's edits taken back.
-fn without_us(path: &Path, known: &Record, remarks: &mut Vec<String>) -> Result<Option<String>> {
-    let now = files::read(path)?;
-    match (known.of(path), now) {
-        (Some(change), Some(now)) => {
-            let before = taken_back(change, &now, remarks)?;
-            // A file that we made and nobody else wrote to was not there.
-            Ok(Some(before).filter(|text| !(text.is_empty() && change.before.is_none())))
-        }
-        (Some(_), None) => Ok(None),
-        (None, now) => Ok(now),
-    }
+/// The two files that are not ours alone, without us; none where there is no file.
+pub(super) struct Back {
+    pub(super) config: Option<String>,
+    pub(super) hooks: Option<String>,
 }
 
-/// `now` without our edits. Where the lines tell too little, the meaning of the file decides.
-pub(super) fn taken_back(change: &Change, now: &str, remarks: &mut Vec<String>) -> Result<String> {
-    let Undone { text, homeless } =
-        undo(change.before.as_deref().unwrap_or(""), &change.after, now);
-    let path = change.path.display();
-    for lines in homeless {
+/// Both files with an earlier connection's edits taken back, and what others changed kept.
+pub(super) fn without_us(
+    config: &Path,
+    hooks_file: &Path,
+    known: &Record,
+    remarks: &mut Vec<String>,
+) -> Result<Back> {
+    let (ours, theirs) = (known.of(config), known.of(hooks_file));
+    let mut left = meaning::deeds(ours)?;
+    let mut moved = meaning::deeds(theirs)?;
+    if let Some(change) = theirs {
+        let now = files::read(hooks_file)?;
+        if now.as_ref() != Some(&change.after) {
+            let now = yaml_edit::read(now.as_deref().unwrap_or("")).with_context(|| {
+                format!("{} cannot be read; mend it first", hooks_file.display())
+            })?;
+            meaning::follow_edits(&mut left, &mut moved, &now, remarks);
+        }
+    }
+    if !moved.put.is_empty() && files::read(config)?.is_none() {
         remarks.push(format!(
-            "{path} has changed where these lines had stood; put them back by hand:\n{lines}"
+            "{} is gone; the hooks that came from it stay in hookbus.yaml",
+            config.display()
         ));
+        moved.put.clear();
     }
-    if is_sound(&text, now) {
-        return Ok(text);
-    }
-    let place = enabled_at(now).with_context(|| format!("{path} cannot be read"))?;
-    let steps: Vec<Vec<Step>> = place.into_iter().collect();
-    yaml_edit::remove(now, &steps).with_context(|| format!("take `{NAME}` out of {path} by hand"))
+    Ok(Back {
+        config: taken_back(config, ours, &left)?,
+        hooks: taken_back(hooks_file, theirs, &moved)?,
+    })
 }
 
-/// Whether `text` is `now` without us: nothing else has changed its meaning. (What stands under `hooks`
-/// may have come back.)
-fn is_sound(text: &str, now: &str) -> bool {
-    let meaning = |text: &str| {
-        let mut file = yaml_edit::read(text).ok()?;
-        if let Some(Value::Array(list)) = file.pointer_mut("/plugins/enabled") {
-            list.retain(|item| item != NAME);
-        }
-        if let Some(Value::Object(section)) = file.get_mut("plugins") {
-            section.retain(|_, value| !matches!(value, Value::Array(list) if list.is_empty()));
-        }
-        if let Value::Object(file) = &mut file {
-            file.retain(|key, value| key != "hooks" && *value != json!({}) && !value.is_null());
-        }
-        Some(if file.is_null() { json!({}) } else { file })
+/// What `path` holds without our edits: by its lines, and where those tell too little by its meaning.
+fn taken_back(path: &Path, change: Option<&Change>, deeds: &Deeds) -> Result<Option<String>> {
+    let now = files::read(path)?;
+    let (Some(change), Some(now)) = (change, &now) else { return Ok(now) };
+    let before = change.before.as_deref().unwrap_or("");
+    if *now == change.after && *deeds == meaning::deeds(Some(change))? {
+        return Ok(change.before.clone());
+    }
+    let by_lines = undo(before, &change.after, now);
+    let text = if deeds.is_taken_back(&by_lines, now) {
+        by_lines
+    } else {
+        deeds.take_back(now).with_context(|| by_hand(path, now, deeds))?
     };
-    let same = meaning(text).is_some_and(|text| Some(text) == meaning(now));
-    same && matches!(enabled_at(text), Ok(None))
+    // A file that we made and nobody else wrote to was not there.
+    Ok(Some(text).filter(|text| !(text.trim().is_empty() && change.before.is_none())))
 }
 
-/// Where `plugins.enabled` names us.
-fn enabled_at(text: &str) -> Result<Option<Vec<Step>>, CannotEdit> {
-    let config = yaml_edit::read(text)?;
-    let list = config.pointer("/plugins/enabled").and_then(Value::as_array);
-    let place = list.and_then(|list| list.iter().position(|item| item == NAME));
-    let key = |word: &str| Step::Key(word.to_owned());
-    Ok(place.map(|place| vec![key("plugins"), key("enabled"), Step::Item(place)]))
+/// What a person has to do where we cannot.
+fn by_hand(path: &Path, now: &str, deeds: &Deeds) -> String {
+    let now = yaml_edit::read(now).unwrap_or_default();
+    let back = meaning::written(&deeds.missing(&now));
+    let back = if back.is_empty() { back } else { format!(", put this back:\n{back}") };
+    format!(
+        "nothing has changed: our edits cannot be taken out of {}. Take `{NAME}` out by hand{back}, then run this again",
+        path.display()
+    )
 }
 
 /// Whether this Hermes loads our bridge.
 pub(super) fn is_enabled(text: &str) -> bool {
-    matches!(enabled_at(text), Ok(Some(_)))
+    yaml_edit::read(text).is_ok_and(|config| place_in(&config, "enabled").is_some())
 }
 
 /// Without our own shell hooks, which would fire a second time, and without a ban on the bridge.
@@ -195,11 +202,7 @@ fn one_wire_only(text: &str) -> Result<String, CannotEdit> {
             paths.push(vec![hooks, Step::Key(event), Step::Item(index)]);
         }
     }
-    let banned = config.pointer("/plugins/disabled").and_then(Value::as_array);
-    if let Some(place) = banned.and_then(|list| list.iter().position(|item| item == NAME)) {
-        let key = |word: &str| Step::Key(word.to_owned());
-        paths.push(vec![key("plugins"), key("disabled"), Step::Item(place)]);
-    }
+    paths.extend(place_in(&config, "disabled"));
     yaml_edit::remove(text, &paths)
 }
 

@@ -34,11 +34,20 @@ impl<'a> Lines<'a> {
     }
 
     pub(super) fn is_flow(&self, node: &MarkedYaml<'_>) -> bool {
-        self.0[self.place(node)..].starts_with(['{', '['])
+        self.0[self.body(node)..].starts_with(['{', '['])
+    }
+
+    /// Where it begins behind its anchor.
+    pub(super) fn body(&self, node: &MarkedYaml<'_>) -> usize {
+        let place = self.place(node);
+        let text = &self.0[place..];
+        let anchor = text.split(char::is_whitespace).next().filter(|word| word.starts_with('&'));
+        let behind = anchor.map_or(text, |word| text[word.len()..].trim_start_matches(' '));
+        place + text.len() - behind.len()
     }
 
     pub(super) fn put_into_flow(&self, node: &MarkedYaml<'_>, entry: &str) -> String {
-        let (head, tail) = self.0.split_at(self.place(node) + 1);
+        let (head, tail) = self.0.split_at(self.body(node) + 1);
         let comma = if is_empty(node) { "" } else { ", " };
         [head, entry, comma, tail].concat()
     }
@@ -64,8 +73,35 @@ impl<'a> Lines<'a> {
     }
 
     pub(super) fn with_line_at_the_end(&self, lines: &str) -> String {
+        let ends = |line: &usize| self.line(*line).split_whitespace().next() == Some("...");
+        if let Some(end) = (1..=self.count()).find(ends) {
+            return [self.before(end), lines, self.from(end)].concat();
+        }
         let gap = if self.0.ends_with('\n') || self.0.is_empty() { "" } else { "\n" };
         [self.0, gap, lines].concat()
+    }
+
+    /// The same text without a `null` that somebody wrote out, which nothing can be put under.
+    pub(super) fn without_null(&self, node: &MarkedYaml<'_>, in_flow: Option<&str>) -> String {
+        let (head, tail) = self.0.split_at(self.place(node));
+        let word = ["null", "Null", "NULL", "~"].into_iter().find(|word| tail.starts_with(word));
+        let tail = &tail[word.map_or(0, str::len)..];
+        match (word, in_flow) {
+            (None, _) => self.0.to_owned(),
+            (Some(_), Some(instead)) => [head, instead, tail].concat(),
+            (Some(_), None) => [head.trim_end_matches(' '), tail].concat(),
+        }
+    }
+
+    pub(super) fn put_at_the_end_of_flow(
+        &self,
+        node: &MarkedYaml<'_>,
+        entry: &str,
+    ) -> Option<String> {
+        let end = flow_end(self.0, self.body(node))? - 1;
+        let head = self.0[..end].trim_end();
+        let comma = if head.ends_with(['[', '{', ',']) { "" } else { ", " };
+        Some([head, comma, entry, &self.0[end..]].concat())
     }
 
     /// The line after the block that begins at `first` with this indent.
@@ -94,6 +130,29 @@ impl<'a> Lines<'a> {
         };
         (first + 1..end).rev().find(|line| !outside(*line)).map_or(first + 1, |last| last + 1)
     }
+}
+
+/// The place after the bracket that closes the one at `start`.
+pub(super) fn flow_end(text: &str, start: usize) -> Option<usize> {
+    let (mut depth, mut quote, mut escaped) = (0_usize, None, false);
+    for (place, letter) in text[start..].char_indices() {
+        match (quote, letter) {
+            (Some('"'), _) if escaped => escaped = false,
+            (Some('"'), '\\') => escaped = true,
+            (Some(open), _) if letter == open => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(letter),
+            (None, '[' | '{') => depth += 1,
+            (None, ']' | '}') => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    return Some(start + place + 1);
+                }
+            }
+            (None, _) => {}
+        }
+    }
+    None
 }
 
 fn is_empty(node: &MarkedYaml<'_>) -> bool {

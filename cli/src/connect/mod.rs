@@ -5,6 +5,7 @@ mod files;
 mod hermes;
 mod hooks_move;
 mod lines;
+mod meaning;
 mod undo;
 mod yaml_edit;
 
@@ -146,7 +147,7 @@ pub(crate) fn disconnect(
         })?;
         return Ok(Ending::Yes);
     }
-    let (returns, remarks) = ways_back(&known, &hermes)?;
+    let (returns, remarks) = ways_back(&known, &hermes, &settings.home)?;
     let paths: Vec<Value> =
         returns.iter().map(|(path, ..)| json!(path.to_string_lossy())).collect();
     if format == Format::Text {
@@ -182,21 +183,19 @@ pub(crate) fn disconnect(
 /// A file, what it holds now, and what it shall hold; none: no file.
 type Return = (PathBuf, Option<String>, Option<String>);
 
-fn ways_back(known: &Record, hermes: &Path) -> Result<(Vec<Return>, Vec<String>)> {
+fn ways_back(known: &Record, hermes: &Path, hookbus: &Path) -> Result<(Vec<Return>, Vec<String>)> {
     let (mut returns, mut remarks) = (Vec::new(), Vec::new());
-    for change in &known.changes {
-        let Some(now) = files::read(&change.path)? else { continue };
-        let Change { path, before, after } = change;
-        let shared = [hermes.join("config.yaml")].contains(path)
-            || path.file_name().is_some_and(|name| name == "hookbus.yaml");
-        let then = if !shared || now == *after {
-            before.clone()
-        } else {
-            let text = hermes::taken_back(change, &now, &mut remarks)?;
-            Some(text).filter(|text| !(text.trim().is_empty() && before.is_none()))
+    let (config, hooks) = (hermes.join("config.yaml"), hookbus.join("hookbus.yaml"));
+    let back = hermes::without_us(&config, &hooks, known, &mut remarks)?;
+    for Change { path, before, .. } in &known.changes {
+        let now = files::read(path)?;
+        let then = match path {
+            path if *path == config => &back.config,
+            path if *path == hooks => &back.hooks,
+            _ => before,
         };
-        if then.as_ref() != Some(&now) {
-            returns.push((path.clone(), Some(now), then));
+        if now.is_some() && *then != now {
+            returns.push((path.clone(), now, then.clone()));
         }
     }
     Ok((returns, remarks))

@@ -1,23 +1,15 @@
 //! Taking an edit back out of a text that somebody has worked on since: what we put in goes, what we
 //! took out returns, what others changed stays.
 
-/// A text with an edit taken back.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Undone {
-    /// The text.
-    pub(super) text: String,
-    /// What had been taken out and has no place any more.
-    pub(super) homeless: Vec<String>,
-}
-
-/// `now` without what turned `before` into `after`.
-pub(super) fn undo(before: &str, after: &str, now: &str) -> Undone {
+/// `now` without what turned `before` into `after`, as far as its lines tell: what has no place any
+/// more does not return.
+pub(super) fn undo(before: &str, after: &str, now: &str) -> String {
     if now == after {
-        return Undone { text: before.to_owned(), homeless: Vec::new() };
+        return before.to_owned();
     }
     let (was, is, current) = (lines(before), lines(after), lines(now));
     let place_now = matches(&is, &current);
-    let (mut out, mut homeless): (Vec<&str>, Vec<String>) = (Vec::new(), Vec::new());
+    let mut out: Vec<&str> = Vec::new();
     let mut done = 0; // lines of `now` that are dealt with
     for hunk in hunks(&was, &is) {
         let (start, end) = hunk.after;
@@ -32,19 +24,15 @@ pub(super) fn undo(before: &str, after: &str, now: &str) -> Undone {
             };
             place_now[start].filter(adjoins)
         };
-        match found.filter(|from| *from >= done) {
-            Some(from) => {
-                out.extend(&current[done..from]);
-                out.extend(returning);
-                done = from + (end - start);
-            }
-            // What we put in is gone already, or is not ours alone any more.
-            None if returning.is_empty() => {}
-            None => homeless.push(returning.concat()),
+        // Otherwise what we put in is gone already, or is not ours alone any more.
+        if let Some(from) = found.filter(|from| *from >= done) {
+            out.extend(&current[done..from]);
+            out.extend(returning);
+            done = from + (end - start);
         }
     }
     out.extend(&current[done..]);
-    Undone { text: out.concat(), homeless }
+    out.concat()
 }
 
 fn lines(text: &str) -> Vec<&str> {
@@ -136,7 +124,7 @@ mod tests {
 
     #[test]
     fn an_edit_is_taken_back_and_what_others_wrote_stays() {
-        assert_eq!(undo(BEFORE, AFTER, AFTER).text, BEFORE);
+        assert_eq!(undo(BEFORE, AFTER, AFTER), BEFORE);
         let now = AFTER
             .replace("b: 2", "b: 3\nc: 4")
             .replace("- one", "- one\n  - two")
@@ -145,18 +133,16 @@ mod tests {
             .replace("b: 2", "b: 3\nc: 4")
             .replace("- one", "- one\n  - two")
             .replace("a: 1", "# hi\na: 1");
-        assert_eq!(undo(BEFORE, AFTER, &now), Undone { text: expected, homeless: Vec::new() });
+        assert_eq!(undo(BEFORE, AFTER, &now), expected);
     }
 
     #[test]
     fn where_nothing_is_left_to_take_back_nothing_is_touched() {
-        let undone = undo(BEFORE, AFTER, "something else\n");
-        assert_eq!(undone.text, "something else\n");
-        assert_eq!(undone.homeless, ["hooks:\n  x: []\n"], "and what cannot return is told");
+        assert_eq!(undo(BEFORE, AFTER, "something else\n"), "something else\n");
     }
 
     #[test]
     fn a_file_that_we_made_is_empty_again_but_for_what_was_added() {
-        assert_eq!(undo("", "ours\n", "ours\ntheirs\n").text, "theirs\n");
+        assert_eq!(undo("", "ours\n", "ours\ntheirs\n"), "theirs\n");
     }
 }

@@ -5,7 +5,7 @@
 use saphyr::{LoadableYamlNode, MarkedYaml, Scalar, YamlData};
 use serde_json::{Map, Value, json};
 
-use super::lines::Lines;
+use super::lines::{Lines, flow_end};
 
 /// Why a file is left alone.
 #[derive(Debug, thiserror::Error)]
@@ -62,9 +62,22 @@ pub(super) fn add_to_list(
         return Ok(text.to_owned());
     }
     list.push(json!(item));
-    let edited = insert_item(text, parent, key, item)?;
+    let edited = insert_item(&without_nulls(text, parent, key)?, parent, key, item)?;
     let same = read(&edited).is_ok_and(|found| sorted(found) == sorted(expected));
     if same { Ok(edited) } else { Err(CannotEdit::Unusual(place)) }
+}
+
+/// The same text with room under `parent: key:` where somebody wrote `null` or `~`.
+fn without_nulls(text: &str, parent: &str, key: &str) -> Result<String, CannotEdit> {
+    let root = parse(text)?;
+    let lines = Lines(text);
+    let section = root.as_ref().and_then(|root| Some((root, entry(root, parent)?.1, "{}")));
+    let list = section.and_then(|(_, section, _)| Some((section, entry(section, key)?.1, "[]")));
+    let null = [section, list].into_iter().flatten().find(|(_, value, _)| is_null(value));
+    Ok(null.map_or_else(
+        || text.to_owned(),
+        |(holder, value, flow)| lines.without_null(value, lines.is_flow(holder).then_some(flow)),
+    ))
 }
 
 fn insert_item(text: &str, parent: &str, key: &str, item: &str) -> Result<String, CannotEdit> {
@@ -110,22 +123,35 @@ pub(super) fn append_under(
     key: &str,
     item: &str,
 ) -> Result<String, CannotEdit> {
-    let root = parse(text)?;
+    let text = &without_nulls(text, parent, key)?;
+    let root = parse(text)?.filter(|root| !is_null(root));
     let lines = Lines(text);
     let unusual = || CannotEdit::Unusual(format!("{parent}.{key}"));
     let block = |indent: &str| format!("{indent}{key}:\n{indent}  - {item}\n");
+    let into_flow = |node: &MarkedYaml<'_>, entry: &str| {
+        lines.put_at_the_end_of_flow(node, entry).ok_or_else(unusual)
+    };
     let section = root.as_ref().and_then(|root| entry(root, parent));
     let Some((parent_key, section)) = section else {
-        return Ok(lines.with_line_at_the_end(&format!("{parent}:\n{}", block("  "))));
+        return match root.as_ref().filter(|root| lines.is_flow(root)) {
+            Some(root) => into_flow(root, &format!("\"{parent}\": {{\"{key}\": [{item}]}}")),
+            None => Ok(lines.with_line_at_the_end(&format!("{parent}:\n{}", block("  ")))),
+        };
     };
-    if lines.is_flow(section) {
-        return Err(unusual());
-    }
     let Some((list_key, list)) = entry(section, key) else {
+        if lines.is_flow(section) {
+            return into_flow(section, &format!("\"{key}\": [{item}]"));
+        }
         let indent = first_key(section).map_or(column(parent_key) + 2, column);
         return Ok(lines.insert_at_the_end_of(parent_key, &block(&" ".repeat(indent))));
     };
-    let first = first_item(list).filter(|_| !lines.is_flow(list)).ok_or_else(unusual)?;
+    if lines.is_flow(list) {
+        return into_flow(list, item);
+    }
+    let Some(first) = first_item(list) else {
+        let indent = " ".repeat(column(list_key) + 2);
+        return Ok(lines.insert_after(list_key, &format!("{indent}- {item}\n")));
+    };
     let line = lines.line(first.span.start.line());
     let indent: String = line.chars().take_while(|letter| *letter == ' ').collect();
     Ok(lines.insert_at_the_end_of(list_key, &format!("{indent}- {item}\n")))
@@ -136,8 +162,15 @@ pub(super) fn append_under(
 pub(super) fn remove(text: &str, paths: &[Vec<Step>]) -> Result<String, CannotEdit> {
     let mut edited = text.to_owned();
     // From the end, so that the numbers of what is still to come stay right.
-    for path in paths.iter().rev() {
-        edited = remove_one(&edited, path)?;
+    let mut waiting = paths.to_vec();
+    while let Some(path) = waiting.pop() {
+        let mut alike = reached_alike(&edited, &path, &waiting)?;
+        waiting.retain(|other| !alike.contains(other));
+        alike.push(path);
+        // The first of them is where the text stands.
+        if let [path, shared @ ..] = alike.as_slice() {
+            edited = remove_one(&edited, path, shared)?;
+        }
     }
     Ok(edited)
 }
@@ -151,7 +184,32 @@ pub(super) enum Step {
     Item(usize),
 }
 
-fn remove_one(text: &str, path: &[Step]) -> Result<String, CannotEdit> {
+/// Those of `others` that an anchor makes the same item of the same text.
+fn reached_alike(
+    text: &str,
+    path: &[Step],
+    others: &[Vec<Step>],
+) -> Result<Vec<Vec<Step>>, CannotEdit> {
+    let Some(root) = parse(text)? else { return Ok(Vec::new()) };
+    let place = |path: &[Step]| {
+        let (_, parents) = path.split_last()?;
+        node_at(&root, parents).filter(|list| items(list).len() > 1)?;
+        let item = node_at(&root, path)?;
+        Some((item.span.start.line(), item.span.start.col()))
+    };
+    let wanted = place(path);
+    let alike = |other: &&Vec<Step>| wanted.is_some() && place(other) == wanted;
+    Ok(others.iter().filter(alike).cloned().collect())
+}
+
+fn node_at<'a, 'b>(root: &'a MarkedYaml<'b>, path: &[Step]) -> Option<&'a MarkedYaml<'b>> {
+    path.iter().try_fold(root, |node, step| match step {
+        Step::Key(key) => entry(node, key).map(|(_, value)| value),
+        Step::Item(number) => items(node).get(*number).copied(),
+    })
+}
+
+fn remove_one(text: &str, path: &[Step], shared: &[Vec<Step>]) -> Result<String, CannotEdit> {
     let place = shown(path);
     let before = read(text)?;
     // What would be left empty goes too.
@@ -164,6 +222,9 @@ fn remove_one(text: &str, path: &[Step]) -> Result<String, CannotEdit> {
     }
     let mut expected = before;
     take_out(&mut expected, &path);
+    for other in shared {
+        take_out(&mut expected, other);
+    }
     let root = parse(text)?.ok_or_else(|| CannotEdit::Unexpected(place.clone()))?;
     let edited = cut(text, &root, &path).ok_or_else(|| CannotEdit::Unusual(place.clone()))?;
     let found = read(&edited)?;
@@ -219,10 +280,7 @@ fn size(value: &Value) -> usize {
 fn cut(text: &str, root: &MarkedYaml<'_>, path: &[Step]) -> Option<String> {
     let lines = Lines(text);
     let (last, parents) = path.split_last()?;
-    let parent = parents.iter().try_fold(root, |node, step| match step {
-        Step::Key(key) => entry(node, key).map(|(_, value)| value),
-        Step::Item(number) => items(node).get(*number).copied(),
-    })?;
+    let parent = node_at(root, parents)?;
     // Where each entry of the parent begins.
     let (starts, wanted): (Vec<&MarkedYaml<'_>>, usize) = match (last, &parent.data) {
         (Step::Key(key), YamlData::Mapping(pairs)) => {
@@ -240,7 +298,7 @@ fn cut(text: &str, root: &MarkedYaml<'_>, path: &[Step]) -> Option<String> {
         return Some(match next {
             Some(next) => [&text[..from], &text[lines.place(next)..]].concat(),
             None => {
-                let end = flow_end(text, lines.place(parent))?;
+                let end = flow_end(text, lines.body(parent))?;
                 let kept = text[..from].trim_end().trim_end_matches(',').len();
                 [&text[..kept], &text[end - 1..]].concat()
             }
@@ -251,29 +309,6 @@ fn cut(text: &str, root: &MarkedYaml<'_>, path: &[Step]) -> Option<String> {
     let end = next.map_or_else(|| lines.end_of_block(first, indent), |next| next.span.start.line());
     let end = lines.give_back(first, end, indent);
     Some([lines.before(first), lines.from(end)].concat())
-}
-
-/// The place after the bracket that closes the one at `start`.
-fn flow_end(text: &str, start: usize) -> Option<usize> {
-    let (mut depth, mut quote, mut escaped) = (0_usize, None, false);
-    for (place, letter) in text[start..].char_indices() {
-        match (quote, letter) {
-            (Some('"'), _) if escaped => escaped = false,
-            (Some('"'), '\\') => escaped = true,
-            (Some(open), _) if letter == open => quote = None,
-            (Some(_), _) => {}
-            (None, '"' | '\'') => quote = Some(letter),
-            (None, '[' | '{') => depth += 1,
-            (None, ']' | '}') => {
-                depth = depth.checked_sub(1)?;
-                if depth == 0 {
-                    return Some(start + place + 1);
-                }
-            }
-            (None, _) => {}
-        }
-    }
-    None
 }
 
 fn entry<'a, 'b>(
