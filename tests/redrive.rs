@@ -136,6 +136,18 @@ fn a_stream_is_replayed_like_the_log_it_came_from() {
     drop(daemon);
     let here = sum(&home, &["--all", "--as-recorded"]);
     assert_eq!(sum(&home, &["--all", "--as-recorded", "--nats"]), here);
+    // The hooks came into force before that.
+    let daemon = home.serve();
+    std::thread::sleep(std::time::Duration::from_millis(2500));
+    home.answer("hermes", &hermes_shell("rm since"));
+    let since = home.log(&["--kind", "tool.before"]).pop().expect("a row")["time"].clone();
+    let since = since.as_str().expect("a time").to_owned();
+    let rows = home.log(&[]).len();
+    wait_until("it is relayed", || server.published().len() == rows);
+    drop(daemon);
+    let late = sum(&home, &["--since", &since, "--as-recorded", "--nats"]);
+    assert_eq!((&late["events"], &late["unchanged"]), (&json!(1), &json!(1)), "{late}");
+    let here = sum(&home, &["--all", "--as-recorded"]);
     let elsewhere = Home::new();
     let url = format!("--nats={}", server.url());
     assert_eq!(sum(&elsewhere, &["--all", "--as-recorded", &url]), here);
@@ -201,6 +213,8 @@ fn a_published_replay_is_beside_the_live_stream() {
     let server = NatsServer::start();
     let home = recorded(&format!("nats: {{url: \"{}\"}}\n{GUARD}{WATCH}", server.url()));
     watch(&home);
+    // One that no message can hold.
+    home.answer("hermes", &hermes_shell(&"x".repeat(2 << 20)));
     let daemon = home.serve_with(&["--no-observers"]);
     let rows = json!(home.log(&[]).len());
     wait_until("it is relayed", || home.json(&["status", "--json"])["relay"]["published"] == rows);
@@ -211,6 +225,9 @@ fn a_published_replay_is_beside_the_live_stream() {
     assert_eq!(server.published().len(), live, "nothing came into the live stream");
     let run = told["run"].as_str().expect("a run").to_owned();
     let given = home.json(&["observe", "watch", "--replay", &run, "--json"]);
+    let nobody = home.run(&["observe", "watch", "--replay", "nosuchrun"]);
+    assert_eq!(nobody.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&nobody.stderr).contains("nothing was published as"));
     let own = home.log(&["--kind", "tool.before"]);
     assert_eq!(given["handled"], own.len());
     let expected: Vec<String> = own.iter().map(|row| format!("{} True 1", row["seq"])).collect();

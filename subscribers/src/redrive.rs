@@ -5,18 +5,18 @@ use std::collections::VecDeque;
 
 use async_nats::HeaderMap;
 use async_nats::jetstream::context::PublishAckFuture;
-use async_nats::jetstream::{self, Context, stream};
+use async_nats::jetstream::{self, Context, object_store, stream};
 use hookbus::decide::Observer;
 use hookbus::envelope;
 use hookbus::event::{BusId, subject, token};
 use hookbus::log::Row;
-use hookbus::relay::{NatsSettings, connect};
+use hookbus::relay::{NatsSettings, connect, room_in, store_large};
 
 use crate::deliver::{Delivery, Try};
 use crate::ledger::Trouble;
 use crate::position::Position;
 use crate::setting::Assignment;
-use crate::source::{Arrived, StreamTail, Tail};
+use crate::source::{Arrived, StreamTail};
 use crate::work::{Stop, Tally};
 
 /// The header that says which replay a message belongs to.
@@ -82,6 +82,9 @@ pub struct ReplayPublisher {
     context: Context,
     run: String,
     root: String,
+    /// Where payloads go that do not fit a message.
+    bucket: object_store::Config,
+    room: usize,
     on_their_way: VecDeque<PublishAckFuture>,
 }
 
@@ -89,8 +92,15 @@ impl ReplayPublisher {
     /// Connects, and makes the stream if it is not there.
     pub async fn start(settings: &NatsSettings, run: &str) -> Result<Self, Trouble> {
         let connection = connect(settings, "hookbus replay").await.map_err(Trouble)?;
+        let room = room_in(connection.client.server_info().max_payload);
         let context = jetstream::new(connection.client);
         let (name, root) = place(settings, run);
+        let bucket = object_store::Config {
+            bucket: format!("{name}_LARGE"),
+            num_replicas: settings.replicas,
+            max_age: KEPT,
+            ..object_store::Config::default()
+        };
         let config = stream::Config {
             name,
             subjects: vec![format!("hookbus-replay.{}.>", token(&settings.stream))],
@@ -102,7 +112,8 @@ impl ReplayPublisher {
             .get_or_create_stream(config)
             .await
             .map_err(|error| Trouble(format!("cannot make the stream for replays: {error}")))?;
-        Ok(Self { context, run: run.to_owned(), root, on_their_way: VecDeque::new() })
+        let (run, on_their_way) = (run.to_owned(), VecDeque::new());
+        Ok(Self { context, run, root, bucket, room, on_their_way })
     }
 
     /// Where it goes.
@@ -117,9 +128,20 @@ impl ReplayPublisher {
         let rest = live.strip_prefix("hookbus.").unwrap_or(&live);
         let mut headers = HeaderMap::new();
         headers.insert(RUN, self.run.as_str());
-        let body = envelope::write(bus, row, None).into();
-        let sent =
-            self.context.publish_with_headers(format!("{}.{rest}", self.root), headers, body);
+        let mut body = envelope::write(bus, row, None);
+        if body.len() > self.room {
+            let object = row.id.to_string();
+            let stored =
+                store_large(&self.context, self.bucket.clone(), &object, &row.payload).await;
+            stored.map_err(|error| cannot(&error))?;
+            let stored = format!("{}/{object}", self.bucket.bucket);
+            body = envelope::write(bus, row, Some(&stored));
+        }
+        let sent = self.context.publish_with_headers(
+            format!("{}.{rest}", self.root),
+            headers,
+            body.into(),
+        );
         self.on_their_way.push_back(sent.await.map_err(|error| cannot(&error))?);
         if self.on_their_way.len() >= IN_FLIGHT
             && let Some(oldest) = self.on_their_way.pop_front()
@@ -152,20 +174,12 @@ pub async fn observe_replay(
         return Err(Trouble("a published replay is read from NATS; name a server".to_owned()));
     };
     let (stream, root) = place(&line.settings, run);
-    let tail = StreamTail::new(line.for_stream(stream), vec![format!("{root}.>")]);
-    let mut tail = Tail::Nats(Box::new(tail));
+    let mut tail = StreamTail::new(line.for_stream(stream), vec![format!("{root}.>")]);
     let (mut position, mut tally) = (Position::start(), Tally::default());
     let mut redelivery = Redelivery::new(assignment);
     while !*stop.borrow() {
-        let arrived = tail.next(&mut position, IN_FLIGHT).await?;
-        if arrived.is_empty() && tail.is_at_end() {
-            break;
-        }
-        for Arrived { bus, row, mark, stored } in arrived {
-            let mut row = row;
-            if let (Some(stored), true) = (&stored, row.payload.is_empty()) {
-                row.payload = tail.fetch(stored).await?;
-            }
+        let Some(arrived) = tail.next_until_end(&position, IN_FLIGHT).await? else { break };
+        for Arrived { bus, row, mark, .. } in arrived {
             match redelivery.deliver(bus, &row).await {
                 Ok(true) => tally.handled += 1,
                 Ok(false) => {}
@@ -178,5 +192,10 @@ pub async fn observe_replay(
         }
     }
     redelivery.delivery.close().await;
+    if position == Position::start() {
+        let why =
+            format!("nothing was published as replay `{run}`, or it was more than a week ago");
+        return Err(Trouble(why));
+    }
     Ok(tally)
 }

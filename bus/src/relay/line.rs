@@ -7,6 +7,7 @@ use async_nats::jetstream::{Context, object_store};
 
 use super::batch::{Committed, Ids, NotStored, Publisher};
 use super::follow::Follower;
+use super::large::store_large;
 use super::position::Position;
 use super::ready::{BUCKET, Batch, Limits, prepare};
 use crate::event::{BusId, EventId, Seq, Time};
@@ -105,20 +106,12 @@ impl Line<'_> {
     }
 
     async fn store(&self, object: &str, payload: &[u8]) -> Result<(), NotStored> {
-        let lost = |error: &dyn std::fmt::Display| NotStored::Unknown(error.to_string());
-        let bucket = match self.context.get_object_store(BUCKET).await {
-            Ok(bucket) => bucket,
-            Err(_) => {
-                let config = object_store::Config {
-                    bucket: BUCKET.to_owned(),
-                    num_replicas: self.relay.settings.replicas,
-                    ..object_store::Config::default()
-                };
-                self.context.create_object_store(config).await.map_err(|error| lost(&error))?
-            }
+        let config = object_store::Config {
+            bucket: BUCKET.to_owned(),
+            num_replicas: self.relay.settings.replicas,
+            ..object_store::Config::default()
         };
-        let mut bytes = payload;
-        bucket.put(object, &mut bytes).await.map_err(|error| lost(&error))?;
-        Ok(())
+        let stored = store_large(&self.context, config, object, payload).await;
+        stored.map_err(NotStored::Unknown)
     }
 }

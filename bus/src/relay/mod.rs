@@ -10,6 +10,7 @@ mod batch;
 mod connect;
 mod envelope;
 mod follow;
+mod large;
 mod line;
 mod position;
 mod ready;
@@ -19,5 +20,6 @@ mod stream;
 
 pub use connect::{Connection, connect};
 pub use follow::Relay;
+pub use large::{room_in, store_large};
 pub use settings::{Login, NatsSettings, Secret};
 pub use state::{Phase, RelayState};

@@ -7,6 +7,7 @@ use tokio::task::JoinHandle;
 
 use super::batch::NotStored;
 use super::envelope::{Message, message};
+use super::large::room_in;
 use crate::event::{BusId, Seq, Time};
 use crate::log::{LogReader, Query, ReadError, Row};
 
@@ -15,9 +16,6 @@ const MOST_ROWS: usize = 1000;
 
 /// And how many bytes, so that a slow line acknowledges them in time.
 const MOST_BYTES: usize = 4 << 20;
-
-/// What subject and headers may need beside a body.
-const HEADROOM: usize = 8 << 10;
 
 /// The bucket for payloads that are larger than a message may be.
 pub(super) const BUCKET: &str = "HOOKBUS_LARGE";
@@ -66,7 +64,7 @@ pub(super) fn prepare(
 
 /// As many of `rows` as one go may hold.
 fn batches(rows: Vec<Row>, bus: BusId, limits: Limits) -> Vec<Batch> {
-    let room = limits.max_payload.saturating_sub(HEADROOM);
+    let room = room_in(limits.max_payload);
     let mut batches: Vec<Batch> = Vec::new();
     let mut bytes = 0;
     for row in rows {

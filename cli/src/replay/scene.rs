@@ -181,9 +181,13 @@ fn copy_of_stream(
     let since = arguments.since.as_deref().map(moment).transpose()?;
     let mut progress = None;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(copy_stream(&nats, since, &mut archive, |done, whole| {
+    let copied = runtime.block_on(copy_stream(&nats, since, &mut archive, |done, whole| {
         progress.get_or_insert_with(|| Progress::of(whole, "messages")).at(done);
-    }))?;
+    }));
+    drop(progress);
+    for mistake in copied? {
+        output::aside(format!("{mistake}; left out"));
+    }
     Ok(Located { log, copy: Some(copy) })
 }
 

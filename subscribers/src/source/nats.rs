@@ -114,6 +114,33 @@ impl StreamTail {
         Ok(arrived)
     }
 
+    /// The next events with their payloads; none at the end of what is there now.
+    pub(crate) async fn next_until_end(
+        &mut self,
+        position: &Position,
+        most: usize,
+    ) -> Result<Option<Vec<Arrived>>, Trouble> {
+        loop {
+            let mut arrived = self.next(position, most).await?;
+            for one in &mut arrived {
+                if let Some(stored) = &one.stored {
+                    one.row.payload = self.fetch(stored).await?;
+                }
+            }
+            if !arrived.is_empty() {
+                return Ok(Some(arrived));
+            }
+            if self.is_at_end() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// How many messages wait after what was handed out.
+    pub(crate) fn pending(&self) -> u64 {
+        self.open.as_ref().map_or(0, |open| open.waiting)
+    }
+
     /// Whether everything that was there has been handed out.
     pub(super) fn is_at_end(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.waiting == 0)
