@@ -454,6 +454,36 @@ fn a_log_that_lost_a_page_of_its_file_is_replayed_around_it() {
 }
 
 #[test]
+fn what_nobody_is_asked_about_and_what_is_not_there_is_told() {
+    let home = Home::new();
+    home.answer("claude", &one("claude", "PreToolUse"));
+    let output = replay(&home, &["--all"]);
+    let said = said(&output);
+    assert!(said.contains("1 × claude: its events are only recorded"), "{said}");
+    assert!(said.contains("there is no ") && said.contains("so no hook is asked"), "{said}");
+    let empty = home.work().join("empty.jsonl");
+    fs::write(&empty, "\n").expect("a file");
+    let report = report(&home, &["--all", "--log", &shown(&empty)]);
+    assert_eq!(report["summary"]["events"], 0);
+}
+
+#[test]
+fn reasons_are_kept_apart_by_hook_not_by_failure() {
+    let home = Home::new();
+    let script = home.script("guard.sh", "#!/bin/sh\necho $$ >&2\nexit 7\n");
+    home.write_hooks(&format!(
+        "hooks: {{ tool.before: [{{ name: guard, on_failure: block, command: {script} }}] }}"
+    ));
+    for _ in 0..3 {
+        home.answer("hermes", &hermes_shell("ls"));
+    }
+    home.script("guard.sh", "#!/bin/sh\n");
+    let report = report(&home, &["--all", "--yes"]);
+    let reasons = report["not_comparable"].as_array().expect("reasons");
+    assert_eq!((reasons.len(), &reasons[0]["events"]), (1, &json!(3)), "{reasons:?}");
+}
+
+#[test]
 fn selections_find_what_they_say() {
     let home = Home::new();
     let in_session = |mut payload: Value, session: &str| {

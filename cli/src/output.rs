@@ -2,6 +2,7 @@
 //! for programs. Also the little colour there is, and the progress line of long jobs.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Local};
@@ -9,6 +10,7 @@ use hookbus::event::Time;
 
 /// Writes one line. A reader that hung up (`| head`) ends the program quietly.
 pub(crate) fn line(text: impl AsRef<str>) -> Result<(), HungUp> {
+    clear_bar();
     let mut stdout = io::stdout().lock();
     stdout
         .write_all(text.as_ref().as_bytes())
@@ -24,8 +26,19 @@ pub(crate) fn bytes(bytes: &[u8]) -> Result<(), HungUp> {
 
 /// Writes a word to the person, beside the result.
 pub(crate) fn aside(text: impl AsRef<str>) {
+    clear_bar();
     let mut stderr = io::stderr().lock();
     if writeln!(stderr, "{}", text.as_ref()).is_err() {
+        tracing::debug!("nobody reads stderr");
+    }
+}
+
+/// Whether a progress line stands on the terminal.
+static BAR: AtomicBool = AtomicBool::new(false);
+
+/// Takes the progress line away, so that a line of the result does not stick to it.
+fn clear_bar() {
+    if BAR.swap(false, Ordering::Relaxed) && io::stderr().write_all(b"\r\x1b[K").is_err() {
         tracing::debug!("nobody reads stderr");
     }
 }
@@ -126,23 +139,46 @@ impl Progress {
         let share = done.saturating_mul(30).checked_div(self.whole).unwrap_or(30).min(30);
         let bar: String = (0..30).map(|at| if at < share { '█' } else { '░' }).collect();
         let elapsed = self.started.elapsed();
-        let rate = u128::from(done) * 1000 / elapsed.as_millis().max(1);
-        let left = u128::from(self.whole.saturating_sub(done)) / rate.max(1);
+        let (rate, left) = pace(done, self.whole, elapsed);
+        BAR.store(true, Ordering::Relaxed);
         let mut stderr = io::stderr().lock();
-        let text = format!(
-            "\r{bar} {done}/{} {} · {rate}/s · {left} s left \x1b[K",
-            self.whole, self.what
-        );
+        let text =
+            format!("\r{bar} {done}/{} {} · {rate}/s · {left} left \x1b[K", self.whole, self.what);
         if stderr.write_all(text.as_bytes()).is_err() {
             self.whole = 0;
         }
     }
 }
 
+/// How fast it goes, and how long it will take.
+fn pace(done: u64, whole: u64, elapsed: Duration) -> (String, String) {
+    let micros = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX).max(1);
+    // In thousandths, so that what is slow has a rate as well.
+    let rate = u128::from(done) * 1_000_000_000 / u128::from(micros);
+    let left = u128::from(whole.saturating_sub(done)) * u128::from(micros);
+    let left = left.checked_div(u128::from(done)).map_or_else(
+        || "?".to_owned(),
+        |micros| spell(Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))),
+    );
+    let whole = rate / 1000;
+    (if whole >= 10 { whole.to_string() } else { format!("{whole}.{}", rate % 1000 / 100) }, left)
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
-        if self.shown.is_some() && io::stderr().write_all(b"\r\x1b[K").is_err() {
-            tracing::debug!("nobody reads stderr");
-        }
+        clear_bar();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_slow_has_a_rate_as_well() {
+        let told = |done, seconds| pace(done, 100, Duration::from_secs(seconds));
+        assert_eq!(told(1, 10), ("0.1".to_owned(), "16 min 30 s".to_owned()));
+        assert_eq!(told(50, 1), ("50".to_owned(), "1.0 s".to_owned()));
+        assert_eq!(told(0, 1).1, "?");
     }
 }

@@ -30,12 +30,15 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     if arguments.to_observers {
         return redrive::run(arguments, format, settings);
     }
-    let scene = Scene::set(arguments, settings)?;
+    let mut scene = Scene::set(arguments, settings)?;
     let scratch = match confirm::ask(&scene, arguments, format, settings)? {
         Consent::Told => return Ok(Ending::Yes),
         Consent::Run(scratch) => Some(scratch),
         Consent::NothingToRun => None,
     };
+    if scratch.is_some() {
+        scene.source.take_few_at_a_time();
+    }
     let commands = scratch.as_ref().map_or(hookbus_replay::Commands::LeftOut, |it| it.commands());
     let drive = Drive {
         source: scene.source.as_ref(),
@@ -133,6 +136,7 @@ fn work(
         Ok(())
     })?;
     drop(progress);
+    tally.add_remarks(tally.only_recorded());
     tally.add_remarks(sessions.remarks());
     let written = outputs.finish(&mut tally)?;
     report.end(&tally, written, started.elapsed())?;

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 
-use hookbus::event::Kind;
+use hookbus::event::{Agent, Kind};
 use hookbus::log::{Case, Found, ReadError};
 
 use crate::compare::Class;
@@ -97,6 +97,9 @@ fn take(case: Case, detail: Detail, reading: &dyn Reading, judge: &Judge<'_>, pa
         part.tally.remark(format!("row {seq} is of a kind `{kind}` that this hookbus does not know: its payload is read again"));
     }
     part.marks.push(Mark::of(&case));
+    if case.agent.parse().is_ok_and(|agent: Agent| !agent.is_answered()) {
+        part.tally.add_only_recorded(&case.agent);
+    }
     let Some(judged) = judge.judge(case, reading) else { return part.tally.add_quiet() };
     part.tally.add(&judged);
     let different = judged.comparison.class != Class::Unchanged || judged.unsteady.is_some();

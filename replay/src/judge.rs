@@ -10,7 +10,7 @@ use hookbus::decide::{
 };
 use hookbus::dialect::{Arrival, decode, is_continuation, merge};
 use hookbus::event::{
-    Agent, Body, Decision, Event, Kind, Outcome, Rewrite, Ruling, Seq, Time, Verdict,
+    Agent, Body, Decision, Event, Kind, Outcome, Rewrite, Ruling, Seq, Time, Verdict, VerdictRecord,
 };
 use hookbus::log::Case;
 use serde_json::Value;
@@ -277,18 +277,8 @@ impl<'a> Judge<'a> {
         let first = first.filter(|_| plan.runs_outside())?;
         (1..repeat).find_map(|_| {
             let again = ask(plan, event, case, scratch, env, runtime);
-            first.verdicts.iter().zip(&again).find_map(|(said, again)| {
-                let again = again.record();
-                let differs = said.verdict != again.verdict
-                    || said.failure.is_some() != again.failure.is_some();
-                differs.then(|| Unsteady {
-                    hook: said.hook.clone(),
-                    answers: [
-                        in_words(&said.verdict, said.failure.as_deref()),
-                        in_words(&again.verdict, again.failure.as_deref()),
-                    ],
-                })
-            })
+            let again: Vec<&VerdictRecord> = again.iter().map(Spoken::record).collect();
+            unsteady(&first.verdicts, &again)
         })
     }
 }
@@ -376,9 +366,31 @@ fn compared(
     comparison
 }
 
+/// The first hook that says something else the second time, or nothing at all any more.
+fn unsteady(first: &[VerdictRecord], again: &[&VerdictRecord]) -> Option<Unsteady> {
+    // Several may share a name: the first of a name is compared with the first, and so on.
+    let mut left = again.to_vec();
+    let silent = Verdict::silent();
+    first.iter().find_map(|said| {
+        let place = left.iter().position(|other| other.hook == said.hook);
+        let other = place.map(|place| left.remove(place));
+        let (verdict, failure) =
+            other.map_or((&silent, None), |it| (&it.verdict, it.failure.as_deref()));
+        let differs = said.verdict != *verdict || said.failure.is_some() != failure.is_some();
+        differs.then(|| Unsteady {
+            hook: said.hook.clone(),
+            answers: [in_words(&said.verdict, said.failure.as_deref()), in_words(verdict, failure)],
+        })
+    })
+}
+
 fn in_words(verdict: &Verdict, failure: Option<&str>) -> String {
     let reason = verdict.reason.as_deref().or(verdict.stop_reason.as_deref());
-    let text = failure.or(reason).or(verdict.context.as_deref());
+    let rewrite = verdict.rewrite.as_ref().map(|rewrite| match rewrite {
+        Rewrite::Whole(input) => Value::Object(input.clone()).to_string(),
+        Rewrite::Paths(paths) => paths.iter().cloned().collect::<Value>().to_string(),
+    });
+    let text = failure.or(reason).or(verdict.context.as_deref()).or(rewrite.as_deref());
     let outcome = Outcome::of(verdict);
     text.map_or_else(|| outcome.to_string(), |text| format!("{outcome} ({text})"))
 }

@@ -5,6 +5,9 @@ use std::ops::RangeInclusive;
 use hookbus::event::{Event, Seq};
 use hookbus::log::{FarDecisions, Found, LogPath, LogReader, ReadError, Selection};
 
+/// So many rows where something runs for each event.
+const FEW: i64 = 4;
+
 /// Recorded events, in parts.
 pub trait Source: Sync {
     /// How many parts there are.
@@ -12,6 +15,10 @@ pub trait Source: Sync {
 
     /// How many rows a part looks at, for the progress line.
     fn rows_per_part(&self) -> u64;
+
+    /// Makes parts small, for when something runs for each event: progress shows, and several may run
+    /// side by side.
+    fn take_few_at_a_time(&mut self) {}
 
     /// What has to be said about the whole of it.
     fn remarks(&self) -> Vec<String> {
@@ -49,12 +56,6 @@ impl LogSource {
         let far = reader.far_decisions(&selection, &range)?;
         Ok(Self { log, selection, range, far, rows_per_part: i64::from(rows_per_part.max(1)) })
     }
-
-    /// The same cases in parts of another size.
-    #[must_use]
-    pub fn in_parts_of(self, rows: u32) -> Self {
-        Self { rows_per_part: i64::from(rows.max(1)), ..self }
-    }
 }
 
 impl Source for LogSource {
@@ -65,6 +66,10 @@ impl Source for LogSource {
 
     fn rows_per_part(&self) -> u64 {
         self.rows_per_part.unsigned_abs()
+    }
+
+    fn take_few_at_a_time(&mut self) {
+        self.rows_per_part = self.rows_per_part.min(FEW);
     }
 
     fn remarks(&self) -> Vec<String> {

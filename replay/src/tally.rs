@@ -13,6 +13,9 @@ use crate::judge::Judged;
 /// More different calls than this are not kept apart; the rarest are forgotten first.
 const CALLS: usize = 20_000;
 
+/// More reasons than this are not kept apart.
+const REASONS: usize = 50;
+
 /// More lines than this say no more.
 const REMARKS: usize = 20;
 
@@ -29,8 +32,10 @@ pub struct Tally {
     pub unsteady: u64,
     /// By hook.
     pub hooks: BTreeMap<String, HookTally>,
-    /// Why events are not comparable.
-    pub reasons: BTreeMap<String, Reason>,
+    /// Why events are not comparable, by what such reasons have in common.
+    reasons: BTreeMap<String, Reason>,
+    /// How many events there are of agents that no hook is asked about.
+    only_recorded: BTreeMap<String, u64>,
     calls: HashMap<String, u64>,
     /// What the person should know.
     pub remarks: Vec<String>,
@@ -60,6 +65,8 @@ pub struct HookTally {
 /// Why events are not comparable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason {
+    /// In words; of the first, where the failure of a hook is told in others each time.
+    pub why: String,
     /// How many.
     pub events: u64,
     /// The first of them.
@@ -103,7 +110,11 @@ impl Tally {
             Class::Unchanged => {}
             Class::NotComparable => {
                 let why = judged.comparison.why.clone().unwrap_or_default();
-                self.add_reason(&why, &Reason { events: 1, first: judged.seq });
+                let key = judged.comparison.hook.as_ref().map_or_else(
+                    || why.split(": ").next().unwrap_or_default().to_owned(),
+                    |hook| format!("hook {hook}"),
+                );
+                self.add_reason(key, Reason { why, events: 1, first: judged.seq });
             }
             Class::NewlyBlocked | Class::NewlyAllowed | Class::Changed | Class::Failed => {
                 let what = judged.tool.as_deref().unwrap_or(&judged.name);
@@ -147,11 +158,34 @@ impl Tally {
         self.hooks.entry(name.to_owned()).or_default()
     }
 
-    fn add_reason(&mut self, why: &str, reason: &Reason) {
-        match self.reasons.get_mut(why) {
+    fn add_reason(&mut self, key: String, reason: Reason) {
+        let full = self.reasons.len() >= REASONS && !self.reasons.contains_key(&key);
+        let (key, reason) = if full {
+            ("other".to_owned(), Reason { why: "other reasons".to_owned(), ..reason })
+        } else {
+            (key, reason)
+        };
+        match self.reasons.get_mut(&key) {
             Some(known) => known.events += reason.events,
-            None => drop(self.reasons.insert(why.to_owned(), reason.clone())),
+            None => drop(self.reasons.insert(key, reason)),
         }
+    }
+
+    /// Why events are not comparable.
+    pub fn reasons(&self) -> impl Iterator<Item = &Reason> {
+        self.reasons.values()
+    }
+
+    pub(crate) fn add_only_recorded(&mut self, agent: &str) {
+        *self.only_recorded.entry(agent.to_owned()).or_default() += 1;
+    }
+
+    /// A line for each agent that no hook is asked about.
+    pub fn only_recorded(&self) -> Vec<String> {
+        let line = |(agent, events): (&String, &u64)| {
+            format!("{events} × {agent}: its events are only recorded, no hook is asked about them")
+        };
+        self.only_recorded.iter().map(line).collect()
     }
 
     fn add_call(&mut self, call: String, times: u64) {
@@ -195,8 +229,11 @@ impl Tally {
             hook.asked += more.asked;
             hook.took += more.took;
         }
-        for (why, reason) in part.reasons {
-            self.add_reason(&why, &reason);
+        for (key, reason) in part.reasons {
+            self.add_reason(key, reason);
+        }
+        for (agent, events) in part.only_recorded {
+            *self.only_recorded.entry(agent).or_default() += events;
         }
         for (call, times) in part.calls {
             self.add_call(call, times);
@@ -242,8 +279,8 @@ impl Tally {
 
     /// Why events are not comparable, as JSON.
     pub fn reasons_json(&self) -> Value {
-        let reasons = self.reasons.iter().map(|(why, reason)| {
-            json!({"why": why, "events": reason.events, "first": reason.first.as_i64()})
+        let reasons = self.reasons.values().map(|reason| {
+            json!({"why": reason.why, "events": reason.events, "first": reason.first.as_i64()})
         });
         reasons.collect()
     }

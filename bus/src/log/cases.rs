@@ -134,7 +134,10 @@ impl LogReader {
             }
         }
         let places = self.places(&selection.query)?;
-        let (mut first, last) = (first.max(*places.start()), last.min(*places.end()));
+        let (mut first, mut last) = (first.max(*places.start()), last.min(*places.end()));
+        if let Some(only) = selection.query.seq.map(Seq::as_i64) {
+            (first, last) = (first.max(only), last.min(only));
+        }
         if let Some(most) = selection.last {
             let (condition, values) = events_of(selection, &(first..=last));
             let offset = most.saturating_sub(1);

@@ -227,11 +227,10 @@ fn hooks(tally: &Tally, paint: Paint) -> Vec<String> {
 }
 
 fn reasons(tally: &Tally) -> Vec<String> {
-    let reasons = tally.reasons.iter();
-    let line = |(why, reason): (&String, &hookbus_replay::Reason)| {
-        format!("{:>7} ×  {} (first at {})", reason.events, shorten(why, 110), reason.first)
+    let line = |reason: &hookbus_replay::Reason| {
+        format!("{:>7} ×  {} (first at {})", reason.events, shorten(&reason.why, 110), reason.first)
     };
-    reasons.map(line).collect()
+    tally.reasons().map(line).collect()
 }
 
 fn remarks(tally: &Tally) -> Vec<String> {

@@ -27,8 +27,7 @@ use crate::settings::Settings;
 
 /// So many rows are worked on at once where only rules are asked.
 const MANY: u32 = 4096;
-/// Where commands run, so that progress shows and several may run side by side; and where every event
-/// is handed on whole, as payloads may be large.
+/// Where every event is handed on whole: payloads may be large.
 const FEW: u32 = 4;
 
 /// The events and the hooks.
@@ -78,7 +77,6 @@ impl Scene {
         };
         let recorded = Some(recorded);
         let rows = match arguments.detail() {
-            _ if policy.has_commands() && !arguments.rules_only => FEW,
             Detail::Whole => FEW,
             Detail::Everything | Detail::Differences => MANY,
         };
@@ -158,8 +156,11 @@ pub(super) fn locate(arguments: &Arguments, settings: &Settings) -> Result<Locat
 fn is_exported(path: &Path) -> Result<bool> {
     let mut file =
         fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let mut first = [0];
-    Ok(file.read(&mut first)? == 1 && first[0] == b'{')
+    let mut start = [0; 64];
+    let length = file.read(&mut start)?;
+    let start = start[..length].trim_ascii_start();
+    // A file of nothing but space is an export of nothing.
+    Ok(start.starts_with(b"{") || (start.is_empty() && length > 0))
 }
 
 fn scratch_log() -> Result<(LogPath, Folder)> {
@@ -234,6 +235,12 @@ fn given(arguments: &Arguments, settings: &Settings) -> Result<(Policy, String)>
             Standing::Current | Standing::NoFile | Standing::NothingGood(_) => "no hook is asked",
         };
         output::aside(format!("{}: {problem}; {what}", source.file().display()));
+    }
+    if in_force.standing == Standing::NoFile {
+        output::aside(format!(
+            "there is no {}, so no hook is asked; name one with --hooks, or say --as-recorded",
+            source.file().display()
+        ));
     }
     let name = source.file().display().to_string();
     Ok((Policy::Given(Box::new(in_force.hooks.clone())), name))
