@@ -180,7 +180,214 @@ fn a_daemon_keeps_plugins_warm_and_each_call_stands_where_its_agent_does() {
     assert_eq!(ask("b"), format!("2 in {work} with b"));
     // An edit is a new plugin.
     write(&folder, "__init__.py", &COUNTS.replace("count = 0", "count = 100"));
-    assert_eq!(ask("c"), format!("101 in {work} with c"));
+    wait_until("the edit is seen", || ask("c") == format!("101 in {work} with c"));
+}
+
+/// Asks with `message` and gives back the context in the answer.
+fn context(home: &Home, message: &str) -> Value {
+    home.answer("hermes", &call("pre_llm_call", &json!({"user_message": message})))["context"]
+        .clone()
+}
+
+const FORKS: &str = "
+import os
+def step(user_message, **kwargs):
+    if user_message == 'fork' and os.fork() == 0:
+        return 'from the child'
+    return 'to ' + user_message
+def register(ctx):
+    ctx.register_hook('pre_llm_call', step)
+";
+
+#[test]
+fn a_plugin_that_forks_answers_each_question_once() {
+    let home = Home::with_daemon("running");
+    hooks(&home, &plugin(&home, "forks", FORKS), "");
+    let _daemon = home.serve();
+    for message in ["one", "fork", "two", "three", "fork", "four"] {
+        assert_eq!(context(&home, message), format!("to {message}"));
+    }
+}
+
+const SPEAKS_TWICE: &str = "
+import os, gc, io
+def step(user_message, **kwargs):
+    if user_message == 'twice':
+        line = next(one for one in gc.get_objects() if isinstance(one, io.FileIO) and one.mode == 'wb' and one.name > 2)
+        line.write(b'{\"id\": 1, \"returns\": [\"an old answer\"], \"errors\": []}\\n')
+    return 'to ' + user_message
+def register(ctx):
+    ctx.register_hook('pre_llm_call', step)
+";
+
+#[test]
+fn an_answer_to_another_question_counts_for_nothing() {
+    let home = Home::with_daemon("running");
+    hooks(&home, &plugin(&home, "twice", SPEAKS_TWICE), "");
+    let _daemon = home.serve();
+    assert_eq!(context(&home, "one"), "to one");
+    assert_eq!(context(&home, "twice"), Value::Null);
+    assert_eq!(context(&home, "two"), "to two");
+    let failure = home.decisions()[1]["verdicts"][0]["failure"].clone();
+    assert!(failure.as_str().is_some_and(|why| why.contains("another question")), "{failure}");
+}
+
+const ODD_ANSWERS: &str = "
+class Rude:
+    def __str__(self):
+        raise RuntimeError('no')
+odd = {'nan': float('nan'), 'half': chr(0xd800), 'rude': Rude(), 'digits': 10 ** 5000, 'key': {(1, 2): 3}}
+def before(args, **kwargs):
+    if args['kind'] == 'long':
+        return {'action': 'block', 'message': 'x' * (17 << 20)}
+    return {'action': 'block', 'message': 'no', 'odd': odd[args['kind']]}
+def register(ctx):
+    ctx.register_hook('pre_tool_call', before)
+";
+
+#[test]
+fn a_block_with_something_odd_in_it_is_a_block() {
+    let home = Home::with_daemon("running");
+    hooks(&home, &plugin(&home, "odd", ODD_ANSWERS), "      on_failure: block\n");
+    let _daemon = home.serve();
+    let ask = |kind: &str| {
+        let payload = tool("pre_tool_call", "terminal", &json!({"kind": kind}), &json!({}));
+        home.answer("hermes", &payload)["reason"].as_str().unwrap_or_default().to_owned()
+    };
+    for kind in ["nan", "half", "rude", "digits", "key"] {
+        assert_eq!(ask(kind), "no", "{kind}");
+    }
+    assert!(ask("long").contains("longer than 16 MiB"));
+    assert_eq!(ask("nan"), "no");
+}
+
+const SLOW_ONLOOKER: &str = "
+import threading, time
+seen = []
+def after(tool_name, **kwargs):
+    if tool_name == 'slow':
+        threading.Event().wait(3600)
+    seen.append(tool_name)
+def register(ctx):
+    ctx.register_hook('post_tool_call', after)
+    ctx.register_hook('pre_llm_call', lambda **k: 'seen ' + ' '.join(seen))
+";
+
+#[test]
+fn a_decision_sees_what_onlookers_before_it_counted_and_overtakes_one_that_hangs() {
+    let home = Home::with_daemon("running");
+    hooks(&home, &plugin(&home, "slow", SLOW_ONLOOKER), "      timeout: 20\n");
+    let _daemon = home.serve();
+    let after = |name: &str| {
+        home.answer("hermes", &tool("post_tool_call", name, &json!({}), &json!({})));
+    };
+    after("a");
+    after("b");
+    wait_until("both are seen", || context(&home, "x") == "seen a b");
+    after("slow");
+    after("c");
+    for _ in 0..3 {
+        assert_eq!(context(&home, "x"), "seen a b");
+    }
+    assert_eq!(home.decisions().last().expect("one")["verdicts"][0]["failed"], false);
+}
+
+#[test]
+fn a_plugin_that_dies_over_an_event_hears_it_once() {
+    let home = Home::with_daemon("running");
+    let heard = home.work().join("heard");
+    let code = format!(
+        "import os\ndef step(user_message, **k):\n    open({:?}, 'a').write(user_message + '\\n')\n    \
+         os._exit(3)\ndef register(ctx):\n    ctx.register_hook('pre_llm_call', step)\n",
+        shown(&heard)
+    );
+    let folder = plugin(&home, "dies", &code);
+    hooks(&home, &folder, "");
+    let _daemon = home.serve();
+    for message in ["a", "b", "c"] {
+        assert_eq!(context(&home, message), Value::Null);
+    }
+    assert_eq!(fs::read_to_string(&heard).expect("heard"), "a\nb\n", "then it rests");
+    // Mended, it is asked again at once.
+    write(&folder, "__init__.py", &code.replace("os._exit(3)", "return 'well'"));
+    wait_until("it is noticed", || context(&home, "d") == "well");
+}
+
+#[test]
+fn a_plugin_that_is_put_in_later_is_noticed() {
+    let home = Home::with_daemon("running");
+    let says = |name: &str| {
+        format!("def register(ctx):\n    ctx.register_hook('pre_llm_call', lambda **k: '{name}')\n")
+    };
+    plugin(&home, "group/first", &says("first"));
+    home.write_hooks(&format!(
+        "plugins: {{ enabled: [group/first, group/second] }}\nhooks: {{ '*': [{{ python: {} }}] }}\n",
+        shown(&home.work().join("plugins"))
+    ));
+    let _daemon = home.serve();
+    assert_eq!(context(&home, "x"), "first");
+    plugin(&home, "group/second", &says("second"));
+    wait_until("it is noticed", || context(&home, "x") == "first\n\nsecond");
+}
+
+#[test]
+fn links_that_lead_in_a_circle_and_other_peoples_code_are_left_alone() {
+    let home = Home::with_daemon("running");
+    let folder = plugin(&home, "counts", COUNTS);
+    for name in ["a", "b", "c"] {
+        std::os::unix::fs::symlink("..", folder.join(name)).expect("a link");
+        std::os::unix::fs::symlink("/", folder.join(format!("root-{name}"))).expect("a link");
+    }
+    for n in 0..3000 {
+        write(&folder.join("venv/lib"), &format!("m{n}.py"), "");
+    }
+    hooks(&home, &folder, "");
+    let _daemon = home.serve();
+    assert!(context(&home, "x").as_str().is_some_and(|said| said.starts_with("1 in")));
+}
+
+const LEAVES_A_TASK: &str = "
+import asyncio
+done = []
+async def later():
+    await asyncio.sleep(0.05)
+    done.append('done')
+async def step(user_message, **kwargs):
+    if user_message == 'start':
+        step.task = asyncio.ensure_future(later())
+    if user_message == 'exit':
+        raise SystemExit(1)
+    return 'so far ' + ''.join(done)
+def register(ctx):
+    ctx.register_hook('pre_llm_call', step)
+";
+
+#[test]
+fn a_task_that_a_callback_leaves_behind_goes_on() {
+    let home = Home::with_daemon("running");
+    hooks(&home, &plugin(&home, "tasks", LEAVES_A_TASK), "");
+    let _daemon = home.serve();
+    context(&home, "start");
+    assert_eq!(context(&home, "exit"), Value::Null);
+    wait_until("it is done", || context(&home, "x") == "so far done");
+}
+
+#[test]
+fn what_a_plugin_prints_is_for_its_user_only_and_any_environment_reaches_it() {
+    use std::os::unix::ffi::OsStrExt as _;
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = Home::with_daemon("running");
+    let code = "import os\ndef register(ctx):\n    ctx.register_hook('pre_llm_call', lambda **k: \
+                repr(os.environb.get(b'MARK')))\n";
+    hooks(&home, &plugin(&home, "bytes", code), "");
+    let _daemon = home.serve();
+    context(&home, "first");
+    let mut command = home.command(["hook", "hermes"]);
+    command.env("MARK", std::ffi::OsStr::from_bytes(b"caf\xe9"));
+    let heard = feed(command, call("pre_llm_call", &json!({})).to_string().as_bytes());
+    assert_eq!(heard.stdout.trim(), r#"{"context":"b'caf\\xe9'"}"#);
+    let log = fs::metadata(home.path().join("plugins.log")).expect("the log");
+    assert_eq!(log.permissions().mode() & 0o777, 0o600);
 }
 
 const TROUBLE: &str = "
@@ -284,6 +491,21 @@ fn a_plugin_without_its_variables_is_disabled_and_says_so() {
     let failure = home.decisions()[0]["verdicts"][0]["failure"].clone();
     assert!(failure.as_str().is_some_and(|why| why.contains("needs RICH_KEY")), "{failure}");
     assert_eq!(ask("y"), "{\"context\":\"hello\"}");
+}
+
+#[test]
+fn what_a_plugin_needs_is_recorded_once_unless_it_is_to_block() {
+    for (more, times) in [("", 1), ("      on_failure: block\n", 3)] {
+        let home = Home::with_daemon("running");
+        let folder = plugin(&home, "keyed", "def register(ctx):\n    pass\n");
+        write(&folder, "plugin.yaml", "name: keyed\nrequires_env: [SOME_KEY_NOBODY_HAS]\n");
+        hooks(&home, &folder, more);
+        let _daemon = home.serve();
+        for _ in 0..3 {
+            home.answer("hermes", &tool("pre_tool_call", "terminal", &json!({}), &json!({})));
+        }
+        assert_eq!(home.decisions().len(), times, "{more}");
+    }
 }
 
 #[test]

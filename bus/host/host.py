@@ -1,5 +1,9 @@
 """Runs one Hermes plugin directory (`plugin.yaml` + `register(ctx)`) or gateway hook directory (`HOOK.yaml` +
-`handler.py`), unmodified, outside of Hermes. Speaks JSON lines: one question in, one answer out.
+`handler.py`), unmodified, outside of Hermes. Speaks JSON lines: each question has a number, and its answer the same.
+
+A question marked `looks_on` has no answer: it is for callbacks that are not waited for. They have a thread of their
+own, one after the other. A decision gives those before it a moment, so that what they count is counted, and then
+overtakes them. With two at work at once both stand where the later question stands.
 
 The plugin's own prints go to stderr; the protocol has descriptors of its own. When the bus hangs up, this ends at
 once, whatever the plugin is doing. Standard library only.
@@ -17,30 +21,82 @@ import traceback
 import types
 
 NAMESPACE = "hermes_plugins"
+# How long a decision waits for the onlookers before it; for one that is slow, only once.
+MOMENT = 0.25
+# Onlookers that wait; more than this many are left out, and that is said.
+MOST_WAITING = 10_000
 sys.dont_write_bytecode = True  # nothing of ours in a directory of theirs
 
 
 def main():
     questions, answers = take_the_line()
     setup = questions.get()
+    setup["folder"] = os.fsdecode(raw(setup["folder"]))
     limit_memory(setup.get("memory"))
     enter(setup)
     try:
         host = Gateway(setup) if setup["form"] == "gateway" else Plugin(setup)
-        answers({"hooks": host.hooks(), "unused": sorted(host.unused)})
+        answers(setup, {"hooks": host.hooks(), "unused": sorted(host.unused)})
     except BaseException as error:  # a plugin may even call exit()
         traceback.print_exc()
-        answers({"error": said(error)})
+        answers(setup, {"error": said(error)})
         return
+    onlookers = Onlookers(host)
+    env = ENTERED[0]
     while True:
         question = questions.get()
+        # Told only when it changes, and in the order of the questions, which an answer may not keep.
+        env = question["env"] = question.get("env") or env
+        if question.get("looks_on"):
+            onlookers.put(question)
+            continue
+        onlookers.give_a_moment()
         enter(question)
-        answers(host.answer(question))
+        answers(question, host.answer(question))
+
+
+class Onlookers:
+    """Callbacks that nobody waits for, in the order of their events."""
+
+    def __init__(self, host):
+        self.host = host
+        self.waiting = queue.Queue()
+        self.change = threading.Condition()
+        self.put_in = self.done = self.overtaken = 0
+        threading.Thread(target=self.work, daemon=True).start()
+
+    def put(self, question):
+        if self.put_in - self.done >= MOST_WAITING:
+            print("hookbus: too slow, %s goes by unseen" % question.get("name"), file=sys.stderr)
+            return
+        self.put_in += 1
+        self.waiting.put(question)
+
+    def work(self):
+        while True:
+            question = self.waiting.get()
+            enter(question)
+            for error in self.host.answer(question)["errors"]:
+                print("hookbus: at %s: %s" % (question.get("name"), error), file=sys.stderr)
+            with self.change:
+                self.done += 1
+                self.change.notify_all()
+
+    def give_a_moment(self):
+        with self.change:
+            at_work = self.done + 1
+            if self.overtaken == at_work or self.done == self.put_in:
+                return
+            if not self.change.wait_for(lambda: self.done == self.put_in, MOMENT):
+                self.overtaken = self.done + 1
 
 
 def take_the_line():
     """Moves the protocol away from where a plugin could print into it."""
     line_in, line_out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
+    mine = os.getpid()
+    # A child that a callback forks must not answer in our name.
+    os.register_at_fork(after_in_child=line_out.close)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(2, 1)
@@ -53,17 +109,44 @@ def take_the_line():
 
     threading.Thread(target=listen, daemon=True).start()
 
-    def answer(value):
-        line_out.write(encoded(value) + b"\n")
+    def answer(question, value):
+        if os.getpid() != mine:
+            os._exit(0)
+        line = memoryview(encoded(dict(value, id=question.get("id"))) + b"\n")
+        while line:
+            line = line[line_out.write(line):]
 
     return questions, answer
 
 
 def encoded(value):
+    for write in (lambda: json.dumps(value, default=str), lambda: json.dumps(plain(value, 0))):
+        try:
+            return write().encode()
+        except Exception as error:
+            why = said(error)
+    errors = ["what it returned cannot be written: %s" % why]
+    return json.dumps({"id": value.get("id"), "returns": [], "errors": errors}).encode()
+
+
+def plain(value, depth):
+    """The same without what JSON has no words for: a block with something odd in it is still a block."""
+    if isinstance(value, int) and value.bit_length() > 10_000:
+        return hex(value)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if depth < 12 and isinstance(value, dict):
+        return {text(key): plain(item, depth + 1) for key, item in value.items()}
+    if depth < 12 and isinstance(value, (list, tuple)):
+        return [plain(item, depth + 1) for item in value]
+    return text(value)
+
+
+def text(value):
     try:
-        return json.dumps(value, default=str).encode()
-    except Exception as error:
-        return json.dumps({"returns": [], "errors": ["what it returned cannot be written: %s" % error]}).encode()
+        return str(value)
+    except Exception:
+        return "<%s>" % type(value).__name__
 
 
 def limit_memory(most):
@@ -72,16 +155,25 @@ def limit_memory(most):
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
+ENTERED = [{name.decode("latin-1"): value.decode("latin-1") for name, value in os.environb.items()}]
+
+
 def enter(question):
     """Stands where the agent stands: its directory, its environment."""
-    env = question.get("env")
-    if env is not None:
+    env = question.get("env") or ENTERED[0]
+    if env is not ENTERED[0]:
+        ENTERED[0] = env
         os.environ.clear()
-        os.environ.update(env)
+        os.environb.update({raw(name): raw(value) for name, value in env.items()})
     try:
-        os.chdir(question.get("cwd") or "/")
+        os.chdir(raw(question.get("cwd") or "/"))
     except OSError:
         os.chdir("/")
+
+
+def raw(text):
+    """Names and values need not be UTF-8: each character stands for one byte."""
+    return text.encode("latin-1")
 
 
 def said(error):
@@ -91,11 +183,32 @@ def said(error):
 def called(callback, *args, **kwargs):
     """What a callback returns; a coroutine is awaited, which Hermes itself forgets to do."""
     result = callback(*args, **kwargs)
-    return asyncio.run(finished(result)) if inspect.isawaitable(result) else result
+    if not inspect.isawaitable(result):
+        return result
+    value, error = asyncio.run_coroutine_threadsafe(finished(result), lasting_loop()).result()
+    if error is not None:
+        raise error
+    return value
 
 
 async def finished(result):
-    return await result
+    try:
+        return await result, None
+    except BaseException as error:  # an exit() would end the loop for all
+        return None, error
+
+
+LOOP = []
+LOOP_LOCK = threading.Lock()
+
+
+def lasting_loop():
+    """One loop for all calls: a task that a callback leaves behind goes on."""
+    with LOOP_LOCK:
+        if not LOOP:
+            LOOP.append(asyncio.new_event_loop())
+            threading.Thread(target=LOOP[0].run_forever, daemon=True).start()
+        return LOOP[0]
 
 
 class Thing(types.SimpleNamespace):

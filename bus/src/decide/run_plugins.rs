@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::consent::Trust;
-use super::hook::{Hook, Python};
+use super::hook::{Hook, OnFailure, Python};
 use super::host::{self, Launch, Plugin, Told};
 use super::launch;
+use super::plan::policy_of;
 use super::run::{Errand, join_in_order, record};
 use super::surroundings::Surroundings;
 use crate::dialect::{Takes, takes};
@@ -24,18 +25,23 @@ impl Errand<'_, '_> {
         let folder = launch::folder(&python.folder, self.surroundings, &whole.base);
         let interpreter = launch::with_home(&python.launch.interpreter, self.surroundings);
         let launch = Launch { interpreter, ..python.launch };
-        let plugins = whole.shelf.plugins(&folder, &whole.base, &whole.plugins, &launch);
+        let limit = python.timeout.min(self.end.saturating_duration_since(Instant::now()));
+        let shelf = &whole.shelf;
+        let plugins = shelf.plugins(&folder, &whole.base, &whole.plugins, &launch, limit).await;
+        let Some(plugins) = plugins else {
+            let why = format!("{} could not be read in time", folder.display());
+            return vec![record(hook, Verdict::silent(), Some(why), limit)];
+        };
         if plugins.is_empty() && !folder.is_dir() {
             let why = format!("there is no directory {}", folder.display());
             return vec![record(hook, Verdict::silent(), Some(why), Duration::ZERO)];
         }
         if whole.trust == Trust::Nobody {
-            let hash = whole.shelf.hash(&folder, &whole.base, &whole.plugins, &launch);
+            let hash = host::hash_of(&plugins);
             if let Some(refused) = self.without_consent(hook, &python.folder, Some(&hash)) {
                 return vec![refused];
             }
         }
-        let limit = python.timeout.min(self.end.saturating_duration_since(Instant::now()));
         if takes(event) == Takes::NOTHING {
             self.let_look_on(&plugins, python, event).await;
             return Vec::new();
@@ -45,7 +51,13 @@ impl Errand<'_, '_> {
         let place = &place;
         let asked = plugins.iter().map(|plugin| async move {
             let started = Instant::now();
-            let Told { verdict, failure, hash } = host::ask(plugin, event, place, limit).await?;
+            let left = limit.min(self.end.saturating_duration_since(started));
+            let told = host::ask(plugin, event, place, left).await?;
+            // What is missing is recorded once, unless somebody is to be stopped by it.
+            if told.again && policy_of(hook) == OnFailure::Allow {
+                return None;
+            }
+            let Told { verdict, failure, hash, .. } = told;
             let record = record(hook, verdict, failure, started.elapsed());
             let name = if alone {
                 hook.name.clone()
@@ -58,20 +70,28 @@ impl Errand<'_, '_> {
     }
 
     /// Where nothing can be said plugins only look on: the agent does not wait, if somebody lives on
-    /// after its answer. What is past was looked at then.
+    /// after its answer: they have a queue and a thread of their own. Without a daemon the agent has to wait,
+    /// or they would end with us. What is past was looked at then.
     async fn let_look_on(&self, plugins: &[Arc<Plugin>], python: &Python, event: &Event) {
         if self.scratch.is_some() {
             return;
         }
         let lives_on = self.surroundings.pid != Some(std::process::id());
-        let looking = plugins.iter().map(|plugin| {
-            let (event, place) = (event.clone(), self.surroundings.clone());
-            look_on(Arc::clone(plugin), event, place, python.timeout)
-        });
-        if lives_on {
-            looking.for_each(|looking| drop(tokio::spawn(looking)));
-        } else {
+        if !lives_on {
+            let looking = plugins.iter().map(|plugin| async {
+                let told = host::ask(plugin, event, self.surroundings, python.timeout).await;
+                warn(plugin, event, told.and_then(|told| told.failure));
+            });
             join_in_order(looking).await;
+            return;
+        }
+        for plugin in plugins {
+            let (plugin, limit) = (Arc::clone(plugin), python.timeout);
+            let (event, place) = (event.clone(), self.surroundings.clone());
+            drop(tokio::spawn(async move {
+                let told = host::tell(&plugin, &event, &place, limit).await;
+                warn(&plugin, &event, told.err());
+            }));
         }
     }
 
@@ -89,10 +109,8 @@ impl Errand<'_, '_> {
     }
 }
 
-/// A plugin at an event where nothing it says counts.
-async fn look_on(plugin: Arc<Plugin>, event: Event, place: Surroundings, limit: Duration) {
-    let told = host::ask(&plugin, &event, &place, limit).await;
-    if let Some(Told { failure: Some(why), .. }) = told {
+fn warn(plugin: &Plugin, event: &Event, failure: Option<String>) {
+    if let Some(why) = failure {
         tracing::warn!(plugin = plugin.name(), event_id = %event.id, why, "a plugin failed");
     }
 }

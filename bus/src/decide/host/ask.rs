@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::surroundings::Surroundings;
 use super::moment::{name, payload};
-use super::shelf::{Plugin, Reply};
+use super::plugin::{Plugin, Question, Reply};
 use crate::dialect::returned;
 use crate::event::{Event, Rewrite, Verdict};
 
@@ -16,6 +16,8 @@ pub(in crate::decide) struct Told {
     pub(in crate::decide) verdict: Verdict,
     pub(in crate::decide) failure: Option<String>,
     pub(in crate::decide) hash: Option<String>,
+    /// Whether all of it was said before, and nothing is new.
+    pub(in crate::decide) again: bool,
 }
 
 /// Asks `plugin` about `event`; nothing where it has no hook for it.
@@ -26,10 +28,44 @@ pub(in crate::decide) async fn ask(
     limit: Duration,
 ) -> Option<Told> {
     let name = name(event, plugin.found.form)?;
-    let failed =
-        |why: String| Some(Told { verdict: Verdict::silent(), failure: Some(why), hash: None });
+    if let Some(why) = obstacle(plugin, place) {
+        return Some(Told {
+            again: plugin.says_again_what_it_needs() && plugin.found.broken.is_none(),
+            ..failed(why)
+        });
+    }
+    let payload = payload(event);
+    let question = Question { name: &name, payload: &payload, place };
+    match plugin.call(question, limit).await {
+        Ok(None) => None,
+        Ok(Some(Reply { answer, hash })) => Some(understood(event, &answer, hash)),
+        Err(why) => Some(failed(why)),
+    }
+}
+
+/// Tells `plugin` about `event`, where nothing can be said; what went wrong before it knew of it.
+pub(in crate::decide) async fn tell(
+    plugin: &Plugin,
+    event: &Event,
+    place: &Surroundings,
+    limit: Duration,
+) -> Result<(), String> {
+    let Some(name) = name(event, plugin.found.form) else { return Ok(()) };
+    if let Some(why) = obstacle(plugin, place) {
+        return if plugin.says_again_what_it_needs() { Ok(()) } else { Err(why) };
+    }
+    let payload = payload(event);
+    plugin.tell(Question { name: &name, payload: &payload, place }, limit).await
+}
+
+fn failed(why: String) -> Told {
+    Told { verdict: Verdict::silent(), failure: Some(why), hash: None, again: false }
+}
+
+/// Why it cannot be asked anything.
+fn obstacle(plugin: &Plugin, place: &Surroundings) -> Option<String> {
     if let Some(why) = &plugin.found.broken {
-        return failed(why.clone());
+        return Some(why.clone());
     }
     // The documentation's word: without its variables a plugin is disabled.
     let missing: Vec<String> = plugin
@@ -38,17 +74,8 @@ pub(in crate::decide) async fn ask(
         .into_iter()
         .filter(|name| place.var(name).is_none_or(std::ffi::OsStr::is_empty))
         .collect();
-    if !missing.is_empty() {
-        return failed(format!(
-            "disabled: it needs {}; set it where the agent runs",
-            missing.join(", ")
-        ));
-    }
-    match plugin.call(&name, &payload(event), place, limit).await {
-        Ok(None) => None,
-        Ok(Some(Reply { answer, hash })) => Some(understood(event, &answer, hash)),
-        Err(why) => failed(why),
-    }
+    (!missing.is_empty())
+        .then(|| format!("disabled: it needs {}; set it where the agent runs", missing.join(", ")))
 }
 
 fn understood(event: &Event, answer: &Value, hash: String) -> Told {
@@ -67,5 +94,5 @@ fn understood(event: &Event, answer: &Value, hash: String) -> Told {
     let errors: Vec<String> =
         list("errors").iter().filter_map(|error| error.as_str().map(str::to_owned)).collect();
     let failure = (!errors.is_empty()).then(|| errors.join("; "));
-    Told { verdict, failure, hash: Some(hash) }
+    Told { verdict, failure, hash: Some(hash), again: false }
 }

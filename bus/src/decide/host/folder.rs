@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::UNIX_EPOCH;
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -20,7 +20,7 @@ pub(in crate::decide) struct Lists {
 }
 
 /// What makes a directory a plugin.
-pub(super) const MANIFESTS: [&str; 3] = ["plugin.yaml", "plugin.yml", "HOOK.yaml"];
+const MANIFESTS: [&str; 3] = ["plugin.yaml", "plugin.yml", "HOOK.yaml"];
 
 /// Which of the two forms a directory has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,23 +62,45 @@ impl Found {
         list.into_iter().flatten().filter_map(name).collect()
     }
 
-    /// The hash of its code, so that the log knows which version spoke.
-    pub(super) fn hash(&self) -> String {
+    /// Its code as it lies there now. Reading is left out where nothing changed since `known`.
+    pub(super) fn code(&self, known: Option<&Code>) -> Code {
+        let files = files(&self.folder);
+        let mut stamp = Sha256::new();
+        for file in &files {
+            stamp.update(file.as_os_str().as_encoded_bytes());
+            let about = fs::metadata(file);
+            let edited = about.as_ref().ok().and_then(|about| about.modified().ok());
+            let edited = edited.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+            let size = about.map_or(0, |about| about.len());
+            stamp.update(format!("\0{edited:?} {size}\0"));
+        }
+        let stamp = hex::encode(stamp.finalize());
+        match known {
+            Some(known) if known.stamp == stamp => known.clone(),
+            Some(_) | None => Code { stamp, hash: self.hash(&files) },
+        }
+    }
+
+    fn hash(&self, files: &[PathBuf]) -> String {
         let mut hash = Sha256::new();
-        for file in files(&self.folder) {
+        for file in files {
             hash.update(
-                file.strip_prefix(&self.folder).unwrap_or(&file).to_string_lossy().as_bytes(),
+                file.strip_prefix(&self.folder).unwrap_or(file).to_string_lossy().as_bytes(),
             );
             hash.update([0]);
-            hash.update(Sha256::digest(fs::read(&file).unwrap_or_default()));
+            hash.update(Sha256::digest(fs::read(file).unwrap_or_default()));
         }
         hex::encode(hash.finalize())
     }
+}
 
-    /// When it was last edited.
-    pub(super) fn edited(&self) -> Option<SystemTime> {
-        files(&self.folder).iter().filter_map(|file| fs::metadata(file).ok()?.modified().ok()).max()
-    }
+/// One version of a plugin's code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Code {
+    /// Which files there are, and when each was edited.
+    stamp: String,
+    /// Of what is in them, so that the log knows which version spoke.
+    pub(super) hash: String,
 }
 
 /// The plugins at `place`, in the order of their names.
@@ -147,19 +169,41 @@ fn folders(place: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// Its code and its manifest, however deep.
+/// Where nothing of the plugin's own lies, or nothing that it is loaded from.
+const NOT_ITS_OWN: [&str; 6] =
+    ["venv", ".venv", "node_modules", "site-packages", "__pycache__", ".git"];
+
+/// A plugin has fewer files and directories than this, and they lie less deep.
+const MOST: usize = 20_000;
+const DEEPEST: usize = 12;
+
+/// Its code and its manifest, in the order of their names. Directories that are links are not entered: they
+/// may lead in a circle, or to all of the disk.
 fn files(folder: &Path) -> Vec<PathBuf> {
-    let code = |path: &PathBuf| {
-        path.extension().is_some_and(|end| ["py", "yaml", "yml"].iter().any(|one| end == *one))
-    };
-    let mut found: Vec<PathBuf> = fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(code)
-        .collect();
-    found.extend(folders(folder).iter().flat_map(|inner| files(inner)));
+    let mut found = Vec::new();
+    let mut seen = 0;
+    let mut waiting = vec![(folder.to_owned(), 0)];
+    while let Some((folder, depth)) = waiting.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            seen += 1;
+            if seen > MOST {
+                tracing::warn!(folder = %folder.display(), "a plugin has too many files; not all are watched");
+                found.sort();
+                return found;
+            }
+            let (path, name) = (entry.path(), entry.file_name());
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_folder && depth < DEEPEST && NOT_ITS_OWN.iter().all(|other| name != *other) {
+                waiting.push((path, depth + 1));
+            } else if is_code(&path) && path.is_file() {
+                found.push(path);
+            }
+        }
+    }
     found.sort();
     found
+}
+
+fn is_code(path: &Path) -> bool {
+    path.extension().is_some_and(|end| ["py", "yaml", "yml"].iter().any(|one| end == *one))
 }

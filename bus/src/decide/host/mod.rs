@@ -4,10 +4,12 @@
 mod ask;
 mod folder;
 mod moment;
+mod plugin;
 mod process;
 mod shelf;
 
-pub(super) use ask::{Told, ask};
+pub(super) use ask::{Told, ask, tell};
 pub(super) use folder::Lists;
+pub(super) use plugin::Plugin;
 pub(super) use process::Launch;
-pub(super) use shelf::{Plugin, Shelf};
+pub(super) use shelf::{Shelf, hash_of};

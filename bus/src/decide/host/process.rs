@@ -1,38 +1,54 @@
 //! One plugin's process and the lines to it.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::process::Stdio;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use super::super::surroundings::Surroundings;
-use super::folder::Found;
+use super::folder::{Code, Found};
 use super::moment::hears;
+use crate::json::read_leniently;
 
 const HOST: &str = include_str!("../../../host/host.py");
+
+/// No answer is longer.
+const LONGEST_ANSWER: usize = 16 << 20;
 
 /// A plugin that runs.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
     to: ChildStdin,
-    from: Lines<BufReader<ChildStdout>>,
+    from: BufReader<ChildStdout>,
     hooks: Vec<String>,
     env: Vec<(OsString, OsString)>,
-    pub(super) hash: String,
-    pub(super) edited: Option<SystemTime>,
+    /// What it runs.
+    pub(super) code: Code,
+    /// How many questions there were.
+    asked: u64,
+    /// Whether a question was begun and never finished: whoever asked it has gone away.
+    open: bool,
 }
 
 /// Why there is no answer.
 #[derive(Debug)]
 pub(super) enum Trouble {
-    /// Its process is gone.
+    /// Its process was gone before the question.
+    Gone(String),
+    /// Its process went away over the question.
     Died(String),
+    /// It said something that is no answer, and lives on.
+    Garbled(String),
     /// It does not answer.
     Hung(String),
     /// It cannot be loaded.
@@ -53,20 +69,20 @@ pub(in crate::decide) struct Launch {
 impl Process {
     pub(super) async fn start(
         found: &Found,
+        code: &Code,
         launch: &Launch,
         place: &Surroundings,
         log: &Path,
         limit: Duration,
     ) -> Result<Self, Trouble> {
         let broken = |why: String| Trouble::Broken(why);
-        let stderr = std::fs::OpenOptions::new().create(true).append(true).open(log);
         let mut child = Command::new(&launch.interpreter)
             .args(["-u", "-c", HOST])
             .env_clear()
             .envs(place.env.iter().map(|(key, value)| (key, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(stderr.map_or_else(|_| Stdio::null(), Stdio::from))
+            .stderr(open_log(log).map_or_else(|_| Stdio::null(), Stdio::from))
             .current_dir("/")
             .process_group(0)
             .kill_on_drop(true)
@@ -83,17 +99,18 @@ impl Process {
         let mut process = Self {
             child,
             to,
-            from: BufReader::new(from).lines(),
+            from: BufReader::new(from),
             hooks: Vec::new(),
             env: place.env.clone(),
-            hash: found.hash(),
-            edited: found.edited(),
+            code: code.clone(),
+            asked: 0,
+            open: false,
         };
         let hello = json!({
-            "form": found.form.as_str(), "folder": found.folder.to_string_lossy(), "key": found.key,
-            "manifest": found.manifest, "memory": launch.memory, "cwd": place.cwd.to_string_lossy(),
+            "form": found.form.as_str(), "folder": bytes(found.folder.as_os_str()), "key": found.key,
+            "manifest": found.manifest, "memory": launch.memory, "cwd": bytes(place.cwd.as_os_str()),
         });
-        let loaded = process.exchange(&hello, limit).await?;
+        let loaded = process.exchange(hello, limit).await?;
         if let Some(why) = loaded["error"].as_str() {
             return Err(broken(format!(
                 "it cannot be loaded: {why}; {} has the details",
@@ -120,38 +137,94 @@ impl Process {
         place: &Surroundings,
         limit: Duration,
     ) -> Result<Value, Trouble> {
+        let question = self.question(name, payload, place);
+        self.exchange(question, limit).await
+    }
+
+    /// Tells about an event where nothing can be said; nobody waits for what it does then.
+    pub(super) async fn tell(
+        &mut self,
+        name: &str,
+        payload: &Value,
+        place: &Surroundings,
+        limit: Duration,
+    ) -> Result<(), Trouble> {
+        let mut question = self.question(name, payload, place);
+        question["looks_on"] = json!(true);
+        self.begin()?;
+        let line = line(&question);
+        let sent = tokio::time::timeout(limit, self.to.write_all(line.as_bytes())).await;
+        self.finish(sent.is_ok());
+        match sent {
+            Ok(sent) => {
+                sent.map_err(|error| Trouble::Gone(format!("its process is gone: {error}")))
+            }
+            Err(_) => Err(Trouble::Hung("it does not listen; it was ended".to_owned())),
+        }
+    }
+
+    fn question(&mut self, name: &str, payload: &Value, place: &Surroundings) -> Value {
         let mut question =
-            json!({"name": name, "payload": payload, "cwd": place.cwd.to_string_lossy()});
+            json!({"name": name, "payload": payload, "cwd": bytes(place.cwd.as_os_str())});
         if self.env != place.env {
-            let pair = |(key, value): &(OsString, OsString)| {
-                (key.to_string_lossy().into_owned(), json!(value.to_string_lossy()))
-            };
+            let pair =
+                |(key, value): &(OsString, OsString)| (bytes(key), Value::String(bytes(value)));
             question["env"] = Value::Object(place.env.iter().map(pair).collect());
             self.env.clone_from(&place.env);
         }
-        self.exchange(&question, limit).await
+        question
     }
 
-    async fn exchange(&mut self, question: &Value, limit: Duration) -> Result<Value, Trouble> {
+    async fn exchange(&mut self, mut question: Value, limit: Duration) -> Result<Value, Trouble> {
         let started = Instant::now();
-        let line = question.to_string() + "\n";
+        self.begin()?;
+        self.asked += 1;
+        question["id"] = json!(self.asked);
+        let mut written = false;
         let talk = async {
-            self.to.write_all(line.as_bytes()).await?;
-            self.from.next_line().await
+            self.to.write_all(line(&question).as_bytes()).await?;
+            written = true;
+            read_line(&mut self.from).await
         };
-        let died = |why: String| Trouble::Died(why);
-        match tokio::time::timeout(limit, talk).await {
-            Err(_) => {
-                self.end();
-                Err(Trouble::Hung(format!(
-                    "no answer within {:.1} s; it was ended",
-                    started.elapsed().as_secs_f64()
-                )))
+        let talked = tokio::time::timeout(limit, talk).await;
+        let heard = match talked {
+            Err(_) => Err(Trouble::Hung(format!(
+                "no answer within {:.1} s; it was ended",
+                started.elapsed().as_secs_f64()
+            ))),
+            Ok(Err(error)) if !written => {
+                Err(Trouble::Gone(format!("its process is gone: {error}")))
             }
-            Ok(Ok(Some(line))) => serde_json::from_str(&line)
-                .map_err(|error| died(format!("it answered nonsense: {error}"))),
-            Ok(Ok(None)) => Err(died("its process ended".to_owned())),
-            Ok(Err(error)) => Err(died(format!("its process is gone: {error}"))),
+            Ok(Err(error)) => Err(Trouble::Died(format!("its process is gone: {error}"))),
+            Ok(Ok(line)) => self.answer_in(&line),
+        };
+        self.finish(matches!(heard, Ok(_) | Err(Trouble::Garbled(_))));
+        heard
+    }
+
+    fn answer_in(&self, line: &[u8]) -> Result<Value, Trouble> {
+        let garbled = |why: String| Trouble::Garbled(format!("it answered nonsense: {why}"));
+        let answer = read_leniently(line).map_err(garbled)?;
+        if answer["id"] != json!(self.asked) {
+            // Somebody else speaks in its name, a child of its perhaps: no word of it counts any more.
+            return Err(Trouble::Died("it answered another question; it was ended".to_owned()));
+        }
+        Ok(answer)
+    }
+
+    fn begin(&mut self) -> Result<(), Trouble> {
+        if self.open || !matches!(self.child.try_wait(), Ok(None)) {
+            return Err(Trouble::Gone("its process ended".to_owned()));
+        }
+        self.open = true;
+        Ok(())
+    }
+
+    fn finish(&mut self, is_well: bool) {
+        if is_well {
+            self.open = false;
+        } else {
+            self.end();
         }
     }
 
@@ -169,6 +242,43 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+fn line(question: &Value) -> String {
+    question.to_string() + "\n"
+}
+
+/// A name or value that need not be UTF-8, one character for each byte.
+fn bytes(text: &OsStr) -> String {
+    text.as_bytes().iter().map(|byte| char::from(*byte)).collect()
+}
+
+/// What plugins print may hold secrets: it is for this user only.
+fn open_log(path: &Path) -> io::Result<File> {
+    let log = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+    log.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(log)
+}
+
+async fn read_line(from: &mut BufReader<ChildStdout>) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    loop {
+        let more = from.fill_buf().await?;
+        if more.is_empty() {
+            return Err(io::Error::other("it ended"));
+        }
+        let end = more.iter().position(|byte| *byte == b'\n');
+        let part = &more[..end.unwrap_or(more.len())];
+        if line.len() + part.len() > LONGEST_ANSWER {
+            return Err(io::Error::other("its answer is longer than 16 MiB; it was ended"));
+        }
+        line.extend_from_slice(part);
+        let used = part.len() + usize::from(end.is_some());
+        from.consume(used);
+        if end.is_some() {
+            return Ok(line);
+        }
     }
 }
 

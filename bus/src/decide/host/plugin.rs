@@ -1,0 +1,206 @@
+//! One plugin, with its process once it was asked something, and what becomes of it when it fails.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::sync::{Mutex as AsyncMutex, MutexGuard};
+
+use super::super::surroundings::Surroundings;
+use super::folder::{Code, Found};
+use super::process::{Launch, Process, Trouble};
+
+/// A plugin that hung or cannot be loaded is left alone for this long, and twice as long each time.
+const REST: Duration = Duration::from_secs(30);
+
+/// The same for one that dies, from the second time in a row.
+const SHORT_REST: Duration = Duration::from_secs(1);
+
+/// And never longer than this.
+const LONGEST_REST: Duration = Duration::from_mins(10);
+
+/// One plugin.
+#[derive(Debug)]
+pub(in crate::decide) struct Plugin {
+    pub(super) found: Found,
+    launch: Launch,
+    log: PathBuf,
+    code: Mutex<Code>,
+    state: AsyncMutex<State>,
+    pub(super) said_what_it_needs: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    process: Option<Box<Process>>,
+    rest: Option<Rest>,
+    /// How often in a row it failed.
+    failures: u32,
+}
+
+#[derive(Debug)]
+struct Rest {
+    until: Instant,
+    why: String,
+    /// What failed: other code has another try at once.
+    code: Code,
+}
+
+/// What a plugin said about an event.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) answer: Value,
+    pub(super) hash: String,
+}
+
+/// One event, as a plugin hears it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Question<'a> {
+    pub(super) name: &'a str,
+    pub(super) payload: &'a Value,
+    pub(super) place: &'a Surroundings,
+}
+
+impl Plugin {
+    pub(super) fn new(found: Found, launch: Launch, log: PathBuf) -> Self {
+        let code = Mutex::new(found.code(None));
+        let (state, said_what_it_needs) = (AsyncMutex::default(), AtomicBool::new(false));
+        Self { found, launch, log, code, state, said_what_it_needs }
+    }
+
+    /// What it is called.
+    pub(in crate::decide) fn name(&self) -> &str {
+        &self.found.key
+    }
+
+    /// Its code, when it was last looked at.
+    pub(super) fn code(&self) -> Code {
+        self.code.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Looks at its code again.
+    pub(super) fn look(&self) {
+        let code = self.found.code(Some(&self.code()));
+        *self.code.lock().unwrap_or_else(PoisonError::into_inner) = code;
+    }
+
+    /// Whether its next event would start it.
+    pub(super) fn is_cold(&self) -> bool {
+        self.state.try_lock().is_ok_and(|state| state.process.is_none() && state.rest.is_none())
+    }
+
+    /// Whether it was said before that something it needs is missing.
+    pub(super) fn says_again_what_it_needs(&self) -> bool {
+        self.said_what_it_needs.swap(true, Ordering::Relaxed)
+    }
+
+    /// Asks about an event; nothing if the plugin has no hook for it. All of it takes `limit` at most.
+    pub(super) async fn call(
+        &self,
+        question: Question<'_>,
+        limit: Duration,
+    ) -> Result<Option<Reply>, String> {
+        let end = Instant::now() + limit;
+        let left = || end.saturating_duration_since(Instant::now());
+        let mut state = self.turn(limit).await?;
+        loop {
+            let had_one = state.process.is_some();
+            let asked = match self.listener(&mut state, question, left()).await {
+                Ok(None) => return Ok(None),
+                Ok(Some(process)) => {
+                    let Question { name, payload, place } = question;
+                    let hash = process.code.hash.clone();
+                    let answer = process.ask(name, payload, place, left()).await;
+                    answer.map(|answer| Reply { answer, hash })
+                }
+                Err(trouble) => Err(trouble),
+            };
+            match asked {
+                Ok(reply) => {
+                    state.failures = 0;
+                    return Ok(Some(reply));
+                }
+                // It ended between two events, and heard nothing of this one.
+                Err(Trouble::Gone(_)) if had_one => state.process = None,
+                Err(trouble) => return Err(self.failed(&mut state, trouble)),
+            }
+        }
+    }
+
+    /// Tells about an event where nothing can be said, and waits only until it was told.
+    pub(super) async fn tell(&self, question: Question<'_>, limit: Duration) -> Result<(), String> {
+        let end = Instant::now() + limit;
+        let left = || end.saturating_duration_since(Instant::now());
+        let mut state = self.turn(limit).await?;
+        loop {
+            let had_one = state.process.is_some();
+            let told = match self.listener(&mut state, question, left()).await {
+                Ok(None) => return Ok(()),
+                Ok(Some(process)) => {
+                    process.tell(question.name, question.payload, question.place, left()).await
+                }
+                Err(trouble) => Err(trouble),
+            };
+            match told {
+                Ok(()) => return Ok(()),
+                Err(Trouble::Gone(_)) if had_one => state.process = None,
+                Err(trouble) => return Err(self.failed(&mut state, trouble)),
+            }
+        }
+    }
+
+    async fn turn(&self, limit: Duration) -> Result<MutexGuard<'_, State>, String> {
+        let turn = tokio::time::timeout(limit, self.state.lock()).await;
+        turn.map_err(|_| "it was busy with other events until the end".to_owned())
+    }
+
+    /// Its process, if it listens to the event; started if need be.
+    async fn listener<'s>(
+        &self,
+        state: &'s mut State,
+        question: Question<'_>,
+        limit: Duration,
+    ) -> Result<Option<&'s mut Process>, Trouble> {
+        let code = self.code();
+        if state.process.as_ref().is_some_and(|process| process.code != code) {
+            state.process = None;
+        }
+        if let Some(rest) = &state.rest {
+            if rest.code != code {
+                state.failures = 0;
+            } else if Instant::now() < rest.until {
+                return Err(Trouble::Resting(format!("left alone for a while: {}", rest.why)));
+            }
+            state.rest = None;
+        }
+        if state.process.is_none() {
+            let place = question.place;
+            let started =
+                Process::start(&self.found, &code, &self.launch, place, &self.log, limit).await?;
+            state.process = Some(Box::new(started));
+        }
+        Ok(state.process.as_deref_mut().filter(|process| process.listens_to(question.name)))
+    }
+
+    /// What is said about it, and how long it is left alone.
+    fn failed(&self, state: &mut State, trouble: Trouble) -> String {
+        let (why, first_rest) = match trouble {
+            Trouble::Resting(why) | Trouble::Garbled(why) => return why,
+            Trouble::Hung(why) | Trouble::Broken(why) => (why, REST),
+            Trouble::Gone(why) | Trouble::Died(why) if state.failures == 0 => (why, Duration::ZERO),
+            Trouble::Gone(why) | Trouble::Died(why) => (why, SHORT_REST),
+        };
+        let doubled = 2_u32.saturating_pow(state.failures.min(16));
+        let rest = first_rest.saturating_mul(doubled).min(LONGEST_REST);
+        state.failures = state.failures.saturating_add(1);
+        state.process = None;
+        state.rest = (!rest.is_zero()).then(|| Rest {
+            until: Instant::now() + rest,
+            why: why.clone(),
+            code: self.code(),
+        });
+        why
+    }
+}
