@@ -133,6 +133,25 @@ fn what_a_plugin_returns_counts_as_in_hermes() {
 }
 
 #[test]
+fn empty_final_texts_and_contexts_that_are_no_text_count_as_in_hermes() {
+    let home = Home::new();
+    let code = "def register(ctx):
+    ctx.register_hook('transform_llm_output', lambda **k: '')
+    ctx.register_hook('transform_llm_output', lambda **k: 'a later text')
+    ctx.register_hook('transform_terminal_output', lambda **k: '')
+    ctx.register_hook('transform_terminal_output', lambda **k: 'too late')
+    ctx.register_hook('pre_llm_call', lambda **k: {'context': 42})
+    ctx.register_hook('pre_llm_call', lambda **k: {'context': 0})
+    ctx.register_hook('pre_llm_call', lambda **k: {'context': [True, 'x']})
+";
+    hooks(&home, &plugin(&home, "odd", code), "");
+    let ask = |name: &str| bridged(&home, &call(name, &json!({})));
+    assert_eq!(ask("transform_llm_output"), "a later text");
+    assert_eq!(ask("transform_terminal_output"), "");
+    assert_eq!(ask("pre_llm_call"), json!({"context": "42\n\n[True, 'x']"}));
+}
+
+#[test]
 fn a_plugin_guards_other_agents_too_and_is_heard_before_commands() {
     let home = Home::new();
     let folder = plugin(&home, "everything", EVERYTHING);

@@ -311,6 +311,8 @@ class Plugin:
                     changed = fields["args"] = fields["arguments"] = result["args"]
         for callback in self.callbacks.get(name, ()):
             result = self.one(callback, fields, errors)
+            if name == "pre_llm_call" and isinstance(result, dict) and result.get("context"):
+                result = dict(result, context=text(result["context"]))  # as Hermes does
             if result is not None:
                 returns.append(result)
         answer = {"returns": returns, "errors": errors}

@@ -62,6 +62,8 @@ pub fn understand(manner: Manner, kind: Kind, said: &Said<'_>) -> Understood {
 pub fn returned(kind: Kind, value: &Value) -> Verdict {
     match value {
         Value::Object(answer) => verdict_in(answer, kind),
+        // Hermes takes the first final text that is not empty.
+        Value::String(text) if kind == Kind::TurnOutput && text.is_empty() => Verdict::silent(),
         Value::String(text) if kind == Kind::TurnStart && !text.trim().is_empty() => {
             Verdict { context: Some(text.clone()), ..Verdict::silent() }
         }
