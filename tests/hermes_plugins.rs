@@ -311,6 +311,35 @@ fn a_decision_sees_what_onlookers_before_it_counted_and_overtakes_one_that_hangs
     assert_eq!(home.decisions().last().expect("one")["verdicts"][0]["failed"], false);
 }
 
+const REMEMBERS: &str = "
+calls = []
+def register(ctx):
+    ctx.register_hook('post_tool_call', lambda **k: calls.append(1))
+    ctx.register_hook('pre_tool_call', lambda **k: {'action': 'block', 'message': 'enough'} if calls else None)
+";
+
+#[test]
+fn a_plugin_that_remembers_is_not_comparable_in_a_replay_until_its_code_changes() {
+    let home = Home::with_daemon("running");
+    let folder = plugin(&home, "remembers", REMEMBERS);
+    hooks(&home, &folder, "");
+    let daemon = home.serve();
+    let event = |name: &str| home.answer("hermes", &tool(name, "terminal", &json!({}), &json!({})));
+    assert_eq!(event("pre_tool_call"), Value::Null);
+    event("post_tool_call");
+    wait_until("it has counted", || event("pre_tool_call")["reason"] == "enough");
+    drop(daemon);
+    let summary =
+        || home.json(&["replay", "--all", "--as-recorded", "--yes", "--json"])["summary"].clone();
+    let counts =
+        |summary: &Value| [summary["newly_allowed"].clone(), summary["not_comparable"].clone()];
+    let same = summary();
+    assert_eq!(counts(&same), [json!(0), json!(1)], "{same}");
+    write(&folder, "__init__.py", &REMEMBERS.replace("if calls", "if False"));
+    let other = summary();
+    assert_eq!(counts(&other), [json!(1), json!(0)], "{other}");
+}
+
 #[test]
 fn a_plugin_that_dies_over_an_event_hears_it_once() {
     let home = Home::with_daemon("running");

@@ -231,6 +231,28 @@ fn responsible<'a>(
     found.or(after.first()).or(before.first()).map(|said| said.hook.as_str())
 }
 
+/// Whether all that is different comes from hooks for which `remembers` holds and whose code is the
+/// same as then: it is not the policy that changed, but what they know from other events.
+pub(crate) fn is_from_memory(
+    then: Option<&Then>,
+    now: Option<&Decision>,
+    comparison: &Comparison,
+    remembers: impl Fn(&str) -> bool,
+) -> bool {
+    let Some((then, now)) = then.zip(now.and_then(Then::of)) else { return false };
+    let (before, after) = (&then.verdicts, &now.verdicts);
+    let script = |side: &[ThenVerdict], hook: &str| {
+        side.iter().find(|said| said.hook == hook).and_then(|said| said.script.clone())
+    };
+    let same_code = |hook: &str| {
+        let own = script(before, hook);
+        own.is_some() && own == script(after, hook)
+    };
+    let different = only_in(before, after).chain(only_in(after, before));
+    let mut different = different.map(|said| said.hook.as_str()).chain(comparison.hook.as_deref());
+    comparison.hook.is_some() && different.all(|hook| remembers(hook) && same_code(hook))
+}
+
 fn script_notes(then: Option<&Then>, now: Option<&Decision>) -> Vec<String> {
     let Some((then, now)) = then.zip(now) else { return Vec::new() };
     let changed = |hook: &str, script: Option<&str>| {

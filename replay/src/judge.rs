@@ -16,7 +16,7 @@ use hookbus::log::Case;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::compare::{Class, Comparison, compare};
+use crate::compare::{Class, Comparison, compare, is_from_memory};
 use crate::policy::{Policy, Recorded};
 use crate::recorded::Then;
 use crate::source::Reading;
@@ -118,6 +118,8 @@ struct Now {
     left_out: bool,
     /// They could say otherwise.
     open: bool,
+    /// Who of those that spoke is a plugin.
+    plugins: Vec<String>,
 }
 
 impl Now {
@@ -258,7 +260,10 @@ impl<'a> Judge<'a> {
             alternative.filter(|_| mattered).and_then(|spoken| finish(spoken, false));
         let unsteady = self.ask_again(&plan, event, case, decision.as_ref());
         let open = left_out && !is_settled(event, &plan, decision.as_ref());
-        Ok(Now { decision, without_person, unsteady, left_out, open })
+        let spoke = decision.iter().flat_map(|decision| &decision.verdicts);
+        let plugins = spoke.map(|said| said.hook.clone()).filter(|name| plan.is_plugin(name));
+        let plugins = plugins.collect();
+        Ok(Now { decision, without_person, unsteady, left_out, open, plugins })
     }
 
     /// The same question again, as often as was asked for.
@@ -357,6 +362,14 @@ fn compared(
                 comparison.hook.as_deref().unwrap_or("the hook")
             ));
         }
+    }
+    let is_plugin = |hook: &str| now.plugins.iter().any(|plugin| plugin == hook);
+    if matches!(comparison.class, Class::NewlyAllowed | Class::NewlyBlocked | Class::Changed)
+        && is_from_memory(then, now.decision.as_ref(), &comparison, is_plugin)
+    {
+        let why = "a plugin whose code is the same says something else: \
+                   what it remembers of other events is not replayed";
+        return Comparison { hook: comparison.hook, ..Comparison::impossible(why) };
     }
     if let Body::Unreadable { why } = &event.body
         && comparison.class != Class::Unchanged

@@ -22,6 +22,15 @@ impl<'a> Plan<'a> {
         self.hooks.iter().copied().filter(|hook| hook.runs_outside())
     }
 
+    /// Whether what is recorded under `name` was said by a plugin.
+    pub fn is_plugin(&self, name: &str) -> bool {
+        let plugins = self.hooks.iter().filter(|hook| matches!(hook.action, Action::Python(_)));
+        // One of a directory goes by the hook's name and its own.
+        plugins.map(|hook| hook.name.as_str()).any(|hook| {
+            name.strip_prefix(hook).is_some_and(|rest| rest.is_empty() || rest.starts_with(" ("))
+        })
+    }
+
     /// Whether each hook is handed the input as the one before left it.
     pub const fn is_sequential(&self) -> bool {
         self.sequential
