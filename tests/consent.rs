@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use hookbus_tests::home::{Home, shown};
+use hookbus_tests::home::{Home, binary, feed, shown};
 use serde_json::{Value, json};
 
 fn call() -> Value {
@@ -166,4 +166,125 @@ fn the_doctor_says_what_is_wrong_and_how_to_mend_it() {
     assert!(connect.env("HERMES_HOME", &hermes).status().expect("hookbus runs").success());
     let (well, findings) = doctor();
     assert!(well, "{findings:?}");
+}
+
+/// A home that trusts nobody with one entry, agreed to.
+fn agreed(entry: &str) -> Home {
+    let home = Home::new();
+    home.write_hooks(&format!("trust: nobody\nhooks:\n  pre_tool_call:\n    - {entry}\n"));
+    home.text(&["hooks", "approve", "--accept-hooks"]);
+    home
+}
+
+fn is_refused(home: &Home) -> bool {
+    let answer = home.answer("hermes", &call());
+    answer["reason"].as_str().is_some_and(|why| why.contains("has changed since"))
+}
+
+#[test]
+fn a_script_behind_a_shell_or_a_module_is_found_and_its_edit_noticed() {
+    for command in [
+        "sh -c 'exec ./p.sh --x'",
+        "sh -c 'sh < p.sh'",
+        "dash -c 'sh<p.sh'",
+        "python3 -m pol",
+        "env X=1 sh -ec 'bash -c ./p.sh'",
+    ] {
+        let home = agreed("command: placeholder");
+        let write = |reason: &str| {
+            let script = home.work().join("p.sh");
+            fs::write(&script, BLOCK.replace("guarded", reason)).expect("a script");
+            fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("a mode");
+            let code = format!("print('{{\"decision\":\"block\",\"reason\":\"{reason}\"}}')\n");
+            fs::write(home.work().join("pol.py"), code).expect("a module");
+        };
+        write("guarded");
+        home.write_hooks(&format!(
+            "trust: nobody\nhooks:\n  pre_tool_call:\n    - command: \"{command}\"\n"
+        ));
+        home.text(&["hooks", "approve", "--accept-hooks"]);
+        assert_eq!(home.answer("hermes", &call())["reason"], "guarded", "{command}");
+        write("edited");
+        assert!(is_refused(&home), "{command}");
+    }
+}
+
+#[test]
+fn other_variables_or_another_interpreter_are_another_agreement() {
+    let home = agreed("{ command: \"sh -c ':'\", env: { A: one } }");
+    assert_eq!(home.answer("hermes", &call()), Value::Null);
+    home.write_hooks(
+        "trust: nobody\nhooks:\n  pre_tool_call:\n    - { command: \"sh -c ':'\", env: { A: two } }\n",
+    );
+    assert!(is_refused(&home), "BASH_ENV and the like decide what runs");
+
+    let folder = home.work().join("plugin");
+    fs::create_dir_all(folder.join("_impl")).expect("a folder");
+    fs::write(folder.join("plugin.yaml"), "name: p\n").expect("a file");
+    fs::write(folder.join("_impl/a.py"), "x = 1\n").expect("a file");
+    fs::write(folder.join("__init__.py"), "def register(ctx): pass\n").expect("a file");
+    let entry = format!("python: {}", shown(&folder));
+    let home = agreed(&format!("{{ {entry} }}"));
+    assert!(!is_refused(&home));
+    fs::write(folder.join("_impl/a.py"), "x = 2\n").expect("an edit");
+    assert!(is_refused(&home), "a module behind an underscore is code too");
+    let home = agreed(&format!("{{ {entry} }}"));
+    let other = home.script("other", "#!/bin/sh\nexec python3 \"$@\"\n");
+    home.write_hooks(&format!(
+        "trust: nobody\nhooks:\n  pre_tool_call:\n    - {{ {entry}, interpreter: {other} }}\n"
+    ));
+    assert!(is_refused(&home));
+}
+
+#[test]
+fn an_observer_runs_only_after_somebody_agreed() {
+    for way in ["", ", long_lived: true"] {
+        let home = Home::new();
+        let seen = home.work().join("seen");
+        let script = home.script("look.sh", &format!("#!/bin/sh\necho x >> {}\n", shown(&seen)));
+        home.write_hooks(&format!(
+            "trust: nobody\nhooks:\n  '*':\n    - {{ name: look, mode: observe, command: {script}, tries: 1{way} }}\n"
+        ));
+        home.answer("hermes", &call());
+        let look =
+            || home.run(&["observe", "look", "--source", "log", "--from", "start", "--drain"]);
+        look();
+        assert!(!seen.exists());
+        let dead = home.run(&["dead", "list", "look", "--json"]);
+        let dead = String::from_utf8_lossy(&dead.stdout).into_owned();
+        assert!(dead.contains("hookbus hooks approve"), "{dead}");
+        home.text(&["hooks", "approve", "--accept-hooks"]);
+        home.answer("hermes", &call());
+        look();
+        assert!(seen.exists(), "{way}");
+    }
+}
+
+#[test]
+fn whoever_is_asked_sees_every_file_and_is_told_where_none_can_be_made_out() {
+    let home = Home::new();
+    let gateway = home.work().join("hooks/greet");
+    fs::create_dir_all(gateway.join("_impl")).expect("a folder");
+    fs::write(gateway.join("HOOK.yaml"), "name: greet\nevents: [agent:start]\n").expect("a file");
+    fs::write(gateway.join("handler.py"), "def handle(e, c): pass  # the handler\n")
+        .expect("a file");
+    fs::write(gateway.join("_impl/deep.py"), "pass  # the depths\n").expect("a file");
+    fs::write(gateway.join("long.py"), "pass\n".repeat(1000)).expect("a file");
+    home.write_hooks(&format!(
+        "trust: nobody\nhooks:\n  '*':\n    - python: {}\n    - command: python3 -m elsewhere\n      env: {{ A: b }}\n",
+        shown(&home.work().join("hooks"))
+    ));
+    let line = format!("{} hooks approve", shown(&binary()));
+    let mut command = std::process::Command::new("script");
+    command.args(["-qec", &line, "/dev/null"]).env("HOOKBUS_HOME", home.path());
+    let asked = feed(command, b"n\nn\n").stdout;
+    for word in [
+        "# the handler",
+        "# the depths",
+        "long.py: 5000 bytes",
+        "with: A=b",
+        "no script can be made out",
+    ] {
+        assert!(asked.contains(word), "{word}: {asked}");
+    }
 }

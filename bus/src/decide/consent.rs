@@ -1,5 +1,5 @@
-//! Whether a person has agreed to what a hook runs. Agreement is to an event, a command and the content of
-//! its script: an edited script has to be agreed to again.
+//! Whether a person has agreed to what a hook runs. Agreement is to an event, a command and everything that
+//! [`evidence`] finds behind it: an edited script has to be agreed to again.
 
 use std::collections::HashMap;
 use std::fs;
@@ -9,9 +9,12 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
+use super::Hooks;
+use super::evidence::{self, Evidence, Exhibit};
 use super::hook::{Action, Hook};
+use super::host::Launch;
+use super::launch;
 use super::surroundings::Surroundings;
-use super::{Hooks, launch, script};
 use crate::event::Time;
 
 /// Whose entries run without having been agreed to.
@@ -31,7 +34,7 @@ pub enum Agreement {
     Given,
     /// They were never asked.
     Never,
-    /// They agreed to another content of its script.
+    /// They agreed to something else under the same words.
     Lapsed,
 }
 
@@ -46,9 +49,13 @@ pub struct Agreeable {
     pub command: String,
     /// The words that are run; none where the command cannot be split.
     pub words: Vec<String>,
-    /// The script behind it, where one can be made out.
-    pub script: Option<PathBuf>,
-    /// The hash of its content.
+    /// What it says about how it is run: variables, the interpreter.
+    pub settings: Vec<String>,
+    /// The files behind it.
+    pub files: Vec<Exhibit>,
+    /// Whether the code that runs is among them, as far as can be told.
+    pub made_out: bool,
+    /// The hash of all that is agreed to; none where there is too much of it.
     pub hash: Option<String>,
     /// How the person stands to it.
     pub agreement: Agreement,
@@ -74,7 +81,7 @@ impl Consents {
         Self { file: base.join("consent.json"), known: Mutex::new(None) }
     }
 
-    /// How the person stands to `command` on `event` with this content of its script.
+    /// How the person stands to `command` on `event` with this behind it.
     pub(super) fn to(&self, event: &str, command: &str, hash: Option<&str>) -> Agreement {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = self.stamp();
@@ -84,11 +91,32 @@ impl Consents {
         let given = known
             .as_ref()
             .and_then(|(_, given)| given.get(&(event.to_owned(), command.to_owned())));
-        match given {
-            None => Agreement::Never,
-            Some(agreed) if agreed.as_deref() == hash => Agreement::Given,
-            Some(_) => Agreement::Lapsed,
+        match (given, hash) {
+            (None, _) | (_, None) => Agreement::Never,
+            (Some(agreed), hash) if agreed.as_deref() == hash => Agreement::Given,
+            (Some(_), Some(_)) => Agreement::Lapsed,
         }
+    }
+
+    /// Why `hook` must not run what stands behind it, if so.
+    pub(super) fn objection(
+        &self,
+        hook: &Hook,
+        command: &str,
+        found: &Evidence,
+    ) -> Option<(Agreement, String)> {
+        let agreement = self.to(&hook.on.to_string(), command, found.hash.as_deref());
+        let why = match agreement {
+            Agreement::Given => return None,
+            _ if found.hash.is_none() => {
+                "it has too many files to be agreed to; name a smaller directory"
+            }
+            Agreement::Never => "nobody has agreed to it; look at it with `hookbus hooks approve`",
+            Agreement::Lapsed => {
+                "it has changed since it was agreed to; look at it with `hookbus hooks approve`"
+            }
+        };
+        Some((agreement, why.to_owned()))
     }
 
     fn stamp(&self) -> Stamp {
@@ -145,51 +173,50 @@ impl Hooks {
     }
 
     fn agreeable(&self, hook: &Hook, place: &Surroundings) -> Option<Agreeable> {
-        let (command, words, script, hash) = match &hook.action {
-            Action::Command(command) => {
-                let words =
-                    launch::words(command, hook.on.manner(), place, &self.base).unwrap_or_default();
-                let (script, hash) = (script::file(&words, place), script::hash(&words, place));
-                (command.text.clone(), words, script, hash)
-            }
+        let (command, plugins) = match &hook.action {
+            Action::Command(command) => (command.text.clone(), None),
             Action::Python(python) => {
                 let folder = launch::folder(&python.folder, place, &self.base);
-                let hash = self.shelf.hash(&folder, &self.base, &self.plugins, &python.launch);
-                (
-                    python.folder.clone(),
-                    vec![python.launch.interpreter.clone()],
-                    Some(folder),
-                    Some(hash),
-                )
+                let interpreter = launch::with_home(&python.launch.interpreter, place);
+                let launch = Launch { interpreter, ..python.launch };
+                let hash = self.shelf.hash(&folder, &self.base, &self.plugins, &launch);
+                (python.folder.clone(), Some(hash))
             }
             Action::Rule(_) | Action::Webhook(_) | Action::Archive(_) | Action::Broken(_) => {
                 return None;
             }
         };
+        let Evidence { words, settings, files, made_out, hash } =
+            evidence::of(hook, plugins.as_deref(), place, &self.base)?;
         let event = hook.on.to_string();
         let agreement = self.consents.to(&event, &command, hash.as_deref());
         let (hook, line) = (hook.name.clone(), hook.line);
-        Some(Agreeable { event, hook, command, words, script, hash, agreement, line })
+        Some(Agreeable {
+            event,
+            hook,
+            command,
+            words,
+            settings,
+            files,
+            made_out,
+            hash,
+            agreement,
+            line,
+        })
     }
 
-    /// Why `hook` must not run this, if so.
+    /// Why `hook` must not run this, if so. `plugins` is the host's word on what it would load.
     pub(super) fn objection(
         &self,
         hook: &Hook,
         command: &str,
-        hash: Option<&str>,
+        plugins: Option<&str>,
+        place: &Surroundings,
     ) -> Option<(Agreement, String)> {
         if self.trust == Trust::Home {
             return None;
         }
-        let agreement = self.consents.to(&hook.on.to_string(), command, hash);
-        let why = match agreement {
-            Agreement::Given => return None,
-            Agreement::Never => "nobody has agreed to it; look at it with `hookbus hooks approve`",
-            Agreement::Lapsed => {
-                "it has changed since it was agreed to; look at it with `hookbus hooks approve`"
-            }
-        };
-        Some((agreement, why.to_owned()))
+        let found = evidence::of(hook, plugins, place, &self.base)?;
+        self.consents.objection(hook, command, &found)
     }
 }

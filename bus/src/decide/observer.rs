@@ -3,10 +3,13 @@
 //! of `subscribers/`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::EventKey;
-use super::hook::{Action, Hook, Mode};
+use super::consent::{Consents, Trust};
+use super::evidence;
+use super::hook::{Action, Command, Hook, Mode};
 use super::hooks_file::Hooks;
 use super::problem::Problem;
 use super::surroundings::Surroundings;
@@ -106,6 +109,8 @@ pub struct Observer {
     name: String,
     hooks: Vec<Hook>,
     pub(super) base: PathBuf,
+    /// What was agreed to, where that counts.
+    consents: Option<Arc<Consents>>,
 }
 
 impl Observer {
@@ -172,6 +177,18 @@ impl Observer {
         }
     }
 
+    /// Why `hook` must not run `command`, if so.
+    pub(super) fn objection(
+        &self,
+        hook: &Hook,
+        command: &Command,
+        place: &Surroundings,
+    ) -> Option<String> {
+        let consents = self.consents.as_ref()?;
+        let found = evidence::of_command(hook, command, place, &self.base);
+        consents.objection(hook, &command.text, &found).map(|(_, why)| why)
+    }
+
     pub(super) fn first(&self) -> &Hook {
         &self.hooks[0]
     }
@@ -218,6 +235,7 @@ impl Hooks {
                     name: hook.name.clone(),
                     hooks: vec![hook.clone()],
                     base: self.base.clone(),
+                    consents: (self.trust == Trust::Nobody).then(|| Arc::clone(&self.consents)),
                 }),
             }
         }

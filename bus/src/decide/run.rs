@@ -157,9 +157,10 @@ impl<'p> Errand<'_, 'p> {
         &self,
         hook: &Hook,
         command: &str,
-        hash: Option<&str>,
+        plugins: Option<&str>,
     ) -> Option<VerdictRecord> {
-        let (agreement, why) = self.plan.whole.objection(hook, command, hash)?;
+        let whole = self.plan.whole;
+        let (agreement, why) = whole.objection(hook, command, plugins, self.surroundings)?;
         let mut hook = hook.clone();
         if agreement == Agreement::Lapsed {
             hook.on_failure = hook.on_failure.or(Some(OnFailure::Block));
@@ -177,7 +178,7 @@ impl<'p> Errand<'_, 'p> {
         };
         let words = launch::fill(written.clone(), command, Some(event));
         let script = script::hash(&words, self.surroundings);
-        if let Some(refused) = self.without_consent(hook, &command.text, script.as_deref()) {
+        if let Some(refused) = self.without_consent(hook, &command.text, None) {
             return refused;
         }
         let limit = command.timeout.min(self.end.saturating_duration_since(started));

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, IsTerminal};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use hookbus::decide::{Agreeable, Agreement, Hooks, HooksSource};
+use hookbus::decide::{Agreeable, Agreement, Exhibit, Hooks, HooksSource};
 use hookbus::event::{Clock, SystemClock};
 use hookbus::log::LogPath;
 use serde_json::json;
@@ -16,8 +16,11 @@ use crate::files;
 use crate::output::{self, Paint, count, harmless};
 use crate::settings::{Format, Settings};
 
-/// How much of a script is shown.
-const LINES: usize = 60;
+/// A file with more lines is named and not shown.
+const LINES: usize = 300;
+
+/// So is a bigger one.
+const LARGEST: u64 = 64 << 10;
 
 /// `hookbus hooks approve`.
 #[derive(Debug, Args)]
@@ -40,8 +43,10 @@ pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) 
     let waiting: Vec<&Agreeable> =
         all.iter().filter(|entry| entry.agreement != Agreement::Given).filter(named).collect();
     let unasked = arguments.accept_hooks || hooks.auto_accept || settings.accept_hooks;
-    let agreed =
+    let mut agreed =
         if unasked { waiting.clone() } else { ask(&waiting, hooks, Paint(settings.colour))? };
+    // What nobody can look through nobody can agree to.
+    agreed.retain(|entry| entry.hash.is_some());
     if !agreed.is_empty() {
         files::write(hooks.consents.file(), &hooks.consents.with(&agreed, SystemClock.now()))?;
     }
@@ -84,20 +89,38 @@ fn ask<'a>(waiting: &[&'a Agreeable], hooks: &Hooks, paint: Paint) -> Result<Vec
 
 fn show(entry: &Agreeable, paint: Paint) -> Result<()> {
     let why = match entry.agreement {
-        Agreement::Lapsed => "its script has changed since you agreed to it",
+        Agreement::Lapsed => "it has changed since you agreed to it",
         Agreement::Never | Agreement::Given => "new",
     };
     output::line(format!("\n{}  on {}  ({why})", paint.bold(&harmless(&entry.hook)), entry.event))?;
     output::line(format!("  runs: {}", harmless(&entry.command)))?;
-    let Some(script) = &entry.script else { return Ok(()) };
-    output::line(format!("  {}:", script.display()))?;
-    let file = if script.is_dir() { script.join("__init__.py") } else { script.clone() };
-    let Ok(text) = fs::read_to_string(file) else { return Ok(()) };
-    for line in text.lines().take(LINES) {
-        output::line(format!("  {} {}", paint.dim("|"), harmless(line)))?;
+    for setting in &entry.settings {
+        output::line(format!("  with: {}", harmless(setting)))?;
     }
-    if text.lines().count() > LINES {
-        output::line(format!("  … {} more lines", text.lines().count() - LINES))?;
+    for file in &entry.files {
+        show_file(file, paint)?;
+    }
+    if !entry.made_out {
+        output::line(paint.bad(
+            "  no script can be made out in this: what it runs can change without your being asked again",
+        ))?;
+    }
+    Ok(())
+}
+
+/// All of a file that can be read at a glance; of any other enough to find it and to know it again.
+fn show_file(file: &Exhibit, paint: Paint) -> Result<()> {
+    let name = harmless(&file.path.display().to_string());
+    let size = fs::metadata(&file.path).map_or(0, |file| file.len());
+    let text = (size <= LARGEST).then(|| fs::read_to_string(&file.path).ok()).flatten();
+    let Some(text) = text.filter(|text| text.lines().count() <= LINES && !text.contains('\0'))
+    else {
+        output::line(format!("  {name}: {size} bytes, {}; read it first", file.hash))?;
+        return Ok(());
+    };
+    output::line(format!("  {name}:"))?;
+    for line in text.lines() {
+        output::line(format!("  {} {}", paint.dim("|"), harmless(line)))?;
     }
     Ok(())
 }

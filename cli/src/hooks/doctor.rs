@@ -91,7 +91,7 @@ fn examine(entry: &Agreeable, hooks: &Hooks) -> Vec<Finding> {
     }
     if hooks.trust == Trust::Nobody && entry.agreement != Agreement::Given {
         let why = match entry.agreement {
-            Agreement::Lapsed => "its script has changed since you agreed to it",
+            Agreement::Lapsed => "it has changed since you agreed to it",
             Agreement::Never | Agreement::Given => "nobody has agreed to it",
         };
         return vec![Finding::bad(about, format!("{why}; run `hookbus hooks approve`"))];
