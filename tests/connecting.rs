@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
@@ -422,5 +423,82 @@ fn ordinary_ways_to_write_a_configuration_are_understood() {
         hermes.done(&["connect", "hermes"]);
         hermes.done(&["disconnect", "hermes"]);
         assert_eq!(hermes.config(), config);
+    }
+}
+
+#[test]
+fn another_spelling_of_the_same_place_is_the_same_connection() {
+    let home = Home::new();
+    let hermes = Hermes::with(&home, "model: x\n");
+    let other = home.work().join("alias");
+    std::os::unix::fs::symlink(&hermes.folder, &other).expect("a link");
+    hermes.done(&["connect", "hermes"]);
+    let alias = Hermes { home: &home, folder: other };
+    assert_eq!(alias.done(&["connect", "hermes"])["files"], json!([]));
+    alias.done(&["disconnect", "hermes"]);
+    assert_eq!(hermes.config(), "model: x\n");
+}
+
+#[test]
+fn a_link_to_a_file_that_is_not_there_yet_stays_a_link() {
+    let home = Home::new();
+    let hermes = Hermes::with(&home, "");
+    let (link, target) = (hermes.folder.join("config.yaml"), home.work().join("dotfiles.yaml"));
+    fs::remove_file(&link).expect("no file");
+    std::os::unix::fs::symlink("../dotfiles.yaml", &link).expect("a link");
+    hermes.done(&["connect", "hermes"]);
+    assert!(link.is_symlink() && target.is_file());
+    hermes.done(&["disconnect", "hermes"]);
+    assert!(link.is_symlink() && !target.exists());
+}
+
+#[test]
+fn a_home_that_connecting_makes_is_private() {
+    let home = Home::new();
+    let hermes = with_a_guard(&home, GUARDED);
+    hermes.done(&["connect", "hermes", "--hooks", "move"]);
+    for (path, file) in everything(&home.path()) {
+        let mode = fs::metadata(&path).expect("a file").permissions().mode() & 0o777;
+        assert_eq!(mode, if file.is_some() { 0o600 } else { 0o700 }, "{}", path.display());
+    }
+}
+
+#[test]
+fn the_doctor_notices_when_hermes_does_not_load_or_reach_us() {
+    let home = Home::new();
+    let hermes = Hermes::with(&home, "model: x\n");
+    let finding = || {
+        let output = hermes.run(&["hooks", "doctor", "--json"]);
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let rows = report["findings"].as_array().cloned().unwrap_or_default();
+        let about =
+            |row: &&Value| row["about"].as_str().is_some_and(|text| text.starts_with("Hermes"));
+        rows.iter().find(about).expect("a finding")["finding"].clone()
+    };
+    let bridge = |key: &str, value: &str| {
+        let file = hermes.folder.join("plugins/hookbus/bridge.json");
+        let mut json: Value =
+            serde_json::from_slice(&fs::read(&file).expect("settings")).expect("JSON");
+        json[key] = json!(value);
+        fs::write(file, json.to_string()).expect("settings");
+    };
+    let remove = |name: &str| fs::remove_file(hermes.folder.join(name)).expect("a file less");
+    let ban = || {
+        let banned = hermes.config() + "  disabled: [hookbus]\n";
+        fs::write(hermes.folder.join("config.yaml"), banned).expect("a ban");
+    };
+    let breaks: [(&dyn Fn(), &str); 5] = [
+        (&ban, "disabled"),
+        (&|| remove("plugins/hookbus/bridge.json"), "is missing"),
+        (&|| remove("hooks/hookbus/bridge.json"), "is missing"),
+        (&|| bridge("hookbus", "/bin/true"), "/bin/true"),
+        (&|| bridge("home", "/nowhere"), "another home"),
+    ];
+    for (harm, word) in breaks {
+        hermes.done(&["connect", "hermes"]);
+        assert_eq!(finding(), Value::Null);
+        harm();
+        let found = finding().to_string();
+        assert!(found.contains(word) && found.contains("hookbus connect"), "{word}: {found}");
     }
 }

@@ -288,3 +288,39 @@ fn whoever_is_asked_sees_every_file_and_is_told_where_none_can_be_made_out() {
         assert!(asked.contains(word), "{word}: {asked}");
     }
 }
+
+#[test]
+fn the_doctor_tries_each_entry_once_and_knows_a_home_when_it_sees_one() {
+    let home = Home::new();
+    let tally = home.work().join("tally");
+    let count = |name: &str, end: &str| {
+        home.script(name, &format!("#!/bin/sh\necho x >> {}\n{end}\n", shown(&tally)))
+    };
+    let (good, bad) = (count("guard", ":"), count("guard2", "echo not json"));
+    let plugin = home.work().join("plugin");
+    fs::create_dir_all(&plugin).expect("a folder");
+    fs::write(plugin.join("plugin.yaml"), "name: p\n").expect("a file");
+    fs::write(plugin.join("__init__.py"), "def register(ctx): pass\n").expect("a file");
+    let python = home.work().join("python");
+    fs::write(&python, "#!/bin/sh\nexec python3 \"$@\"\n").expect("a program");
+    fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).expect("a mode");
+    home.write_hooks(&format!(
+        "hooks:\n  pre_tool_call:\n    - {{ name: guard2, command: {bad} }}\n    - {{ name: guard, command: {good} }}\n    - {{ name: own, python: {}, interpreter: ~/python }}\n",
+        shown(&plugin)
+    ));
+    let mut command = home.command(["hooks", "doctor", "--json"]);
+    let output = command.env("HOME", home.work()).output().expect("hookbus runs");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let ok = |name: &str| {
+        let start = format!("{name} on");
+        let rows = report["findings"].as_array().into_iter().flatten();
+        let mut rows = rows.filter(|row| row["about"].to_string().contains(&start));
+        rows.next().expect("a finding")["ok"].clone()
+    };
+    assert_eq!(
+        (ok("guard"), ok("guard2"), ok("own")),
+        (json!(true), json!(false), json!(true)),
+        "{report}"
+    );
+    assert_eq!(fs::read_to_string(&tally).expect("a tally").lines().count(), 2);
+}

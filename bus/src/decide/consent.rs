@@ -172,6 +172,17 @@ impl Hooks {
         self.hooks.iter().filter_map(|hook| self.agreeable(hook, place)).collect()
     }
 
+    /// These hooks with nothing but `entry` in them.
+    #[must_use]
+    pub fn alone(&self, entry: &Agreeable) -> Self {
+        let is_it = |hook: &&Hook| {
+            let known = hook.summary();
+            (&known.name, &known.event, known.line) == (&entry.hook, &entry.event, entry.line)
+                && known.command.as_ref() == Some(&entry.command)
+        };
+        Self { hooks: self.hooks.iter().find(is_it).cloned().into_iter().collect(), ..self.clone() }
+    }
+
     fn agreeable(&self, hook: &Hook, place: &Surroundings) -> Option<Agreeable> {
         let (command, plugins) = match &hook.action {
             Action::Command(command) => (command.text.clone(), None),

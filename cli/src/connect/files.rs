@@ -3,12 +3,14 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::files::behind_links;
 pub(super) use crate::files::write;
 
 /// A text file, before and after.
@@ -64,10 +66,7 @@ impl Record {
             .collect();
         let made: Vec<_> = self.made.iter().map(|path| path.to_string_lossy()).collect();
         let text = json!({"files": files, "made": made}).to_string();
-        if let Some(folder) = file.parent() {
-            fs::create_dir_all(folder)
-                .with_context(|| format!("cannot make {}", folder.display()))?;
-        }
+        make_folders(file, PRIVATE)?;
         write(file, &text)
     }
 
@@ -86,19 +85,31 @@ pub(super) fn read(path: &Path) -> Result<Option<String>> {
     }
 }
 
+/// The same place however it is spelled, whether or not all of it is there.
+pub(super) fn real(path: &Path) -> PathBuf {
+    let there = path.ancestors().find_map(|start| Some((start, fs::canonicalize(start).ok()?)));
+    let Some((start, place)) = there else { return path.to_owned() };
+    let rest = path.strip_prefix(start).unwrap_or(path);
+    if rest.as_os_str().is_empty() { place } else { place.join(rest) }
+}
+
+/// For whoever the home belongs to: it holds what people say to their agents.
+pub(super) const PRIVATE: u32 = 0o700;
+
 /// Makes the directories of `path`; gives back the ones that were not there, outermost first.
-pub(super) fn make_folders(path: &Path) -> Result<Vec<PathBuf>> {
+pub(super) fn make_folders(path: &Path, mode: u32) -> Result<Vec<PathBuf>> {
     let Some(folder) = path.parent() else { return Ok(Vec::new()) };
     let mut missing: Vec<PathBuf> =
         folder.ancestors().take_while(|folder| !folder.exists()).map(Path::to_owned).collect();
     missing.reverse();
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let made = fs::DirBuilder::new().recursive(true).mode(mode).create(folder);
+    made.with_context(|| format!("cannot make {}", folder.display()))?;
     Ok(missing)
 }
 
 /// Removes a file that may be gone already.
 pub(super) fn remove(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
+    match fs::remove_file(behind_links(path)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(error).with_context(|| format!("cannot remove {}", path.display()))
         }

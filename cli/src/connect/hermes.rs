@@ -236,7 +236,7 @@ fn bridge_settings(file: &Path, wanted: &Wanted) -> Result<String> {
 }
 
 /// What keeps a connection from working, if anything.
-pub(super) fn trouble(home: &Path, config: &str, known: &Record) -> Option<String> {
+pub(super) fn trouble(home: &Path, config: &str, known: &Record, hookbus: &Path) -> Option<String> {
     let again = "`hookbus connect hermes` mends that";
     let events: Vec<_> =
         yaml_edit::read(config).map(|config| hooks_move::entries(&config)).unwrap_or_default();
@@ -248,6 +248,10 @@ pub(super) fn trouble(home: &Path, config: &str, known: &Record) -> Option<Strin
             return Some(format!("it is wired twice, and every event comes twice; {again}"));
         }
         (true, false) => {}
+    }
+    let banned = yaml_edit::read(config).is_ok_and(|file| place_in(&file, "disabled").is_some());
+    if banned {
+        return Some(format!("`plugins: disabled:` in its config.yaml names `{NAME}`; {again}"));
     }
     let texts = PLUGIN
         .iter()
@@ -263,10 +267,33 @@ pub(super) fn trouble(home: &Path, config: &str, known: &Record) -> Option<Strin
             Ok(None) | Err(_) => return Some(format!("{} is missing; {again}", file.display())),
         }
     }
-    known
-        .changes
-        .is_empty()
-        .then(|| "it is connected to another home of hookbus; check HOOKBUS_HOME".to_owned())
+    let folders = ["plugins", "hooks"].map(|folder| home.join(folder).join(NAME));
+    let wrong = folders.iter().find_map(|folder| unreachable(&folder.join("bridge.json"), hookbus));
+    wrong.map(|wrong| format!("{wrong}; {again}")).or_else(|| {
+        let elsewhere = "it is connected to another home of hookbus; check HOOKBUS_HOME";
+        known.changes.is_empty().then(|| elsewhere.to_owned())
+    })
+}
+
+/// Why a bridge with these settings does not reach this bus, if so.
+fn unreachable(file: &Path, hookbus: &Path) -> Option<String> {
+    let shown = file.display();
+    let Ok(Some(text)) = files::read(file) else { return Some(format!("{shown} is missing")) };
+    let settings: Value = serde_json::from_str(&text).unwrap_or_default();
+    let path = |key: &str| settings.get(key)?.as_str().map(PathBuf::from);
+    let (Some(program), Some(home)) = (path("hookbus"), path("home")) else {
+        return Some(format!("{shown} does not say where hookbus is"));
+    };
+    let us = std::env::current_exe().map(|program| files::real(&program)).unwrap_or_default();
+    if files::real(&program) != us {
+        return Some(format!(
+            "{shown} names the program {}, not {}",
+            program.display(),
+            us.display()
+        ));
+    }
+    (files::real(&home) != hookbus)
+        .then(|| format!("{shown} names another home of hookbus, {}", home.display()))
 }
 
 /// The home of the Hermes that is meant.
@@ -276,5 +303,5 @@ pub(super) fn home(said: Option<PathBuf>, settings: &Settings) -> Result<PathBuf
     if !home.is_dir() {
         bail!("there is no Hermes in {}; start it once, or say --hermes-home DIR", home.display());
     }
-    Ok(home)
+    Ok(files::real(&home))
 }

@@ -76,10 +76,10 @@ fn seconds(text: &str) -> Result<f64, String> {
 pub(crate) fn connect(arguments: Connect, format: Format, settings: &Settings) -> Result<Ending> {
     let Agent::Hermes = arguments.agent;
     let hermes = hermes::home(arguments.hermes_home, settings)?;
-    let file = Record::file(&settings.home, "hermes", &hermes);
+    let hookbus = files::real(&settings.home);
+    let file = Record::file(&hookbus, "hermes", &hermes);
     let known = Record::load(&file)?;
     let mut wanted = Wanted {
-        hookbus: settings.home.clone(),
         program: std::env::current_exe()?,
         hooks: arguments.hooks.unwrap_or(TheirHooks::Keep),
         bridge: BridgeSettings {
@@ -88,10 +88,11 @@ pub(crate) fn connect(arguments: Connect, format: Format, settings: &Settings) -
             without_daemon: arguments.without_daemon,
         },
         hermes,
+        hookbus,
     };
     let asking = !arguments.yes && format == Format::Text && at_a_terminal();
     // Hooks that were moved before stay moved.
-    if known.of(&settings.home.join("hookbus.yaml")).is_some() && arguments.hooks.is_none() {
+    if known.of(&wanted.hookbus.join("hookbus.yaml")).is_some() && arguments.hooks.is_none() {
         wanted.hooks = TheirHooks::Move;
     } else if arguments.hooks.is_none() && asking {
         wanted.hooks = ask_about_hooks(&wanted, &known)?;
@@ -130,7 +131,8 @@ pub(crate) fn disconnect(
 ) -> Result<Ending> {
     let Agent::Hermes = arguments.agent;
     let hermes = hermes::home(arguments.hermes_home.clone(), settings)?;
-    let file = Record::file(&settings.home, "hermes", &hermes);
+    let hookbus = files::real(&settings.home);
+    let file = Record::file(&hookbus, "hermes", &hermes);
     let known = Record::load(&file)?;
     if known.changes.is_empty() {
         let config = files::read(&hermes.join("config.yaml"))?.unwrap_or_default();
@@ -147,7 +149,7 @@ pub(crate) fn disconnect(
         })?;
         return Ok(Ending::Yes);
     }
-    let (returns, remarks) = ways_back(&known, &hermes, &settings.home)?;
+    let (returns, remarks) = ways_back(&known, &hermes, &hookbus)?;
     let paths: Vec<Value> =
         returns.iter().map(|(path, ..)| json!(path.to_string_lossy())).collect();
     if format == Format::Text {
@@ -203,8 +205,11 @@ fn ways_back(known: &Record, hermes: &Path, hookbus: &Path) -> Result<(Vec<Retur
 
 /// The record first: whatever happens then can be taken back.
 fn carry_out(file: &Path, mut record: Record, to_write: &[(Change, Option<String>)]) -> Result<()> {
+    let ours = file.ancestors().nth(2);
     for (change, _) in to_write {
-        record.made.extend(files::make_folders(&change.path)?);
+        let private = ours.is_some_and(|home| change.path.starts_with(home));
+        let mode = if private { files::PRIVATE } else { 0o777 };
+        record.made.extend(files::make_folders(&change.path, mode)?);
     }
     record.save(file)?;
     to_write.iter().try_for_each(|(change, _)| files::write(&change.path, &change.after))
@@ -269,8 +274,9 @@ fn report(word: &str, done: bool, files: &[Value], remarks: &[String]) -> Value 
 pub(crate) fn health(settings: &Settings) -> Vec<(PathBuf, Option<String>)> {
     let Ok(home) = hermes::home(None, settings) else { return Vec::new() };
     let config = files::read(&home.join("config.yaml")).ok().flatten().unwrap_or_default();
-    let known = Record::load(&Record::file(&settings.home, "hermes", &home)).unwrap_or_default();
-    let wrong = hermes::trouble(&home, &config, &known);
+    let hookbus = files::real(&settings.home);
+    let known = Record::load(&Record::file(&hookbus, "hermes", &home)).unwrap_or_default();
+    let wrong = hermes::trouble(&home, &config, &known, &hookbus);
     vec![(home, wrong)]
 }
 

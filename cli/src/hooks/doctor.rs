@@ -151,15 +151,16 @@ fn tried(entry: &Agreeable, hooks: &Hooks, about: String) -> Finding {
     let shell = if agent == Agent::Gemini { "run_shell_command" } else { "terminal" };
     let payload = trial::made_up(&name, tool.then_some(shell));
     let event = trial::event(agent, Wire::Bridge, &payload);
-    let Ok(Some(decision)) = trial::put(&event, hooks) else { return Finding::well(about) };
+    let alone = hooks.alone(entry);
+    let Ok(Some(decision)) = trial::put(&event, &alone) else { return Finding::well(about) };
     let row = decision.to_json();
+    // One, or one per plugin of a directory.
     let verdicts = row["verdicts"].as_array().cloned().unwrap_or_default();
-    let ours = verdicts
-        .iter()
-        .find(|verdict| verdict["hook"].as_str().is_some_and(|name| name.starts_with(&entry.hook)));
-    let Some(verdict) = ours else { return Finding::well(about) };
-    let took = verdict["ms"].as_f64().unwrap_or(0.0);
-    if let Some(failure) = verdict["failure"].as_str() {
+    if verdicts.is_empty() {
+        return Finding::well(about);
+    }
+    let took = verdicts.iter().filter_map(|verdict| verdict["ms"].as_f64()).fold(0.0_f64, f64::max);
+    if let Some(failure) = verdicts.iter().find_map(|verdict| verdict["failure"].as_str()) {
         return Finding::bad(about, format!("tried with a made-up event: {failure}"));
     }
     if took > SLOW_MS {
