@@ -192,8 +192,7 @@ impl Plugin {
             Trouble::Gone(why) | Trouble::Died(why) if state.failures == 0 => (why, Duration::ZERO),
             Trouble::Gone(why) | Trouble::Died(why) => (why, SHORT_REST),
         };
-        let doubled = 2_u32.saturating_pow(state.failures.min(16));
-        let rest = first_rest.saturating_mul(doubled).min(LONGEST_REST);
+        let rest = longer_each_time(first_rest, state.failures);
         state.failures = state.failures.saturating_add(1);
         state.process = None;
         state.rest = (!rest.is_zero()).then(|| Rest {
@@ -202,5 +201,22 @@ impl Plugin {
             code: self.code(),
         });
         why
+    }
+}
+
+fn longer_each_time(first: Duration, failures_before: u32) -> Duration {
+    first.saturating_mul(2_u32.saturating_pow(failures_before.min(16))).min(LONGEST_REST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plugin_that_hangs_again_and_again_rests_longer_each_time() {
+        let rests: Vec<u64> =
+            (0..7).map(|before| longer_each_time(REST, before).as_secs()).collect();
+        assert_eq!(rests, [30, 60, 120, 240, 480, 600, 600]);
+        assert_eq!(longer_each_time(REST, u32::MAX), LONGEST_REST);
     }
 }
