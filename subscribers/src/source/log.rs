@@ -60,7 +60,7 @@ impl LogTail {
             if !found.is_empty() {
                 return Ok(found);
             }
-            tokio::time::sleep(pause).await;
+            self.wake.wait_for(pause).await;
         }
         Ok(Vec::new())
     }

@@ -33,7 +33,12 @@ impl Wake {
 
     /// Returns when something was written, or after a while.
     pub(super) async fn wait(&self) {
-        if tokio::time::timeout(AT_LEAST, self.0.notified()).await.is_err() {
+        self.wait_for(AT_LEAST).await;
+    }
+
+    /// Returns when something was written, or after `pause`.
+    pub(super) async fn wait_for(&self, pause: Duration) {
+        if tokio::time::timeout(pause, self.0.notified()).await.is_err() {
             tracing::trace!("nothing was written");
         }
     }
