@@ -1,7 +1,6 @@
 //! Straight from the log of this machine's bus.
 
 use std::os::unix::fs::MetadataExt;
-use std::time::Duration;
 
 use hookbus::decide::Hooks;
 use hookbus::event::{BusId, Seq, Time};
@@ -11,14 +10,6 @@ use super::Arrived;
 use super::wake::Wake;
 use crate::ledger::Trouble;
 use crate::position::Position;
-
-/// The kernel tells of a write a little before its commit can be read.
-const AFTER_A_WRITE: [Duration; 4] = [
-    Duration::from_millis(1),
-    Duration::from_millis(2),
-    Duration::from_millis(5),
-    Duration::from_millis(20),
-];
 
 /// So many bytes are read in one go, at the most.
 const MOST_BYTES: usize = 8 << 20;
@@ -55,14 +46,7 @@ impl LogTail {
             return Ok(found);
         }
         self.wake.wait().await;
-        for pause in AFTER_A_WRITE {
-            let found = self.read(position, most)?;
-            if !found.is_empty() {
-                return Ok(found);
-            }
-            self.wake.wait_for(pause).await;
-        }
-        Ok(Vec::new())
+        self.read(position, most)
     }
 
     fn read(&mut self, position: &mut Position, most: usize) -> Result<Vec<Arrived>, Trouble> {

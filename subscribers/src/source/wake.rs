@@ -13,6 +13,14 @@ use tokio::sync::Notify;
 /// If the kernel cannot tell, or forgot to.
 const AT_LEAST: Duration = Duration::from_millis(250);
 
+/// The kernel tells of a write a little before its commit can be read, and not of that.
+const UNTIL_IT_CAN_BE_READ: [Duration; 4] = [
+    Duration::from_micros(100),
+    Duration::from_micros(300),
+    Duration::from_millis(1),
+    Duration::from_millis(4),
+];
+
 /// A watch on a directory, for as long as it lives.
 #[derive(Debug)]
 pub(super) struct Wake(Arc<Notify>);
@@ -33,12 +41,7 @@ impl Wake {
 
     /// Returns when something was written, or after a while.
     pub(super) async fn wait(&self) {
-        self.wait_for(AT_LEAST).await;
-    }
-
-    /// Returns when something was written, or after `pause`.
-    pub(super) async fn wait_for(&self, pause: Duration) {
-        if tokio::time::timeout(pause, self.0.notified()).await.is_err() {
+        if tokio::time::timeout(AT_LEAST, self.0.notified()).await.is_err() {
             tracing::trace!("nothing was written");
         }
     }
@@ -51,14 +54,16 @@ fn watch(folder: &Path) -> io::Result<OwnedFd> {
     Ok(descriptor)
 }
 
-/// Rings for every write. Ends with the first one after nobody listens any more.
+/// Rings for every write, and again when its commit can be read by all likelihood. Ends with the
+/// first one after nobody listens any more.
 fn ring(watch: &OwnedFd, listener: &Weak<Notify>) {
     let mut buffer = [0; 4096];
     // What exactly was written does not matter.
     while rustix::io::read(watch, &mut buffer).is_ok() {
-        match listener.upgrade() {
-            Some(bell) => bell.notify_one(),
-            None => return,
+        let Some(bell) = listener.upgrade() else { return };
+        for pause in UNTIL_IT_CAN_BE_READ {
+            thread::sleep(pause);
+            bell.notify_one();
         }
     }
 }
