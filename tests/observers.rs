@@ -695,31 +695,80 @@ fn a_stream_that_is_put_back_hides_nothing_from_an_observer() {
     assert_eq!(first_sights(&stage.seen()), (0..20).collect::<Vec<_>>());
 }
 
+/// An endpoint that checks every signature by itself and answers 503 to the first request.
+struct Receiver {
+    process: Child,
+    port: String,
+}
+
+impl Receiver {
+    fn start(stage: &Stage) -> Self {
+        let port_file = stage.home.work().join("port");
+        let process = Command::new(stage.home.script("receiver.py", RECEIVER))
+            .args([&port_file, &stage.seen_file()])
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("python runs");
+        wait_until("it listens", || port_file.exists());
+        Self { process, port: fs::read_to_string(port_file).expect("a port") }
+    }
+
+    /// The observer that posts to it.
+    fn hook(&self, secret: &str) -> String {
+        let url = format!("http://127.0.0.1:{}/in", self.port);
+        format!(
+            "  tool.before:\n    - name: post\n      mode: observe\n      wait: 0.05\n      webhook: {{url: '{url}', {secret}, headers: {{X-Team: ops}}}}\n"
+        )
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.process.kill().expect("ours");
+        self.process.wait().expect("ours");
+    }
+}
+
+const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
 #[test]
 fn a_webhook_is_signed_and_tried_again() {
     let stage = Stage::on_the_log(WATCH);
-    let receiver = stage.home.script("receiver.py", RECEIVER);
-    let port_file = stage.home.work().join("port");
-    let mut server = Command::new(receiver)
-        .args([&port_file, &stage.seen_file()])
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("python runs");
-    wait_until("it listens", || port_file.exists());
-    let port = fs::read_to_string(port_file).expect("a port");
-    stage.rewrite(&format!(
-        "  tool.before:\n    - name: post\n      mode: observe\n      wait: 0.05\n      webhook: {{url: 'http://127.0.0.1:{port}/in', secret_file: secret, headers: {{X-Team: ops}}}}\n"
-    ));
-    fs::write(stage.home.path().join("secret"), "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n")
-        .expect("a file");
-    let daemon = stage.home.serve();
+    let receiver = Receiver::start(&stage);
+    stage.rewrite(&receiver.hook("secret_file: secret"));
+    fs::write(stage.home.path().join("secret"), format!("{SECRET}\n")).expect("a file");
+    let _daemon = stage.home.serve();
     stage.fire(0, 3);
     wait_until("all are posted", || stage.seen().len() >= 4);
-    // The receiver answers 503 to the first request and checks every signature by itself.
     assert_eq!(stage.seen(), ["0 1 ops busy", "0 2 ops ok", "1 1 ops ok", "2 1 ops ok"]);
-    drop(daemon);
-    server.kill().expect("ours");
-    server.wait().expect("ours");
+}
+
+/// A worker without the secret says what is missing, and leaves the work to one that has it.
+#[test]
+fn a_worker_that_cannot_work_keeps_nobody_from_it() {
+    let stage = Stage::on_nats(WATCH);
+    let receiver = Receiver::start(&stage);
+    stage.rewrite(&receiver.hook("secret_env: POST_SECRET"));
+    let _daemon = stage.home.serve_with(&["--no-observers"]);
+    stage.fire(0, 2);
+    let _without = stage.by_hand(&["post"]);
+    wait_until("it says so", || {
+        stage.observer("post")["error"]
+            .as_str()
+            .is_some_and(|said| said.contains("set POST_SECRET"))
+    });
+    let with = stage
+        .home
+        .command(["observe", "post"])
+        .env("POST_SECRET", SECRET)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let _with = ByHand(with.expect("hookbus observe starts"));
+    wait_until("all are posted", || stage.seen().len() >= 3);
+    assert_eq!(stage.seen(), ["0 1 ops busy", "0 2 ops ok", "1 1 ops ok"]);
+    assert_eq!(stage.dead(), Vec::<Value>::new());
 }
 
 const RECEIVER: &str = r#"#!/usr/bin/python3

@@ -216,6 +216,10 @@ impl Worker {
     }
 
     async fn try_part(&mut self) -> Left {
+        // Whoever cannot work at all must not keep the part from those who can.
+        if let Err(error) = self.delivery.is_ready(self.assignment.clock.now()) {
+            return Left::Trouble(error);
+        }
         match self.ledger.claim(self.part).await {
             Ok(Some((claim, position))) => self.take_up(claim, position).await,
             Ok(None) => Left::Lost,
@@ -253,9 +257,6 @@ impl Worker {
                 Err(trouble) => return trouble.into(),
             },
         };
-        if let Err(error) = self.delivery.is_ready(self.assignment.clock.now()) {
-            return Left::Trouble(error);
-        }
         self.report.took_up();
         self.count_dead_letters().await;
         tracing::info!(
