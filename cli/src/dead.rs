@@ -2,10 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use hookbus::decide::HooksSource;
 use hookbus::envelope::Travelled;
-use hookbus::log::LogPath;
-use hookbus::relay::NatsSettings;
 use hookbus_subscribers::{DeadLetter, DeadLetters, Kept, retry};
 use serde_json::{Value, json};
 
@@ -13,6 +10,7 @@ use crate::cli::Ending;
 use crate::log::gist;
 use crate::observe::assignment;
 use crate::output::{self, Paint, Progress, count, local, shorten};
+use crate::reading::nats;
 use crate::settings::{Format, Settings};
 
 const CANNOT_LOOK: &str = "cannot look for dead letters";
@@ -65,10 +63,7 @@ pub(crate) fn run(verb: &Verb, format: Format, settings: &Settings) -> Result<En
 
 /// Where dead letters of this home may be.
 fn letters(settings: &Settings) -> DeadLetters {
-    let hooks = HooksSource::new(&settings.home, LogPath::in_home(&settings.home));
-    let urls = settings.nats_urls(None);
-    let nats = NatsSettings::chosen(hooks.in_force().hooks.nats.clone(), urls.as_deref());
-    DeadLetters::of(&settings.home, nats)
+    DeadLetters::of(&settings.home, nats(None, settings))
 }
 
 async fn list(observer: Option<&str>, format: Format, settings: &Settings) -> Result<Ending> {

@@ -122,7 +122,7 @@ pub(crate) fn assignment(
         }
     };
     Ok(Assignment {
-        observer,
+        observer: Arc::new(observer),
         reading,
         home: settings.home.clone(),
         env: std::env::vars_os().collect(),

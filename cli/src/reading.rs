@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use chrono::{DateTime, Local, NaiveDate, NaiveDateTime, TimeZone};
+use hookbus::decide::HooksSource;
 use hookbus::event::{Agent, BusId, Clock, SystemClock, Time};
 use hookbus::log::{LogPath, LogReader};
+use hookbus::relay::NatsSettings;
 
 use crate::settings::Settings;
 
@@ -20,6 +22,13 @@ pub(crate) fn known_agent(name: &str) -> Result<String> {
         name.parse::<Agent>()?;
     }
     Ok(name.to_owned())
+}
+
+/// The way to NATS: what is configured, with the servers in `said` or the environment before it.
+pub(crate) fn nats(said: Option<&str>, settings: &Settings) -> Option<NatsSettings> {
+    let hooks = HooksSource::new(&settings.home, LogPath::in_home(&settings.home));
+    let urls = settings.nats_urls(said);
+    NatsSettings::chosen(hooks.in_force().hooks.nats.clone(), urls.as_deref())
 }
 
 /// The bus in an archive whose id starts like this.

@@ -7,7 +7,6 @@ use anyhow::{Result, bail};
 use hookbus::decide::HooksSource;
 use hookbus::event::{BusId, Clock, EventId, Seq, SystemClock, Time};
 use hookbus::log::{DamagedRow, LogPath, LogReader, Row, Selection};
-use hookbus::relay::NatsSettings;
 use hookbus_subscribers::{Redelivery, ReplayPublisher};
 use serde_json::{Value, json};
 
@@ -16,6 +15,7 @@ use super::scene::{locate, selection};
 use crate::cli::Ending;
 use crate::observe::assignment;
 use crate::output::{self, Progress, count};
+use crate::reading::nats;
 use crate::settings::{Format, Settings};
 
 pub(super) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
@@ -160,13 +160,10 @@ async fn publish(
     format: Format,
     settings: &Settings,
 ) -> Result<Ending> {
-    let hooks = HooksSource::new(&settings.home, LogPath::in_home(&settings.home));
-    let urls = settings.nats_urls(arguments.to_nats.as_deref());
-    let nats = NatsSettings::chosen(hooks.in_force().hooks.nats.clone(), urls.as_deref());
-    let Some(nats) = nats else {
+    let Some(nats) = nats(arguments.to_nats.as_deref(), settings) else {
         bail!(
             "no NATS server is configured; say --to-nats URL, or add `nats: {{ url: … }}` to {}",
-            hooks.file().display()
+            settings.home.join("hookbus.yaml").display()
         );
     };
     if arguments.dry_run {

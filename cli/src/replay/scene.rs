@@ -9,7 +9,6 @@ use anyhow::{Context, Result, bail};
 use hookbus::decide::{Hooks, HooksSource, Reach, Standing};
 use hookbus::event::{Clock, Seq, SystemClock};
 use hookbus::log::{Archive, LogPath, LogReader, Query, Selection};
-use hookbus::relay::NatsSettings;
 use hookbus_replay::{
     Detail, Expectations, ExpectationsWriter, LogSource, Policy, Recorded, Source,
 };
@@ -22,7 +21,7 @@ use crate::export::wanted_session;
 use crate::import;
 use crate::log::known_kind;
 use crate::output::{self, Progress};
-use crate::reading::{known_agent, moment};
+use crate::reading::{known_agent, moment, nats};
 use crate::settings::Settings;
 
 /// So many rows are worked on at once where only rules are asked.
@@ -173,10 +172,7 @@ fn copy_of_stream(
     arguments: &Arguments,
     settings: &Settings,
 ) -> Result<Located> {
-    let hooks = HooksSource::new(&settings.home, LogPath::in_home(&settings.home));
-    let urls = settings.nats_urls(url);
-    let nats = NatsSettings::chosen(hooks.in_force().hooks.nats.clone(), urls.as_deref());
-    let nats = nats.context("no NATS server is configured; write `--nats=URL`")?;
+    let nats = nats(url, settings).context("no NATS server is configured; write `--nats=URL`")?;
     let (log, copy) = scratch_log()?;
     let mut archive = Archive::open(&log, SystemClock.now())?;
     let since = arguments.since.as_deref().map(moment).transpose()?;
