@@ -2,6 +2,7 @@
 //! anybody's position, and with a mark that lets an observer tell.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use async_nats::HeaderMap;
 use async_nats::jetstream::context::PublishAckFuture;
@@ -38,8 +39,8 @@ pub struct Redelivery {
 impl Redelivery {
     /// For the observer of this assignment.
     pub fn new(assignment: Assignment) -> Self {
-        let delivery =
-            Delivery::new(assignment.observer.clone(), assignment.env.clone()).re_driven();
+        let delivery = Delivery::new(Arc::clone(&assignment.observer), Arc::clone(&assignment.env))
+            .re_driven();
         Self { assignment, delivery }
     }
 
@@ -51,7 +52,7 @@ impl Redelivery {
     /// Gives it a row if it wants it; says whether it did. It is tried as often as a live one, and
     /// then it has failed: nothing is set aside.
     pub async fn deliver(&mut self, bus: BusId, row: &Row) -> Result<bool, String> {
-        let observer = self.assignment.observer.clone();
+        let observer = Arc::clone(&self.assignment.observer);
         let Some(hook) = observer.wants(row) else { return Ok(false) };
         let bus = row.origin.map_or(bus, |origin| origin.bus);
         let arrived = Arrived { bus, row: row.clone(), mark: None, stored: None };

@@ -27,13 +27,13 @@ pub enum Reading {
 #[derive(Debug, Clone)]
 pub struct Assignment {
     /// Who.
-    pub observer: Observer,
+    pub observer: Arc<Observer>,
     /// Where it reads.
     pub reading: Reading,
     /// Where its state is kept.
     pub home: PathBuf,
     /// Its environment.
-    pub env: Vec<(OsString, OsString)>,
+    pub env: Arc<[(OsString, OsString)]>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Where it starts when it is new; its own word for that where none.

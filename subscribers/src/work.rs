@@ -2,6 +2,7 @@
 //! position is where the next worker goes on, so that an event may be seen twice but never not at
 //! all.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_nats::jetstream;
@@ -82,7 +83,7 @@ pub async fn observe(assignment: Assignment, stop: Stop) -> Tally {
             part,
             ledger: assignment.ledger_over(line.as_ref()),
             tail: assignment.tail(line.as_ref()),
-            delivery: Delivery::new(assignment.observer.clone(), assignment.env.clone()),
+            delivery: Delivery::new(Arc::clone(&assignment.observer), Arc::clone(&assignment.env)),
             assignment: assignment.clone(),
             report: report.clone(),
             stop: stop.clone(),
@@ -120,7 +121,7 @@ pub async fn retry(assignment: &Assignment, letter: &DeadLetter) -> Result<(), S
         return Err("the observer does not want this event any more; drop it".to_owned());
     };
     let arrived = Arrived { bus: event.bus, row: event.row, mark: None, stored: event.stored };
-    let mut delivery = Delivery::new(assignment.observer.clone(), assignment.env.clone());
+    let mut delivery = Delivery::new(Arc::clone(&assignment.observer), Arc::clone(&assignment.env));
     let this = Try { attempt: letter.tries + 1, now: assignment.clock.now() };
     let delivered = delivery.deliver(hook, &arrived, this).await;
     delivery.close().await;
@@ -329,12 +330,11 @@ impl Worker {
 
     async fn handle(&mut self, arrived: Vec<Arrived>, job: &mut Job) -> Result<(), Left> {
         let done = self.deliver_together(&arrived, job);
-        for arrived in arrived {
-            let (bus, row, mark) = (arrived.bus, arrived.row.clone(), arrived.mark);
+        for mut arrived in arrived {
             if !done {
-                self.deliver(arrived, job).await?;
+                self.deliver(&mut arrived, job).await?;
             }
-            job.position.advance(bus, &row, mark);
+            job.position.advance(arrived.bus, &arrived.row, arrived.mark);
             job.unsaved = true;
             if *self.stop.borrow() {
                 return Err(Left::Done);
@@ -345,7 +345,8 @@ impl Worker {
 
     /// Delivers all of them at once where that is possible; says whether it was.
     fn deliver_together(&mut self, arrived: &[Arrived], job: &Job) -> bool {
-        if arrived.len() < 2 || arrived.iter().any(|arrived| arrived.stored.is_some()) {
+        let incomplete = arrived.iter().any(|arrived| arrived.stored.is_some());
+        if arrived.len() < 2 || incomplete || !self.delivery.takes_many() {
             return false;
         }
         let wanted = |arrived: &&Arrived| {
@@ -368,19 +369,19 @@ impl Worker {
     }
 
     /// Delivers an event if it is wanted: as often as it takes, or until it is set aside.
-    async fn deliver(&mut self, mut arrived: Arrived, job: &mut Job) -> Result<(), Left> {
-        let observer = self.assignment.observer.clone();
-        if !self.concerns(&arrived, job) || !observer.may_want(&arrived.row) {
+    async fn deliver(&mut self, arrived: &mut Arrived, job: &mut Job) -> Result<(), Left> {
+        let observer = Arc::clone(&self.assignment.observer);
+        if !self.concerns(arrived, job) || !observer.may_want(&arrived.row) {
             return Ok(());
         }
         let terms = observer.terms();
         let mut wait = terms.wait;
         for attempt in 1..=terms.tries {
-            let error = match self.whole(&mut arrived).await {
+            let error = match self.whole(arrived).await {
                 Err(error) => error,
                 Ok(()) => {
                     let Some(hook) = observer.wants(&arrived.row) else { return Ok(()) };
-                    let Err(error) = self.try_once(hook, &arrived, attempt, job).await? else {
+                    let Err(error) = self.try_once(hook, arrived, attempt, job).await? else {
                         self.report.handled(arrived.row.at);
                         return Ok(());
                     };
@@ -390,7 +391,7 @@ impl Worker {
             let seq = arrived.row.seq.as_i64();
             tracing::warn!(observer = observer.name(), seq, attempt, error, "an event failed");
             if attempt == terms.tries {
-                return self.set_aside(&arrived, attempt, &error).await;
+                return self.set_aside(arrived, attempt, &error).await;
             }
             self.report.trouble(&error);
             self.wait(wait, job).await?;

@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -30,7 +31,7 @@ pub struct Place {
     /// Whose event it is.
     pub bus: BusId,
     /// The observer's environment.
-    pub env: Vec<(OsString, OsString)>,
+    pub env: Arc<[(OsString, OsString)]>,
     /// The how manyth try this is, from 1.
     pub attempt: u32,
     /// Whether the event is re-driven, and not happening now.
@@ -159,7 +160,7 @@ fn surroundings(observer: &Observer, row: &Row, place: &Place) -> Surroundings {
     let recorded: Value =
         row.context.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     let cwd = recorded["cwd"].as_str().map(PathBuf::from).filter(|cwd| cwd.is_dir());
-    let mut env = place.env.clone();
+    let mut env = place.env.to_vec();
     let told = recorded["env"].as_object().into_iter().flatten();
     let told = told.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
     let ours = [("HOOKBUS_ATTEMPT".to_owned(), place.attempt.to_string())];

@@ -5,6 +5,7 @@ mod lines;
 mod webhook;
 
 use std::ffi::OsString;
+use std::sync::Arc;
 
 use hookbus::decide::{Deed, Hook, Observer, Place, run_once};
 use hookbus::event::Time;
@@ -17,8 +18,8 @@ use webhook::Postman;
 /// How one observer's events are delivered.
 #[derive(Debug)]
 pub(crate) struct Delivery {
-    observer: Observer,
-    env: Vec<(OsString, OsString)>,
+    observer: Arc<Observer>,
+    env: Arc<[(OsString, OsString)]>,
     means: Means,
     /// Whether its events are re-driven, and not happening now.
     replayed: bool,
@@ -40,7 +41,7 @@ pub(crate) struct Try {
 }
 
 impl Delivery {
-    pub(crate) fn new(observer: Observer, env: Vec<(OsString, OsString)>) -> Self {
+    pub(crate) fn new(observer: Arc<Observer>, env: Arc<[(OsString, OsString)]>) -> Self {
         let means = match observer.deed() {
             Deed::Command => Means::Command,
             Deed::LongLived => Means::Lines(Box::default()),
@@ -55,7 +56,8 @@ impl Delivery {
     /// The same for events that are re-driven, which it says.
     pub(crate) fn re_driven(mut self) -> Self {
         self.replayed = true;
-        self.env.push(("HOOKBUS_REPLAY".into(), "1".into()));
+        let mark = ("HOOKBUS_REPLAY".into(), "1".into());
+        self.env = self.env.iter().cloned().chain([mark]).collect();
         self
     }
 
@@ -68,7 +70,7 @@ impl Delivery {
     ) -> Result<(), String> {
         let place = Place {
             bus: arrived.bus,
-            env: self.env.clone(),
+            env: Arc::clone(&self.env),
             attempt: this.attempt,
             replayed: self.replayed,
         };
@@ -87,6 +89,11 @@ impl Delivery {
             Means::Webhook(postman) => postman.is_ready(&self.env),
             Means::Archive(keeper) => keeper.keep(&[], now),
         }
+    }
+
+    /// Whether many events at once are cheaper for it.
+    pub(crate) const fn takes_many(&self) -> bool {
+        matches!(self.means, Means::Archive(_))
     }
 
     /// Whether it can tell by itself what it has already.

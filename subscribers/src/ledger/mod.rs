@@ -155,10 +155,7 @@ impl Ledger {
             Kind::Files(files) => files.count_workers(),
             Kind::Nats(bucket) => {
                 let result = bucket.count_workers().await;
-                if result.is_err() {
-                    bucket.give_up().await;
-                }
-                result
+                bucket.or_start_over(result).await
             }
         }
     }
@@ -169,10 +166,7 @@ impl Ledger {
             Kind::Files(files) => files.set_aside(letter),
             Kind::Nats(bucket) => {
                 let result = bucket.set_aside(letter).await;
-                if result.is_err() {
-                    bucket.give_up().await;
-                }
-                result
+                bucket.or_start_over(result).await
             }
         }
     }
@@ -183,10 +177,7 @@ impl Ledger {
             Kind::Files(files) => files.dead_letters(),
             Kind::Nats(bucket) => {
                 let result = bucket.dead_letters().await;
-                if result.is_err() {
-                    bucket.give_up().await;
-                }
-                result
+                bucket.or_start_over(result).await
             }
         }
     }
@@ -202,10 +193,7 @@ impl Ledger {
             Kind::Files(files) => Ok(files.count_dead_letters()),
             Kind::Nats(bucket) => {
                 let result = bucket.count_dead_letters().await;
-                if result.is_err() {
-                    bucket.give_up().await;
-                }
-                result
+                bucket.or_start_over(result).await
             }
         }
     }
@@ -216,10 +204,7 @@ impl Ledger {
             Kind::Files(files) => files.drop_letter(letter),
             Kind::Nats(bucket) => {
                 let result = bucket.drop_letter(letter).await;
-                if result.is_err() {
-                    bucket.give_up().await;
-                }
-                result
+                bucket.or_start_over(result).await
             }
         }
     }

@@ -68,10 +68,7 @@ impl Bucket {
         part: Part,
     ) -> Result<Option<(Claim, Option<Position>)>, Trouble> {
         let result = self.claim_or_trouble(part).await;
-        if result.is_err() {
-            self.give_up().await;
-        }
-        result
+        self.or_start_over(result).await
     }
 
     async fn claim_or_trouble(
@@ -279,8 +276,19 @@ impl Bucket {
         }
     }
 
+    /// Hands a result on; after trouble the next one has a new connection.
+    pub(super) async fn or_start_over<T>(
+        &mut self,
+        result: Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
+        if result.is_err() {
+            self.give_up().await;
+        }
+        result
+    }
+
     /// Starts over with a new connection.
-    pub(super) async fn give_up(&mut self) {
+    async fn give_up(&mut self) {
         self.open = None;
         self.line.give_up().await;
     }
