@@ -743,6 +743,41 @@ fn a_webhook_is_signed_and_tried_again() {
     assert_eq!(stage.seen(), ["0 1 ops busy", "0 2 ops ok", "1 1 ops ok", "2 1 ops ok"]);
 }
 
+/// A row may come from any bus: what it says of its environment does not decide what runs here.
+#[test]
+fn a_stranger_s_environment_does_not_reach_a_command() {
+    let stage =
+        Stage::on_nats("  tool.before:\n    - {name: show, mode: observe, command: ../show.sh}\n");
+    let seen = stage.seen_file();
+    stage.home.script(
+        "show.sh",
+        &format!("#!/bin/sh\necho \"$EVIL $HERMES_SESSION_ID\" > {}\n", seen.display()),
+    );
+    let _daemon = stage.home.serve();
+    stage.fire(0, 1);
+    wait_until("it ran", || seen.exists());
+    fs::remove_file(&seen).expect("ours");
+    let nats = stage.nats.as_ref().expect("a server");
+    let mut forged = nats.published().pop().expect("an event");
+    let mut envelope = forged.envelope();
+    envelope["context"] =
+        json!(json!({"cwd": "/", "env": {"EVIL": "x", "HERMES_SESSION_ID": "s9"}}).to_string());
+    envelope["source"] = json!("urn:hookbus:01a1e357-920d-7e19-bab5-6636f7000000");
+    forged.body = envelope.to_string().into_bytes();
+    let subject = forged.subject.replacen(
+        forged.subject.split('.').nth(1).expect("a bus"),
+        "01a1e357-920d-7e19-bab5-6636f7000000",
+        1,
+    );
+    nats.with_stream(async |_, context| {
+        let sent = context.publish(subject, forged.body.into()).await.expect("a stream");
+        sent.await.expect("an acknowledgement");
+    });
+    wait_until("it ran again", || seen.exists());
+    wait_until("it is done", || stage.seen().len() == 1);
+    assert_eq!(stage.seen(), [" s9"]);
+}
+
 /// A worker without the secret says what is missing, and leaves the work to one that has it.
 #[test]
 fn a_worker_that_cannot_work_keeps_nobody_from_it() {

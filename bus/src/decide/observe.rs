@@ -2,7 +2,7 @@
 //! only whether it succeeded counts.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 
@@ -155,22 +155,20 @@ fn words(
     launch::argv(command, hook.on.manner(), event.as_ref(), surroundings, &observer.base)
 }
 
-/// The agent's directory and ids, as they were recorded, where they exist here.
+/// The agent's directory and ids, as they were recorded, where they exist here. The row may come from
+/// any bus: no other variable of it has a say in what runs here.
 fn surroundings(observer: &Observer, row: &Row, place: &Place) -> Surroundings {
-    let recorded: Value =
-        row.context.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    let cwd = recorded["cwd"].as_str().map(PathBuf::from).filter(|cwd| cwd.is_dir());
-    let mut env = place.env.to_vec();
-    let told = recorded["env"].as_object().into_iter().flatten();
-    let told = told.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
-    let ours = [("HOOKBUS_ATTEMPT".to_owned(), place.attempt.to_string())];
-    let replay = place.replayed.then(|| ("HOOKBUS_REPLAY".to_owned(), "1".to_owned()));
-    for (key, value) in told.chain(ours).chain(replay) {
-        env.retain(|(known, _)| *known != *key);
-        env.push((key.into(), value.into()));
+    let mut recorded =
+        Surroundings::from_recorded(row.context.as_deref().unwrap_or("{}"), &place.env);
+    let ours = [("HOOKBUS_ATTEMPT", place.attempt.to_string())];
+    let replay = place.replayed.then(|| ("HOOKBUS_REPLAY", "1".to_owned()));
+    for (key, value) in ours.into_iter().chain(replay) {
+        recorded.env.retain(|(known, _)| known != key);
+        recorded.env.push((key.into(), value.into()));
     }
-    let cwd = cwd.unwrap_or_else(|| observer.base.clone());
-    Surroundings { cwd, env, ..Surroundings::default() }
+    let known = row.context.is_some() && recorded.cwd.is_dir();
+    let cwd = if known { recorded.cwd } else { observer.base.clone() };
+    Surroundings { cwd, ..recorded }
 }
 
 /// What went wrong, with the last thing the program said about it.
