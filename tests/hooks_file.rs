@@ -299,7 +299,8 @@ fn a_broken_entry_counts_as_failed() {
 
 #[test]
 fn a_broken_file_leaves_the_last_good_one_in_force() {
-    let good = "hooks:\n  tool.before:\n    - rule: {when: {command: rm}, block: kept}\n";
+    let good =
+        "trust: home\nhooks:\n  tool.before:\n    - rule: {when: {command: rm}, block: kept}\n";
     for mode in ["off", "running"] {
         let home = Home::with_daemon(mode);
         home.write_hooks(good);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::decide::HooksSource;
+use crate::decide::{HooksSource, Projects};
 use crate::event::{Clock, SystemClock};
 use crate::log::{Durability, LogPath, Recorder, Spool};
 use crate::sessions::Sessions;
@@ -15,6 +15,8 @@ pub struct Bus {
     pub recorder: Recorder,
     /// Which hooks are in force.
     pub hooks: HooksSource,
+    /// Which more in the project that a client stands in.
+    pub projects: Projects,
     /// Where rows are read from.
     pub log: LogPath,
     /// The time.
@@ -42,10 +44,11 @@ impl Bus {
     ) -> Self {
         let log = LogPath::in_home(home);
         let hooks = HooksSource::new(home, log.clone());
+        let projects = Projects::new(home, log.clone());
         let durability = hooks.in_force().hooks.durability;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let recorder =
             recorder(log.clone(), durability, Spool::new(home, shared), Arc::clone(&clock));
-        Self { recorder, hooks, log, clock, sessions: Sessions::default() }
+        Self { recorder, hooks, projects, log, clock, sessions: Sessions::default() }
     }
 }

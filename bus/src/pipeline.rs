@@ -1,18 +1,19 @@
 //! The map of the product, in one function: [`handle`] decodes, appends, decides, appends and
 //! encodes. What does not fit one of its lines belongs to another process.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::bus::Bus;
 use crate::decide::{
-    Circumstances, InForce, OnFailure, Plan, Spoken, Surroundings, conclude, plan, run_all,
+    Asked, Circumstances, InForce, OnFailure, Plan, Spoken, Surroundings, conclude, plan, run_all,
     run_out_of_time, run_rules,
 };
 use crate::dialect::{Arrival, decode, encode, is_continuation, takes};
 use crate::event::{Agent, Decision, Event, EventId, Kind, Seq, Time, Verdict};
-use crate::log::{Draft, Kept, LogReader, Query};
+use crate::log::{Draft, HooksDraft, Kept, LogReader, Query};
 
 /// One call at the front door.
 #[derive(Debug, Clone)]
@@ -42,10 +43,10 @@ pub struct Answer(pub Option<String>);
 /// `hung_up` says whether the client has gone away in the meantime.
 pub async fn handle(call: Call, bus: &Bus, hung_up: impl Fn() -> bool) -> Answer {
     let started = Instant::now();
-    let in_force = bus.hooks.in_force();
+    let hooks = in_force(&call, bus);
     let (event, surroundings, patience) = hear(call, bus);
-    let plan = plan(&event, &in_force.hooks);
-    let work = Work { bus, in_force: &in_force, event: &event, surroundings, started, patience };
+    let plan = plan(&event, hooks.asked());
+    let work = Work { bus, hooks: &hooks, event: &event, surroundings, started, patience };
     if plan.runs_outside() {
         work.record_then_ask(&plan, hung_up).await
     } else {
@@ -57,15 +58,43 @@ pub async fn handle(call: Call, bus: &Bus, hung_up: impl Fn() -> bool) -> Answer
 /// and the event waits in the spool. If somebody else records it after all, that is what stays.
 pub fn last_resort(call: Call, bus: &Bus) -> Answer {
     let started = Instant::now();
-    let in_force = bus.hooks.in_force();
+    let hooks = in_force(&call, bus);
     let (event, surroundings, patience) = hear(call, bus);
-    let plan = plan(&event, &in_force.hooks);
-    let work = Work { bus, in_force: &in_force, event: &event, surroundings, started, patience };
+    let plan = plan(&event, hooks.asked());
+    let work = Work { bus, hooks: &hooks, event: &event, surroundings, started, patience };
     let decision = work.conclude(&plan, run_out_of_time(&plan, &event), true);
     let row = decision.as_ref().map(|decision| work.decision_row(decision));
-    match bus.recorder.set_aside(&work.event_row(), row.as_ref(), &in_force.draft) {
+    match bus.recorder.set_aside(&work.event_row(), row.as_ref(), &hooks.drafts()) {
         Kept::Logged { .. } | Kept::Spooled { .. } => Answer::of(decision.as_ref()),
         Kept::Lost { why } => work.unrecorded(decision.as_ref(), &why),
+    }
+}
+
+/// The hooks that a call meets.
+struct Met {
+    own: Arc<InForce>,
+    project: Option<Arc<InForce>>,
+}
+
+fn in_force(call: &Call, bus: &Bus) -> Met {
+    Met { own: bus.hooks.in_force(), project: bus.projects.at(&call.surroundings) }
+}
+
+impl Met {
+    fn asked(&self) -> Asked<'_> {
+        Asked { own: &self.own.hooks, project: self.project.as_ref().map(|it| &it.hooks) }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Arc<InForce>> {
+        std::iter::once(&self.own).chain(&self.project)
+    }
+
+    fn drafts(&self) -> Vec<Arc<HooksDraft>> {
+        self.all().map(|it| Arc::clone(&it.draft)).collect()
+    }
+
+    fn to_record(&self) -> Vec<Arc<HooksDraft>> {
+        self.all().filter_map(|it| it.to_record()).collect()
     }
 }
 
@@ -81,7 +110,7 @@ fn hear(call: Call, bus: &Bus) -> (Event, Surroundings, Duration) {
 /// One event on its way through the bus.
 struct Work<'a> {
     bus: &'a Bus,
-    in_force: &'a InForce,
+    hooks: &'a Met,
     event: &'a Event,
     surroundings: Surroundings,
     started: Instant,
@@ -136,15 +165,15 @@ impl Work<'_> {
     }
 
     async fn append_event(&self, decision: Option<Draft>) -> Kept {
-        let (event, hooks) = (self.event_row(), self.in_force.to_record());
+        let (event, hooks) = (self.event_row(), self.hooks.to_record());
         let kept = self.bus.recorder.event(event, decision, hooks, self.time_left()).await;
         self.tell(kept)
     }
 
     async fn append_decision(&self, decision: &Decision, cause: Option<Seq>) -> Kept {
         let (event, row) = (self.event_row(), self.decision_row(decision));
-        let (hooks, left) = (&self.in_force.draft, self.time_left());
-        self.tell(self.bus.recorder.decision(&event, row, hooks, cause, left).await)
+        let (hooks, left) = (self.hooks.drafts(), self.time_left());
+        self.tell(self.bus.recorder.decision(&event, row, &hooks, cause, left).await)
     }
 
     fn tell(&self, kept: Kept) -> Kept {
@@ -156,7 +185,8 @@ impl Work<'_> {
     }
 
     fn event_row(&self) -> Draft {
-        Draft::of_event(self.event, Some(self.surroundings.recorded()))
+        let project = self.hooks.project.as_ref().map(|it| it.draft.as_ref());
+        Draft::of_event(self.event, Some(self.surroundings.recorded(project)))
     }
 
     fn decision_row(&self, decision: &Decision) -> Draft {
@@ -175,7 +205,7 @@ impl Work<'_> {
         if self.event.kind != Kind::TurnEnd || !is_continuation(self.event) {
             return 0;
         }
-        let most = self.in_force.hooks.max_continuations;
+        let most = self.hooks.own.hooks.max_continuations;
         let query = Query {
             session: Some(self.event.session.clone()),
             name: Some(self.event.name.clone()),
@@ -200,7 +230,7 @@ impl Work<'_> {
         tracing::error!(event_id = %self.event.id, why, "the event cannot be recorded");
         // Refusing the end of a turn would only send the agent on, and on.
         let can_be_refused = takes(self.event).block && self.event.kind != Kind::TurnEnd;
-        match self.in_force.hooks.on_failure {
+        match self.hooks.own.hooks.on_failure {
             OnFailure::Block if can_be_refused => {
                 let reason = format!("hookbus cannot record this event: {why}");
                 let answer = encode(self.event, &Verdict::block(reason));

@@ -1,5 +1,6 @@
 //! `hookbus export`: rows of the log as JSON lines, each an envelope with its hash.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -15,6 +16,9 @@ use crate::cli::Ending;
 use crate::output::{self, HungUp, Progress, count};
 use crate::reading::{known_agent, moment, open_log};
 use crate::settings::{Format, Settings};
+
+/// Further back nobody looks for the hooks of a project.
+const MOST_HOOKS: usize = 1000;
 
 /// How many rows are read in one go.
 const PAGE: usize = 500;
@@ -138,7 +142,7 @@ fn write(
     Ok((written, damaged))
 }
 
-/// The hooks in force before the time range are part of it: the last of each bus.
+/// The hooks in force before the time range are part of it: the last of each bus, and of each project there.
 fn hooks_before(log: &LogReader, query: &Query) -> Result<Vec<Row>> {
     let Some(since) = query.since else { return Ok(Vec::new()) };
     let mut before = Vec::new();
@@ -149,7 +153,16 @@ fn hooks_before(log: &LogReader, query: &Query) -> Result<Vec<Row>> {
             bus: log.is_archive().then_some(bus),
             ..Query::default()
         };
-        before.extend(log.last(&of_bus, 1)?);
+        let mut seen = HashSet::new();
+        let file = |row: &Row| {
+            let payload = row.payload_json();
+            (payload["project"] == true).then(|| payload["path"].to_string())
+        };
+        let loaded = log.last(&of_bus, MOST_HOOKS)?;
+        let mut last: Vec<Row> =
+            loaded.into_iter().rev().filter(|row| seen.insert(file(row))).collect();
+        last.reverse();
+        before.extend(last);
     }
     Ok(before)
 }

@@ -1,12 +1,18 @@
-//! `hookbus hooks …`: what is in force and what is wrong with the file, trying hooks, agreeing to them.
+//! `hookbus hooks …`: what is in force and what is wrong with the file, trying hooks, agreeing to them. Where
+//! this command stands in a project, its hooks count too.
 
 mod consent;
 mod doctor;
 mod trial;
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use clap::Subcommand;
-use hookbus::decide::{Hook, HookSummary, HooksSource, InForce, Reach, Standing, Surroundings};
+use hookbus::decide::{
+    Agreeable, Agreement, Asked, HookSummary, HooksSource, InForce, Projects, Reach, Standing,
+    Surroundings, Trust,
+};
 use hookbus::log::LogPath;
 use serde_json::{Value, json};
 
@@ -21,7 +27,7 @@ pub(crate) enum Verb {
     List,
     /// Put a made-up event to the hooks, and see what each says. Nothing is recorded.
     Test(trial::Arguments),
-    /// Agree to what hooks run: shows each entry and its script, and asks. Needed with `trust: nobody`.
+    /// Agree to what hooks run: shows each entry and its script, and asks. Until then they do not run.
     Approve(consent::Approve),
     /// Take back the agreement to a command.
     Revoke {
@@ -33,13 +39,48 @@ pub(crate) enum Verb {
 }
 
 /// Where this command stands, for hooks that it tries.
-fn here() -> Surroundings {
+pub(crate) fn here() -> Surroundings {
     Surroundings {
         cwd: std::env::current_dir().unwrap_or_default(),
         env: std::env::vars_os().collect(),
         pid: Some(std::process::id()),
         ..Surroundings::default()
     }
+}
+
+/// The hooks that count where this command stands.
+struct HooksHere {
+    own: (HooksSource, Arc<InForce>),
+    project: Option<(Arc<HooksSource>, Arc<InForce>)>,
+}
+
+impl HooksHere {
+    fn find(settings: &Settings) -> Self {
+        let log = LogPath::in_home(&settings.home);
+        let own = HooksSource::new(&settings.home, log.clone());
+        let own_in_force = own.in_force();
+        let project = Projects::new(&settings.home, log).source(&here());
+        let project = project.map(|source| {
+            let in_force = source.in_force();
+            (source, in_force)
+        });
+        Self { own: (own, own_in_force), project }
+    }
+
+    fn asked(&self) -> Asked<'_> {
+        Asked { own: &self.own.1.hooks, project: self.project.as_ref().map(|it| &it.1.hooks) }
+    }
+
+    fn files(&self) -> impl Iterator<Item = (&HooksSource, &InForce)> {
+        let project = self.project.as_ref().map(|(source, in_force)| (&**source, &**in_force));
+        std::iter::once((&self.own.0, &*self.own.1)).chain(project)
+    }
+}
+
+/// What of these hooks has to be agreed to; nothing of a person's own where their home is trusted.
+fn agreeables(in_force: &InForce) -> Vec<Agreeable> {
+    let hooks = &in_force.hooks;
+    if hooks.trust == Trust::Home { Vec::new() } else { hooks.agreeables(&here()) }
 }
 
 pub(crate) fn run(verb: &Verb, format: Format, settings: &Settings) -> Result<Ending> {
@@ -53,28 +94,56 @@ pub(crate) fn run(verb: &Verb, format: Format, settings: &Settings) -> Result<En
 }
 
 fn list(format: Format, settings: &Settings) -> Result<Ending> {
-    let source = HooksSource::new(&settings.home, LogPath::in_home(&settings.home));
-    let in_force = source.in_force();
+    let hooks = HooksHere::find(settings);
     match format {
-        Format::Json => output::line(to_json(&source, &in_force).to_string())?,
-        Format::Text => print(&source, &in_force, Paint(settings.colour))?,
+        Format::Json => {
+            let mut report = to_json(&hooks.own.0, &hooks.own.1);
+            let project = hooks.project.as_ref();
+            report["project"] =
+                project.map_or(Value::Null, |(source, in_force)| to_json(source, in_force));
+            output::line(report.to_string())?;
+        }
+        Format::Text => {
+            print(&hooks.own.0, &hooks.own.1, Paint(settings.colour))?;
+            if let Some((source, in_force)) = &hooks.project {
+                output::line(format!("\nin this project ({}):", source.file().display()))?;
+                print(source, in_force, Paint(settings.colour))?;
+            }
+        }
     }
-    let broken = in_force.hooks.problems.iter().any(|problem| problem.reach != Reach::Nothing);
-    let sound = matches!(in_force.standing, Standing::Current | Standing::NoFile) && !broken;
+    let sound = hooks.files().all(|(_, in_force)| {
+        let broken = in_force.hooks.problems.iter().any(|problem| problem.reach != Reach::Nothing);
+        matches!(in_force.standing, Standing::Current | Standing::NoFile) && !broken
+    });
     Ok(if sound { Ending::Yes } else { Ending::No })
+}
+
+/// Each hook, and how the person stands to it; none where they need not be asked.
+fn hooks_of(in_force: &InForce) -> Vec<(HookSummary, Option<Agreement>)> {
+    let asked_about = agreeables(in_force);
+    let hooks = in_force.hooks.hooks.iter().map(|hook| {
+        let hook = hook.summary();
+        let entry = asked_about
+            .iter()
+            .find(|it| (&it.hook, &it.event, it.line) == (&hook.name, &hook.event, hook.line));
+        (hook, entry.map(|entry| entry.agreement))
+    });
+    hooks.collect()
 }
 
 fn to_json(source: &HooksSource, in_force: &InForce) -> Value {
     let error = in_force.standing.problem();
-    let hooks: Vec<Value> = in_force
-        .hooks
-        .hooks
-        .iter()
-        .map(|hook| {
-            let HookSummary { name, event, action, command, mode, on_failure, line } =
-                hook.summary();
+    let hooks: Vec<Value> = hooks_of(in_force)
+        .into_iter()
+        .map(|(hook, agreement)| {
+            let HookSummary { name, event, action, command, mode, on_failure, line } = hook;
+            let consent = agreement.map(|agreement| match agreement {
+                Agreement::Given => "given",
+                Agreement::Never => "never",
+                Agreement::Lapsed => "lapsed",
+            });
             json!({"name": name, "event": event, "action": action, "command": command, "mode": mode,
-                   "on_failure": on_failure, "line": line})
+                   "on_failure": on_failure, "line": line, "consent": consent})
         })
         .collect();
     let problems: Vec<Value> = in_force
@@ -111,8 +180,8 @@ fn print(source: &HooksSource, in_force: &InForce, paint: Paint) -> Result<()> {
             )?;
         }
     }
-    for hook in in_force.hooks.hooks.iter().map(Hook::summary) {
-        output::line(describe(&hook, paint))?;
+    for (hook, agreement) in hooks_of(in_force) {
+        output::line(describe(&hook, agreement, paint))?;
     }
     for problem in &in_force.hooks.problems {
         output::line(paint.bad(&format!("{file}:{}: {}", problem.line, problem.message)))?;
@@ -120,8 +189,9 @@ fn print(source: &HooksSource, in_force: &InForce, paint: Paint) -> Result<()> {
     Ok(())
 }
 
-fn describe(hook: &HookSummary, paint: Paint) -> String {
-    let what = match (&hook.command, hook.action, hook.mode) {
+fn describe(hook: &HookSummary, agreement: Option<Agreement>, paint: Paint) -> String {
+    let command = hook.command.as_deref().map(output::harmless);
+    let what = match (&command, hook.action, hook.mode) {
         (Some(what), action, "observe") => format!("observe  {action} {what}"),
         (Some(what), action, _) => format!("{action}  {what}"),
         (None, "broken", _) => paint.bad("broken: it counts as failed"),
@@ -129,5 +199,11 @@ fn describe(hook: &HookSummary, paint: Paint) -> String {
     };
     let strict =
         hook.on_failure.map_or_else(String::new, |policy| format!("  on failure: {policy}"));
-    format!("{:<24} {:<28} {what}{strict}", paint.bold(&hook.event), hook.name)
+    let waits = match agreement {
+        Some(Agreement::Given) | None => String::new(),
+        Some(Agreement::Never) => paint.bad("  does not run before `hookbus hooks approve`"),
+        Some(Agreement::Lapsed) => paint.bad("  has changed: `hookbus hooks approve`"),
+    };
+    let name = output::harmless(&hook.name);
+    format!("{:<24} {name:<28} {what}{strict}{waits}", paint.bold(&hook.event))
 }

@@ -206,13 +206,12 @@ impl<'a> Judge<'a> {
     }
 
     fn was_cut_short(&self, case: &Case, event: &Event) -> bool {
-        self.recorded.is_some_and(|recorded| recorded.was_cut_short(case.home(), event))
+        self.recorded.is_some_and(|recorded| recorded.was_cut_short(case, event))
     }
 
     fn compared(&self, event: &Event, case: &Case, then: Option<&Then>, now: &Now) -> Comparison {
         let named = then.and_then(|then| then.hooks.as_deref());
-        let broken =
-            |hook: &str| self.recorded.is_some_and(|it| it.was_broken(case.home(), named, hook));
+        let broken = |hook: &str| self.recorded.is_some_and(|it| it.was_broken(case, named, hook));
         compared(event, then, now, &broken)
     }
 
@@ -224,7 +223,7 @@ impl<'a> Judge<'a> {
         reading: &dyn Reading,
     ) -> Result<Now, String> {
         let named = then.and_then(|then| then.hooks.as_deref());
-        let hooks = self.policy.hooks_for(case.home(), named)?;
+        let hooks = self.policy.asked(case, named, self.recorded)?;
         let plan = plan(event, hooks);
         let outside = plan.runs_outside();
         let (spoken, left_out) = match (outside, self.commands, &self.runtime) {
@@ -237,7 +236,7 @@ impl<'a> Judge<'a> {
         let known = then.and_then(|then| then.can_ask);
         let finish = |spoken: Vec<Spoken<'_>>, can_ask: bool| {
             let end_of_turn = event.kind == Kind::TurnEnd && is_continuation(event);
-            let most = hooks.max_continuations;
+            let most = hooks.own.max_continuations;
             (!spoken.is_empty()).then(|| {
                 let circumstances = Circumstances {
                     started: Instant::now(),

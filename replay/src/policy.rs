@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use hookbus::decide::{Hook, Hooks, Mode, plan};
+use hookbus::decide::{Asked, Hook, Hooks, Mode, Surroundings, plan};
 use hookbus::event::{BusId, Event, Seq};
-use hookbus::log::{HooksDraft, Loaded, LogReader, ReadError};
+use hookbus::log::{Case, HooksDraft, Loaded, LogReader, ReadError};
 
 /// The hooks of a replay.
 #[derive(Debug)]
 pub enum Policy {
-    /// These, whatever was in force.
+    /// These, whatever was in force: in place of the person's own, or of the project's if they are one's.
     Given(Box<Hooks>),
     /// Those that were in force.
     AsRecorded(Arc<Recorded>),
@@ -23,6 +23,8 @@ pub struct Recorded {
     /// Where each one came into force, by bus; none where the row cannot be read.
     places: HashMap<Option<BusId>, Vec<(Seq, Option<usize>)>>,
     versions: Vec<Version>,
+    /// The projects' versions, by file and hash; none where they are left out.
+    projects: Option<HashMap<(String, String), Result<Hooks, String>>>,
     none: Hooks,
 }
 
@@ -35,21 +37,37 @@ struct Version {
 }
 
 impl Policy {
-    /// The hooks for the event recorded at `home`; `named` is the hash in its decision.
-    pub(crate) fn hooks_for(
-        &self,
-        home: (Option<BusId>, Seq),
+    /// The hooks to ask about `case`; `named` is the hash in its decision. What is not replaced is asked as
+    /// it was recorded, as far as `recorded` knows.
+    pub(crate) fn asked<'a>(
+        &'a self,
+        case: &Case,
         named: Option<&str>,
-    ) -> Result<&Hooks, String> {
+        recorded: Option<&'a Recorded>,
+    ) -> Result<Asked<'a>, String> {
+        let project = Surroundings::recorded_project(case.context.as_deref().unwrap_or("{}"));
         match self {
-            Self::Given(hooks) => Ok(hooks),
-            Self::AsRecorded(recorded) => recorded.hooks_for(home, named),
+            Self::Given(hooks) => match (&hooks.project, recorded) {
+                (Some(file), Some(recorded)) => {
+                    let then = recorded.hooks_then(case, named)?;
+                    let is_there = project.is_some_and(|(there, _)| Path::new(&there) == file);
+                    Ok(if is_there { Asked { project: Some(hooks), ..then } } else { then })
+                }
+                (Some(_), None) => Ok(hooks.as_ref().into()),
+                (None, recorded) => {
+                    let project = project.zip(recorded).map(|(it, recorded)| recorded.project(&it));
+                    Ok(Asked { own: hooks, project: project.transpose()?.flatten() })
+                }
+            },
+            Self::AsRecorded(recorded) => recorded.hooks_then(case, named),
         }
     }
 
     /// Whether any hook of it runs outside of this process.
-    pub fn has_commands(&self) -> bool {
-        self.versions().any(|hooks| hooks.hooks.iter().any(decides_outside))
+    pub fn has_commands(&self, recorded: Option<&Recorded>) -> bool {
+        let projects = recorded.and_then(|recorded| recorded.projects.as_ref());
+        let projects = projects.into_iter().flat_map(|projects| projects.values().flatten());
+        self.versions().chain(projects).any(|hooks| hooks.hooks.iter().any(decides_outside))
     }
 
     fn versions(&self) -> Box<dyn Iterator<Item = &Hooks> + '_> {
@@ -79,9 +97,16 @@ impl Recorded {
         let mut recorded = Self {
             places: HashMap::new(),
             versions: Vec::new(),
+            projects: Some(HashMap::new()),
             none: Hooks::none(Path::new("/")),
         };
         for Loaded { bus, seq, hooks } in log.hooks_loaded()? {
+            if let Some(draft) = hooks.as_ref().filter(|draft| draft.of_project) {
+                let key = (draft.path.clone(), draft.hash.clone());
+                let projects = recorded.projects.get_or_insert_default();
+                projects.entry(key).or_insert_with(|| read(draft));
+                continue;
+            }
             let version = hooks.map(|draft| recorded.version(draft));
             recorded.places.entry(bus).or_default().push((seq, version));
         }
@@ -100,7 +125,23 @@ impl Recorded {
         })
     }
 
-    /// The hooks that were in force for the event recorded at `home`; `named` is the hash in its
+    /// The same without the hooks of projects.
+    #[must_use]
+    pub fn without_projects(self) -> Self {
+        Self { projects: None, ..self }
+    }
+
+    /// The hooks of a project as they were.
+    fn project(&self, of: &(String, String)) -> Result<Option<&Hooks>, String> {
+        let Some(projects) = &self.projects else { return Ok(None) };
+        let hooks = projects.get(of).ok_or("the project's hooks of then are not in this log")?;
+        let hooks = hooks
+            .as_ref()
+            .map_err(|why| format!("the project's hooks of then cannot be used any more: {why}"))?;
+        Ok(Some(hooks))
+    }
+
+    /// The person's own hooks that were in force for the event recorded at `home`; `named` is the hash in its
     /// decision.
     pub(crate) fn hooks_for(
         &self,
@@ -134,30 +175,38 @@ impl Recorded {
 
     /// Whether a command must have been asked about the event recorded at `home`, of which no decision
     /// is known: whoever asked it did not live to write down what it said.
-    pub(crate) fn was_cut_short(&self, home: (Option<BusId>, Seq), event: &Event) -> bool {
-        self.hooks_for(home, None).is_ok_and(|hooks| {
-            hooks.hooks.iter().any(decides_outside)
-                && plan(event, hooks).outside().any(Hook::is_command)
+    pub(crate) fn was_cut_short(&self, case: &Case, event: &Event) -> bool {
+        self.hooks_then(case, None).is_ok_and(|asked| {
+            asked.all().any(decides_outside) && plan(event, asked).outside().any(Hook::is_command)
         })
+    }
+
+    fn hooks_then(&self, case: &Case, named: Option<&str>) -> Result<Asked<'_>, String> {
+        let project = Surroundings::recorded_project(case.context.as_deref().unwrap_or("{}"));
+        let project = project.map(|project| self.project(&project)).transpose()?.flatten();
+        Ok(Asked { own: self.hooks_for(case.home(), named)?, project })
     }
 
     /// Whether the entry of this hook was malformed then.
-    pub(crate) fn was_broken(
-        &self,
-        home: (Option<BusId>, Seq),
-        named: Option<&str>,
-        name: &str,
-    ) -> bool {
-        self.hooks_for(home, named).is_ok_and(|hooks| {
-            hooks.hooks.iter().any(|hook| hook.is_broken() && hook.name() == name)
-        })
+    pub(crate) fn was_broken(&self, case: &Case, named: Option<&str>, name: &str) -> bool {
+        self.hooks_then(case, named)
+            .is_ok_and(|asked| asked.all().any(|hook| hook.is_broken() && hook.name() == name))
     }
 }
 
+/// Whoever asks for a replay is shown what it would run, and agrees to that.
 fn read(draft: &HooksDraft) -> Result<Hooks, String> {
+    parsed(draft).map(Hooks::taken_at_their_word)
+}
+
+fn parsed(draft: &HooksDraft) -> Result<Hooks, String> {
+    let because = |problem: hookbus::decide::Problem| problem.to_string();
+    if draft.of_project {
+        return Hooks::parse_project(&draft.content, Path::new(&draft.path)).map_err(because);
+    }
     let base = Path::new(&draft.path).parent().unwrap_or(Path::new("/"));
     if draft.content.is_empty() {
         return Ok(Hooks::none(base));
     }
-    Hooks::parse(&draft.content, base).map_err(|problem| problem.to_string())
+    Hooks::parse(&draft.content, base).map_err(because)
 }

@@ -10,7 +10,7 @@ use hookbus::log::{Found, ReadError};
 
 use crate::drive::in_order;
 use crate::judge::heard;
-use crate::policy::Policy;
+use crate::policy::{Policy, Recorded};
 use crate::recorded::Then;
 use crate::source::Source;
 
@@ -30,7 +30,7 @@ pub struct Planned {
 /// Every command that would run with this environment, and how often; `each` hears of every part that is done.
 pub fn survey<E: From<ReadError> + From<io::Error> + Send>(
     source: &dyn Source,
-    policy: &Policy,
+    (policy, recorded): (&Policy, Option<&Recorded>),
     env: &[(OsString, OsString)],
     workers: usize,
     mut each: impl FnMut(),
@@ -44,7 +44,7 @@ pub fn survey<E: From<ReadError> + From<io::Error> + Send>(
             let decision = case.decision.as_deref().map(Then::read).transpose();
             let Ok(then) = decision else { return };
             let named = then.as_ref().and_then(|then| then.hooks.as_deref());
-            let Ok(hooks) = policy.hooks_for(case.home(), named) else { return };
+            let Ok(hooks) = policy.asked(&case, named, recorded) else { return };
             let raw = std::mem::take(&mut case.payload);
             let event = heard(&case, agent, raw);
             let context = case.context.as_deref().unwrap_or("{}");

@@ -388,6 +388,10 @@ impl Worker {
                     error
                 }
             };
+            // Agreement is taken back in the middle of it: no event's fault, and none is set aside for it.
+            if let Some(why) = self.delivery.waits_for_consent() {
+                return Err(Left::Trouble(why));
+            }
             let seq = arrived.row.seq.as_i64();
             tracing::warn!(observer = observer.name(), seq, attempt, error, "an event failed");
             if attempt == terms.tries {

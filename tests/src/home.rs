@@ -84,10 +84,17 @@ impl Home {
         work
     }
 
-    /// Writes `hookbus.yaml`.
+    /// Writes `hookbus.yaml`, as somebody who trusts what they write there; consent has tests of its own.
     pub fn write_hooks(&self, yaml: &str) {
+        let says_so = yaml.contains("trust:") || yaml.trim_start().starts_with('{');
+        let end = if says_so { "" } else { "\ntrust: home\n" };
+        self.write_hooks_file(&format!("{yaml}{end}"));
+    }
+
+    /// Writes `hookbus.yaml` with this text and nothing else.
+    pub fn write_hooks_file(&self, text: &str) {
         fs::create_dir_all(self.path()).expect("a home");
-        fs::write(self.path().join("hookbus.yaml"), yaml).expect("a hooks file");
+        fs::write(self.path().join("hookbus.yaml"), text).expect("a hooks file");
     }
 
     /// Writes an executable script outside of the home; gives back its path.

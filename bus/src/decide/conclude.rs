@@ -59,9 +59,9 @@ pub fn conclude(
         })
         .unzip();
     let mut merged = merge(event, &fitted.iter().collect::<Vec<_>>());
-    let note = end_runaway(&mut merged, plan.whole.max_continuations, circumstances.continuations);
+    let note = end_runaway(&mut merged, plan.own.max_continuations, circumstances.continuations);
     Decision {
-        hooks: plan.whole.hash.clone(),
+        hooks: plan.own.hash.clone(),
         verdicts,
         outcome: Outcome::of(&merged),
         answer: encode(event, &merged),

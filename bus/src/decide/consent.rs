@@ -1,5 +1,6 @@
 //! Whether a person has agreed to what a hook runs. Agreement is to an event, a command and everything that
-//! [`evidence`] finds behind it: an edited script has to be agreed to again.
+//! [`evidence`] finds behind it: an edited script has to be agreed to again. Of a project's file every entry
+//! has to be agreed to, in the place where the project is.
 
 use std::collections::HashMap;
 use std::fs;
@@ -9,21 +10,21 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-use super::Hooks;
 use super::evidence::{self, Evidence, Exhibit};
 use super::hook::{Action, Hook};
 use super::host::Launch;
 use super::launch;
 use super::surroundings::Surroundings;
+use super::{EventKey, Hooks};
 use crate::event::Time;
 
 /// Whose entries run without having been agreed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Trust {
     /// Those that the person wrote into their own file.
-    #[default]
     Home,
     /// Nobody's.
+    #[default]
     Nobody,
 }
 
@@ -41,15 +42,19 @@ pub enum Agreement {
 /// An entry that runs something, as it is shown to whoever is asked about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agreeable {
+    /// The project's file it stands in, if it is not the person's own.
+    pub project: Option<PathBuf>,
     /// The key it stands under.
     pub event: String,
     /// The hook's name.
     pub hook: String,
-    /// The command or the directory, as written.
+    /// The command or the directory, as written; what else it is, and its name.
     pub command: String,
+    /// Whether anything outside of the bus runs for it.
+    pub runs_something: bool,
     /// The words that are run; none where the command cannot be split.
     pub words: Vec<String>,
-    /// What it says about how it is run: variables, the interpreter.
+    /// What it says about how it is run: variables, the interpreter; the whole entry, if it is a project's.
     pub settings: Vec<String>,
     /// The files behind it.
     pub files: Vec<Exhibit>,
@@ -63,7 +68,7 @@ pub struct Agreeable {
     pub line: usize,
 }
 
-/// What was agreed to, kept in `consent.json` beside the hooks file.
+/// What was agreed to, kept in `consent.json` beside the person's own hooks file.
 #[derive(Debug, Default)]
 pub struct Consents {
     file: PathBuf,
@@ -72,28 +77,29 @@ pub struct Consents {
 
 type Stamp = (u64, u64, i64, i64);
 
-/// By event and command, the hash that was agreed to.
-type Given = HashMap<(String, String), Option<String>>;
+/// An entry: its project's file, if it is a project's, its event and its command.
+type Key = (Option<String>, String, String);
+
+/// What was agreed to under each; several entries may share an event and a command.
+type Given = HashMap<Key, Vec<String>>;
 
 impl Consents {
     /// Those beside the hooks file in `base`.
-    pub(super) fn beside(base: &Path) -> Self {
+    pub fn beside(base: &Path) -> Self {
         Self { file: base.join("consent.json"), known: Mutex::new(None) }
     }
 
-    /// How the person stands to `command` on `event` with this behind it.
-    pub(super) fn to(&self, event: &str, command: &str, hash: Option<&str>) -> Agreement {
+    /// How the person stands to an entry with this behind it.
+    fn to(&self, entry: &Key, hash: Option<&str>) -> Agreement {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = self.stamp();
         if known.as_ref().is_none_or(|(then, _)| *then != stamp) {
             *known = Some((stamp, self.read()));
         }
-        let given = known
-            .as_ref()
-            .and_then(|(_, given)| given.get(&(event.to_owned(), command.to_owned())));
+        let given = known.as_ref().and_then(|(_, given)| given.get(entry));
         match (given, hash) {
             (None, _) | (_, None) => Agreement::Never,
-            (Some(agreed), hash) if agreed.as_deref() == hash => Agreement::Given,
+            (Some(agreed), Some(hash)) if agreed.iter().any(|one| one == hash) => Agreement::Given,
             (Some(_), Some(_)) => Agreement::Lapsed,
         }
     }
@@ -101,22 +107,24 @@ impl Consents {
     /// Why `hook` must not run what stands behind it, if so.
     pub(super) fn objection(
         &self,
+        project: Option<&Path>,
         hook: &Hook,
         command: &str,
         found: &Evidence,
     ) -> Option<(Agreement, String)> {
-        let agreement = self.to(&hook.on.to_string(), command, found.hash.as_deref());
-        let why = match agreement {
+        let agreement = self.to(&key(project, &hook.on, command), found.hash.as_deref());
+        let what = match agreement {
             Agreement::Given => return None,
             _ if found.hash.is_none() => {
-                "it has too many files to be agreed to; name a smaller directory"
+                let why = "it has too many files to be agreed to; name a smaller directory";
+                return Some((agreement, why.to_owned()));
             }
-            Agreement::Never => "nobody has agreed to it; look at it with `hookbus hooks approve`",
-            Agreement::Lapsed => {
-                "it has changed since it was agreed to; look at it with `hookbus hooks approve`"
-            }
+            Agreement::Never => "nobody has agreed to it",
+            Agreement::Lapsed => "it has changed since it was agreed to",
         };
-        Some((agreement, why.to_owned()))
+        let place = project.and_then(Path::parent).and_then(Path::parent);
+        let place = place.map_or_else(String::new, |place| format!(" in {}", place.display()));
+        Some((agreement, format!("{what}; look at it with `hookbus hooks approve`{place}")))
     }
 
     fn stamp(&self) -> Stamp {
@@ -131,10 +139,16 @@ impl Consents {
     }
 
     fn read(&self) -> Given {
-        let text = |row: &Value, key: &str| row[key].as_str().map(str::to_owned);
-        let given =
-            |row: &Value| Some(((text(row, "event")?, text(row, "command")?), text(row, "script")));
-        self.rows().iter().filter_map(given).collect()
+        let mut given = Given::new();
+        for row in self.rows() {
+            let text = |key: &str| row[key].as_str().map(str::to_owned);
+            if let (Some(event), Some(command), Some(hash)) =
+                (text("event"), text("command"), text("script"))
+            {
+                given.entry((text("project"), event, command)).or_default().push(hash);
+            }
+        }
+        given
     }
 
     /// The file that holds them.
@@ -142,16 +156,23 @@ impl Consents {
         &self.file
     }
 
-    /// The file's text with agreement to `entry` in it, given at `at`.
-    pub fn with(&self, entries: &[&Agreeable], at: Time) -> String {
+    /// The file's text with agreement to `agreed` in it, given at `at`. What else was agreed to under the
+    /// same words stays only if it is among `all` that stand in the files now.
+    pub fn with(&self, agreed: &[&Agreeable], all: &[Agreeable], at: Time) -> String {
         let mut rows = self.rows();
-        for entry in entries {
-            rows.retain(|row| {
-                row["event"] != json!(entry.event) || row["command"] != json!(entry.command)
-            });
-            rows.push(json!({
+        for entry in agreed {
+            let stands = |row: &Value| {
+                all.iter()
+                    .any(|it| it != *entry && it.is_under(row) && row["script"] == json!(it.hash))
+            };
+            rows.retain(|row| !entry.is_under(row) || stands(row));
+            let mut row = json!({
                 "event": entry.event, "command": entry.command, "script": entry.hash, "approved_at": at.to_string(),
-            }));
+            });
+            if let Some(project) = &entry.project {
+                row["project"] = json!(project.to_string_lossy());
+            }
+            rows.push(row);
         }
         format!("{:#}\n", json!({"approvals": rows}))
     }
@@ -166,8 +187,23 @@ impl Consents {
     }
 }
 
+fn key(project: Option<&Path>, event: &EventKey, command: &str) -> Key {
+    let project = project.map(|file| file.to_string_lossy().into_owned());
+    (project, event.to_string(), command.to_owned())
+}
+
+impl Agreeable {
+    /// Whether a row of the file is about an entry of these words.
+    fn is_under(&self, row: &Value) -> bool {
+        let project = self.project.as_ref().map(|file| file.to_string_lossy());
+        row["event"] == json!(self.event)
+            && row["command"] == json!(self.command)
+            && row["project"] == json!(project)
+    }
+}
+
 impl Hooks {
-    /// Everything in these hooks that runs something.
+    /// Everything in these hooks that has to be agreed to.
     pub fn agreeables(&self, place: &Surroundings) -> Vec<Agreeable> {
         self.hooks.iter().filter_map(|hook| self.agreeable(hook, place)).collect()
     }
@@ -178,34 +214,39 @@ impl Hooks {
         let is_it = |hook: &&Hook| {
             let known = hook.summary();
             (&known.name, &known.event, known.line) == (&entry.hook, &entry.event, entry.line)
-                && known.command.as_ref() == Some(&entry.command)
+                && hook.what_runs() == entry.command
         };
         Self { hooks: self.hooks.iter().find(is_it).cloned().into_iter().collect(), ..self.clone() }
     }
 
     fn agreeable(&self, hook: &Hook, place: &Surroundings) -> Option<Agreeable> {
-        let (command, plugins) = match &hook.action {
-            Action::Command(command) => (command.text.clone(), None),
+        let plugins = match &hook.action {
             Action::Python(python) => {
                 let folder = launch::folder(&python.folder, place, &self.base);
                 let interpreter = launch::with_home(&python.launch.interpreter, place);
                 let launch = Launch { interpreter, ..python.launch };
-                let hash = self.shelf.hash(&folder, &self.base, &self.plugins, &launch);
-                (python.folder.clone(), Some(hash))
+                Some(self.shelf.hash(&folder, &self.base, &self.plugins, &launch))
             }
-            Action::Rule(_) | Action::Webhook(_) | Action::Archive(_) | Action::Broken(_) => {
-                return None;
-            }
+            Action::Command(_)
+            | Action::Rule(_)
+            | Action::Webhook(_)
+            | Action::Archive(_)
+            | Action::Broken(_) => None,
         };
+        let command = hook.what_runs();
         let Evidence { words, settings, files, made_out, hash } =
             evidence::of(hook, plugins.as_deref(), place, &self.base)?;
         let event = hook.on.to_string();
-        let agreement = self.consents.to(&event, &command, hash.as_deref());
+        let agreement =
+            self.consents.to(&key(self.project.as_deref(), &hook.on, &command), hash.as_deref());
+        let runs_something = hook.runs_outside();
         let (hook, line) = (hook.name.clone(), hook.line);
         Some(Agreeable {
+            project: self.project.clone(),
             event,
             hook,
             command,
+            runs_something,
             words,
             settings,
             files,
@@ -216,11 +257,10 @@ impl Hooks {
         })
     }
 
-    /// Why `hook` must not run this, if so. `plugins` is the host's word on what it would load.
+    /// Why `hook` must not be asked, if so. `plugins` is the host's word on what it would load.
     pub(super) fn objection(
         &self,
         hook: &Hook,
-        command: &str,
         plugins: Option<&str>,
         place: &Surroundings,
     ) -> Option<(Agreement, String)> {
@@ -228,6 +268,6 @@ impl Hooks {
             return None;
         }
         let found = evidence::of(hook, plugins, place, &self.base)?;
-        self.consents.objection(hook, command, &found)
+        self.consents.objection(self.project.as_deref(), hook, &hook.what_runs(), &found)
     }
 }

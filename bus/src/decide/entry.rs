@@ -73,6 +73,8 @@ pub(super) fn read(
         terms: Terms::default(),
         sequential: entry.flag("sequential").unwrap_or(false),
         action: Action::Broken(String::new()),
+        written: node.to_json().to_string(),
+        of_project: false,
         name,
     };
     entry.unknown_keys();

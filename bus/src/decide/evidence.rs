@@ -44,7 +44,7 @@ pub(super) struct Evidence {
     pub(super) hash: Option<String>,
 }
 
-/// What stands behind `hook`; none where nothing outside of this process runs. `plugins` is the host's word
+/// What stands behind `hook`; none where there is nothing to agree to. `plugins` is the host's word
 /// on what it would load.
 pub(super) fn of(
     hook: &Hook,
@@ -52,11 +52,28 @@ pub(super) fn of(
     place: &Surroundings,
     base: &Path,
 ) -> Option<Evidence> {
-    match &hook.action {
+    let found = match &hook.action {
         Action::Command(command) => Some(of_command(hook, command, place, base)),
         Action::Python(python) => Some(of_python(python, plugins, place, base)),
         Action::Rule(_) | Action::Webhook(_) | Action::Archive(_) | Action::Broken(_) => None,
-    }
+    };
+    if hook.of_project { Some(of_entry(hook, found)) } else { found }
+}
+
+/// A stranger may have written a project's file: all that its entries say is agreed to, those too
+/// that run nothing. A rule can change what the agent does.
+fn of_entry(hook: &Hook, found: Option<Evidence>) -> Evidence {
+    let nothing_runs = Evidence {
+        words: Vec::new(),
+        settings: Vec::new(),
+        files: Vec::new(),
+        made_out: true,
+        hash: Some(String::new()),
+    };
+    let found = found.unwrap_or(nothing_runs);
+    let all_of_it = |files: String| digest(&json!({"entry": hook.written, "files": files}));
+    let settings = found.settings.into_iter().chain([hook.written.clone()]).collect();
+    Evidence { settings, hash: found.hash.map(all_of_it), ..found }
 }
 
 /// What stands behind a command.
@@ -66,7 +83,7 @@ pub(super) fn of_command(
     place: &Surroundings,
     base: &Path,
 ) -> Evidence {
-    let words = launch::words(command, hook.on.manner(), place, base).unwrap_or_default();
+    let words = launch::words(command, hook.manner(), place, base).unwrap_or_default();
     let Named { files, folders, made_out } = named::by(&words, &command.env, place);
     let mut exhibits: Vec<Exhibit> = files.iter().map(|file| exhibit(file)).collect();
     let all_seen = folders.iter().all(|folder| walk(folder, &mut exhibits));

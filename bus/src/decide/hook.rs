@@ -9,6 +9,7 @@ use super::host::Launch;
 use super::matcher::Matcher;
 use super::observer::{Terms, Webhook};
 use super::rule::Rule;
+use crate::dialect::Manner;
 use crate::event::{Agent, Event, ToolClass};
 
 /// What the agent hears when a hook cannot answer.
@@ -102,6 +103,10 @@ pub struct Hook {
     pub(super) terms: Terms,
     pub(super) sequential: bool,
     pub(super) action: Action,
+    /// The entry as it is written, as JSON: what somebody agrees to who agrees to a project's.
+    pub(super) written: String,
+    /// Whether it stands in a project's file.
+    pub(super) of_project: bool,
 }
 
 /// A hook as `hookbus hooks list` shows it.
@@ -168,6 +173,21 @@ impl Hook {
     /// Whether it runs a command.
     pub const fn is_command(&self) -> bool {
         matches!(self.action, Action::Command(_))
+    }
+
+    /// How its command is launched: as the agent would whose name of the event it stands under. What an
+    /// observer runs is beside its own file: the directory of an event may be any bus' word.
+    pub(super) fn manner(&self) -> Manner {
+        match (self.on.manner(), self.mode) {
+            (Manner::Hermes, Mode::Observe) => Manner::Common,
+            (manner, Mode::Decide | Mode::Observe) => manner,
+        }
+    }
+
+    /// What it runs, as written; of one that runs nothing, what it is.
+    pub(super) fn what_runs(&self) -> String {
+        let HookSummary { action, command, name, .. } = self.summary();
+        command.unwrap_or_else(|| format!("{action} {name}"))
     }
 
     /// Whether its entry is malformed.

@@ -1,4 +1,5 @@
-//! `hookbus.yaml`: from its text to the hooks in it, and a list of what is wrong with it.
+//! `hookbus.yaml`, a person's own or a project's: from its text to the hooks in it, and a list of what is
+//! wrong with it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use serde_json::Map;
 use sha2::{Digest, Sha256};
 
 use super::consent::{Consents, Trust};
-use super::hook::{Action, Hook, OnFailure};
+use super::hook::{Action, Hook, Mode, OnFailure};
 use super::host::{Lists, Shelf};
 use super::problem::did_you_mean;
 use super::yaml::{self, Data, Node, Pair};
@@ -29,9 +30,14 @@ const KEYS: [&str; 8] = [
     "plugins",
 ];
 
+/// What a project has a say in.
+const OF_A_PROJECT: [&str; 2] = ["hooks", "plugins"];
+
 /// A hooks file, read.
 #[derive(Debug, Clone)]
 pub struct Hooks {
+    /// The file, if it is a project's and not the person's own.
+    pub project: Option<PathBuf>,
     /// SHA-256 of the content, in hex.
     pub hash: String,
     /// The text, less what concerns NATS: the log and everybody who reads it may know the hooks,
@@ -67,6 +73,7 @@ impl Hooks {
     /// No hooks at all.
     pub fn none(base: &Path) -> Self {
         Self {
+            project: None,
             hash: hash_of(""),
             content: String::new(),
             nats: None,
@@ -76,7 +83,7 @@ impl Hooks {
             on_failure: OnFailure::Allow,
             durability: Durability::default(),
             max_continuations: CONTINUATIONS,
-            trust: Trust::Home,
+            trust: Trust::Nobody,
             consents: Arc::new(Consents::beside(base)),
             auto_accept: false,
             plugins: Lists::default(),
@@ -84,9 +91,30 @@ impl Hooks {
         }
     }
 
-    /// Reads the text of a file in `base`. Fails only where nothing of it can be used.
+    /// No hooks of the project with this `file`; what was agreed to of them is in `consents`.
+    pub(super) fn none_of_project(file: &Path, consents: Arc<Consents>) -> Self {
+        let base = file.parent().unwrap_or(Path::new("/"));
+        Self { project: Some(file.to_owned()), consents, ..Self::none(base) }
+    }
+
+    /// Reads the text of a person's own file in `base`. Fails only where nothing of it can be used.
     pub fn parse(text: &str, base: &Path) -> Result<Self, Problem> {
-        let mut hooks = Self { hash: hash_of(text), ..Self::none(base) };
+        Self::none(base).read(text)
+    }
+
+    /// Reads the text of a project's `file`, with nobody's agreement to anything in it.
+    pub fn parse_project(text: &str, file: &Path) -> Result<Self, Problem> {
+        Self::none_of_project(file, Arc::default()).read(text)
+    }
+
+    /// These hooks without a question of consent: whoever asks for a replay has agreed to what it runs.
+    #[must_use]
+    pub fn taken_at_their_word(self) -> Self {
+        Self { trust: Trust::Home, ..self }
+    }
+
+    pub(super) fn read(self, text: &str) -> Result<Self, Problem> {
+        let mut hooks = Self { hash: hash_of(text), ..self };
         let Some(root) = yaml::parse(text)?.filter(|root| !root.is_null()) else {
             return Ok(hooks);
         };
@@ -102,6 +130,9 @@ impl Hooks {
         hooks.call_it(without_nats(text, &root, pairs));
         hooks.drop_repeated();
         hooks.tell_observers_apart();
+        if hooks.project.is_some() {
+            hooks.as_a_project_may();
+        }
         hooks.problems.sort_by_key(|problem| problem.line);
         Ok(hooks)
     }
@@ -113,7 +144,13 @@ impl Hooks {
 
     fn setting(&mut self, pair: &Pair) -> Result<(), Problem> {
         let remark = |message: String| Problem::remark(pair.line, message);
-        match pair.key.as_str() {
+        let key = pair.key.as_str();
+        if self.project.is_some() && KEYS.contains(&key) && !OF_A_PROJECT.contains(&key) {
+            let why = format!("`{key}` counts in your own hookbus.yaml only, and is ignored here");
+            self.problems.push(remark(why));
+            return Ok(());
+        }
+        match key {
             "hooks" => self.block(&pair.value)?,
             "hooks_auto_accept" => self.auto_accept = pair.value.flag() == Some(true),
             "trust" => match pair.value.text().as_deref() {
@@ -264,6 +301,18 @@ impl Hooks {
                 self.hooks.extend(entry::read(item, &on, index, &self.base, &mut self.problems));
             }
             Err(why) => self.problems.push(Problem::broken_entry(event.line, why)),
+        }
+    }
+
+    /// An observer has a place in the log and a process of its own: it belongs to a person.
+    fn as_a_project_may(&mut self) {
+        for hook in &mut self.hooks {
+            hook.of_project = true;
+            if hook.mode == Mode::Observe {
+                let why = "a project has no observers; put this one into your own hookbus.yaml";
+                self.problems.push(Problem::broken_entry(hook.line, why));
+                hook.action = Action::Broken(why.to_owned());
+            }
         }
     }
 

@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::consent::Consents;
 use super::{Hooks, Problem};
 use crate::log::{HooksDraft, LogPath, LogReader};
 
@@ -71,6 +72,8 @@ impl InForce {
 pub struct HooksSource {
     file: PathBuf,
     log: LogPath,
+    /// What was agreed to of it, if it is a project's.
+    project: Option<Arc<Consents>>,
     known: Mutex<Option<(Stamp, Arc<InForce>)>>,
 }
 
@@ -86,7 +89,12 @@ struct Stamp {
 impl HooksSource {
     /// The file `hookbus.yaml` in `home`, with the log there to fall back on.
     pub fn new(home: &Path, log: LogPath) -> Self {
-        Self { file: home.join("hookbus.yaml"), log, known: Mutex::new(None) }
+        Self { file: home.join("hookbus.yaml"), log, project: None, known: Mutex::new(None) }
+    }
+
+    /// A project's file.
+    pub(super) fn of_project(file: &Path, log: LogPath, consents: Arc<Consents>) -> Self {
+        Self { file: file.to_owned(), log, project: Some(consents), known: Mutex::new(None) }
     }
 
     /// The file that is watched.
@@ -126,14 +134,14 @@ impl HooksSource {
         let text = match read_regular(&self.file) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return self.made_of(Hooks::none(self.base()), Standing::NoFile);
+                return self.made_of(self.none(), Standing::NoFile);
             }
             Err(error) => {
                 let problem = Problem::broken_file(1, format!("cannot read it: {error}"));
                 return self.last_good(before, problem);
             }
         };
-        match Hooks::parse(&text, self.base()) {
+        match self.none().read(&text) {
             Ok(hooks) => self.made_of(hooks, Standing::Current),
             Err(problem) => self.last_good(before, problem),
         }
@@ -145,18 +153,19 @@ impl HooksSource {
             Some((Standing::NoFile | Standing::NothingGood(_), _)) | None => self
                 .content_in_log()
                 .filter(|content| !content.is_empty())
-                .and_then(|content| Hooks::parse(&content, self.base()).ok()),
+                .and_then(|content| self.none().read(&content).ok()),
         };
         match good {
             Some(hooks) => self.made_of(hooks, Standing::LastGood(problem)),
-            None => self.made_of(Hooks::none(self.base()), Standing::NothingGood(problem)),
+            None => self.made_of(self.none(), Standing::NothingGood(problem)),
         }
     }
 
     fn content_in_log(&self) -> Option<String> {
         // What an archive holds was in force elsewhere.
         let log = LogReader::open(&self.log).ok().filter(|log| !log.is_archive())?;
-        log.last_hooks().ok()?.map(|last| last.content)
+        let file = self.file.to_string_lossy();
+        log.last_hooks(self.project.as_ref().map(|_| file.as_ref())).ok()?.map(|last| last.content)
     }
 
     fn made_of(&self, hooks: Hooks, standing: Standing) -> InForce {
@@ -164,12 +173,17 @@ impl HooksSource {
             hash: hooks.hash.clone(),
             path: self.file.to_string_lossy().into_owned(),
             content: hooks.content.clone(),
+            of_project: self.project.is_some(),
         };
         InForce { hooks, draft: Arc::new(draft), standing }
     }
 
-    fn base(&self) -> &Path {
-        self.file.parent().unwrap_or(Path::new("/"))
+    /// No hooks of this file.
+    fn none(&self) -> Hooks {
+        match &self.project {
+            Some(consents) => Hooks::none_of_project(&self.file, Arc::clone(consents)),
+            None => Hooks::none(self.file.parent().unwrap_or(Path::new("/"))),
+        }
     }
 }
 

@@ -21,6 +21,7 @@ mod observer;
 mod observer_entry;
 mod plan;
 mod problem;
+mod projects;
 mod rehearsal;
 mod rule;
 mod run;
@@ -41,8 +42,9 @@ pub use observe::{Child, Place, input, line, run_once, start};
 pub use observer::{
     Deed, Observer, SecretPlace, Source, Start, Terms, Webhook, heard, observer_folder,
 };
-pub use plan::{Plan, plan};
+pub use plan::{Asked, Plan, plan};
 pub use problem::{Problem, Reach, did_you_mean};
+pub use projects::{Projects, is_of_a_project};
 pub use rehearsal::{Scratch, WouldRun};
 pub use run::{Spoken, rehearse, run_all, run_out_of_time, run_rules};
 pub use surroundings::Surroundings;

@@ -152,7 +152,7 @@ fn words(
     surroundings: &Surroundings,
 ) -> Result<Vec<String>, String> {
     let event = row.and_then(heard);
-    launch::argv(command, hook.on.manner(), event.as_ref(), surroundings, &observer.base)
+    launch::argv(command, hook.manner(), event.as_ref(), surroundings, &observer.base)
 }
 
 /// The agent's directory and ids, as they were recorded, where they exist here. The row may come from

@@ -2,6 +2,7 @@
 //! thing are one observer, which sees the events of all of them, in order. Running them is the work
 //! of `subscribers/`.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -177,6 +178,20 @@ impl Observer {
         }
     }
 
+    /// Why nothing of it may run before somebody has agreed to it, if so.
+    pub fn waits_for_consent(&self, env: &[(OsString, OsString)]) -> Option<String> {
+        let place =
+            Surroundings { cwd: self.base.clone(), env: env.to_vec(), ..Surroundings::default() };
+        self.hooks.iter().find_map(|hook| match &hook.action {
+            Action::Command(command) => self.objection(hook, command, &place),
+            Action::Python(_)
+            | Action::Rule(_)
+            | Action::Webhook(_)
+            | Action::Archive(_)
+            | Action::Broken(_) => None,
+        })
+    }
+
     /// Why `hook` must not run `command`, if so.
     pub(super) fn objection(
         &self,
@@ -186,7 +201,7 @@ impl Observer {
     ) -> Option<String> {
         let consents = self.consents.as_ref()?;
         let found = evidence::of_command(hook, command, place, &self.base);
-        consents.objection(hook, &command.text, &found).map(|(_, why)| why)
+        consents.objection(None, hook, &command.text, &found).map(|(_, why)| why)
     }
 
     pub(super) fn first(&self) -> &Hook {

@@ -13,7 +13,32 @@ pub struct Plan<'a> {
     pub(super) sequential: bool,
     /// Nobody can read the event, and this says that such a thing must not pass.
     pub(super) guard: Option<Guard<'a>>,
-    pub(super) whole: &'a Hooks,
+    /// The person's own hooks, all of them.
+    pub(super) own: &'a Hooks,
+    project: Option<&'a Hooks>,
+}
+
+/// The hooks that can be asked about an event: the person's own, then those of the project that it
+/// happened in.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// The person's own.
+    pub own: &'a Hooks,
+    /// The project's.
+    pub project: Option<&'a Hooks>,
+}
+
+impl<'a> Asked<'a> {
+    /// All of them, in their order.
+    pub fn all(&self) -> impl Iterator<Item = &'a Hook> + use<'a> {
+        self.own.hooks.iter().chain(self.project.into_iter().flat_map(|project| &project.hooks))
+    }
+}
+
+impl<'a> From<&'a Hooks> for Asked<'a> {
+    fn from(own: &'a Hooks) -> Self {
+        Self { own, project: None }
+    }
 }
 
 impl<'a> Plan<'a> {
@@ -29,6 +54,11 @@ impl<'a> Plan<'a> {
         plugins.map(|hook| hook.name.as_str()).any(|hook| {
             name.strip_prefix(hook).is_some_and(|rest| rest.is_empty() || rest.starts_with(" ("))
         })
+    }
+
+    /// The file that `hook` stands in, all of it.
+    pub(super) fn whole(&self, hook: &Hook) -> &'a Hooks {
+        self.project.filter(|_| hook.of_project).unwrap_or(self.own)
     }
 
     /// Whether each hook is handed the input as the one before left it.
@@ -52,21 +82,21 @@ pub(super) enum Guard<'a> {
 }
 
 /// Whom to ask about `event`.
-pub fn plan<'a>(event: &Event, hooks: &'a Hooks) -> Plan<'a> {
+pub fn plan<'a>(event: &Event, hooks: impl Into<Asked<'a>>) -> Plan<'a> {
+    let hooks = hooks.into();
+    let Asked { own, project } = hooks;
     let unreadable = matches!(event.body, Body::Unreadable { .. });
     let answered = event.agent.is_answered();
     let asked = |hook: &&Hook| hook.mode == Mode::Decide && hook.is_for(event);
-    let mut matched: Vec<&Hook> = if unreadable || !answered {
-        Vec::new()
-    } else {
-        hooks.hooks.iter().filter(asked).collect()
-    };
+    let mut matched: Vec<&Hook> =
+        if unreadable || !answered { Vec::new() } else { hooks.all().filter(asked).collect() };
     drop_repeated(event.agent, &mut matched);
     // As in Hermes: plugins are heard before anything else.
     matched.sort_by_key(|hook| !matches!(hook.action, Action::Python(_)));
-    let guard = (unreadable && answered).then(|| guard(event.agent, hooks)).flatten();
+    // A project has no say in what nobody can read.
+    let guard = (unreadable && answered).then(|| guard(event.agent, own)).flatten();
     let sequential = matched.iter().any(|hook| hook.sequential);
-    Plan { hooks: matched, sequential, guard, whole: hooks }
+    Plan { hooks: matched, sequential, guard, own, project }
 }
 
 fn guard(agent: Agent, hooks: &Hooks) -> Option<Guard<'_>> {

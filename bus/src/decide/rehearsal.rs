@@ -129,7 +129,7 @@ pub struct WouldRun {
 impl Plan<'_> {
     /// What `hook` would run in a rehearsal of an event that was heard in these surroundings.
     pub fn would_run(&self, hook: &Hook, then: &Surroundings) -> WouldRun {
-        let base = &self.whole.base;
+        let base = &self.whole(hook).base;
         match &hook.action {
             Action::Command(command) => {
                 let words = launch::words(command, hook.on.manner(), then, base);

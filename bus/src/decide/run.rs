@@ -12,7 +12,7 @@ use super::plan::{Guard, Plan, policy_of};
 use super::rehearsal::Scratch;
 use super::rule::Rule;
 use super::surroundings::Surroundings;
-use super::{launch, rehearsal, script};
+use super::{Hooks, launch, rehearsal, script};
 use crate::dialect::{Ending, Manner, Said, Understood, understand};
 use crate::event::{Body, Event, Kind, Seq, Verdict, VerdictRecord};
 
@@ -61,7 +61,11 @@ fn ask_inside<'a>(
         None => {}
     }
     let ask = |hook: &&'a Hook| {
-        let record = if hook.runs_outside() { outside(hook) } else { answer_inside(hook, event) };
+        let record = if hook.runs_outside() {
+            outside(hook)
+        } else {
+            answer_inside(plan.whole(hook), hook, event)
+        };
         Some(Spoken { hook: Some(hook), record: record? })
     };
     plan.hooks.iter().filter_map(ask).collect()
@@ -145,40 +149,32 @@ impl<'p> Errand<'_, 'p> {
             Action::Command(command) => vec![self.run(hook, command, event).await],
             Action::Python(python) => self.ask_plugins(hook, python, event).await,
             Action::Rule(_) | Action::Webhook(_) | Action::Archive(_) | Action::Broken(_) => {
-                answer_inside(hook, event).into_iter().collect()
+                answer_inside(self.plan.whole(hook), hook, event).into_iter().collect()
             }
         };
         records.into_iter().map(|record| Spoken { hook: Some(hook), record }).collect()
     }
 
-    /// What becomes of a hook that nobody agreed to: it has failed. One that was agreed to before it
-    /// changed blocks, unless it says otherwise.
+    /// What becomes of a hook that nobody agreed to.
     pub(super) fn without_consent(
         &self,
         hook: &Hook,
-        command: &str,
         plugins: Option<&str>,
     ) -> Option<VerdictRecord> {
-        let whole = self.plan.whole;
-        let (agreement, why) = whole.objection(hook, command, plugins, self.surroundings)?;
-        let mut hook = hook.clone();
-        if agreement == Agreement::Lapsed {
-            hook.on_failure = hook.on_failure.or(Some(OnFailure::Block));
-        }
-        Some(record(&hook, Verdict::silent(), Some(why), Duration::ZERO))
+        without_consent(self.plan.whole(hook), hook, plugins, self.surroundings)
     }
 
     async fn run(&self, hook: &Hook, command: &Command, event: &Event) -> VerdictRecord {
         let started = Instant::now();
         let manner = hook.on.manner();
-        let base = &self.plan.whole.base;
+        let base = &self.plan.whole(hook).base;
         let written = match launch::words(command, manner, self.surroundings, base) {
             Ok(words) => words,
             Err(why) => return record(hook, Verdict::silent(), Some(why), started.elapsed()),
         };
         let words = launch::fill(written.clone(), command, Some(event));
         let script = script::hash(&words, self.surroundings);
-        if let Some(refused) = self.without_consent(hook, &command.text, None) {
+        if let Some(refused) = self.without_consent(hook, None) {
             return refused;
         }
         let limit = command.timeout.min(self.end.saturating_duration_since(started));
@@ -240,8 +236,32 @@ pub(super) fn with_ours(raw: &[u8], ours: &Value) -> Vec<u8> {
     [head, format!("{comma}\"hookbus\":{ours}}}").as_bytes()].concat()
 }
 
-fn answer_inside(hook: &Hook, event: &Event) -> Option<VerdictRecord> {
+/// It has failed. One that was agreed to before it changed blocks, unless it says otherwise.
+fn without_consent(
+    whole: &Hooks,
+    hook: &Hook,
+    plugins: Option<&str>,
+    place: &Surroundings,
+) -> Option<VerdictRecord> {
+    let (agreement, why) = whole.objection(hook, plugins, place)?;
+    let mut hook = hook.clone();
+    if agreement == Agreement::Lapsed {
+        hook.on_failure = hook.on_failure.or(Some(OnFailure::Block));
+    }
+    if hook.of_project {
+        // The model may hear of it, and must not hear what a stranger called it.
+        hook.name = format!("line {} of the project's hooks", hook.line);
+    }
+    Some(record(&hook, Verdict::silent(), Some(why), Duration::ZERO))
+}
+
+fn answer_inside(whole: &Hooks, hook: &Hook, event: &Event) -> Option<VerdictRecord> {
     let started = Instant::now();
+    if hook.of_project
+        && let Some(refused) = without_consent(whole, hook, None, &Surroundings::default())
+    {
+        return Some(refused);
+    }
     match &hook.action {
         Action::Rule(rule) => {
             let verdict = Rule::verdict(rule, event)?;

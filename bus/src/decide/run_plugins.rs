@@ -21,7 +21,7 @@ impl Errand<'_, '_> {
         python: &Python,
         event: &Event,
     ) -> Vec<VerdictRecord> {
-        let whole = self.plan.whole;
+        let whole = self.plan.whole(hook);
         let folder = launch::folder(&python.folder, self.surroundings, &whole.base);
         let interpreter = launch::with_home(&python.launch.interpreter, self.surroundings);
         let launch = Launch { interpreter, ..python.launch };
@@ -38,7 +38,7 @@ impl Errand<'_, '_> {
         }
         if whole.trust == Trust::Nobody {
             let hash = host::hash_of(&plugins);
-            if let Some(refused) = self.without_consent(hook, &python.folder, Some(&hash)) {
+            if let Some(refused) = self.without_consent(hook, Some(&hash)) {
                 return vec![refused];
             }
         }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use crate::event::{Agent, Wire};
+use crate::log::HooksDraft;
 
 /// Only these variables are recorded: ids, never secrets.
 const RECORDED: [&str; 14] = [
@@ -64,8 +65,19 @@ impl Surroundings {
         context.get("wire").and_then(Value::as_str).and_then(Wire::parse).unwrap_or_default()
     }
 
-    /// What is recorded of all this: the directory, a few ids, the wire.
-    pub fn recorded(&self) -> String {
+    /// The file of the project's hooks in what was recorded of an event, and their hash.
+    pub fn recorded_project(context: &str) -> Option<(String, String)> {
+        // Most events happen in no project; they need not be read for it.
+        if !context.contains("\"project\"") {
+            return None;
+        }
+        let context: Value = serde_json::from_str(context).ok()?;
+        let text = |key: &str| Some(context.get("project")?.get(key)?.as_str()?.to_owned());
+        Some((text("file")?, text("hooks")?))
+    }
+
+    /// What is recorded of all this: the directory, a few ids, the wire, and the hooks of the project.
+    pub fn recorded(&self, project: Option<&HooksDraft>) -> String {
         let env: Map<String, Value> = RECORDED
             .into_iter()
             .filter_map(|name| Some((name.to_owned(), json!(self.var(name)?.to_string_lossy()))))
@@ -74,6 +86,9 @@ impl Surroundings {
         // The usual wire goes without saying.
         if self.wire != Wire::Shell {
             recorded["wire"] = json!(self.wire.as_str());
+        }
+        if let Some(HooksDraft { path, hash, .. }) = project {
+            recorded["project"] = json!({"file": path, "hooks": hash});
         }
         recorded.to_string()
     }

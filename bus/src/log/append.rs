@@ -1,5 +1,7 @@
 //! One group of rows, in one transaction: where a row gets its place and its hash.
 
+use std::collections::HashMap;
+
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
 use super::chain::{self, Hash, Identity};
@@ -12,7 +14,8 @@ use crate::event::{Clock, EventId, Seq};
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     head: Option<(Seq, Hash)>,
-    hooks: Option<String>,
+    /// The hash of the hooks that were recorded last, of a person's own file and of each project's.
+    hooks: HashMap<Option<String>, String>,
 }
 
 /// A transaction under way.
@@ -39,7 +42,7 @@ impl<'a> Group<'a> {
             return Err(AppendError::IsArchive);
         }
         if head != memory.head {
-            memory.hooks = None; // another process wrote; its hooks may differ
+            memory.hooks.clear(); // another process wrote; its hooks may differ
         }
         Ok(Self { step, memory, clock, head })
     }
@@ -54,7 +57,7 @@ impl<'a> Group<'a> {
     fn append(&mut self, job: &Job) -> Result<Placed, AppendError> {
         match job {
             Job::Event { event, decision, hooks } => {
-                if let Some(hooks) = hooks {
+                for hooks in hooks {
                     self.append_hooks(hooks)?;
                 }
                 let seq = match self.seq_of(event.id)? {
@@ -88,14 +91,20 @@ impl<'a> Group<'a> {
 
     /// The hooks in force get a row when they are not what the last such row says.
     fn append_hooks(&mut self, hooks: &HooksDraft) -> Result<(), AppendError> {
-        if self.memory.hooks.is_none() {
-            self.memory.hooks = last_hooks(&self.step)?.map(|last| last.hash);
+        let project = hooks.of_project.then_some(hooks.path.as_str());
+        let key = project.map(str::to_owned);
+        let mut last = self.memory.hooks.get(&key).cloned();
+        if last.is_none() {
+            last = last_hooks(&self.step, project)?.map(|last| last.hash);
         }
         // No file, and none before: nothing to tell.
-        let never_any = self.memory.hooks.is_none() && hooks.content.is_empty();
-        if !never_any && self.memory.hooks.as_ref() != Some(&hooks.hash) {
+        let never_any = last.is_none() && hooks.content.is_empty();
+        if !never_any && last.as_ref() != Some(&hooks.hash) {
             self.insert(&hooks.to_row(self.clock.now()), None)?;
-            self.memory.hooks = Some(hooks.hash.clone());
+            last = Some(hooks.hash.clone());
+        }
+        if let Some(last) = last {
+            self.memory.hooks.insert(key, last);
         }
         Ok(())
     }
@@ -150,13 +159,25 @@ impl<'a> Group<'a> {
     }
 }
 
-/// The hooks that were in force last.
-pub(super) fn last_hooks(db: &Connection) -> rusqlite::Result<Option<HooksDraft>> {
-    let row = db
-        .prepare_cached(
-            "SELECT payload FROM events WHERE kind = 'hooks.loaded' ORDER BY seq DESC LIMIT 1",
-        )?
-        .query_row([], |row| Ok(payload::from_sql(row.get_ref(0)?)))
-        .optional()?;
-    Ok(row.and_then(|payload| HooksDraft::from_json(&serde_json::from_slice(&payload).ok()?)))
+/// The hooks that were in force last: the person's own, or those of this project's file.
+pub(super) fn last_hooks(
+    db: &Connection,
+    project: Option<&str>,
+) -> rusqlite::Result<Option<HooksDraft>> {
+    let mut rows = db.prepare_cached(
+        "SELECT payload FROM events WHERE kind = 'hooks.loaded' ORDER BY seq DESC",
+    )?;
+    let mut rows = rows.query([])?;
+    while let Some(row) = rows.next()? {
+        let payload = payload::from_sql(row.get_ref(0)?);
+        let hooks = serde_json::from_slice(&payload).ok();
+        let Some(hooks) = hooks.and_then(|json| HooksDraft::from_json(&json)) else {
+            // One that cannot be read is as good as none, if it can be ours.
+            return Ok(None);
+        };
+        if project == hooks.of_project.then_some(hooks.path.as_str()) {
+            return Ok(Some(hooks));
+        }
+    }
+    Ok(None)
 }

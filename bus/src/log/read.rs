@@ -138,9 +138,9 @@ impl LogReader {
         Ok(found.optional()?.flatten().map(Seq::from_i64))
     }
 
-    /// The hooks that were in force last.
-    pub fn last_hooks(&self) -> Result<Option<HooksDraft>, ReadError> {
-        Ok(last_hooks(&self.db)?)
+    /// The hooks that were in force last: the person's own, or those of this project's file.
+    pub fn last_hooks(&self, project: Option<&str>) -> Result<Option<HooksDraft>, ReadError> {
+        Ok(last_hooks(&self.db, project)?)
     }
 
     /// Every row after `after` that fits, in log order, one at a time; stops where `each` fails.

@@ -73,7 +73,7 @@ impl Recorder {
         &self,
         event: Draft,
         decision: Option<Draft>,
-        hooks: Option<Arc<HooksDraft>>,
+        hooks: Vec<Arc<HooksDraft>>,
         patience: Duration,
     ) -> Kept {
         let job = Job::Event {
@@ -83,7 +83,7 @@ impl Recorder {
         };
         match within(patience, self.writer.append(job)).await {
             Ok(Placed { seq, earlier_decision }) => Kept::Logged { seq, earlier_decision },
-            Err(why) => self.keep_in_spool(&event, decision.as_ref(), hooks.as_deref(), why),
+            Err(why) => self.keep_in_spool(&event, decision.as_ref(), &hooks, why),
         }
     }
 
@@ -93,17 +93,17 @@ impl Recorder {
         &self,
         event: &Draft,
         decision: Draft,
-        hooks: &HooksDraft,
+        hooks: &[Arc<HooksDraft>],
         cause: Option<Seq>,
         patience: Duration,
     ) -> Kept {
         let Some(cause) = cause else {
-            return self.keep_in_spool(event, Some(&decision), Some(hooks), AppendError::Closed);
+            return self.keep_in_spool(event, Some(&decision), hooks, AppendError::Closed);
         };
         let job = Job::Decision { decision: Box::new(decision.clone()), cause };
         match within(patience, self.writer.append(job)).await {
             Ok(Placed { seq, earlier_decision }) => Kept::Logged { seq, earlier_decision },
-            Err(why) => self.keep_in_spool(event, Some(&decision), Some(hooks), why),
+            Err(why) => self.keep_in_spool(event, Some(&decision), hooks, why),
         }
     }
 
@@ -121,7 +121,7 @@ impl Recorder {
             let job = Job::Event {
                 event: Box::new(waiting.event),
                 decision: waiting.decision.map(Box::new),
-                hooks: waiting.hooks.map(Arc::new),
+                hooks: waiting.hooks.into_iter().map(Arc::new).collect(),
             };
             if self.writer.append(job).await.is_err() {
                 return; // not yet; there will be another try
@@ -140,15 +140,20 @@ impl Recorder {
     }
 
     /// Keeps an event out of the log, for a caller that has no time left to wait for it.
-    pub fn set_aside(&self, event: &Draft, decision: Option<&Draft>, hooks: &HooksDraft) -> Kept {
-        self.keep_in_spool(event, decision, Some(hooks), AppendError::Locked)
+    pub fn set_aside(
+        &self,
+        event: &Draft,
+        decision: Option<&Draft>,
+        hooks: &[Arc<HooksDraft>],
+    ) -> Kept {
+        self.keep_in_spool(event, decision, hooks, AppendError::Locked)
     }
 
     fn keep_in_spool(
         &self,
         event: &Draft,
         decision: Option<&Draft>,
-        hooks: Option<&HooksDraft>,
+        hooks: &[Arc<HooksDraft>],
         why: AppendError,
     ) -> Kept {
         match self.spool.keep(event, decision, hooks) {

@@ -77,6 +77,8 @@ pub struct HooksDraft {
     pub path: String,
     /// The file's text; empty where there is no file.
     pub content: String,
+    /// Whether it is a project's, in force only there.
+    pub of_project: bool,
 }
 
 impl HooksDraft {
@@ -99,13 +101,23 @@ impl HooksDraft {
 
     /// What such a row holds.
     pub(super) fn to_json(&self) -> Value {
-        json!({"hash": self.hash, "path": self.path, "content": self.content})
+        let mut row = json!({"hash": self.hash, "path": self.path, "content": self.content});
+        if self.of_project {
+            row["project"] = json!(true);
+        }
+        row
     }
 
     /// The other way round.
     pub(super) fn from_json(value: &Value) -> Option<Self> {
         let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
-        Some(Self { hash: text("hash")?, path: text("path")?, content: text("content")? })
+        let of_project = value.get("project") == Some(&json!(true));
+        Some(Self {
+            hash: text("hash")?,
+            path: text("path")?,
+            content: text("content")?,
+            of_project,
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -24,7 +25,7 @@ pub(super) struct Waiting {
     pub(super) file: PathBuf,
     pub(super) event: Draft,
     pub(super) decision: Option<Draft>,
-    pub(super) hooks: Option<HooksDraft>,
+    pub(super) hooks: Vec<HooksDraft>,
 }
 
 impl Spool {
@@ -44,12 +45,12 @@ impl Spool {
         &self,
         event: &Draft,
         decision: Option<&Draft>,
-        hooks: Option<&HooksDraft>,
+        hooks: &[Arc<HooksDraft>],
     ) -> io::Result<PathBuf> {
         let text = json!({
             "event": to_json(event),
             "decision": decision.map(to_json),
-            "hooks": hooks.map(HooksDraft::to_json),
+            "hooks": hooks.iter().map(|hooks| hooks.to_json()).collect::<Vec<_>>(),
         })
         .to_string();
         let mut last = io::Error::other("there is no place to spool to");
@@ -132,7 +133,12 @@ fn read(file: PathBuf) -> Option<Waiting> {
     let value: Value = serde_json::from_slice(&fs::read(&file).ok()?).ok()?;
     let event = from_json(value.get("event")?, Marked::Late)?;
     let decision = value.get("decision").and_then(|decision| from_json(decision, Marked::No));
-    let hooks = value.get("hooks").and_then(HooksDraft::from_json);
+    let hooks = match value.get("hooks") {
+        Some(Value::Array(hooks)) => hooks.iter().filter_map(HooksDraft::from_json).collect(),
+        // As it was written when a person's own hooks were the only ones.
+        Some(hooks) => HooksDraft::from_json(hooks).into_iter().collect(),
+        None => Vec::new(),
+    };
     Some(Waiting { file, event, decision, hooks })
 }
 

@@ -35,7 +35,7 @@ const NO_HURRY: Duration = Duration::from_hours(1);
 #[derive(Debug)]
 pub(super) enum Job {
     /// An event, with its decision if that is known already, and the hooks that made it.
-    Event { event: Box<Draft>, decision: Option<Box<Draft>>, hooks: Option<Arc<HooksDraft>> },
+    Event { event: Box<Draft>, decision: Option<Box<Draft>>, hooks: Vec<Arc<HooksDraft>> },
     /// The decision about the event at `cause`.
     Decision { decision: Box<Draft>, cause: Seq },
     /// Move the write-ahead log into the file, as far as readers allow.

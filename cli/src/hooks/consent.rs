@@ -2,15 +2,15 @@
 
 use std::fs;
 use std::io::{self, BufRead, IsTerminal};
+use std::os::unix::fs::DirBuilderExt;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use hookbus::decide::{Agreeable, Agreement, Exhibit, Hooks, HooksSource};
+use hookbus::decide::{Agreeable, Agreement, Exhibit};
 use hookbus::event::{Clock, SystemClock};
-use hookbus::log::LogPath;
 use serde_json::json;
 
-use super::here;
+use super::{HooksHere, agreeables};
 use crate::cli::Ending;
 use crate::files;
 use crate::output::{self, Paint, count, harmless};
@@ -33,22 +33,26 @@ pub(crate) struct Approve {
 }
 
 pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) -> Result<Ending> {
-    let source = HooksSource::new(&settings.home, LogPath::in_home(&settings.home));
-    let in_force = source.in_force();
-    let hooks = &in_force.hooks;
-    let all = hooks.agreeables(&here());
+    let hooks = HooksHere::find(settings);
+    let own = &hooks.own.1.hooks;
+    let all: Vec<Agreeable> =
+        hooks.files().flat_map(|(_, in_force)| agreeables(in_force)).collect();
     let named = |entry: &&Agreeable| {
         arguments.command.as_ref().is_none_or(|command| *command == entry.command)
     };
     let waiting: Vec<&Agreeable> =
         all.iter().filter(|entry| entry.agreement != Agreement::Given).filter(named).collect();
-    let unasked = arguments.accept_hooks || hooks.auto_accept || settings.accept_hooks;
-    let mut agreed =
-        if unasked { waiting.clone() } else { ask(&waiting, hooks, Paint(settings.colour))? };
+    let unasked = arguments.accept_hooks || settings.accept_hooks;
+    // A setting in a person's own file is about what they wrote themselves.
+    let accepted = |entry: &Agreeable| unasked || own.auto_accept && entry.project.is_none();
+    let (mut agreed, asked_about): (Vec<&Agreeable>, Vec<&Agreeable>) =
+        waiting.iter().partition(|entry| accepted(entry));
+    agreed.extend(ask(&asked_about, Paint(settings.colour))?);
     // What nobody can look through nobody can agree to.
     agreed.retain(|entry| entry.hash.is_some());
     if !agreed.is_empty() {
-        files::write(hooks.consents.file(), &hooks.consents.with(&agreed, SystemClock.now()))?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&settings.home)?;
+        files::write(own.consents.file(), &own.consents.with(&agreed, &all, SystemClock.now()))?;
     }
     let (yes, left) = (agreed.len(), waiting.len() - agreed.len());
     output::line(match format {
@@ -59,7 +63,7 @@ pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) 
     Ok(if left == 0 { Ending::Yes } else { Ending::No })
 }
 
-fn ask<'a>(waiting: &[&'a Agreeable], hooks: &Hooks, paint: Paint) -> Result<Vec<&'a Agreeable>> {
+fn ask<'a>(waiting: &[&'a Agreeable], paint: Paint) -> Result<Vec<&'a Agreeable>> {
     if waiting.is_empty() {
         return Ok(Vec::new());
     }
@@ -83,7 +87,6 @@ fn ask<'a>(waiting: &[&'a Agreeable], hooks: &Hooks, paint: Paint) -> Result<Vec
             agreed.push(*entry);
         }
     }
-    tracing::debug!(hooks = hooks.hash, "asked");
     Ok(agreed)
 }
 
@@ -93,6 +96,13 @@ fn show(entry: &Agreeable, paint: Paint) -> Result<()> {
         Agreement::Never | Agreement::Given => "new",
     };
     output::line(format!("\n{}  on {}  ({why})", paint.bold(&harmless(&entry.hook)), entry.event))?;
+    if let Some(project) = &entry.project {
+        output::line(format!(
+            "  from: {}, line {}",
+            harmless(&project.display().to_string()),
+            entry.line
+        ))?;
+    }
     output::line(format!("  runs: {}", harmless(&entry.command)))?;
     for setting in &entry.settings {
         output::line(format!("  with: {}", harmless(setting)))?;
@@ -126,9 +136,8 @@ fn show_file(file: &Exhibit, paint: Paint) -> Result<()> {
 }
 
 pub(crate) fn revoke(command: &str, format: Format, settings: &Settings) -> Result<Ending> {
-    let source = HooksSource::new(&settings.home, LogPath::in_home(&settings.home));
-    let in_force = source.in_force();
-    let consents = &in_force.hooks.consents;
+    let hooks = HooksHere::find(settings);
+    let consents = &hooks.own.1.hooks.consents;
     let (text, gone) = consents.without(command);
     if gone > 0 {
         files::write(consents.file(), &text)?;

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use hookbus::decide::{Agreeable, Agreement, Hooks, HooksSource, Reach, Trust};
+use hookbus::decide::{Agreeable, Agreement, Hooks, HooksSource, InForce, Reach, Trust};
 use hookbus::event::{Agent, Clock, Kind, SystemClock, Wire, event_names, kind_of};
 use hookbus::log::{LogPath, LogReader, Query};
 use serde_json::{Value, json};
 
-use super::{here, trial};
+use super::{HooksHere, here, trial};
 use crate::cli::Ending;
 use crate::connect;
 use crate::output::{self, Paint, harmless, spell};
@@ -41,21 +41,10 @@ impl Finding {
 }
 
 pub(crate) fn run(format: Format, settings: &Settings) -> Result<Ending> {
-    let source = HooksSource::new(&settings.home, LogPath::in_home(&settings.home));
-    let in_force = source.in_force();
-    let hooks = &in_force.hooks;
+    let hooks = HooksHere::find(settings);
     let mut findings = Vec::new();
-    let file = source.file().display();
-    findings.extend(
-        in_force
-            .standing
-            .problem()
-            .map(|problem| Finding::bad(file.to_string(), problem.to_string())),
-    );
-    let broken = hooks.problems.iter().filter(|problem| problem.reach != Reach::Nothing);
-    findings.extend(broken.map(|problem| Finding::bad(file.to_string(), problem.to_string())));
-    for entry in hooks.agreeables(&here()) {
-        findings.extend(examine(&entry, hooks));
+    for (source, in_force) in hooks.files() {
+        findings.extend(about_file(source, in_force));
     }
     findings.extend(wiring(settings));
     findings.push(arrivals(settings));
@@ -83,10 +72,21 @@ fn report(findings: &[Finding], format: Format, paint: Paint) -> Result<()> {
     Ok(())
 }
 
+/// One hooks file: can it be read, can its entries run?
+fn about_file(source: &HooksSource, in_force: &InForce) -> Vec<Finding> {
+    let (file, hooks) = (source.file().display().to_string(), &in_force.hooks);
+    let broken = hooks.problems.iter().filter(|problem| problem.reach != Reach::Nothing);
+    let problems = in_force.standing.problem().into_iter().chain(broken);
+    let mut findings: Vec<Finding> =
+        problems.map(|problem| Finding::bad(file.clone(), problem.to_string())).collect();
+    findings.extend(hooks.agreeables(&here()).iter().flat_map(|entry| examine(entry, hooks)));
+    findings
+}
+
 /// One entry: can it start, was it agreed to, what does it say?
 fn examine(entry: &Agreeable, hooks: &Hooks) -> Vec<Finding> {
     let about = format!("{} on {}", entry.hook, entry.event);
-    if let Some(wrong) = cannot_start(entry) {
+    if let Some(wrong) = cannot_start(entry).filter(|_| entry.runs_something) {
         return vec![Finding::bad(about, wrong)];
     }
     if hooks.trust == Trust::Nobody && entry.agreement != Agreement::Given {
@@ -152,7 +152,9 @@ fn tried(entry: &Agreeable, hooks: &Hooks, about: String) -> Finding {
     let payload = trial::made_up(&name, tool.then_some(shell));
     let event = trial::event(agent, Wire::Bridge, &payload);
     let alone = hooks.alone(entry);
-    let Ok(Some(decision)) = trial::put(&event, &alone) else { return Finding::well(about) };
+    let Ok(Some(decision)) = trial::put(&event, (&alone).into()) else {
+        return Finding::well(about);
+    };
     let row = decision.to_json();
     // One, or one per plugin of a directory.
     let verdicts = row["verdicts"].as_array().cloned().unwrap_or_default();

@@ -5,13 +5,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use hookbus::decide::{Circumstances, Hooks, HooksSource, conclude, plan, run_all};
+use hookbus::decide::{Asked, Circumstances, conclude, plan, run_all};
 use hookbus::dialect::{Arrival, decode};
 use hookbus::event::{Agent, Clock, Decision, Event, EventId, Kind, SystemClock, Wire, kind_of};
-use hookbus::log::LogPath;
 use serde_json::{Value, json};
 
-use super::here;
+use super::{HooksHere, here};
 use crate::cli::Ending;
 use crate::output::{self, Paint, harmless};
 use crate::settings::{Format, Settings};
@@ -56,10 +55,9 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
             payload[key] = value.clone();
         }
     }
-    let source = HooksSource::new(&settings.home, LogPath::in_home(&settings.home));
-    let in_force = source.in_force();
+    let hooks = HooksHere::find(settings);
     let event = event(agent, wire, &payload);
-    let decision = put(&event, &in_force.hooks)?;
+    let decision = put(&event, hooks.asked())?;
     match (format, decision) {
         (Format::Json, decision) => {
             output::line(decision.map_or(Value::Null, |decision| decision.to_json()).to_string())?;
@@ -90,7 +88,7 @@ pub(super) fn event(agent: Agent, wire: Wire, payload: &Value) -> Event {
 }
 
 /// What the hooks make of `event`; none where nobody has a word.
-pub(super) fn put(event: &Event, hooks: &Hooks) -> Result<Option<Decision>> {
+pub(super) fn put(event: &Event, hooks: Asked<'_>) -> Result<Option<Decision>> {
     let started = Instant::now();
     let (plan, surroundings) = (plan(event, hooks), here());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -60,7 +60,7 @@ pub(super) fn ask(
     format: Format,
     settings: &Settings,
 ) -> Result<Consent> {
-    let outside = scene.policy.has_commands() && !arguments.rules_only;
+    let outside = scene.policy.has_commands(scene.recorded.as_deref()) && !arguments.rules_only;
     let planned = if outside { look(scene)? } else { BTreeMap::new() };
     if arguments.dry_run {
         tell(&planned, arguments, format, settings)?;
@@ -91,7 +91,8 @@ fn look(scene: &Scene) -> Result<BTreeMap<Planned, u64>> {
     let mut progress = Progress::of(scene.source.parts() * rows, "rows looked at");
     let mut done = 0;
     let env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
-    survey(scene.source.as_ref(), &scene.policy, &env, super::cores(), || {
+    let hooks = (&scene.policy, scene.recorded.as_deref());
+    survey(scene.source.as_ref(), hooks, &env, super::cores(), || {
         done += rows;
         progress.at(done);
     })

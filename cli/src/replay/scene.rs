@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use hookbus::decide::{Hooks, HooksSource, Reach, Standing};
+use hookbus::decide::{Hooks, HooksSource, Reach, Standing, is_of_a_project};
 use hookbus::event::{Clock, Seq, SystemClock};
 use hookbus::log::{Archive, LogPath, LogReader, Query, Selection};
 use hookbus_replay::{
@@ -67,7 +67,12 @@ impl Scene {
         let Located { log, copy } = locate(arguments, settings)?;
         let reader = LogReader::open(&log)?;
         let selection = selection(arguments, &reader)?;
-        let recorded = Arc::new(Recorded::read(&reader)?);
+        let mut recorded = Recorded::read(&reader)?;
+        if arguments.check {
+            // Expectations hold events and answers, but no hooks of projects.
+            recorded = recorded.without_projects();
+        }
+        let recorded = Arc::new(recorded);
         let (policy, hooks) = if arguments.as_recorded {
             let policy = Policy::AsRecorded(Arc::clone(&recorded));
             (policy, "the hooks that were in force".to_owned())
@@ -220,7 +225,8 @@ pub(super) fn selection(arguments: &Arguments, log: &LogReader) -> Result<Select
 /// The hooks to ask whatever was in force, and what they are called.
 fn given(arguments: &Arguments, settings: &Settings) -> Result<(Policy, String)> {
     if let Some(file) = &arguments.hooks {
-        let hooks = candidate(file)?;
+        let hooks = candidate(file, settings)?;
+        let hooks = hooks.taken_at_their_word();
         return Ok((Policy::Given(Box::new(hooks)), file.display().to_string()));
     }
     let source = HooksSource::new(&settings.home, LogPath::in_home(&settings.home));
@@ -239,16 +245,22 @@ fn given(arguments: &Arguments, settings: &Settings) -> Result<(Policy, String)>
         ));
     }
     let name = source.file().display().to_string();
-    Ok((Policy::Given(Box::new(in_force.hooks.clone())), name))
+    let hooks = in_force.hooks.clone().taken_at_their_word();
+    Ok((Policy::Given(Box::new(hooks)), name))
 }
 
-fn candidate(file: &Path) -> Result<Hooks> {
+fn candidate(file: &Path, settings: &Settings) -> Result<Hooks> {
     let text = fs::read_to_string(file).with_context(|| {
         format!("cannot read {}; name a hooks file with --hooks", file.display())
     })?;
     let whole = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     let base = whole.parent().unwrap_or(Path::new("/"));
-    let hooks = match Hooks::parse(&text, base) {
+    let read = if is_of_a_project(&whole, &settings.home) {
+        Hooks::parse_project(&text, &whole)
+    } else {
+        Hooks::parse(&text, base)
+    };
+    let hooks = match read {
         Ok(hooks) => hooks,
         Err(problem) => bail!("{}: {problem}", file.display()),
     };

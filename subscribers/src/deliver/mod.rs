@@ -84,11 +84,19 @@ impl Delivery {
 
     /// Whether it can work at all; the error says what to set right. That is not an event's fault.
     pub(crate) fn is_ready(&mut self, now: Time) -> Result<(), String> {
+        if let Some(why) = self.waits_for_consent() {
+            return Err(why);
+        }
         match &mut self.means {
             Means::Command | Means::Lines(_) => Ok(()),
             Means::Webhook(postman) => postman.is_ready(&self.env),
             Means::Archive(keeper) => keeper.keep(&[], now),
         }
+    }
+
+    /// Why it may not run before somebody has agreed to it, if so.
+    pub(crate) fn waits_for_consent(&self) -> Option<String> {
+        self.observer.waits_for_consent(&self.env)
     }
 
     /// Whether many events at once are cheaper for it.

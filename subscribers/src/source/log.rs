@@ -126,6 +126,9 @@ pub(crate) fn start_in_log(path: &LogPath, name: &str, now: Time) -> Result<Posi
     let folder = path.file().parent().unwrap_or(path.file());
     for row in log.last(&loaded, 1000)?.iter().rev() {
         let payload = row.payload_json();
+        if payload["project"] == true {
+            continue; // in force there only, and without observers
+        }
         let content = payload["content"].as_str().unwrap_or_default();
         if !Hooks::parse(content, folder).is_ok_and(|hooks| hooks.observer(name).is_some()) {
             break;
