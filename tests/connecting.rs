@@ -184,11 +184,38 @@ fn hooks_that_somebody_agreed_to_move_and_run_under_the_bus() {
     let call =
         json!({"hook_event_name": "pre_tool_call", "tool_name": "terminal", "tool_input": {}});
     assert_eq!(home.answer("hermes", &call), json!({"decision": "block", "reason": "guarded"}));
+    let consents =
+        fs::read_to_string(home.path().join("consent.json")).expect("consent came along");
+    assert!(consents.contains(&script) && !consents.contains("never-agreed"), "{consents}");
     // Run again without a word about hooks: what was moved stays moved.
     assert_eq!(hermes.done(&["connect", "hermes"])["files"], json!([]));
     hermes.done(&["disconnect", "hermes"]);
     assert_eq!(hermes.config(), config);
     assert_eq!(home.answer("hermes", &call), Value::Null);
+    assert!(!home.path().join("consent.json").exists(), "it went with the hooks");
+}
+
+#[test]
+fn consent_comes_along_with_a_moved_hook_only_for_the_script_that_it_was_given_to() {
+    let home = Home::new();
+    let script = home.script("guard.sh", "#!/bin/sh\necho '{\"decision\":\"block\"}'\n");
+    let config = format!("hooks:\n  pre_tool_call:\n    - command: {script}\n");
+    let hermes = Hermes::with(&home, &config);
+    let approved = json!({"approvals": [{"event": "pre_tool_call", "command": script,
+        "script_mtime_at_approval": "2020-01-01T00:00:00Z"}]});
+    fs::write(hermes.folder.join("shell-hooks-allowlist.json"), approved.to_string())
+        .expect("consent");
+    let report = hermes.done(&["connect", "hermes", "--hooks", "move"]);
+    assert!(report["remarks"].to_string().contains("has changed since you agreed"), "{report}");
+    let call = json!({"hook_event_name": "pre_tool_call", "tool_name": "terminal"});
+    assert_eq!(home.answer("hermes", &call), Value::Null);
+    // What is agreed to later stays, whatever is connected and disconnected.
+    home.text(&["hooks", "approve", "--accept-hooks"]);
+    assert_eq!(hermes.done(&["connect", "hermes"])["files"], json!([]));
+    assert_eq!(home.answer("hermes", &call)["decision"], "block");
+    let consents = fs::read(home.path().join("consent.json")).expect("consents");
+    hermes.done(&["disconnect", "hermes"]);
+    assert_eq!(fs::read(home.path().join("consent.json")).expect("consents"), consents);
 }
 
 #[test]

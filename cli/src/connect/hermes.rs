@@ -7,10 +7,10 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use super::files::{self, Change, Record};
-use super::hooks_move;
 use super::meaning::{self, Deeds, place_in};
 use super::undo::undo;
 use super::yaml_edit::{self, CannotEdit, Step, add_to_list};
+use super::{consent, hooks_move};
 use crate::settings::Settings;
 
 /// The name of the plugin and of the gateway hook.
@@ -88,7 +88,18 @@ pub(super) fn plan(wanted: &Wanted, known: &Record) -> Result<Plan> {
             let target = hooks_before.clone().unwrap_or_default();
             let after =
                 hooks_move::put_in(&target, &moved).with_context(|| trouble(&hooks_file))?;
+            let path = consent::file(&wanted.hookbus);
+            let brought = consent::bring_along(
+                &after,
+                &moved,
+                &wanted.hookbus,
+                known.of(&path),
+                &mut plan.remarks,
+            )?;
             plan.add(hooks_file, hooks_before, after)?;
+            if let Some(Change { path, before, after }) = brought {
+                plan.add(path, before, after)?;
+            }
         }
     }
     edited = add_to_list(&edited, "plugins", "enabled", NAME).with_context(|| trouble(&config))?;

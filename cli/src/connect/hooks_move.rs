@@ -10,6 +10,15 @@ use super::yaml_edit::{self, CannotEdit, Step};
 pub(super) struct Moved {
     event: String,
     entry: Value,
+    /// When its script had last been changed as somebody agreed to it.
+    pub(super) script_time: Option<String>,
+}
+
+impl Moved {
+    /// Whether it is this command on this event.
+    pub(super) fn is(&self, event: &str, command: &str) -> bool {
+        self.event == event && self.entry["command"] == json!(command)
+    }
 }
 
 /// The entries under `hooks:`: event, place, entry.
@@ -43,10 +52,13 @@ pub(super) fn take_out(
         let Some(command) = entry.get("command").and_then(Value::as_str) else { continue };
         let approved =
             |row: &Value| row["event"] == json!(event) && row["command"] == json!(command);
-        if accepts_all || approvals.iter().any(approved) {
+        let approval = approvals.iter().find(|row| approved(row));
+        if accepts_all || approval.is_some() {
             let key = |word: &str| Step::Key(word.to_owned());
             paths.push(vec![key("hooks"), key(&event), Step::Item(place)]);
-            moved.push(Moved { event, entry });
+            let time = approval.map(|row| &row["script_mtime_at_approval"]);
+            let script_time = time.and_then(Value::as_str).map(str::to_owned);
+            moved.push(Moved { event, entry, script_time });
         } else {
             remarks.push(format!(
                 "`{command}` on {event} stays in Hermes: nobody has agreed to it there yet"
@@ -61,7 +73,7 @@ pub(super) fn put_in(text: &str, moved: &[Moved]) -> Result<String, CannotEdit> 
     let before = yaml_edit::read(text)?;
     let mut expected = if before.is_null() { json!({}) } else { before };
     let mut edited = text.to_owned();
-    for Moved { event, entry } in moved {
+    for Moved { event, entry, .. } in moved {
         let hooks = expected.as_object_mut().map(|root| root.entry("hooks").or_insert(Value::Null));
         let hooks = hooks.ok_or_else(|| CannotEdit::Unexpected("hooks".to_owned()))?;
         if hooks.is_null() {

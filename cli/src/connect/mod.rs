@@ -1,6 +1,7 @@
 //! `hookbus connect` and `hookbus disconnect`: wires an agent to the bus and takes that back. The change
 //! is shown first; nothing is written without a yes.
 
+mod consent;
 mod files;
 mod hermes;
 mod hooks_move;
@@ -188,16 +189,19 @@ type Return = (PathBuf, Option<String>, Option<String>);
 fn ways_back(known: &Record, hermes: &Path, hookbus: &Path) -> Result<(Vec<Return>, Vec<String>)> {
     let (mut returns, mut remarks) = (Vec::new(), Vec::new());
     let (config, hooks) = (hermes.join("config.yaml"), hookbus.join("hookbus.yaml"));
+    let agreed = consent::file(hookbus);
     let back = hermes::without_us(&config, &hooks, known, &mut remarks)?;
-    for Change { path, before, .. } in &known.changes {
+    for change in &known.changes {
+        let Change { path, before, .. } = change;
         let now = files::read(path)?;
         let then = match path {
-            path if *path == config => &back.config,
-            path if *path == hooks => &back.hooks,
-            _ => before,
+            path if *path == config => back.config.clone(),
+            path if *path == hooks => back.hooks.clone(),
+            path if *path == agreed => consent::taken_back(change, now.as_deref()),
+            _ => before.clone(),
         };
-        if now.is_some() && *then != now {
-            returns.push((path.clone(), now, then.clone()));
+        if now.is_some() && then != now {
+            returns.push((path.clone(), now, then));
         }
     }
     Ok((returns, remarks))
