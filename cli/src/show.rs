@@ -174,10 +174,16 @@ fn decision_lines(said: &Said, paint: Paint) -> Vec<String> {
         .hooks
         .iter()
         .filter(|(_, verdict, reason)| spoke(verdict, reason))
-        .map(|(hook, _, reason)| {
+        .map(|(hook, verdict, reason)| {
             let reason =
                 reason.as_ref().map_or_else(String::new, |why| format!(": {}", shorten(why, 100)));
-            format!("                {outcome} by {}{reason}", shorten(hook, 60))
+            let hook = shorten(hook, 60);
+            // Who says nothing and gives a reason for it has failed.
+            if verdict == "none" {
+                format!("                {} {hook}{reason}", paint.bad("failed"))
+            } else {
+                format!("                {outcome} by {hook}{reason}")
+            }
         })
         .collect();
     if lines.is_empty() {

@@ -103,7 +103,9 @@ fn show(entry: &Agreeable, paint: Paint) -> Result<()> {
             entry.line
         ))?;
     }
-    output::line(format!("  runs: {}", harmless(&entry.command)))?;
+    if entry.runs_something {
+        output::line(format!("  runs: {}", harmless(&entry.command)))?;
+    }
     for setting in &entry.settings {
         output::line(format!("  with: {}", harmless(setting)))?;
     }
