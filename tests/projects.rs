@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use hookbus_tests::home::{Home, feed, shown};
+use hookbus_tests::home::{Home, binary, feed, shown};
 use serde_json::{Value, json};
 
 /// A project with hooks, and a directory deep inside of it.
@@ -171,6 +171,36 @@ fn a_stranger_s_words_do_not_reach_the_model_before_somebody_agreed() {
     assert!(!heard.contains("IGNORE") && !heard.contains("OBEY"), "{heard}");
     let (_, listed) = run_in(&project.root, &home, &["hooks", "list"]);
     assert!(listed.contains("a project has no observers"), "{listed}");
+}
+
+#[test]
+fn a_stranger_s_file_costs_next_to_nothing_before_somebody_agreed() {
+    let home = Home::new();
+    // To understand these takes minutes, and more memory than there is.
+    let heavy = "    - { matcher: '(?:\\w{99}){99}', rule: { when: { command: '(?:\\w{99}){9}' }, block: x } }\n";
+    let project = Project::with(&home, &format!("hooks:\n  tool.before:\n{}", heavy.repeat(100)));
+    let slow = "    - { name: slow, python: / }\n    - { matcher: read_file, on_failure: block, rule: { block: x } }\n";
+    let mut limited = std::process::Command::new("prlimit");
+    let call =
+        json!({"hook_event_name": "pre_tool_call", "tool_name": "terminal", "tool_input": {}});
+    limited.args(["--as=1000000000", "--cpu=5"]).arg(binary()).args(["hook", "hermes"]);
+    limited
+        .env("HOOKBUS_HOME", home.path())
+        .env("HOOKBUS_DAEMON", "off")
+        .current_dir(&project.deep);
+    assert_eq!(feed(limited, call.to_string().as_bytes()).exit, Some(0));
+    assert_eq!(home.decisions()[0]["verdicts"].as_array().map(Vec::len), Some(100));
+    project.write(&format!("hooks:\n  tool.before:\n{slow}"));
+    assert_eq!(answer(&project.root, &home, "ls"), Value::Null, "only where it would have applied");
+    project.write(&format!("#{}\n{RULE}", "x".repeat(70_000)));
+    let (_, listed) = run_in(&project.root, &home, &["hooks", "list"]);
+    assert!(listed.contains("64 KiB at most"), "{listed}");
+    project.write(&format!(
+        "hooks:\n  tool.before:\n{}",
+        "    - { rule: { block: x } }\n".repeat(101)
+    ));
+    let (_, listed) = run_in(&project.root, &home, &["hooks", "list"]);
+    assert!(listed.contains("hookbus.yaml:103: a project has a hundred hooks at most"), "{listed}");
 }
 
 #[test]

@@ -61,7 +61,7 @@ impl HooksHere {
         let own_in_force = own.in_force();
         let project = Projects::new(&settings.home, log).source(&here());
         let project = project.map(|source| {
-            let in_force = source.in_force();
+            let in_force = Arc::new(source.to_look_at());
             (source, in_force)
         });
         Self { own: (own, own_in_force), project }

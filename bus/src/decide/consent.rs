@@ -2,7 +2,7 @@
 //! [`evidence`] finds behind it: an edited script has to be agreed to again. Of a project's file every entry
 //! has to be agreed to, in the place where the project is.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,9 @@ pub struct Agreeable {
     pub runs_something: bool,
     /// The words that are run; none where the command cannot be split.
     pub words: Vec<String>,
-    /// What it says about how it is run: variables, the interpreter; the whole entry, if it is a project's.
+    /// The entry as it is written, as JSON.
+    pub written: String,
+    /// What it says about how it is run: variables, the interpreter.
     pub settings: Vec<String>,
     /// The files behind it.
     pub files: Vec<Exhibit>,
@@ -72,13 +74,22 @@ pub struct Agreeable {
 #[derive(Debug, Default)]
 pub struct Consents {
     file: PathBuf,
-    known: Mutex<Option<(Stamp, Given)>>,
+    known: Mutex<Option<(Stamp, Known)>>,
 }
 
-type Stamp = (u64, u64, i64, i64);
+/// What changes when the file does.
+pub(super) type Stamp = (u64, u64, i64, i64);
 
 /// An entry: its project's file, if it is a project's, its event and its command.
 type Key = (Option<String>, String, String);
+
+/// What stands in the file, read.
+#[derive(Debug, Default)]
+struct Known {
+    given: Given,
+    /// The entries of projects that were agreed to, by file and hash.
+    entries: HashSet<(String, String)>,
+}
 
 /// What was agreed to under each; several entries may share an event and a command.
 type Given = HashMap<Key, Vec<String>>;
@@ -91,16 +102,26 @@ impl Consents {
 
     /// How the person stands to an entry with this behind it.
     fn to(&self, entry: &Key, hash: Option<&str>) -> Agreement {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let stamp = self.stamp();
-        if known.as_ref().is_none_or(|(then, _)| *then != stamp) {
-            *known = Some((stamp, self.read()));
-        }
-        let given = known.as_ref().and_then(|(_, given)| given.get(entry));
-        match (given, hash) {
+        self.look(|known| match (known.given.get(entry), hash) {
             (None, _) | (_, None) => Agreement::Never,
             (Some(agreed), Some(hash)) if agreed.iter().any(|one| one == hash) => Agreement::Given,
             (Some(_), Some(_)) => Agreement::Lapsed,
+        })
+    }
+
+    /// Whether the person agreed to the words of this entry of a project, whatever has become of the files
+    /// that it names.
+    pub(super) fn knows(&self, project: &Path, written: &str) -> bool {
+        let entry = (project.to_string_lossy().into_owned(), evidence::of_words(written));
+        self.look(|known| known.entries.contains(&entry))
+    }
+
+    fn look<T>(&self, answer: impl FnOnce(&Known) -> T) -> T {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let stamp = self.stamp();
+        match &mut *known {
+            Some((then, known)) if *then == stamp => answer(known),
+            outdated => answer(&outdated.insert((stamp, self.read())).1),
         }
     }
 
@@ -127,7 +148,7 @@ impl Consents {
         Some((agreement, format!("{what}; look at it with `hookbus hooks approve`{place}")))
     }
 
-    fn stamp(&self) -> Stamp {
+    pub(super) fn stamp(&self) -> Stamp {
         fs::metadata(&self.file)
             .map_or((0, 0, 0, 0), |file| (file.ino(), file.len(), file.ctime(), file.ctime_nsec()))
     }
@@ -138,17 +159,18 @@ impl Consents {
         json["approvals"].as_array().cloned().unwrap_or_default()
     }
 
-    fn read(&self) -> Given {
-        let mut given = Given::new();
+    fn read(&self) -> Known {
+        let mut known = Known::default();
         for row in self.rows() {
             let text = |key: &str| row[key].as_str().map(str::to_owned);
+            known.entries.extend(text("project").zip(text("entry")));
             if let (Some(event), Some(command), Some(hash)) =
                 (text("event"), text("command"), text("script"))
             {
-                given.entry((text("project"), event, command)).or_default().push(hash);
+                known.given.entry((text("project"), event, command)).or_default().push(hash);
             }
         }
-        given
+        known
     }
 
     /// The file that holds them.
@@ -171,6 +193,7 @@ impl Consents {
             });
             if let Some(project) = &entry.project {
                 row["project"] = json!(project.to_string_lossy());
+                row["entry"] = json!(evidence::of_words(&entry.written));
             }
             rows.push(row);
         }
@@ -231,9 +254,10 @@ impl Hooks {
             | Action::Rule(_)
             | Action::Webhook(_)
             | Action::Archive(_)
-            | Action::Broken(_) => None,
+            | Action::Broken(_)
+            | Action::Unread { .. } => None,
         };
-        let command = hook.what_runs();
+        let (command, written) = (hook.what_runs(), hook.written.clone());
         let Evidence { words, settings, files, made_out, hash } =
             evidence::of(hook, plugins.as_deref(), place, &self.base)?;
         let event = hook.on.to_string();
@@ -248,6 +272,7 @@ impl Hooks {
             command,
             runs_something,
             words,
+            written,
             settings,
             files,
             made_out,
@@ -255,6 +280,16 @@ impl Hooks {
             agreement,
             line,
         })
+    }
+
+    /// Why an entry of a project must not even be looked into, if so: nobody agreed to these words.
+    pub(super) fn unread(&self, hook: &Hook) -> Option<(Agreement, String)> {
+        let project = self.project.as_deref().filter(|_| self.trust == Trust::Nobody)?;
+        if self.consents.knows(project, &hook.written) {
+            return None;
+        }
+        let nothing = Evidence { hash: Some(String::new()), ..Evidence::default() };
+        self.consents.objection(Some(project), hook, &hook.what_runs(), &nothing)
     }
 
     /// Why `hook` must not be asked, if so. `plugins` is the host's word on what it would load.

@@ -43,12 +43,22 @@ const KEYS: [&str; 19] = [
     "when",
 ];
 
+/// Whose file it is that is read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reading<'a> {
+    /// The directory of the file.
+    pub(super) base: &'a Path,
+    /// Whether the entry is trusted enough to be looked into: a stranger's could hold an expression that
+    /// takes a minute and all of the memory to understand.
+    pub(super) agreed: bool,
+}
+
 /// Reads the `index`th entry (from 1) under `on`.
 pub(super) fn read(
     node: &Node,
     on: &EventKey,
     index: usize,
-    base: &Path,
+    Reading { base, agreed }: Reading<'_>,
     problems: &mut Vec<Problem>,
 ) -> Option<Hook> {
     let Some(pairs) = node.pairs() else {
@@ -58,7 +68,7 @@ pub(super) fn read(
         ));
         return None;
     };
-    let mut entry = Entry { pairs, line: node.line, base, problems };
+    let mut entry = Entry { pairs, line: node.line, base, agreed, problems };
     let name = entry.name(on, index);
     let mut hook = Hook {
         line: node.line,
@@ -77,6 +87,12 @@ pub(super) fn read(
         of_project: false,
         name,
     };
+    if !agreed {
+        // Whoever agrees hears what is wrong with it.
+        drop(entry.filters(&mut hook));
+        hook.action = entry.unread();
+        return Some(hook);
+    }
     entry.unknown_keys();
     // From here on a mistake breaks the entry, but what could be read of its filters stays: a
     // broken hook that blocks on failure must not block more than it was meant for.
@@ -96,12 +112,20 @@ pub(super) fn read(
     Some(hook)
 }
 
+/// Whether a regex is so simple that anybody's can be read.
+fn is_plain(regex: &str) -> bool {
+    let simple = |byte: u8| byte.is_ascii_alphanumeric() || b"_-|.*+?()^$".contains(&byte);
+    regex.len() <= 200 && regex.bytes().all(simple)
+}
+
 /// An entry while it is read.
 pub(super) struct Entry<'a> {
     pairs: &'a [Pair],
     line: usize,
     /// The directory of the file.
     base: &'a Path,
+    /// Whether it may be looked into.
+    agreed: bool,
     problems: &'a mut Vec<Problem>,
 }
 
@@ -205,6 +229,9 @@ impl Entry<'_> {
                 "`matcher` is a regex; write `matcher: 'write_.*'`",
             ));
         };
+        if !self.agreed && !is_plain(&text) {
+            return Ok(());
+        }
         let remark = match Matcher::read(&hook.on, &text) {
             Read::Everything(remark) => remark,
             Read::Only(matcher, remark) => {
@@ -217,6 +244,17 @@ impl Entry<'_> {
             self.remark(line, remark);
         }
         Ok(())
+    }
+
+    fn unread(&self) -> Action {
+        let words = ["command", "python", "webhook", "archive"];
+        match words.into_iter().find(|word| self.get(word).is_some()) {
+            Some(action) => {
+                let command = self.text(action).map(|text| text.trim().to_owned());
+                Action::Unread { action, command }
+            }
+            None => Action::Unread { action: "rule", command: None },
+        }
     }
 
     fn action(&mut self, hook: &Hook) -> Result<Action, Problem> {

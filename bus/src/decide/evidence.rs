@@ -30,7 +30,7 @@ pub struct Exhibit {
 }
 
 /// What stands behind an entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Evidence {
     /// The words that are run; none where the command cannot be split.
     pub(super) words: Vec<String>,
@@ -55,7 +55,11 @@ pub(super) fn of(
     let found = match &hook.action {
         Action::Command(command) => Some(of_command(hook, command, place, base)),
         Action::Python(python) => Some(of_python(python, plugins, place, base)),
-        Action::Rule(_) | Action::Webhook(_) | Action::Archive(_) | Action::Broken(_) => None,
+        Action::Rule(_)
+        | Action::Webhook(_)
+        | Action::Archive(_)
+        | Action::Broken(_)
+        | Action::Unread { .. } => None,
     };
     if hook.of_project { Some(of_entry(hook, found)) } else { found }
 }
@@ -63,17 +67,16 @@ pub(super) fn of(
 /// A stranger may have written a project's file: all that its entries say is agreed to, those too
 /// that run nothing. A rule can change what the agent does.
 fn of_entry(hook: &Hook, found: Option<Evidence>) -> Evidence {
-    let nothing_runs = Evidence {
-        words: Vec::new(),
-        settings: Vec::new(),
-        files: Vec::new(),
-        made_out: true,
-        hash: Some(String::new()),
-    };
-    let found = found.unwrap_or(nothing_runs);
+    let nothing_runs =
+        || Evidence { made_out: true, hash: Some(String::new()), ..Evidence::default() };
+    let found = found.unwrap_or_else(nothing_runs);
     let all_of_it = |files: String| digest(&json!({"entry": hook.written, "files": files}));
-    let settings = found.settings.into_iter().chain([hook.written.clone()]).collect();
-    Evidence { settings, hash: found.hash.map(all_of_it), ..found }
+    Evidence { hash: found.hash.map(all_of_it), ..found }
+}
+
+/// The hash of an entry's own words.
+pub(super) fn of_words(written: &str) -> String {
+    hex::encode(Sha256::digest(written))
 }
 
 /// What stands behind a command.

@@ -56,6 +56,11 @@ pub(super) enum Action {
     Archive(PathBuf),
     /// The entry is malformed; wherever it would have applied, it has failed.
     Broken(String),
+    /// A project's entry that nobody has agreed to: not even read, beyond what it is and what it would run.
+    Unread {
+        action: &'static str,
+        command: Option<String>,
+    },
 }
 
 /// A program to run.
@@ -212,6 +217,7 @@ impl Hook {
             Action::Webhook(webhook) => ("webhook", Some(webhook.url.clone())),
             Action::Archive(folder) => ("archive", Some(folder.to_string_lossy().into_owned())),
             Action::Broken(_) => ("broken", None),
+            Action::Unread { action, command } => (*action, command.clone()),
         };
         HookSummary {
             name: self.name.clone(),

@@ -8,11 +8,12 @@ use serde_json::Map;
 use sha2::{Digest, Sha256};
 
 use super::consent::{Consents, Trust};
+use super::entry::{self, Reading};
 use super::hook::{Action, Hook, Mode, OnFailure};
 use super::host::{Lists, Shelf};
 use super::problem::did_you_mean;
 use super::yaml::{self, Data, Node, Pair};
-use super::{EventKey, Problem, entry};
+use super::{EventKey, Problem};
 use crate::log::Durability;
 use crate::relay::NatsSettings;
 
@@ -30,6 +31,10 @@ const KEYS: [&str; 8] = [
     "plugins",
 ];
 
+/// A project's file is read before anybody has agreed to it: it must not cost anybody much.
+const LARGEST_OF_A_PROJECT: usize = 64 << 10;
+const MOST_OF_A_PROJECT: usize = 100;
+
 /// What a project has a say in.
 const OF_A_PROJECT: [&str; 2] = ["hooks", "plugins"];
 
@@ -38,6 +43,8 @@ const OF_A_PROJECT: [&str; 2] = ["hooks", "plugins"];
 pub struct Hooks {
     /// The file, if it is a project's and not the person's own.
     pub project: Option<PathBuf>,
+    /// Whether entries that nobody agreed to are left unread.
+    pub(super) agreed_only: bool,
     /// SHA-256 of the content, in hex.
     pub hash: String,
     /// The text, less what concerns NATS: the log and everybody who reads it may know the hooks,
@@ -74,6 +81,7 @@ impl Hooks {
     pub fn none(base: &Path) -> Self {
         Self {
             project: None,
+            agreed_only: false,
             hash: hash_of(""),
             content: String::new(),
             nats: None,
@@ -94,7 +102,7 @@ impl Hooks {
     /// No hooks of the project with this `file`; what was agreed to of them is in `consents`.
     pub(super) fn none_of_project(file: &Path, consents: Arc<Consents>) -> Self {
         let base = file.parent().unwrap_or(Path::new("/"));
-        Self { project: Some(file.to_owned()), consents, ..Self::none(base) }
+        Self { project: Some(file.to_owned()), agreed_only: true, consents, ..Self::none(base) }
     }
 
     /// Reads the text of a person's own file in `base`. Fails only where nothing of it can be used.
@@ -104,7 +112,7 @@ impl Hooks {
 
     /// Reads the text of a project's `file`, with nobody's agreement to anything in it.
     pub fn parse_project(text: &str, file: &Path) -> Result<Self, Problem> {
-        Self::none_of_project(file, Arc::default()).read(text)
+        Self::none_of_project(file, Arc::default()).read_whole().read(text)
     }
 
     /// These hooks without a question of consent: whoever asks for a replay has agreed to what it runs.
@@ -113,7 +121,26 @@ impl Hooks {
         Self { trust: Trust::Home, ..self }
     }
 
+    /// The same, but entries are read whether or not somebody agreed to them: by whoever is about to.
+    pub(super) fn read_whole(self) -> Self {
+        Self { agreed_only: false, ..self }
+    }
+
+    fn reading(&self, entry: &Node) -> Reading<'_> {
+        let agreed = match &self.project {
+            Some(file) if self.agreed_only => {
+                self.consents.knows(file, &entry.to_json().to_string())
+            }
+            Some(_) | None => true,
+        };
+        Reading { base: &self.base, agreed }
+    }
+
     pub(super) fn read(self, text: &str) -> Result<Self, Problem> {
+        if self.project.is_some() && text.len() > LARGEST_OF_A_PROJECT {
+            let why = "a project's hooks file has 64 KiB at most; make it shorter";
+            return Err(Problem::broken_file(1, why));
+        }
         let mut hooks = Self { hash: hash_of(text), ..self };
         let Some(root) = yaml::parse(text)?.filter(|root| !root.is_null()) else {
             return Ok(hooks);
@@ -131,6 +158,10 @@ impl Hooks {
         hooks.drop_repeated();
         hooks.tell_observers_apart();
         if hooks.project.is_some() {
+            if let Some(first) = hooks.hooks.get(MOST_OF_A_PROJECT) {
+                let why = "a project has a hundred hooks at most; this is one too many";
+                return Err(Problem::broken_file(first.line, why));
+            }
             hooks.as_a_project_may();
         }
         hooks.problems.sort_by_key(|problem| problem.line);
@@ -265,13 +296,10 @@ impl Hooks {
         match &pair.value.data {
             Data::List(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    self.hooks.extend(entry::read(
-                        item,
-                        &on,
-                        index + 1,
-                        &self.base,
-                        &mut self.problems,
-                    ));
+                    let mut problems = Vec::new();
+                    let hook = entry::read(item, &on, index + 1, self.reading(item), &mut problems);
+                    self.hooks.extend(hook);
+                    self.problems.extend(problems);
                 }
             }
             Data::Map(_) | Data::Scalar(_) => {
@@ -280,7 +308,8 @@ impl Hooks {
                     "`{key}` needs a list of hooks; put `- ` before the first line of each"
                 );
                 // What it was meant to be can be seen, so that it counts as failed, not as absent.
-                let meant = entry::read(&pair.value, &on, 1, &self.base, &mut Vec::new());
+                let reading = self.reading(&pair.value);
+                let meant = entry::read(&pair.value, &on, 1, reading, &mut Vec::new());
                 self.hooks
                     .extend(meant.map(|hook| Hook { action: Action::Broken(why.clone()), ..hook }));
                 self.problems.push(Problem::broken_entry(pair.line, why));
@@ -298,7 +327,10 @@ impl Hooks {
         };
         match EventKey::parse(&event.value.text().unwrap_or_default()) {
             Ok(on) => {
-                self.hooks.extend(entry::read(item, &on, index, &self.base, &mut self.problems));
+                let mut problems = Vec::new();
+                let hook = entry::read(item, &on, index, self.reading(item), &mut problems);
+                self.hooks.extend(hook);
+                self.problems.extend(problems);
             }
             Err(why) => self.problems.push(Problem::broken_entry(event.line, why)),
         }

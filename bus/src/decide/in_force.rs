@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::consent::Consents;
+use super::consent::{self, Consents};
 use super::{Hooks, Problem};
 use crate::log::{HooksDraft, LogPath, LogReader};
 
@@ -74,8 +74,11 @@ pub struct HooksSource {
     log: LogPath,
     /// What was agreed to of it, if it is a project's.
     project: Option<Arc<Consents>>,
-    known: Mutex<Option<(Stamp, Arc<InForce>)>>,
+    known: Mutex<Option<(Stamps, Arc<InForce>)>>,
 }
+
+/// Of the file, and of what was agreed to of a project's.
+type Stamps = (Stamp, Option<consent::Stamp>);
 
 /// What changes when a file does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +107,7 @@ impl HooksSource {
 
     /// The hooks in force now. One look at the file's stamp when nothing has changed.
     pub fn in_force(&self) -> Arc<InForce> {
-        let stamp = self.stamp();
+        let stamp = (self.stamp(), self.project.as_ref().map(|consents| consents.stamp()));
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((then, in_force)) = &*known
             && *then == stamp
@@ -120,6 +123,11 @@ impl HooksSource {
         in_force
     }
 
+    /// The hooks of a project with what nobody has agreed to yet, for whoever is about to.
+    pub fn to_look_at(&self) -> InForce {
+        self.read_as(self.none().read_whole(), None)
+    }
+
     fn stamp(&self) -> Stamp {
         fs::metadata(&self.file).map_or(Stamp { inode: 0, length: 0, changed: (0, 0) }, |file| {
             Stamp {
@@ -131,17 +139,21 @@ impl HooksSource {
     }
 
     fn read(&self, before: Option<&InForce>) -> InForce {
+        self.read_as(self.none(), before)
+    }
+
+    fn read_as(&self, none: Hooks, before: Option<&InForce>) -> InForce {
         let text = match read_regular(&self.file) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return self.made_of(self.none(), Standing::NoFile);
+                return self.made_of(none, Standing::NoFile);
             }
             Err(error) => {
                 let problem = Problem::broken_file(1, format!("cannot read it: {error}"));
                 return self.last_good(before, problem);
             }
         };
-        match self.none().read(&text) {
+        match none.read(&text) {
             Ok(hooks) => self.made_of(hooks, Standing::Current),
             Err(problem) => self.last_good(before, problem),
         }

@@ -1,6 +1,6 @@
 //! A hook's `matcher:`, compared as the agent that owns the event name would compare it.
 
-use regex::Regex;
+use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
 use super::EventKey;
@@ -44,7 +44,7 @@ impl Matcher {
             },
             (Manner::Gemini, EventKey::Name(name)) => gemini(name, text),
             _ if text == "*" => Read::Everything(None),
-            _ => match Regex::new(&whole(text)) {
+            _ => match regex(&whole(text)) {
                 Ok(regex) => Read::Only(Self::Tool(Comparison::Regex(regex)), None),
                 Err(error) => Read::Broken(bad_regex(text, &error)),
             },
@@ -89,7 +89,7 @@ fn ignored(agent: &str, name: &str) -> Read {
 /// `*` is taken for one.
 fn as_agent(text: &str, regex: &str) -> Read {
     // Python's end of text is spelled differently here.
-    match Regex::new(&regex.replace("\\Z", "\\z")) {
+    match self::regex(&regex.replace("\\Z", "\\z")) {
         Ok(regex) => Read::Only(Matcher::Tool(Comparison::Regex(regex)), None),
         Err(_) if text == "*" => Read::Only(
             Matcher::Tool(Comparison::Exactly(text.to_owned())),
@@ -97,6 +97,11 @@ fn as_agent(text: &str, regex: &str) -> Read {
         ),
         Err(error) => Read::Broken(bad_regex(text, &error)),
     }
+}
+
+/// Names of tools are short, and so is what tells them apart.
+fn regex(text: &str) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(text).size_limit(1 << 20).build()
 }
 
 fn whole(text: &str) -> String {

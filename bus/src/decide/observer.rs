@@ -132,9 +132,11 @@ impl Observer {
             Action::Webhook(webhook) => Deed::Webhook(webhook),
             Action::Archive(folder) => Deed::Archive(folder),
             _ if first.terms.long_lived => Deed::LongLived,
-            Action::Command(_) | Action::Python(_) | Action::Rule(_) | Action::Broken(_) => {
-                Deed::Command
-            }
+            Action::Command(_)
+            | Action::Python(_)
+            | Action::Rule(_)
+            | Action::Broken(_)
+            | Action::Unread { .. } => Deed::Command,
         }
     }
 
@@ -188,7 +190,8 @@ impl Observer {
             | Action::Rule(_)
             | Action::Webhook(_)
             | Action::Archive(_)
-            | Action::Broken(_) => None,
+            | Action::Broken(_)
+            | Action::Unread { .. } => None,
         })
     }
 

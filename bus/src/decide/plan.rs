@@ -122,7 +122,8 @@ fn drop_repeated(agent: Agent, matched: &mut Vec<&Hook>) {
         | Action::Rule(_)
         | Action::Webhook(_)
         | Action::Archive(_)
-        | Action::Broken(_) => true,
+        | Action::Broken(_)
+        | Action::Unread { .. } => true,
     });
 }
 

@@ -146,9 +146,11 @@ impl Plan<'_> {
                 let folder = launch::folder(&python.folder, then, base);
                 WouldRun { line: folder.to_string_lossy().into_owned(), env: Vec::new() }
             }
-            Action::Rule(_) | Action::Webhook(_) | Action::Archive(_) | Action::Broken(_) => {
-                WouldRun { line: String::new(), env: Vec::new() }
-            }
+            Action::Rule(_)
+            | Action::Webhook(_)
+            | Action::Archive(_)
+            | Action::Broken(_)
+            | Action::Unread { .. } => WouldRun { line: String::new(), env: Vec::new() },
         }
     }
 }

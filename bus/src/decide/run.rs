@@ -145,10 +145,16 @@ impl<'p> Errand<'_, 'p> {
 
     /// One record per hook, or per plugin of a directory; none from whoever has no opinion.
     async fn ask<'h>(&self, hook: &'h Hook, event: &Event) -> Vec<Spoken<'h>> {
+        let unread = unread(self.plan.whole(hook), hook);
         let records = match &hook.action {
+            _ if unread.is_some() => unread.into_iter().collect(),
             Action::Command(command) => vec![self.run(hook, command, event).await],
             Action::Python(python) => self.ask_plugins(hook, python, event).await,
-            Action::Rule(_) | Action::Webhook(_) | Action::Archive(_) | Action::Broken(_) => {
+            Action::Rule(_)
+            | Action::Webhook(_)
+            | Action::Archive(_)
+            | Action::Broken(_)
+            | Action::Unread { .. } => {
                 answer_inside(self.plan.whole(hook), hook, event).into_iter().collect()
             }
         };
@@ -236,14 +242,21 @@ pub(super) fn with_ours(raw: &[u8], ours: &Value) -> Vec<u8> {
     [head, format!("{comma}\"hookbus\":{ours}}}").as_bytes()].concat()
 }
 
-/// It has failed. One that was agreed to before it changed blocks, unless it says otherwise.
 fn without_consent(
     whole: &Hooks,
     hook: &Hook,
     plugins: Option<&str>,
     place: &Surroundings,
 ) -> Option<VerdictRecord> {
-    let (agreement, why) = whole.objection(hook, plugins, place)?;
+    Some(refused(hook, whole.objection(hook, plugins, place)?))
+}
+
+fn unread(whole: &Hooks, hook: &Hook) -> Option<VerdictRecord> {
+    Some(refused(hook, whole.unread(hook)?))
+}
+
+/// It has failed. One that was agreed to before it changed blocks, unless it says otherwise.
+fn refused(hook: &Hook, (agreement, why): (Agreement, String)) -> VerdictRecord {
     let mut hook = hook.clone();
     if agreement == Agreement::Lapsed {
         hook.on_failure = hook.on_failure.or(Some(OnFailure::Block));
@@ -252,14 +265,12 @@ fn without_consent(
         // The model may hear of it, and must not hear what a stranger called it.
         hook.name = format!("line {} of the project's hooks", hook.line);
     }
-    Some(record(&hook, Verdict::silent(), Some(why), Duration::ZERO))
+    record(&hook, Verdict::silent(), Some(why), Duration::ZERO)
 }
 
 fn answer_inside(whole: &Hooks, hook: &Hook, event: &Event) -> Option<VerdictRecord> {
     let started = Instant::now();
-    if hook.of_project
-        && let Some(refused) = without_consent(whole, hook, None, &Surroundings::default())
-    {
+    if let Some(refused) = unread(whole, hook) {
         return Some(refused);
     }
     match &hook.action {
@@ -270,7 +281,11 @@ fn answer_inside(whole: &Hooks, hook: &Hook, event: &Event) -> Option<VerdictRec
         Action::Broken(why) => {
             Some(record(hook, Verdict::silent(), Some(why.clone()), started.elapsed()))
         }
-        Action::Command(_) | Action::Python(_) | Action::Webhook(_) | Action::Archive(_) => None,
+        Action::Command(_)
+        | Action::Python(_)
+        | Action::Webhook(_)
+        | Action::Archive(_)
+        | Action::Unread { .. } => None,
     }
 }
 

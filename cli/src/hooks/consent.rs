@@ -97,11 +97,9 @@ fn show(entry: &Agreeable, paint: Paint) -> Result<()> {
     };
     output::line(format!("\n{}  on {}  ({why})", paint.bold(&harmless(&entry.hook)), entry.event))?;
     if let Some(project) = &entry.project {
-        output::line(format!(
-            "  from: {}, line {}",
-            harmless(&project.display().to_string()),
-            entry.line
-        ))?;
+        let file = harmless(&project.display().to_string());
+        output::line(format!("  from: {file}, line {}", entry.line))?;
+        output::line(format!("  says: {}", harmless(&entry.written)))?;
     }
     if entry.runs_something {
         output::line(format!("  runs: {}", harmless(&entry.command)))?;
