@@ -10,7 +10,10 @@ use serde_json::{Value, json};
 use super::gateway;
 use super::outcome::Wire;
 use super::stage::{Stage, Turn};
-use super::{Act, Gateway, ModelServer, Run, Step, hermes_program, openai, scratch};
+use super::{
+    Act, Gateway, ModelServer, Run, Step, Talk, hermes_extras, hermes_program, hermes_python,
+    openai, scratch,
+};
 use crate::home::{Home, shown};
 
 /// Every event Hermes 0.19 fires hooks for.
@@ -39,6 +42,9 @@ pub const EVENTS: [&str; 23] = [
     "kanban_task_completed",
     "kanban_task_blocked",
 ];
+
+/// Lines to and from the socket of a web server.
+const RELAY: &str = include_str!("serve.py");
 
 /// One shell hook. Hermes splits the command into words itself; no shell sees it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -194,9 +200,14 @@ impl Hermes {
 
     /// Runs it at a terminal, before a person who types and does this.
     pub fn run_at_a_terminal(self, acts: &[Act]) -> Run {
+        self.run_at_a_terminal_with(&["chat"], acts)
+    }
+
+    /// The same with other words on its command line.
+    pub fn run_at_a_terminal_with(self, words: &[&str], acts: &[Act]) -> Run {
         let (stage, model) = self.set_up();
         let mut command = Command::new(hermes_program());
-        command.arg("chat");
+        command.args(words);
         stage.play_at_a_terminal(Wire::OpenAi, &model, command, acts)
     }
 
@@ -216,10 +227,38 @@ impl Hermes {
         Gateway::start(stage, model)
     }
 
+    /// Starts the backend of its terminal UI, as the UI does.
+    pub fn tui_backend(self) -> Talk {
+        let (stage, model) = self.set_up();
+        let mut command = Command::new(hermes_python());
+        command.args(["-m", "tui_gateway.entry"]);
+        Talk::start(stage, model, command)
+    }
+
+    /// Starts its ACP server (`hermes-acp`), as an editor does.
+    pub fn acp_server(self) -> Talk {
+        let (stage, model) = self.with_extras().set_up();
+        Talk::start(stage, model, Command::new(hermes_program().with_file_name("hermes-acp")))
+    }
+
+    /// Starts one of its web servers, `serve` or `dashboard`, as a desktop does, and speaks with its socket.
+    pub fn web_server(self, words: &[&str]) -> Talk {
+        let (stage, model) = self.set_up();
+        let mut command = Command::new(hermes_python());
+        command.args(["-c", RELAY]).arg(hermes_program()).args(words).args(["--port", "0"]);
+        Talk::start(stage, model, command)
+    }
+
+    /// Lets it find the packages that its optional parts need.
+    #[must_use]
+    pub fn with_extras(self) -> Self {
+        self.env("PYTHONPATH", &shown(&hermes_extras()))
+    }
+
     /// Runs a Python program with Hermes' own interpreter, in its place and with its configuration.
     pub fn run_python(self, code: &str) -> Run {
         let (stage, model) = self.set_up();
-        let python = hermes_program().with_file_name("python");
+        let python = hermes_python();
         let code = code.to_owned();
         stage.play(Wire::OpenAi, &model, |_, _| {
             let mut command = Command::new(&python);

@@ -10,6 +10,16 @@ pub fn hermes_program() -> PathBuf {
     installed("hermes", "venv/bin/hermes")
 }
 
+/// The Python that Hermes runs with.
+pub fn hermes_python() -> PathBuf {
+    installed("hermes", "venv/bin/python")
+}
+
+/// Packages that optional parts of Hermes need, for `PYTHONPATH`.
+pub fn hermes_extras() -> PathBuf {
+    installed("extras", "python")
+}
+
 /// The plugins that ship with Hermes.
 pub fn hermes_plugins() -> PathBuf {
     let libraries = installed("hermes", "venv/lib");

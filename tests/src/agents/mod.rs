@@ -21,13 +21,15 @@ pub mod gateway;
 pub mod gemini;
 pub mod hermes;
 pub mod run;
+pub mod talk;
 
 pub use gateway::Gateway;
 pub use gemini::Gemini;
 pub use hermes::Hermes;
-pub use installed::{gemini_script, hermes_plugins, hermes_program};
+pub use installed::{gemini_script, hermes_extras, hermes_plugins, hermes_program, hermes_python};
 pub use model_server::ModelServer;
 pub use outcome::{Asked, Outcome, Said};
 pub use run::Run;
 pub use step::{SCRIPT_ENDED, Step};
+pub use talk::Talk;
 pub use terminal::{Act, before_a_person};
