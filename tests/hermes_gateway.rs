@@ -113,6 +113,80 @@ fn what_a_message_says(home: &Home) {
     assert_eq!(sessions[at("transform_terminal_output")], first);
 }
 
+/// Three turns of talk and then a tool call, at which the model says that its context is nearly full.
+fn compressed(label: &str, in_place: bool) -> (Home, Value) {
+    let home = Home::with_daemon("auto");
+    let script = vec![
+        Step::text("FIRST answer"),
+        Step::text("SECOND answer"),
+        Step::text("THIRD answer"),
+        Step::tool("terminal", json!({"command": "echo here"})).crowded(),
+        Step::text("FOURTH answer"),
+    ];
+    let compression = json!({
+        "enabled": true, "in_place": in_place, "protect_first_n": 1, "protect_last_n": 2,
+    });
+    let gateway = Hermes::new(label)
+        .script(script)
+        .setting("compression", compression)
+        .connected(&home, "auto")
+        .gateway();
+    for (said, answer) in
+        [("one", "FIRST"), ("two", "SECOND"), ("three", "THIRD"), ("four", "FOURTH")]
+    {
+        gateway.hears(said, answer);
+        wait_until_idle(&gateway, &home);
+    }
+    gateway.until("it is told", || names(&home).iter().any(|name| name == "session:compress"));
+    let run = gateway.stop();
+    assert_eq!(run.side_requests.len(), 1, "a summary was asked for");
+    let told = firings(&home, "hermes");
+    let told: Vec<_> = told.iter().filter(|firing| firing.name() == "session:compress").collect();
+    assert_eq!(told.len(), 1);
+    let event = told[0].event.clone();
+    assert_eq!(
+        (&event["kind"], &event["context"]["wire"]),
+        (&json!("compact.after"), &json!("bridge"))
+    );
+    assert_eq!(event["session"], event["payload"]["session_id"]);
+    assert!(home.is_sound());
+    (home, event)
+}
+
+/// The sessions of events with this name, in order.
+fn sessions_of(home: &Home, name: &str) -> Vec<Value> {
+    let all = firings(home, "hermes");
+    all.iter()
+        .filter(|firing| firing.name() == name)
+        .map(|one| one.event["session"].clone())
+        .collect()
+}
+
+#[test]
+fn a_conversation_that_is_compressed_in_place_says_so_and_stays_one_session() {
+    let (home, event) = compressed("in place", true);
+    let session = &sessions_of(&home, "session:start")[0];
+    assert_eq!(&event["session"], session);
+    assert_eq!(
+        event["payload"]["extra"],
+        json!({"platform": "filechat", "old_session_id": "", "in_place": true, "compression_count": 1})
+    );
+    assert!(sessions_of(&home, "post_llm_call").iter().all(|one| one == session));
+}
+
+#[test]
+fn a_conversation_that_goes_on_in_a_new_session_after_compression_names_both() {
+    let (home, event) = compressed("rotated", false);
+    let session = &sessions_of(&home, "session:start")[0];
+    assert_ne!(&event["session"], session);
+    assert_eq!(
+        event["payload"]["extra"],
+        json!({"platform": "filechat", "old_session_id": session, "in_place": false, "compression_count": 1})
+    );
+    let answers = sessions_of(&home, "post_llm_call");
+    assert_eq!(answers, [session, session, session, &event["session"]].map(Clone::clone));
+}
+
 #[test]
 fn a_task_board_tells_of_what_is_claimed_completed_and_blocked() {
     let home = Home::with_daemon("auto");

@@ -315,7 +315,7 @@ fn defaults() -> Value {
     json!({
         "model": {
             "provider": "custom", "default": openai::MODEL, "api_key": "none-needed",
-            "context_length": 131_072,
+            "context_length": openai::CONTEXT,
         },
         "hooks_auto_accept": true,
         "approvals": {"mode": "off"},

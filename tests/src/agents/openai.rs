@@ -9,12 +9,15 @@ use super::step::{Spoken, Step};
 /// The one model there is.
 pub(super) const MODEL: &str = "played-model";
 
+/// How many tokens it takes.
+pub(super) const CONTEXT: u64 = 131_072;
+
 const SIDE_ANSWER: &str = "side answer";
 
 pub(super) fn answer(request: Request, model: &mut Model) -> Reply {
     match request.path.trim_end_matches('/') {
         "/v1/models" => Reply::ok(json!({"object": "list", "data": [
-            {"id": MODEL, "object": "model", "owned_by": "tests", "context_length": 131_072}
+            {"id": MODEL, "object": "model", "owned_by": "tests", "context_length": CONTEXT}
         ]})),
         "/v1/chat/completions" => complete(request.body, model),
         _ => unknown(&request),
@@ -49,7 +52,7 @@ fn whole(spoken: &Spoken, turn: usize) -> Reply {
     Reply::ok(json!({
         "id": format!("chatcmpl-{turn}"), "object": "chat.completion", "created": 0, "model": MODEL,
         "choices": [{"index": 0, "message": message, "finish_reason": finish(spoken)}],
-        "usage": usage(),
+        "usage": usage(spoken),
     }))
 }
 
@@ -66,7 +69,7 @@ fn stream(spoken: &Spoken, turn: usize) -> Reply {
     events.extend(calls(spoken, turn).into_iter().map(|call| delta(json!({"tool_calls": [call]}))));
     events.push(chunk(json!([{"index": 0, "delta": {}, "finish_reason": finish(spoken)}])));
     let mut last = chunk(json!([]));
-    last["usage"] = usage();
+    last["usage"] = usage(spoken);
     events.push(last);
     let done = "[DONE]".to_owned();
     Reply::Events(events.iter().map(Value::to_string).chain([done]).collect())
@@ -86,6 +89,7 @@ fn finish(spoken: &Spoken) -> &'static str {
     if spoken.calls.is_empty() { "stop" } else { "tool_calls" }
 }
 
-fn usage() -> Value {
-    json!({"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110})
+fn usage(spoken: &Spoken) -> Value {
+    let prompt = if spoken.is_crowded { CONTEXT - 1000 } else { 100 };
+    json!({"prompt_tokens": prompt, "completion_tokens": 10, "total_tokens": prompt + 10})
 }

@@ -22,6 +22,8 @@ pub enum Step {
     },
     /// Several tool calls in one answer.
     Tools(Vec<(String, Value)>),
+    /// What another step says, by a model whose context is nearly full.
+    Crowded(Box<Step>),
     /// The request fails. An agent that tries again is given the next step.
     Error {
         /// The HTTP status.
@@ -52,6 +54,12 @@ impl Step {
         Self::Tools(calls.iter().map(|(name, args)| ((*name).to_owned(), args.clone())).collect())
     }
 
+    /// The same answer; the model counts so many tokens that an agent had better compress the conversation.
+    #[must_use]
+    pub fn crowded(self) -> Self {
+        Self::Crowded(Box::new(self))
+    }
+
     /// A failed request.
     pub fn error(status: u16, message: &str) -> Self {
         Self::Error { status, message: message.to_owned() }
@@ -60,20 +68,23 @@ impl Step {
     /// The step as text pieces and tool calls, or the error it is.
     pub(super) fn spoken(self) -> Result<Spoken, (u16, String)> {
         match self {
-            Self::Text(text) => Ok(Spoken { pieces: vec![text], calls: Vec::new() }),
-            Self::Chunks(pieces) => Ok(Spoken { pieces, calls: Vec::new() }),
+            Self::Text(text) => Ok(Spoken { pieces: vec![text], ..Spoken::default() }),
+            Self::Chunks(pieces) => Ok(Spoken { pieces, ..Spoken::default() }),
             Self::Tool { name, args } => {
-                Ok(Spoken { pieces: Vec::new(), calls: vec![(name, args)] })
+                Ok(Spoken { calls: vec![(name, args)], ..Spoken::default() })
             }
-            Self::Tools(calls) => Ok(Spoken { pieces: Vec::new(), calls }),
+            Self::Tools(calls) => Ok(Spoken { calls, ..Spoken::default() }),
+            Self::Crowded(step) => Ok(Spoken { is_crowded: true, ..step.spoken()? }),
             Self::Error { status, message } => Err((status, message)),
         }
     }
 }
 
 /// A step that is not an error, ready to be put into a protocol's words.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Spoken {
     pub(super) pieces: Vec<String>,
     pub(super) calls: Vec<(String, Value)>,
+    /// Whether the model says that its context is nearly full.
+    pub(super) is_crowded: bool,
 }
