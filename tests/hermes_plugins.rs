@@ -6,7 +6,6 @@
 use std::fs;
 use std::path::PathBuf;
 
-use hookbus_tests::agents::{hermes_plugins, hermes_program};
 use hookbus_tests::home::{Home, feed, shown, wait_until};
 use serde_json::{Value, json};
 
@@ -202,6 +201,16 @@ fn a_daemon_keeps_plugins_warm_and_each_call_stands_where_its_agent_does() {
     wait_until("the edit is seen", || ask("c") == format!("101 in {work} with c"));
 }
 
+#[test]
+fn the_event_that_starts_the_daemon_is_seen_by_the_same_process_as_all_others() {
+    let home = Home::with_daemon("auto");
+    hooks(&home, &plugin(&home, "counts", COUNTS), "");
+    for n in 1..4 {
+        let said = context(&home, "x");
+        assert!(said.as_str().is_some_and(|said| said.starts_with(&format!("{n} in"))), "{said}");
+    }
+}
+
 /// Asks with `message` and gives back the context in the answer.
 fn context(home: &Home, message: &str) -> Value {
     home.answer("hermes", &call("pre_llm_call", &json!({"user_message": message})))["context"]
@@ -309,6 +318,127 @@ fn a_decision_sees_what_onlookers_before_it_counted_and_overtakes_one_that_hangs
         assert_eq!(context(&home, "x"), "seen a b");
     }
     assert_eq!(home.decisions().last().expect("one")["verdicts"][0]["failed"], false);
+}
+
+const ONE_THREAD: &str = "
+import contextvars, threading, time
+loaded_in, seen = threading.get_ident(), []
+left = contextvars.ContextVar('left', default='nothing')
+def watch(**kwargs):
+    seen.append('elsewhere' if threading.get_ident() != loaded_in else 'here')
+    left.set(kwargs.get('turn_id'))
+def first(**kwargs):
+    time.sleep(2)  # as long as it takes to load something large
+    watch(**kwargs)
+def step(**kwargs):
+    watch()
+    return ' '.join(seen)
+def register(ctx):
+    ctx.register_hook('on_session_start', first)
+    ctx.register_hook('post_tool_call', watch)
+    ctx.register_hook('pre_llm_call', step)
+    ctx.register_hook('transform_llm_output', lambda **k: str(left.get()))
+";
+
+#[test]
+fn all_callbacks_run_in_the_plugins_own_thread_in_the_order_of_their_events() {
+    let home = Home::with_daemon("running");
+    hooks(&home, &plugin(&home, "thread", ONE_THREAD), "");
+    let _daemon = home.serve();
+    home.answer("hermes", &call("on_session_start", &json!({})));
+    home.answer("hermes", &tool("post_tool_call", "terminal", &json!({}), &json!({})));
+    assert_eq!(context(&home, "x"), "here here here");
+}
+
+#[test]
+fn what_a_turn_leaves_in_its_context_is_nothing_to_the_next() {
+    let home = Home::with_daemon("running");
+    hooks(&home, &plugin(&home, "turns", ONE_THREAD), "");
+    let _daemon = home.serve();
+    let watch = |turn: &str| {
+        let extra = json!({"turn_id": turn});
+        home.answer("hermes", &tool("post_tool_call", "terminal", &json!({}), &extra));
+    };
+    let left =
+        |turn: &str| bridged(&home, &call("transform_llm_output", &json!({"turn_id": turn})));
+    watch("one");
+    assert_eq!(left("one"), "one");
+    assert_eq!(left("two"), "nothing");
+    watch("two");
+    assert_eq!(left("two"), "two");
+}
+
+#[test]
+fn what_a_plugin_does_at_its_exit_is_done_when_the_daemon_leaves() {
+    let home = Home::with_daemon("running");
+    let told = home.work().join("told");
+    let code = format!(
+        "import atexit, threading\ndef tell(word):\n    open({:?}, 'a').write(word + '\\n')\natexit.register(tell, 'bye')\n\
+         def register(ctx):\n    ctx.register_hook('on_session_end', lambda **k: (threading.Event().wait(1), tell('end')))\n    \
+         ctx.register_hook('pre_llm_call', lambda **k: 'hello')\n",
+        shown(&told)
+    );
+    hooks(&home, &plugin(&home, "leaves", &code), "");
+    let mut daemon = home.serve();
+    assert_eq!(context(&home, "x"), "hello");
+    home.answer("hermes", &call("on_session_end", &json!({})));
+    daemon.kill();
+    let said = || fs::read_to_string(&told).unwrap_or_default();
+    wait_until("it said goodbye", || said() == "end\nbye\n");
+}
+
+#[test]
+fn what_lies_in_the_agents_directory_is_not_imported() {
+    let home = Home::new();
+    write(&home.work(), "hookbus_test_module.py", "raise SystemExit('the agent wrote this')\n");
+    let code = "def step(**k):
+    try:
+        import hookbus_test_module
+    except ImportError:
+        return 'not found'
+def register(ctx):
+    ctx.register_hook('pre_llm_call', step)
+";
+    hooks(&home, &plugin(&home, "imports", code), "");
+    assert_eq!(context(&home, "x"), "not found");
+}
+
+#[test]
+fn the_models_answer_is_an_object_and_only_what_hermes_passes_comes_unasked() {
+    let home = Home::with_daemon("running");
+    let code = "
+seen = []
+def answered(assistant_message, **more):
+    calls = [(one.id, one.function.name, one.function.arguments) for one in assistant_message.tool_calls or []]
+    seen.append('%s %s' % (assistant_message.content, calls))
+def passed(**more):
+    seen.append(' '.join(sorted(more)))
+def register(ctx):
+    ctx.register_hook('post_api_request', answered)
+    ctx.register_hook('post_tool_call', passed)
+    ctx.register_hook('transform_terminal_output', passed)
+    ctx.register_hook('pre_llm_call', lambda **k: '; '.join(seen))
+";
+    hooks(&home, &plugin(&home, "answers", code), "");
+    let _daemon = home.serve();
+    let printed = "NormalizedResponse(content='it\\'s', tool_calls=[ToolCall(id='c', name='t', arguments='{}')], \
+                   finish_reason='stop', usage=Usage(prompt_tokens=1))";
+    let other = json!({"assistant_message": {"content": "hi", "tool_calls": null}});
+    for extra in [
+        json!({"assistant_message": printed}),
+        json!({"assistant_message": "content='hi' role='assistant'", "response": other}),
+    ] {
+        home.answer("hermes", &call("post_api_request", &extra));
+    }
+    home.answer("hermes", &tool("post_tool_call", "t", &json!({}), &json!({"result": "{}"})));
+    let mut output = call("transform_terminal_output", &json!({"output": "x", "returncode": 0}));
+    output["session_id"] = json!("");
+    bridged(&home, &output);
+    assert_eq!(
+        context(&home, "x"),
+        "it's [('c', 't', '{}')]; hi []; args result session_id telemetry_schema_version tool_name; \
+         output returncode telemetry_schema_version"
+    );
 }
 
 const REMEMBERS: &str = "
@@ -604,80 +734,4 @@ fn a_plugin_that_cannot_be_loaded_says_why() {
         answer["reason"].as_str().is_some_and(|why| why.contains("there is no directory")),
         "{answer}"
     );
-}
-
-/// A plugin that ships with Hermes.
-fn bundled(name: &str) -> PathBuf {
-    hermes_plugins().join(name)
-}
-
-#[test]
-fn security_guidance_warns_about_what_is_written_as_it_does_in_hermes() {
-    let home = Home::new();
-    hooks(&home, &bundled("security-guidance"), "");
-    let input =
-        json!({"path": "x.py", "content": "import pickle\npickle.load(f)\nos.system('ls')\n"});
-    let payload = tool(
-        "transform_tool_result",
-        "write_file",
-        &input,
-        &json!({"result": "{\"bytes_written\": 10}"}),
-    );
-    let answer = bridged(&home, &payload);
-    assert!(
-        answer.as_str().is_some_and(|text| text.contains("Security") && text.contains("pickle")),
-        "{answer}"
-    );
-    let strict = feed(
-        {
-            let mut command = home.command(["hook", "hermes", "--wire", "bridge"]);
-            command.env("SECURITY_GUIDANCE_BLOCK", "1");
-            command
-        },
-        tool("pre_tool_call", "write_file", &input, &json!({})).to_string().as_bytes(),
-    );
-    assert!(strict.stdout.contains("\"block\""), "{}", strict.stdout);
-}
-
-#[test]
-fn disk_cleanup_tidies_up_after_a_turn_as_it_does_in_hermes() {
-    let home = Home::with_daemon("running");
-    hooks(&home, &bundled("disk-cleanup"), "");
-    let _daemon = home.serve();
-    let hermes = home.work().join("hermes");
-    write(&hermes, "test_scratch.py", "x");
-    let file = hermes.join("test_scratch.py");
-    let tell = |payload: Value| {
-        let mut command = home.command(["hook", "hermes"]);
-        command.env("HERMES_HOME", &hermes);
-        assert_eq!(feed(command, payload.to_string().as_bytes()).stdout, "");
-    };
-    let extra = json!({"result": "{}", "task_id": ""});
-    tell(tool("post_tool_call", "write_file", &json!({"path": shown(&file)}), &extra));
-    wait_until("it is noted", || hermes.join("disk-cleanup/tracked.json").exists());
-    assert!(file.exists());
-    tell(call("on_session_end", &json!({"completed": true, "interrupted": false})));
-    wait_until("it is gone", || !file.exists());
-}
-
-#[test]
-fn two_observers_that_ship_with_hermes_load_with_its_own_interpreter() {
-    let home = Home::new();
-    let python = shown(&hermes_program().with_file_name("python"));
-    for name in ["observability/langfuse", "observability/nemo_relay"] {
-        let more = format!("      name: watched\n      interpreter: {python}\n");
-        hooks(&home, &bundled(name), &more);
-        let mut command = home.command(["hook", "hermes"]);
-        command.env("HERMES_LANGFUSE_PUBLIC_KEY", "x").env("HERMES_LANGFUSE_SECRET_KEY", "y");
-        let extra = json!({"user_message": "hi", "conversation_history": [], "task_id": "t"});
-        let payload = call("pre_llm_call", &extra);
-        assert_eq!(feed(command, payload.to_string().as_bytes()).stdout, "");
-        let decisions = home.decisions();
-        let verdict = &decisions.last().expect("a decision")["verdicts"][0];
-        assert_eq!(
-            (&verdict["hook"], &verdict["failed"]),
-            (&json!("watched"), &json!(false)),
-            "{name}: {verdict}"
-        );
-    }
 }

@@ -1,36 +1,51 @@
 """Runs one Hermes plugin directory (`plugin.yaml` + `register(ctx)`) or gateway hook directory (`HOOK.yaml` +
 `handler.py`), unmodified, outside of Hermes. Speaks JSON lines: each question has a number, and its answer the same.
 
-A question marked `looks_on` has no answer: it is for callbacks that are not waited for. They have a thread of their
-own, one after the other. A decision gives those before it a moment, so that what they count is counted, and then
-overtakes them. With two at work at once both stand where the later question stands.
+A question marked `looks_on` has no answer: it is for callbacks that are not waited for. All callbacks run in one
+thread, the one the plugin was loaded in, in the order of their events, as Hermes itself calls them: what a plugin
+counts is counted, and what belongs to a thread stays with it. Only a decision that has waited too long behind an
+onlooker overtakes it, in a thread of its own; with two at work at once both stand where the later question stands.
 
-The plugin's own prints go to stderr; the protocol has descriptors of its own. When the bus hangs up, this ends at
-once, whatever the plugin is doing. Standard library only.
+The plugin's own prints go to stderr; the protocol has descriptors of its own. When the bus hangs up, what was told is
+finished and the plugin's exit handlers run, for a few seconds at most, whatever the plugin is doing. Standard library
+only.
 """
+import ast
 import asyncio
+import atexit
+import collections
+import contextvars
 import importlib.util
 import inspect
 import json
 import logging
 import os
 import queue
+import signal
 import sys
 import threading
 import traceback
 import types
 
 NAMESPACE = "hermes_plugins"
-# How long a decision waits for the onlookers before it; for one that is slow, only once.
-MOMENT = 0.25
+# How long a decision waits for the onlookers before it; for one that is slow, only once. The first onlooker of all
+# may have something to load.
+MOMENT, FIRST_MOMENT = 1.0, 5.0
+# How long it all may take to end.
+FAREWELL = 5
 # Onlookers that wait; more than this many are left out, and that is said.
 MOST_WAITING = 10_000
 sys.dont_write_bytecode = True  # nothing of ours in a directory of theirs
+if sys.path and not sys.path[0]:
+    del sys.path[0]  # the directory of the agent: what lies there is nothing to import
 
 
 def main():
+    atexit.register(end_with_all_children, os.getpid())  # registered first, so it comes last
     questions, answers = take_the_line()
     setup = questions.get()
+    if setup is None:
+        return
     setup["folder"] = os.fsdecode(raw(setup["folder"]))
     limit_memory(setup.get("memory"))
     enter(setup)
@@ -41,54 +56,116 @@ def main():
         traceback.print_exc()
         answers(setup, {"error": said(error)})
         return
-    onlookers = Onlookers(host)
-    env = ENTERED[0]
-    while True:
-        question = questions.get()
-        # Told only when it changes, and in the order of the questions, which an answer may not keep.
-        env = question["env"] = question.get("env") or env
-        if question.get("looks_on"):
-            onlookers.put(question)
-            continue
-        onlookers.give_a_moment()
-        enter(question)
-        answers(question, host.answer(question))
+    work = Work(host, answers)
+    threading.Thread(target=work.take_in, args=(questions,), daemon=True).start()
+    work.run()
 
 
-class Onlookers:
-    """Callbacks that nobody waits for, in the order of their events."""
+class Work:
+    """Questions, in the order they came."""
 
-    def __init__(self, host):
-        self.host = host
-        self.waiting = queue.Queue()
+    def __init__(self, host, answers):
+        self.host, self.answers = host, answers
+        self.contexts = Contexts()
+        self.mine = os.getpid()
         self.change = threading.Condition()
-        self.put_in = self.done = self.overtaken = 0
-        threading.Thread(target=self.work, daemon=True).start()
+        self.waiting = collections.deque()
+        self.begun, self.is_busy = 0, False
+        # The onlooker that was overtaken: it is not waited for again.
+        self.overtaken = None
+
+    def run(self):
+        """The plugin's own thread, until the bus hangs up."""
+        while True:
+            with self.change:
+                self.is_busy = False
+                self.change.wait_for(lambda: self.waiting)
+                question = self.waiting.popleft()
+                self.begun, self.is_busy = self.begun + 1, True
+                self.change.notify_all()
+            if question is None:
+                return
+            self.work_on(question)
+
+    def take_in(self, questions):
+        env = ENTERED[0]
+        while True:
+            question = questions.get()
+            if question is not None:
+                # Told only when it changes, and in the order of the questions, which an answer may not keep.
+                env = question["env"] = question.get("env") or env
+            looks_on = question is not None and question.get("looks_on")
+            if looks_on and len(self.waiting) >= MOST_WAITING:
+                print("hookbus: too slow, %s goes by unseen" % question.get("name"), file=sys.stderr)
+                continue
+            self.put(question)
+            if question is None:
+                return
+            if not looks_on and self.overtakes(question):
+                self.work_on(question, apart=True)
 
     def put(self, question):
-        if self.put_in - self.done >= MOST_WAITING:
-            print("hookbus: too slow, %s goes by unseen" % question.get("name"), file=sys.stderr)
-            return
-        self.put_in += 1
-        self.waiting.put(question)
-
-    def work(self):
-        while True:
-            question = self.waiting.get()
-            enter(question)
-            for error in self.host.answer(question)["errors"]:
-                print("hookbus: at %s: %s" % (question.get("name"), error), file=sys.stderr)
-            with self.change:
-                self.done += 1
-                self.change.notify_all()
-
-    def give_a_moment(self):
         with self.change:
-            at_work = self.done + 1
-            if self.overtaken == at_work or self.done == self.put_in:
-                return
-            if not self.change.wait_for(lambda: self.done == self.put_in, MOMENT):
-                self.overtaken = self.done + 1
+            self.waiting.append(question)
+            self.change.notify_all()
+
+    def overtakes(self, question):
+        """Whether a decision has waited too long; it is not in line any more then."""
+        with self.change:
+            moment = min(FIRST_MOMENT if self.begun <= 1 else MOMENT, question.get("limit", MOMENT) / 2)
+            if self.is_busy and self.overtaken == self.begun:
+                moment = 0
+            # Nobody is in line behind a decision: whoever asks waits for the answer first.
+            if self.change.wait_for(lambda: not (self.waiting and self.waiting[-1] is question), moment):
+                return False
+            self.overtaken = self.begun
+            self.waiting.pop()
+            return True
+
+    def work_on(self, question, apart=False):
+        enter(question)
+        context = self.contexts.of(question)
+        # One context is in one thread at a time.
+        answer = (context.copy() if apart else context).run(self.host.answer, question)
+        if os.getpid() != self.mine:
+            os._exit(0)  # a child that a callback forked has no more to do here
+        if question.get("looks_on"):
+            for error in answer["errors"]:
+                print("hookbus: at %s: %s" % (question.get("name"), error), file=sys.stderr)
+        else:
+            self.answers(question, answer)
+
+
+class Contexts:
+    """A context (`contextvars`) for each turn, as in Hermes, where a turn has a thread or a copy of its own: what one
+    turn leaves behind there is nothing to the next."""
+
+    MOST = 1000
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.first = contextvars.copy_context()
+        self.sessions = collections.OrderedDict()
+
+    def of(self, question):
+        session = question.get("session") or ""
+        turn = (question["payload"].get("extra") or {}).get("turn_id")
+        with self.lock:
+            known, context = self.sessions.pop(session, (None, None))
+            if context is None or (turn and known and turn != known):
+                context = self.first.copy()
+            self.sessions[session] = (turn or known, context)
+            while len(self.sessions) > self.MOST:
+                self.sessions.popitem(last=False)
+        return context
+
+
+def end_with_all_children(mine):
+    """Nothing that a plugin started outlives it."""
+    if os.getpid() == mine and os.getpgrp() == mine:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.killpg(mine, signal.SIGKILL)
 
 
 def take_the_line():
@@ -105,6 +182,11 @@ def take_the_line():
     def listen():
         for line in line_in:
             questions.put(json.loads(line))
+        questions.put(None)
+        # Not even a plugin that lets no other thread run stays longer than this.
+        signal.alarm(FAREWELL + 1)
+        threading.Event().wait(FAREWELL)
+        end_with_all_children(mine)
         os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
@@ -113,8 +195,11 @@ def take_the_line():
         if os.getpid() != mine:
             os._exit(0)
         line = memoryview(encoded(dict(value, id=question.get("id"))) + b"\n")
-        while line:
-            line = line[line_out.write(line):]
+        try:
+            while line:
+                line = line[line_out.write(line):]
+        except BrokenPipeError:
+            pass  # the bus has hung up
 
     return questions, answer
 
@@ -302,15 +387,16 @@ class Plugin:
 
     def answer(self, question):
         name, errors, returns = question["name"], [], []
-        fields = kwargs_of(name, question["payload"])
+        fields, older = kwargs_of(name, question["payload"])
         changed = None
         if name == "pre_tool_call":
             for callback in self.middleware:
-                result = self.one(callback, dict(fields, original_args=question["payload"].get("tool_input")), errors)
+                asked = dict(fields, original_args=question["payload"].get("tool_input"))
+                result = self.one(callback, asked, older, errors)
                 if isinstance(result, dict) and isinstance(result.get("args"), dict):
-                    changed = fields["args"] = fields["arguments"] = result["args"]
+                    changed = fields["args"] = older["arguments"] = result["args"]
         for callback in self.callbacks.get(name, ()):
-            result = self.one(callback, fields, errors)
+            result = self.one(callback, fields, older, errors)
             if name == "pre_llm_call" and isinstance(result, dict) and result.get("context"):
                 result = dict(result, context=text(result["context"]))  # as Hermes does
             if result is not None:
@@ -321,9 +407,9 @@ class Plugin:
         return answer
 
     @staticmethod
-    def one(callback, fields, errors):
+    def one(callback, fields, older, errors):
         try:
-            return called(callback, **fitting(callback, fields))
+            return called(callback, **fitting(callback, fields, older))
         except BaseException as error:
             traceback.print_exc()
             errors.append("%s raised %s" % (getattr(callback, "__name__", "a callback"), said(error)))
@@ -331,36 +417,85 @@ class Plugin:
 
 
 def kwargs_of(name, payload):
-    """What Hermes passes to a callback, rebuilt from what it tells a shell hook; with the older names beside it."""
+    """What Hermes passes to a callback, rebuilt from what it tells a shell hook; and the older names, for those who
+    ask for them."""
     fields = dict(payload.get("extra") or {})
+    older = {"cwd": payload.get("cwd")}
     session = payload.get("session_id") or ""
     if name.startswith("subagent_"):
         fields["parent_session_id"] = session
-    else:
+    elif session:
         fields["session_id"] = session
+    else:
+        older["session_id"] = session
     if payload.get("tool_name") is not None or name in ("pre_tool_call", "post_tool_call", "transform_tool_result"):
         fields["tool_name"] = payload.get("tool_name") or ""
-        fields["args"] = fields["arguments"] = payload.get("tool_input") or {}
+        fields["args"] = older["arguments"] = payload.get("tool_input") or {}
     if "returncode" in fields:
-        fields["exit_code"] = fields["returncode"]
-    fields.setdefault("cwd", payload.get("cwd"))
+        older["exit_code"] = fields["returncode"]
     fields.setdefault("telemetry_schema_version", "hermes.observer.v1")
+    if name == "post_api_request":
+        fields["assistant_message"] = read_back(fields.get("assistant_message"), fields.get("response"))
     if name == "pre_gateway_dispatch":
         for key in ("event", "gateway", "session_store"):
             fields[key] = thing(fields.get(key))
-    return fields
+    return fields, older
 
 
-def fitting(callback, fields):
-    """Without what a callback does not name, if it names everything it takes."""
+class NormalizedResponse(types.SimpleNamespace):
+    """What a model answered, as Hermes hands it to plugins."""
+    provider_data = reasoning = reasoning_content = reasoning_details = None
+    anthropic_content_blocks = codex_reasoning_items = codex_message_items = None
+
+
+class ToolCall(types.SimpleNamespace):
+    """A call in it. Older readers look under `function`."""
+    provider_data = call_id = response_item_id = extra_content = None
+    type = "function"
+
+    @property
+    def function(self):
+        return self
+
+
+def read_back(written, response):
+    """The model's answer as an object again: over the wire it is what Python prints of it."""
+    if not isinstance(written, str):
+        return written
+    try:
+        return built(ast.parse(written, mode="eval").body)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        message = response.get("assistant_message") if isinstance(response, dict) else None
+    if not isinstance(message, dict):
+        return written
+    calls = [one for one in message.get("tool_calls") or [] if isinstance(one, dict)]
+    calls = [ToolCall(**dict(one, **one.pop("function", None) or {})) for one in calls]
+    return NormalizedResponse(content=message.get("content"), tool_calls=calls or None)
+
+
+def built(node):
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
+        kinds = {"NormalizedResponse": NormalizedResponse, "ToolCall": ToolCall}
+        kind = kinds.get(node.func.id, types.SimpleNamespace)
+        return kind(**{field.arg: built(field.value) for field in node.keywords if field.arg})
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return [built(item) for item in node.elts]
+    if isinstance(node, ast.Dict):
+        return {built(key): built(value) for key, value in zip(node.keys, node.values) if key is not None}
+    return ast.literal_eval(node)
+
+
+def fitting(callback, fields, older):
+    """Without what a callback does not name, if it names everything it takes; with what it names of the older."""
     try:
         parameters = inspect.signature(callback).parameters.values()
     except (TypeError, ValueError):
         return fields
-    if any(one.kind is one.VAR_KEYWORD for one in parameters):
-        return fields
-    names = {one.name for one in parameters if one.kind is not one.POSITIONAL_ONLY}
-    return {name: value for name, value in fields.items() if name in names}
+    names = {one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)}
+    named = {name: value for name, value in older.items() if name in names and name not in fields}
+    if not any(one.kind is one.VAR_KEYWORD for one in parameters):
+        fields = {name: value for name, value in fields.items() if name in names}
+    return dict(fields, **named)
 
 
 class Gateway:

@@ -35,7 +35,7 @@ pub(in crate::decide) async fn ask(
         });
     }
     let payload = payload(event);
-    let question = Question { name: &name, payload: &payload, place };
+    let question = Question { name: &name, session: &event.session, payload: &payload, place };
     match plugin.call(question, limit).await {
         Ok(None) => None,
         Ok(Some(Reply { answer, hash })) => Some(understood(event, &answer, hash)),
@@ -55,7 +55,8 @@ pub(in crate::decide) async fn tell(
         return if plugin.says_again_what_it_needs() { Ok(()) } else { Err(why) };
     }
     let payload = payload(event);
-    plugin.tell(Question { name: &name, payload: &payload, place }, limit).await
+    let question = Question { name: &name, session: &event.session, payload: &payload, place };
+    plugin.tell(question, limit).await
 }
 
 fn failed(why: String) -> Told {

@@ -59,6 +59,8 @@ pub(super) struct Reply {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Question<'a> {
     pub(super) name: &'a str,
+    /// The session it belongs to, which its payload need not say.
+    pub(super) session: &'a str,
     pub(super) payload: &'a Value,
     pub(super) place: &'a Surroundings,
 }
@@ -110,9 +112,8 @@ impl Plugin {
             let asked = match self.listener(&mut state, question, left()).await {
                 Ok(None) => return Ok(None),
                 Ok(Some(process)) => {
-                    let Question { name, payload, place } = question;
                     let hash = process.code.hash.clone();
-                    let answer = process.ask(name, payload, place, left()).await;
+                    let answer = process.ask(question, left()).await;
                     answer.map(|answer| Reply { answer, hash })
                 }
                 Err(trouble) => Err(trouble),
@@ -138,9 +139,7 @@ impl Plugin {
             let had_one = state.process.is_some();
             let told = match self.listener(&mut state, question, left()).await {
                 Ok(None) => return Ok(()),
-                Ok(Some(process)) => {
-                    process.tell(question.name, question.payload, question.place, left()).await
-                }
+                Ok(Some(process)) => process.tell(question, left()).await,
                 Err(trouble) => Err(trouble),
             };
             match told {

@@ -17,6 +17,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use super::super::surroundings::Surroundings;
 use super::folder::{Code, Found};
 use super::moment::hears;
+use super::plugin::Question;
 use crate::json::read_leniently;
 
 const HOST: &str = include_str!("../../../host/host.py");
@@ -85,7 +86,6 @@ impl Process {
             .stderr(open_log(log).map_or_else(|_| Stdio::null(), Stdio::from))
             .current_dir("/")
             .process_group(0)
-            .kill_on_drop(true)
             .spawn()
             .map_err(|error| {
                 broken(format!(
@@ -132,24 +132,21 @@ impl Process {
     /// Asks about one event.
     pub(super) async fn ask(
         &mut self,
-        name: &str,
-        payload: &Value,
-        place: &Surroundings,
+        question: Question<'_>,
         limit: Duration,
     ) -> Result<Value, Trouble> {
-        let question = self.question(name, payload, place);
+        let mut question = self.written(question);
+        question["limit"] = json!(limit.as_secs_f64());
         self.exchange(question, limit).await
     }
 
     /// Tells about an event where nothing can be said; nobody waits for what it does then.
     pub(super) async fn tell(
         &mut self,
-        name: &str,
-        payload: &Value,
-        place: &Surroundings,
+        question: Question<'_>,
         limit: Duration,
     ) -> Result<(), Trouble> {
-        let mut question = self.question(name, payload, place);
+        let mut question = self.written(question);
         question["looks_on"] = json!(true);
         self.begin()?;
         let line = line(&question);
@@ -163,9 +160,11 @@ impl Process {
         }
     }
 
-    fn question(&mut self, name: &str, payload: &Value, place: &Surroundings) -> Value {
-        let mut question =
-            json!({"name": name, "payload": payload, "cwd": bytes(place.cwd.as_os_str())});
+    fn written(&mut self, question: Question<'_>) -> Value {
+        let Question { name, session, payload, place } = question;
+        let mut question = json!({
+            "name": name, "session": session, "payload": payload, "cwd": bytes(place.cwd.as_os_str()),
+        });
         if self.env != place.env {
             let pair =
                 |(key, value): &(OsString, OsString)| (bytes(key), Value::String(bytes(value)));
@@ -240,8 +239,12 @@ impl Process {
 }
 
 impl Drop for Process {
+    /// One that is well is hung up on, and ends by itself within seconds: a plugin may have something to
+    /// bring to an end, and nobody waits for that.
     fn drop(&mut self) {
-        self.end();
+        if self.open {
+            self.end();
+        }
     }
 }
 
