@@ -15,8 +15,9 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use clap::Args;
 use hookbus::bus::Bus;
-use hookbus::decide::Surroundings;
+use hookbus::decide::{Hook, HooksSource, Surroundings};
 use hookbus::event::{Agent, Clock, EventId, SystemClock, Wire};
+use hookbus::log::LogPath;
 use hookbus::pipeline::{Answer, Call, handle, last_resort};
 use hookbus::server::{Build, NoDaemon, SocketPath, call};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -29,6 +30,10 @@ const DEADLINE: f64 = 55.0;
 
 /// A daemon that does not come up is not tried again and again.
 const START_AGAIN: Duration = Duration::from_secs(5);
+
+/// How long a daemon that was just started is waited for, and how often it is looked for.
+const COMES_UP: Duration = Duration::from_secs(2);
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// More than this is a slip of the pen, and would run off the clock.
 const LONGEST_DEADLINE: Duration = Duration::from_hours(1);
@@ -119,14 +124,7 @@ struct Door {
 impl Door {
     fn answer(&self, agent: Agent) -> Afterwards {
         let call = self.listen(agent);
-        let asked = match self.settings.daemon {
-            UseDaemon::Off => Err(NoDaemon::Absent),
-            UseDaemon::Auto | UseDaemon::Running => {
-                let socket = SocketPath::in_home(&self.settings.home);
-                self::call(&socket, Build::current(), &call)
-            }
-        };
-        match asked {
+        match self.ask_the_daemon(&call) {
             Ok(answer) => {
                 say(&answer);
                 Afterwards::Nothing
@@ -144,6 +142,37 @@ impl Door {
                 }
             }
         }
+    }
+
+    fn ask_the_daemon(&self, call: &Call) -> Result<Vec<u8>, NoDaemon> {
+        let socket = SocketPath::in_home(&self.settings.home);
+        let ask = || self::call(&socket, Build::current(), call);
+        match self.settings.daemon {
+            UseDaemon::Off => Err(NoDaemon::Absent),
+            UseDaemon::Running => ask(),
+            UseDaemon::Auto => match ask() {
+                Err(NoDaemon::Absent) if self.has_plugins() && self.start_daemon() => {
+                    let patience = COMES_UP.min(self.patience() / 4);
+                    let started = Instant::now();
+                    let mut asked = Err(NoDaemon::Absent);
+                    while matches!(asked, Err(NoDaemon::Absent)) && started.elapsed() < patience {
+                        thread::sleep(LOOK_AGAIN);
+                        asked = ask();
+                    }
+                    asked
+                }
+                asked => asked,
+            },
+        }
+    }
+
+    /// A plugin remembers what it saw, so one process of it has to see all events, from the first on:
+    /// the daemon's, which is quicker up than a process of our own would be.
+    fn has_plugins(&self) -> bool {
+        let log = LogPath::in_home(&self.settings.home);
+        let in_force = HooksSource::new(&self.settings.home, log).in_force();
+        let mut hooks = in_force.hooks.hooks.iter().map(Hook::summary);
+        hooks.any(|hook| (hook.action, hook.mode) == ("python", "decide"))
     }
 
     fn listen(&self, agent: Agent) -> Call {
@@ -215,13 +244,14 @@ impl Door {
     }
 
     /// Starts a daemon for the calls to come, with all three streams detached: agents wait for
-    /// their end of file. Whoever is second to do so finds the home taken and leaves.
-    fn start_daemon(&self) {
+    /// their end of file. Whoever is second to do so finds the home taken and leaves. Says whether one
+    /// was started.
+    fn start_daemon(&self) -> bool {
         let lock = self.settings.home.join("serve.lock");
         if !may_start(&lock) {
-            return;
+            return false;
         }
-        let Ok(program) = std::env::current_exe() else { return };
+        let Ok(program) = std::env::current_exe() else { return false };
         let started = Command::new(program)
             .args(["serve", "--background"])
             .env("HOOKBUS_HOME", &self.settings.home)
@@ -230,9 +260,10 @@ impl Door {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();
-        if let Err(error) = started {
+        if let Err(error) = &started {
             tracing::debug!(%error, "no daemon this time");
         }
+        started.is_ok()
     }
 }
 
