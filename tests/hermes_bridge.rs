@@ -371,24 +371,6 @@ fn allowing_without_a_daemon_is_a_choice() {
 }
 
 #[test]
-fn a_plugin_of_hermes_does_the_same_inside_hermes_and_under_the_bus() {
-    let write =
-        json!({"path": "made.py", "content": "import pickle\npickle.load(open('x', 'rb'))\n"});
-    let script = vec![Step::tool("write_file", write), Step::text("Done.")];
-    let inside = Hermes::working("inside")
-        .playing(script.clone())
-        .setting("plugins.enabled", json!(["security-guidance"]))
-        .go();
-    let home = Home::new();
-    let plugins = hookbus_tests::agents::hermes_plugins();
-    let folder = plugins.join("security-guidance");
-    home.write_hooks(&format!("hooks: {{ '*': [{{ python: {} }}] }}", folder.display()));
-    let under = Hermes::working("under").playing(script).connected(&home, "off").go();
-    assert!(result_of_the_tool(&inside).contains("pickle"), "{}", result_of_the_tool(&inside));
-    assert_eq!(result_of_the_tool(&under), result_of_the_tool(&inside));
-}
-
-#[test]
 fn hermes_own_approvals_arrive_and_belong_to_their_session() {
     let home = Home::new();
     let danger = json!({"command": "rm -rf ./victim"});

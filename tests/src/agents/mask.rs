@@ -7,7 +7,8 @@ use super::Run;
 
 /// What is masked wherever it stands. `#` is a digit, `%` a hexadecimal digit; the last column says
 /// which characters after a match still belong to it.
-const PATTERNS: [(&str, &str, &str); 10] = [
+const PATTERNS: [(&str, &str, &str); 11] = [
+    ("########_######_%%%%%%:%%%%%%%%-%%%%-%%%%-%%%%-%%%%%%%%%%%%:%%%%%%%%", "<turn>", ""),
     ("%%%%%%%%-%%%%-%%%%-%%%%-%%%%%%%%%%%%", "<uuid>", ""),
     ("########_######_%%%%%%", "<session>", ""),
     ("####-##-##T##:##:##", "<time>", "0123456789.:+Z"),
@@ -116,6 +117,10 @@ mod tests {
     fn ids_and_times_are_masked_and_the_rest_stays() {
         let cases = [
             ("session_id: 20261116_043025_1753bc", "session_id: <session>"),
+            (
+                "20261116_043025_1753bc:c1004e7f-0a1b-4c2d-8e3f-001122334455:0f0f0f0f:api:1",
+                "<turn>:api:1",
+            ),
             ("write_file_1794802945985_0", "write_file_<milliseconds>_0"),
             ("at 2026-11-16T04:22:11.123Z, done", "at <time>, done"),
             ("c1004e7f-0a1b-4c2d-8e3f-001122334455!", "<uuid>!"),

@@ -2,6 +2,7 @@
 //! commands wired in, and what happened comes back as a [`Run`]. Nothing here knows the bus: a hook
 //! is a command line. The agents are installed by `tests/fetch-agents`.
 
+mod collector;
 mod google;
 mod group;
 mod http;
@@ -23,6 +24,7 @@ pub mod hermes;
 pub mod run;
 pub mod talk;
 
+pub use collector::Collector;
 pub use gateway::Gateway;
 pub use gemini::Gemini;
 pub use hermes::Hermes;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::group::Group;
+use super::mask::Mask;
 use super::outcome::Wire;
 use super::process::Ended;
 use super::scratch::Scratch;
@@ -73,6 +74,11 @@ impl Run {
     /// The run without what differs between two runs of the same script.
     pub fn outcome(&self) -> Outcome {
         outcome::of(self)
+    }
+
+    /// A value without what differs between two runs of the same script: ids, times, places.
+    pub fn masked(&self, value: &Value) -> Value {
+        Mask::of(self).value(value)
     }
 
     /// A file of the work directory, or `None` when it is not there.

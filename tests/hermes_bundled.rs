@@ -1,0 +1,269 @@
+//! Plugins that ship with Hermes, unmodified, in two places: inside of a real Hermes, and under the bus that the
+//! same Hermes is wired to. What they do there (what the model hears, the files they write and remove, what they
+//! send to a server) is the same, but for ids and times.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use hookbus_tests::agents::{Collector, Hermes, Run, Step, hermes_plugins, hermes_python};
+use hookbus_tests::home::{Home, shown, wait_until};
+use hookbus_tests::wiring::Agent;
+use serde_json::{Map, Value, json};
+
+/// The plugin loaded by Hermes itself.
+fn inside(plugin: &str, scene: impl Fn(Hermes) -> Hermes) -> Run {
+    let run = scene(Hermes::working("inside")).setting("plugins.enabled", json!([plugin])).go();
+    assert_eq!((run.exit, run.steps_left), (Some(0), 0), "{}", run.stderr);
+    run
+}
+
+/// The same session, with the plugin under the bus and unknown to Hermes. The first event starts the daemon.
+fn under(home: &Home, plugin: &str, scene: impl Fn(Hermes) -> Hermes) -> Run {
+    home.write_hooks(&format!(
+        "trust: home\nhooks: {{ '*': [{{ python: {}, interpreter: {} }}] }}\n",
+        shown(&hermes_plugins().join(plugin)),
+        shown(&hermes_python())
+    ));
+    let run = scene(Hermes::working("under")).connected(home, "auto").go();
+    assert_eq!((run.exit, run.steps_left), (Some(0), 0), "{}", run.stderr);
+    run
+}
+
+/// Tools one by one and together, one that fails, a request that fails, and a second turn in a new process.
+fn a_day_of_work(hermes: Hermes) -> Hermes {
+    let read = |path: &str| ("read_file", json!({"path": path}));
+    hermes
+        .with_extras()
+        .script(vec![
+            Step::tool("terminal", json!({"command": "echo made > made.txt; echo it is made"})),
+            Step::error(500, "not now"),
+            Step::tools(&[read("made.txt"), read("none.txt")]),
+            Step::text("Done."),
+            Step::tool("terminal", json!({"command": "rm -rf ./made.txt"})),
+            Step::text("Gone."),
+        ])
+        .setting("approvals", json!({"mode": "manual", "timeout": 1}))
+        .prompts(&["Make a file.", "And remove it."])
+}
+
+/// A value without these keys, at any depth.
+fn without(value: &Value, keys: &[&str]) -> Value {
+    match value {
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(name, _)| !keys.contains(&name.as_str()))
+            .map(|(name, field)| (name.clone(), without(field, keys)))
+            .collect(),
+        Value::Array(items) => items.iter().map(|item| without(item, keys)).collect(),
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
+}
+
+/// The same, one by one: a difference shows without everything around it.
+fn are_the_same(found: &[Value], expected: &[Value]) {
+    let names = |all: &[Value]| all.iter().map(|one| one["name"].clone()).collect::<Vec<_>>();
+    assert_eq!(names(found), names(expected));
+    for (found, expected) in found.iter().zip(expected) {
+        for (name, field) in expected.as_object().into_iter().flatten() {
+            assert_eq!(&found[name], field, "`{name}` of {}", expected["name"]);
+        }
+        assert_eq!(found, expected);
+    }
+}
+
+// ---- langfuse: what arrives at its server -----------------------------------------------------------
+
+const LANGFUSE: &str = "observability/langfuse";
+
+fn traced(hermes: Hermes, collector: &Collector) -> Hermes {
+    a_day_of_work(hermes)
+        .env("HERMES_LANGFUSE_PUBLIC_KEY", "pk-lf-x")
+        .env("HERMES_LANGFUSE_SECRET_KEY", "sk-lf-y")
+        .env("HERMES_LANGFUSE_BASE_URL", &collector.address())
+        .env("HERMES_LANGFUSE_ENV", "tests")
+}
+
+/// The spans in the order they began, with names in place of the ids they refer to.
+fn spans(run: &Run, collector: &Collector) -> Vec<Value> {
+    let mut spans = collector.spans();
+    spans.sort_by_key(|span| span["startTimeUnixNano"].as_str().unwrap_or_default().to_owned());
+    let mut traces: Vec<Value> = Vec::new();
+    let names: BTreeMap<String, Value> =
+        spans.iter().map(|span| (span["spanId"].to_string(), span["name"].clone())).collect();
+    let reduced = spans.iter().map(|span| {
+        if !traces.contains(&span["traceId"]) {
+            traces.push(span["traceId"].clone());
+        }
+        let attributes = span["attributes"].as_array().into_iter().flatten();
+        let attributes: Map<String, Value> = attributes
+            .map(|pair| {
+                (pair["key"].as_str().unwrap_or_default().to_owned(), pair["value"].clone())
+            })
+            .filter(|(name, _)| !name.ends_with("api_duration_s"))
+            .collect();
+        json!({
+            "name": span["name"], "attributes": attributes,
+            "parent": names.get(&span["parentSpanId"].to_string()),
+            "trace": traces.iter().position(|trace| *trace == span["traceId"]),
+        })
+    });
+    let reduced: Vec<Value> = reduced.collect();
+    reduced.iter().map(|span| run.masked(span)).collect()
+}
+
+#[test]
+fn langfuse_sends_the_same_traces() {
+    let (theirs, ours) = (Collector::start(), Collector::start());
+    let first = inside(LANGFUSE, |hermes| traced(hermes, &theirs));
+    let expected = spans(&first, &theirs);
+    let names: Vec<&str> = expected.iter().filter_map(|span| span["name"].as_str()).collect();
+    let turns = names.iter().filter(|name| **name == "Hermes turn").count();
+    assert_eq!((turns, names.len()), (2, 12), "{names:?}");
+    assert!(json!(expected).to_string().contains("it is made"));
+
+    let home = Home::with_daemon("auto");
+    let second = under(&home, LANGFUSE, |hermes| traced(hermes, &ours));
+    wait_until("everything is sent", || ours.spans().len() >= expected.len());
+
+    are_the_same(&spans(&second, &ours), &expected);
+    let doors = |collector: &Collector| {
+        let requests = collector.requests();
+        let mut doors: Vec<Value> =
+            requests.iter().map(|one| json!([one["path"], one["authorization"]])).collect();
+        doors.dedup();
+        doors
+    };
+    assert_eq!(doors(&ours), doors(&theirs));
+}
+
+// ---- nemo_relay: the files it writes ----------------------------------------------------------------
+
+const NEMO_RELAY: &str = "observability/nemo_relay";
+
+fn relayed(hermes: Hermes) -> Hermes {
+    let place = shown(&hermes.home().join("relay"));
+    a_day_of_work(hermes)
+        .env("HERMES_NEMO_RELAY_ATOF_ENABLED", "1")
+        .env("HERMES_NEMO_RELAY_ATOF_OUTPUT_DIRECTORY", &place)
+        .env("HERMES_NEMO_RELAY_ATIF_ENABLED", "1")
+        .env("HERMES_NEMO_RELAY_ATIF_OUTPUT_DIRECTORY", &place)
+        .env("HERMES_NEMO_RELAY_ATIF_FILENAME_TEMPLATE", "atif.json")
+}
+
+/// Its events, with the place of a scope in the file in place of its id, and its trajectory.
+fn relay_files(run: &Run) -> (Vec<Value>, Value) {
+    let read =
+        |name: &str| fs::read_to_string(run.home.join("relay").join(name)).unwrap_or_default();
+    let mut events: Vec<Value> = read("hermes-atof.jsonl")
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok()) // the last line may be half written
+        .collect();
+    let ids: Vec<Value> = events.iter().map(|event| event["uuid"].clone()).collect();
+    for event in &mut events {
+        for name in ["propagation_root_uuid", "parent_uuid", "uuid"] {
+            // What is the root of all is in no line.
+            if let Some(id) = event.get_mut(name) {
+                *id = json!(ids.iter().position(|known| known == id));
+            }
+        }
+    }
+    let times = [
+        "timestamp",
+        "start_timestamp",
+        "end_timestamp",
+        "duration_ms",
+        "api_duration",
+        "started_at",
+        "ended_at",
+    ];
+    let same = |value: &Value| run.masked(&without(value, &times));
+    let trajectory = serde_json::from_str(&read("atif.json")).unwrap_or_default();
+    (events.iter().map(same).collect(), same(&trajectory))
+}
+
+#[test]
+fn nemo_relay_writes_the_same_events_and_the_same_trajectory() {
+    let (expected, trajectory) = relay_files(&inside(NEMO_RELAY, relayed));
+    let names: Vec<&Value> = expected.iter().map(|event| &event["name"]).collect();
+    for name in ["hermes.turn.start", "hermes.approval.request", "terminal", "read_file"] {
+        assert!(names.contains(&&json!(name)), "{name} in {names:?}");
+    }
+    assert!(trajectory["steps"].as_array().is_some_and(|steps| steps.len() > 2), "{trajectory}");
+
+    let home = Home::with_daemon("auto");
+    let run = under(&home, NEMO_RELAY, relayed);
+    wait_until("everything is written", || relay_files(&run).0.len() >= expected.len());
+    let (events, found) = relay_files(&run);
+    are_the_same(&events, &expected);
+    assert_eq!(found, trajectory);
+}
+
+// ---- security-guidance: what the model hears --------------------------------------------------------
+
+#[test]
+fn security_guidance_warns_and_blocks_in_the_same_words() {
+    let code = "import pickle\npickle.load(open('x', 'rb'))\nos.system('ls')\n";
+    for (variable, is_written) in [("UNUSED", true), ("SECURITY_GUIDANCE_BLOCK", false)] {
+        let scene = |hermes: Hermes| {
+            let write = json!({"path": "made.py", "content": code});
+            let script = vec![Step::tool("write_file", write), Step::text("Done.")];
+            hermes.script(script).env(variable, "1")
+        };
+        let first = inside("security-guidance", scene);
+        let home = Home::with_daemon("auto");
+        let second = under(&home, "security-guidance", scene);
+        assert!(first.requests[1].to_string().contains("pickle.load"));
+        assert_eq!(first.file("made.py").is_some(), is_written, "{variable}");
+        assert_eq!(second.outcome(), first.outcome(), "{variable}");
+    }
+}
+
+// ---- disk-cleanup: what it remembers and removes ----------------------------------------------------
+
+/// All files in a place, by name.
+fn files(place: &Path) -> BTreeMap<String, String> {
+    let entries = fs::read_dir(place).into_iter().flatten().flatten();
+    entries
+        .map(|entry| {
+            let text = fs::read_to_string(entry.path()).unwrap_or_default();
+            (entry.file_name().to_string_lossy().into_owned(), text)
+        })
+        .collect()
+}
+
+#[test]
+fn disk_cleanup_notes_and_removes_the_same_files() {
+    let scene = |hermes: Hermes| {
+        let home = hermes.home().join(".hermes");
+        // Else this directory is empty in one place, and goes: the other has the bridge in it.
+        fs::create_dir_all(home.join("hooks/mine")).expect("a directory");
+        fs::write(home.join("hooks/mine/notes"), "mine").expect("a file");
+        let write = |name: &str| {
+            let path = shown(&home.join(name));
+            Step::tool("write_file", json!({"path": path, "content": "x = 1\n"}))
+        };
+        let script = vec![
+            write("test_scratch.py"),
+            write("cache/kept.py"),
+            write("notes.md"),
+            Step::text("Done."),
+        ];
+        hermes.script(script).prompts(&["Try something."])
+    };
+    let left = |run: &Run| {
+        let home = run.home.join(".hermes");
+        let there = |name: &str| home.join(name).exists();
+        let kept = files(&home.join("disk-cleanup"));
+        let kept: Value = kept.into_iter().map(|(name, text)| (name, json!(text))).collect();
+        let files = ["test_scratch.py", "cache/kept.py", "notes.md"].map(there);
+        (files, run.masked(&kept))
+    };
+    let first = inside("disk-cleanup", scene);
+    let expected = left(&first);
+    assert_eq!(expected.0, [false, true, true], "{expected:?}");
+    let home = Home::with_daemon("auto");
+    let second = under(&home, "disk-cleanup", scene);
+    wait_until("it has tidied up", || !left(&second).0[0]);
+    wait_until("it has noted that", || left(&second) == expected);
+}
