@@ -282,7 +282,7 @@ fn whoever_is_asked_sees_every_file_and_is_told_where_none_can_be_made_out() {
         "# the depths",
         "long.py: 5000 bytes",
         "with: A=b",
-        "no script can be made out",
+        "not all that this runs can be made out",
     ] {
         assert!(asked.contains(word), "{word}: {asked}");
     }
@@ -322,4 +322,141 @@ fn the_doctor_tries_each_entry_once_and_knows_a_home_when_it_sees_one() {
         "{report}"
     );
     assert_eq!(fs::read_to_string(&tally).expect("a tally").lines().count(), 2);
+}
+
+#[test]
+fn what_a_person_looked_at_is_what_they_agree_to() {
+    let home = Home::new();
+    let script = home.script("guard.sh", BLOCK);
+    home.write_hooks_file(&format!("hooks: {{ pre_tool_call: [{{ command: {script} }}] }}"));
+    let out = shown(&home.work().join("out"));
+    let line = format!(
+        "(until grep -q 'agree to this' {out} 2>/dev/null; do sleep 0.02; done; printf '#!/bin/sh\\n' > {script}; echo y; sleep 1) \
+         | script -qfec '{} hooks approve' {out}",
+        shown(&binary())
+    );
+    let mut command = std::process::Command::new("bash");
+    command.args(["-c", &line]).env("HOOKBUS_HOME", home.path());
+    let said = feed(command, b"").stdout;
+    assert!(said.contains("it has changed while you looked at it"), "{said}");
+    assert!(!home.path().join("consent.json").exists());
+}
+
+#[test]
+fn what_a_hook_writes_and_what_lies_around_is_no_part_of_it() {
+    let home = Home::new();
+    let state = "#!/bin/sh\necho x >> \"$1\"\necho '{\"decision\":\"block\",\"reason\":\"'$(wc -l < \"$1\")'\"}'\n";
+    let script = home.script("guard.sh", state);
+    let plugin = home.work().join("plugin");
+    fs::create_dir_all(&plugin).expect("a folder");
+    fs::write(plugin.join("plugin.yaml"), "name: p\n").expect("a file");
+    let code = "import os\ndef step(**k):\n    open(os.path.join(os.path.dirname(__file__), 'state.json'), 'a').write('x')\n\
+                def register(ctx):\n    ctx.register_hook('pre_tool_call', step)\n";
+    fs::write(plugin.join("__init__.py"), code).expect("a file");
+    fs::write(home.work().join("state.json"), "").expect("a file");
+    home.write_hooks_file(&format!(
+        "hooks: {{ pre_tool_call: [{{ command: {script} state.json }}, {{ command: echo test . }}, {{ python: {} }}] }}",
+        shown(&plugin)
+    ));
+    home.text(&["hooks", "approve", "--accept-hooks"]);
+    for name in ["test", "index.js", "__main__.py"] {
+        fs::write(home.work().join(name), "lies around").expect("a file");
+    }
+    for times in ["1", "2", "3"] {
+        assert_eq!(home.answer("hermes", &call())["reason"], times);
+    }
+    let failed = |verdict: &Value| verdict["failure"].to_string().contains("agreed");
+    let last = home.decisions().pop().expect("a decision");
+    assert!(!last["verdicts"].as_array().expect("verdicts").iter().any(failed), "{last}");
+}
+
+#[test]
+fn the_same_words_in_two_places_are_agreed_to_in_each() {
+    let home = Home::new();
+    home.write_hooks_file("hooks: { pre_tool_call: [{ command: ./check.sh }], BeforeTool: [{ command: $GEMINI_PROJECT_DIR/check.sh }] }");
+    let places = ["a", "b"].map(|name| {
+        let place = home.work().join(name);
+        fs::create_dir_all(&place).expect("a folder");
+        let text = BLOCK.replace("guarded", name);
+        fs::write(place.join("check.sh"), text).expect("a script");
+        fs::set_permissions(place.join("check.sh"), fs::Permissions::from_mode(0o755))
+            .expect("a mode");
+        place
+    });
+    let answer = |place: &std::path::Path, agent: &str| {
+        let payload = json!({"hook_event_name": if agent == "hermes" { "pre_tool_call" } else { "BeforeTool" },
+            "tool_name": "terminal", "tool_input": {}, "session_id": "s"});
+        let mut command = home.command(["hook", agent]);
+        command.current_dir(place).env("GEMINI_PROJECT_DIR", place);
+        let heard = feed(command, payload.to_string().as_bytes()).stdout;
+        serde_json::from_str::<Value>(&heard).unwrap_or_default()["reason"].clone()
+    };
+    for place in &places {
+        assert_eq!(answer(place, "hermes"), Value::Null, "new here, not changed");
+        let mut command = home.command(["hooks", "approve", "--accept-hooks"]);
+        assert!(command.current_dir(place).status().expect("hookbus runs").success());
+    }
+    for (place, name) in places.iter().zip(["a", "b"]) {
+        assert_eq!(answer(place, "hermes"), name);
+        assert_eq!(answer(place, "gemini"), name);
+    }
+}
+
+#[test]
+fn many_who_agree_at_once_all_do() {
+    let home = Home::new();
+    let names: Vec<String> = (0..12).map(|n| home.script(&format!("guard{n}.sh"), BLOCK)).collect();
+    let entries: Vec<String> = names.iter().map(|name| format!("{{ command: {name} }}")).collect();
+    home.write_hooks_file(&format!("hooks: {{ pre_tool_call: [{}] }}", entries.join(", ")));
+    let all: Vec<_> = names
+        .iter()
+        .map(|name| {
+            home.command(["hooks", "approve", "--accept-hooks", name])
+                .spawn()
+                .expect("hookbus runs")
+        })
+        .collect();
+    for mut one in all {
+        assert!(one.wait().expect("it ends").success());
+    }
+    assert_eq!(home.json(&["hooks", "approve", "--json"]), json!({"approved": 0, "waiting": 0}));
+    assert!(
+        !home.run(&["hooks", "approve", "nowhere.sh"]).status.success(),
+        "there is no such hook"
+    );
+    // What cannot be read is not written over.
+    fs::write(home.path().join("consent.json"), "{").expect("a file");
+    let refused = home.run(&["hooks", "approve", "--accept-hooks"]);
+    assert!(
+        String::from_utf8_lossy(&refused.stderr).contains("consent.json is broken"),
+        "{refused:?}"
+    );
+    assert_eq!(fs::read(home.path().join("consent.json")).expect("the file"), b"{");
+}
+
+#[test]
+fn code_that_python_compiled_is_not_run_in_place_of_what_was_agreed_to() {
+    let home = Home::new();
+    let plugin = home.work().join("plugin");
+    fs::create_dir_all(plugin.join("inner")).expect("a folder");
+    fs::write(plugin.join("plugin.yaml"), "name: p\n").expect("a file");
+    let code = |word: &str| {
+        format!(
+            "from .inner import word\ndef register(ctx):\n    ctx.register_hook('pre_llm_call', lambda **k: '{word} ' + word)\n"
+        )
+    };
+    fs::write(plugin.join("inner/__init__.py"), "word = 'good'\n").expect("a file");
+    fs::write(plugin.join("__init__.py"), code("good")).expect("a file");
+    home.write_hooks_file(&format!("hooks: {{ '*': [{{ python: {} }}] }}", shown(&plugin)));
+    home.text(&["hooks", "approve", "--accept-hooks"]);
+    // Compiled from something else, and marked as not to be checked.
+    let compile = "import py_compile, sys, os\nfor name, text in [('__init__.py', sys.argv[2]), ('inner/__init__.py', \"word = 'evil'\")]:\n    \
+        path = os.path.join(sys.argv[1], name)\n    kept = open(path).read()\n    open(path, 'w').write(text)\n    \
+        py_compile.compile(path, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)\n    open(path, 'w').write(kept)\n";
+    let made = std::process::Command::new("python3")
+        .args(["-c", compile, &shown(&plugin), &code("evil")])
+        .status();
+    assert!(made.expect("python3 runs").success() && plugin.join("inner/__pycache__").is_dir());
+    let turn = json!({"hook_event_name": "pre_llm_call", "session_id": "s", "extra": {}});
+    assert_eq!(home.answer("hermes", &turn), json!({"context": "good good"}));
 }

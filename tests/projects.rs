@@ -75,10 +75,7 @@ fn a_projects_hooks_are_asked_inside_of_it_after_somebody_agreed() {
     let project = Project::with(&home, RULE);
     assert_eq!(answer(&project.deep, &home, "deploy"), Value::Null, "nobody has agreed");
     let failure = home.decisions()[0]["verdicts"][0]["failure"].to_string();
-    assert!(
-        failure.contains("hookbus hooks approve") && failure.contains(&shown(&project.root)),
-        "{failure}"
-    );
+    assert!(failure.contains("hookbus hooks approve`, inside of the project"), "{failure}");
     approve(&project.deep, &home);
     assert_eq!(answer(&project.deep, &home, "deploy")["reason"], "not from here");
     assert_eq!(answer(&project.root, &home, "deploy")["reason"], "not from here");
@@ -109,7 +106,7 @@ fn neither_trust_nor_a_setting_speaks_for_a_projects_hooks() {
     );
     assert_eq!(answer(&project.root, &home, "deploy"), Value::Null);
     let (well, said) = run_in(&project.root, &home, &["hooks", "approve"]);
-    assert!(!well && said.contains("1 hook waits for an answer"), "{said}");
+    assert!(!well && said.contains("1 hook waits for a person's answer"), "{said}");
     let (_, listed) = run_in(&project.root, &home, &["hooks", "list"]);
     for setting in ["trust", "hooks_auto_accept", "on_failure"] {
         assert!(
@@ -189,7 +186,7 @@ fn a_stranger_s_file_costs_next_to_nothing_before_somebody_agreed() {
         .env("HOOKBUS_DAEMON", "off")
         .current_dir(&project.deep);
     assert_eq!(feed(limited, call.to_string().as_bytes()).exit, Some(0));
-    assert_eq!(home.decisions()[0]["verdicts"].as_array().map(Vec::len), Some(100));
+    assert_eq!(home.decisions()[0]["verdicts"].as_array().map(Vec::len), Some(1), "one for all");
     project.write(&format!("hooks:\n  tool.before:\n{slow}"));
     assert_eq!(answer(&project.root, &home, "ls"), Value::Null, "only where it would have applied");
     project.write(&format!("#{}\n{RULE}", "x".repeat(70_000)));
@@ -253,4 +250,42 @@ fn two_projects_at_once_are_recorded_once_each_and_replay_unchanged() {
         (Some(12), Some(12)),
         "{replayed}"
     );
+}
+
+#[test]
+fn consent_is_to_the_words_as_they_are_read_and_to_the_event_they_stand_under() {
+    let home = Home::new();
+    let good = "{ name: n, rule: { when: { command: deploy }, block: GOOD } }";
+    let project = Project::with(&home, &format!("hooks:\n  tool.before:\n    - {good}\n"));
+    approve(&project.root, &home);
+    assert_eq!(answer(&project.root, &home, "deploy")["reason"], "GOOD");
+    for twice in [
+        "{ name: n, rule: { block: EVIL }, !x rule: { when: { command: deploy }, block: GOOD } }",
+        "{ name: n, rule: { when: { !x command: zzz, command: deploy }, block: GOOD } }",
+    ] {
+        project.write(&format!("hooks:\n  tool.before:\n    - {twice}\n"));
+        assert_eq!(answer(&project.root, &home, "ls"), Value::Null, "the last good version counts");
+        assert_eq!(answer(&project.root, &home, "deploy")["reason"], "GOOD");
+        let (well, listed) = run_in(&project.root, &home, &["hooks", "list"]);
+        assert!(!well && listed.contains("stands here twice"), "{listed}");
+    }
+    project.write(&format!("hooks:\n  pre_tool_call:\n    - {good}\n"));
+    assert_eq!(answer(&project.root, &home, "deploy"), Value::Null, "nobody agreed to it there");
+}
+
+#[test]
+fn what_nobody_agreed_to_changes_nothing_about_a_persons_own_hooks() {
+    let home = Home::new();
+    let script = home.script(
+        "look.sh",
+        "#!/bin/sh\ncat | tr -d '\\n' | grep -o '\"command\":\"[a-z ]*\"' >> seen.txt\n",
+    );
+    home.write_hooks(&format!(
+        "hooks: {{ tool.before: [{{ rule: {{ rewrite: {{ command: other }} }}, on_failure: allow }}, {{ command: {script} }}] }}"
+    ));
+    let project =
+        Project::with(&home, "hooks: { tool.before: [{ sequential: true, rule: { block: x } }] }");
+    answer(&project.root, &home, "as it was");
+    let seen = fs::read_to_string(project.root.join("seen.txt")).expect("it looked");
+    assert_eq!(seen, "\"command\":\"as it was\"\n");
 }

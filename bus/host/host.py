@@ -15,6 +15,7 @@ import asyncio
 import atexit
 import collections
 import contextvars
+import importlib.machinery
 import importlib.util
 import inspect
 import json
@@ -49,6 +50,7 @@ def main():
     setup["folder"] = os.fsdecode(raw(setup["folder"]))
     limit_memory(setup.get("memory"))
     enter(setup)
+    load_from_source(setup["folder"])
     try:
         host = Gateway(setup) if setup["form"] == "gateway" else Plugin(setup)
         answers(setup, {"hooks": host.hooks(), "unused": sorted(host.unused)})
@@ -364,6 +366,30 @@ class Context:
         return ignored
 
 
+class FromSource(importlib.machinery.SourceFileLoader):
+    """Loads what somebody can read and agreed to, never what was compiled from something else."""
+
+    def get_code(self, fullname):
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
+def load_from_source(folder):
+    """All modules below `folder` are loaded so."""
+    kinds = [(importlib.machinery.ExtensionFileLoader, importlib.machinery.EXTENSION_SUFFIXES),
+             (FromSource, importlib.machinery.SOURCE_SUFFIXES)]
+    finder = importlib.machinery.FileFinder.path_hook(*kinds)
+    folder = os.path.abspath(folder)
+
+    def hook(path):
+        # Where it is named, not where a link leads to: what was agreed to is found the same way.
+        if os.path.commonpath([folder, os.path.abspath(path)]) != folder:
+            raise ImportError("not ours")
+        return finder(path)
+
+    sys.path_hooks.insert(0, hook)
+    sys.path_importer_cache.clear()
+
+
 class Plugin:
     def __init__(self, setup):
         self.callbacks, self.middleware, self.unused = {}, [], set()
@@ -374,8 +400,9 @@ class Plugin:
         package.__path__ = []
         sys.modules[NAMESPACE] = package
         name = "%s.%s" % (NAMESPACE, key.replace("/", "__").replace("-", "_"))
+        path = os.path.join(setup["folder"], "__init__.py")
         spec = importlib.util.spec_from_file_location(
-            name, os.path.join(setup["folder"], "__init__.py"), submodule_search_locations=[setup["folder"]])
+            name, path, loader=FromSource(name, path), submodule_search_locations=[setup["folder"]])
         module = importlib.util.module_from_spec(spec)
         module.__package__, module.__path__ = name, [setup["folder"]]
         sys.modules[name] = module
@@ -502,7 +529,8 @@ class Gateway:
     def __init__(self, setup):
         self.unused = set()
         name = "hermes_hook_%s" % setup["manifest"].get("name", os.path.basename(setup["folder"]))
-        spec = importlib.util.spec_from_file_location(name, os.path.join(setup["folder"], "handler.py"))
+        path = os.path.join(setup["folder"], "handler.py")
+        spec = importlib.util.spec_from_file_location(name, path, loader=FromSource(name, path))
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
         spec.loader.exec_module(module)

@@ -5,6 +5,7 @@ mod consent;
 mod doctor;
 mod trial;
 
+use std::ffi::OsString;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -29,23 +30,25 @@ pub(crate) enum Verb {
     Test(trial::Arguments),
     /// Agree to what hooks run: shows each entry and its script, and asks. Until then they do not run.
     Approve(consent::Approve),
-    /// Take back the agreement to a command.
+    /// Take back the agreement to a hook, in your own file or in the project you stand in.
     Revoke {
-        /// The command, as it is written in hookbus.yaml.
+        /// What it runs, as it is written in hookbus.yaml, or the hook's name.
         command: String,
     },
     /// Can everything run that should, is the agent wired, do events arrive? Exits 1 if anything is wrong.
     Doctor,
 }
 
-/// Where this command stands, for hooks that it tries.
+/// Where this command stands, for hooks that it tries; with what agents say about that.
 pub(crate) fn here() -> Surroundings {
-    Surroundings {
-        cwd: std::env::current_dir().unwrap_or_default(),
-        env: std::env::vars_os().collect(),
-        pid: Some(std::process::id()),
-        ..Surroundings::default()
+    let cwd = std::env::current_dir().unwrap_or_default();
+    let mut env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+    for name in ["GEMINI_PROJECT_DIR", "GEMINI_CWD", "CLAUDE_PROJECT_DIR"] {
+        if env.iter().all(|(known, _)| known != name) {
+            env.push((name.into(), cwd.clone().into()));
+        }
     }
+    Surroundings { cwd, env, pid: Some(std::process::id()), ..Surroundings::default() }
 }
 
 /// The hooks that count where this command stands.
@@ -69,6 +72,17 @@ impl HooksHere {
 
     fn asked(&self) -> Asked<'_> {
         Asked { own: &self.own.1.hooks, project: self.project.as_ref().map(|it| &it.1.hooks) }
+    }
+
+    /// What has to be agreed to of all this.
+    fn agreeables(&self) -> Vec<Agreeable> {
+        self.files().flat_map(|(_, in_force)| agreeables(in_force)).collect()
+    }
+
+    /// An entry as it is now.
+    fn again(&self, entry: &Agreeable) -> Option<Agreeable> {
+        let mut files = self.files().map(|(_, in_force)| &in_force.hooks);
+        files.find(|hooks| hooks.project == entry.project)?.again(entry, &here())
     }
 
     fn files(&self) -> impl Iterator<Item = (&HooksSource, &InForce)> {

@@ -112,12 +112,6 @@ pub(super) fn read(
     Some(hook)
 }
 
-/// Whether a regex is so simple that anybody's can be read.
-fn is_plain(regex: &str) -> bool {
-    let simple = |byte: u8| byte.is_ascii_alphanumeric() || b"_-|.*+?()^$".contains(&byte);
-    regex.len() <= 200 && regex.bytes().all(simple)
-}
-
 /// An entry while it is read.
 pub(super) struct Entry<'a> {
     pairs: &'a [Pair],
@@ -229,10 +223,7 @@ impl Entry<'_> {
                 "`matcher` is a regex; write `matcher: 'write_.*'`",
             ));
         };
-        if !self.agreed && !is_plain(&text) {
-            return Ok(());
-        }
-        let remark = match Matcher::read(&hook.on, &text) {
+        let remark = match Matcher::read(&hook.on, &text, self.agreed) {
             Read::Everything(remark) => remark,
             Read::Only(matcher, remark) => {
                 hook.matcher = Some(matcher);

@@ -1,24 +1,34 @@
-//! What somebody agrees to who agrees to an entry: everything that it says about what runs, and the content
-//! of every file that it names. What is not in here can change without anybody being asked.
+//! What somebody agrees to who agrees to an entry: what it says about how it is run, and the content of the
+//! scripts and the plugin code that it names. What those read or import from elsewhere is not in here, and what
+//! they write is not code.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::hook::{Action, Command, Hook, Python};
+use super::hook::{Action, Command, Hook, Mode, Python};
 use super::launch;
-use super::named::{self, Named};
+use super::named;
 use super::surroundings::Surroundings;
 
 /// A bigger file counts by its size and the time of its last change; reading it would cost the agent time.
 const LARGEST: u64 = 4 << 20;
 
-/// More files than this are not looked at for every event.
-const MOST_FILES: usize = 5000;
+/// More files than this nobody can look through.
+const MOST_FILES: usize = 2000;
+const DEEPEST: usize = 12;
+
+/// Besides its `.py` files, what a plugin is loaded from.
+const CODE: [&str; 8] = ["py", "pyc", "pyw", "so", "pyd", "yaml", "yml", "sh"];
+
+/// Where in a person's own plugins nothing of the plugin itself lies.
+const NOT_ITS_OWN: [&str; 4] = ["venv", ".venv", "node_modules", "site-packages"];
 
 /// A file that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +39,13 @@ pub struct Exhibit {
     pub hash: String,
 }
 
+impl Exhibit {
+    /// Whether it held just this.
+    pub fn held(&self, content: &[u8]) -> bool {
+        self.hash == sha256(content)
+    }
+}
+
 /// What stands behind an entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Evidence {
@@ -36,154 +53,190 @@ pub(super) struct Evidence {
     pub(super) words: Vec<String>,
     /// What the entry says about how: variables, the interpreter.
     pub(super) settings: Vec<String>,
+    /// The hash of what the entry says.
+    pub(super) terms: String,
     /// The files.
     pub(super) files: Vec<Exhibit>,
-    /// Whether the code that runs is among them, as far as can be told.
+    /// Whether all code that runs is among them, as far as can be told.
     pub(super) made_out: bool,
-    /// The hash of all of it; none where there is too much.
-    pub(super) hash: Option<String>,
+    /// There are more files than anybody can look through.
+    pub(super) too_many: bool,
 }
 
-/// What stands behind `hook`; none where there is nothing to agree to. `plugins` is the host's word
-/// on what it would load.
+/// What stands behind `hook`; none where there is nothing to agree to.
 pub(super) fn of(
     hook: &Hook,
-    plugins: Option<&str>,
     place: &Surroundings,
     base: &Path,
+    read: &Readings,
 ) -> Option<Evidence> {
+    // An observer's own directory is that of its file, wherever its events come from.
+    let place = match hook.mode {
+        Mode::Observe => &Surroundings { cwd: base.to_owned(), ..place.clone() },
+        Mode::Decide => place,
+    };
     let found = match &hook.action {
-        Action::Command(command) => Some(of_command(hook, command, place, base)),
-        Action::Python(python) => Some(of_python(python, plugins, place, base)),
+        Action::Command(command) => Some(of_command(hook, command, place, base, read)),
+        Action::Python(python) => Some(of_python(hook, python, place, base, read)),
         Action::Rule(_)
         | Action::Webhook(_)
         | Action::Archive(_)
         | Action::Broken(_)
         | Action::Unread { .. } => None,
     };
-    if hook.of_project { Some(of_entry(hook, found)) } else { found }
+    if !hook.of_project {
+        return found;
+    }
+    // A stranger may have written a project's file: all that its entries say is agreed to, those too that run
+    // nothing. A rule can change what the agent does.
+    let found = found.unwrap_or_else(|| Evidence { made_out: true, ..Evidence::default() });
+    Some(Evidence { terms: terms_of(&hook.written), ..found })
 }
 
-/// A stranger may have written a project's file: all that its entries say is agreed to, those too
-/// that run nothing. A rule can change what the agent does.
-fn of_entry(hook: &Hook, found: Option<Evidence>) -> Evidence {
-    let nothing_runs =
-        || Evidence { made_out: true, hash: Some(String::new()), ..Evidence::default() };
-    let found = found.unwrap_or_else(nothing_runs);
-    let all_of_it = |files: String| digest(&json!({"entry": hook.written, "files": files}));
-    Evidence { hash: found.hash.map(all_of_it), ..found }
+/// The hash of all that an entry of a project says.
+pub(super) fn terms_of(written: &str) -> String {
+    sha256(written.as_bytes())
 }
 
-/// The hash of an entry's own words.
-pub(super) fn of_words(written: &str) -> String {
-    hex::encode(Sha256::digest(written))
-}
-
-/// What stands behind a command.
-pub(super) fn of_command(
+fn of_command(
     hook: &Hook,
     command: &Command,
     place: &Surroundings,
     base: &Path,
+    read: &Readings,
 ) -> Evidence {
     let words = launch::words(command, hook.manner(), place, base).unwrap_or_default();
-    let Named { files, folders, made_out } = named::by(&words, &command.env, place);
-    let mut exhibits: Vec<Exhibit> = files.iter().map(|file| exhibit(file)).collect();
-    let all_seen = folders.iter().all(|folder| walk(folder, &mut exhibits));
-    // By name, not by place: the same script is the same wherever the agent stands.
-    let content: Vec<Value> = exhibits
-        .iter()
-        .map(|Exhibit { path, hash }| {
-            json!([path.file_name().map(|name| name.to_string_lossy()), hash])
-        })
-        .collect();
-    let hash = digest(&json!({"env": command.env, "files": content}));
-    let hash = all_seen.then_some(hash);
-    let settings = command.env.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    Evidence { words, settings, files: exhibits, made_out, hash }
+    let named = named::by(&words, &command.env, place);
+    let mut found = Walk { everything: hook.of_project, ..Walk::new(read) };
+    found.files.extend(named.files.iter().map(|file| read.exhibit(file)));
+    for folder in &named.folders {
+        found.enter(folder, 0);
+    }
+    Evidence {
+        settings: command.env.iter().map(|(key, value)| format!("{key}={value}")).collect(),
+        terms: digest(&json!({"env": command.env})),
+        made_out: named.is_made_out(),
+        too_many: found.too_many,
+        files: found.files,
+        words,
+    }
 }
 
 fn of_python(
+    hook: &Hook,
     python: &Python,
-    plugins: Option<&str>,
     place: &Surroundings,
     base: &Path,
+    read: &Readings,
 ) -> Evidence {
     let folder = launch::folder(&python.folder, place, base);
     let interpreter = launch::with_home(&python.launch.interpreter, place);
-    let mut files = Vec::new();
-    let all_seen = walk(&folder, &mut files);
-    let within =
-        |path: &Path| path.strip_prefix(&folder).unwrap_or(path).to_string_lossy().into_owned();
-    let content: Vec<Value> =
-        files.iter().map(|Exhibit { path, hash }| json!([within(path), hash])).collect();
-    let mut runs = json!(null);
-    if interpreter.contains('/') {
-        let program = exhibit(&place.cwd.join(&interpreter));
-        runs = json!(program.hash);
-        files.insert(0, program);
-    }
-    let hash = digest(&json!({
-        "interpreter": python.launch.interpreter, "program": runs, "files": content,
-        "plugins": plugins,
-    }));
+    let mut found = Walk { everything: hook.of_project, ..Walk::new(read) };
+    found.enter(&folder, 0);
     Evidence {
         settings: vec![format!("interpreter {interpreter}")],
+        terms: digest(&json!({"interpreter": python.launch.interpreter})),
         words: vec![interpreter],
-        made_out: !files.is_empty(),
-        files,
-        hash: all_seen.then_some(hash),
+        made_out: !found.files.is_empty(),
+        too_many: found.too_many,
+        files: found.files,
     }
+}
+
+/// The code below a directory, by name. Links are followed, each directory once.
+struct Walk<'a> {
+    read: &'a Readings,
+    files: Vec<Exhibit>,
+    seen: HashSet<(u64, u64)>,
+    /// Also what a person's own plugin keeps other people's code in.
+    everything: bool,
+    too_many: bool,
+}
+
+impl<'a> Walk<'a> {
+    fn new(read: &'a Readings) -> Self {
+        let (files, seen) = (Vec::new(), HashSet::new());
+        Self { read, files, seen, everything: false, too_many: false }
+    }
+
+    fn enter(&mut self, folder: &Path, depth: usize) {
+        let id = fs::metadata(folder).map(|about| (about.dev(), about.ino()));
+        if self.too_many || !id.is_ok_and(|id| self.seen.insert(id)) {
+            return;
+        }
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut entries: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        entries.sort();
+        for path in entries {
+            if self.files.len() >= MOST_FILES || self.seen.len() >= MOST_FILES || depth > DEEPEST {
+                self.too_many = true;
+                return;
+            }
+            let name = path.file_name().unwrap_or_default();
+            // The host does not load what Python compiled from the rest.
+            let passed_by = name == "__pycache__"
+                || name == ".git"
+                || !self.everything && NOT_ITS_OWN.iter().any(|other| name == *other);
+            if path.is_dir() && !passed_by {
+                self.enter(&path, depth + 1);
+            } else if path.is_file() && is_code(&path) {
+                self.files.push(self.read.exhibit(&path));
+            }
+        }
+    }
+}
+
+fn is_code(file: &Path) -> bool {
+    let by_ending = file.extension().is_some_and(|end| CODE.iter().any(|one| end == *one));
+    by_ending || fs::metadata(file).is_ok_and(|file| file.permissions().mode() & 0o111 != 0)
+}
+
+/// What files hold, read once for as long as nothing about them changes.
+#[derive(Debug, Default)]
+pub(super) struct Readings {
+    known: Mutex<HashMap<PathBuf, (Stamp, String)>>,
+}
+
+/// Device, inode, size, and when anything about the file changed, which no tool can turn back.
+type Stamp = (u64, u64, u64, i64, i64);
+
+impl Readings {
+    fn exhibit(&self, path: &Path) -> Exhibit {
+        Exhibit { path: path.to_owned(), hash: self.hash(path) }
+    }
+
+    fn hash(&self, path: &Path) -> String {
+        let Ok(about) = fs::metadata(path) else { return "it cannot be read".to_owned() };
+        let stamp = (about.dev(), about.ino(), about.len(), about.ctime(), about.ctime_nsec());
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((then, hash)) = known.get(path)
+            && *then == stamp
+        {
+            return hash.clone();
+        }
+        let hash = content(path, about.len())
+            .unwrap_or_else(|| format!("{} bytes of {}.{:09}", stamp.2, stamp.3, stamp.4));
+        known.insert(path.to_owned(), (stamp, hash.clone()));
+        hash
+    }
+}
+
+fn content(path: &Path, size: u64) -> Option<String> {
+    if size > LARGEST {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    // Not more than it had a moment ago, should it be growing.
+    fs::File::open(path).and_then(|file| file.take(LARGEST).read_to_end(&mut bytes)).ok()?;
+    Some(sha256(&bytes))
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    hex::encode(Sha256::digest(bytes))
 }
 
 fn digest(value: &Value) -> String {
-    hex::encode(Sha256::digest(value.to_string()))
-}
-
-fn exhibit(path: &Path) -> Exhibit {
-    Exhibit { path: path.to_owned(), hash: content(path) }
-}
-
-fn content(path: &Path) -> String {
-    let Ok(about) = fs::metadata(path) else { return "it cannot be read".to_owned() };
-    if about.is_file() && about.len() <= LARGEST {
-        let mut bytes = Vec::new();
-        // Not more than it had a moment ago, should it be growing.
-        let read = fs::File::open(path).and_then(|file| file.take(LARGEST).read_to_end(&mut bytes));
-        if read.is_ok() {
-            return hex::encode(Sha256::digest(bytes));
-        }
-    }
-    format!("{} bytes of {}.{:09}", about.len(), about.mtime(), about.mtime_nsec())
-}
-
-/// Every file below `folder`, by name; no where there are too many. A link to a directory is not followed,
-/// but where it leads counts. What Python compiled from the rest does not count.
-fn walk(folder: &Path, found: &mut Vec<Exhibit>) -> bool {
-    let mut entries: Vec<PathBuf> =
-        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    entries.sort();
-    for path in entries {
-        if found.len() >= MOST_FILES {
-            return false;
-        }
-        let passed_by =
-            path.file_name().is_some_and(|name| name == "__pycache__" || name == ".git");
-        match fs::read_link(&path) {
-            _ if passed_by && path.is_dir() => {}
-            Ok(target) if path.is_dir() => {
-                let hash = format!("leads to {}", target.display());
-                found.push(Exhibit { path, hash });
-            }
-            Err(_) if path.is_dir() => {
-                if !walk(&path, found) {
-                    return false;
-                }
-            }
-            Ok(_) | Err(_) => found.push(exhibit(&path)),
-        }
-    }
-    true
+    sha256(value.to_string().as_bytes())
 }
 
 #[cfg(test)]
@@ -191,17 +244,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_below_a_directory_counts() {
+    fn the_code_below_a_directory_counts_and_what_it_writes_does_not() {
         let place = tempfile::tempdir().expect("a place");
         let at = |name: &str| place.path().join(name);
-        for folder in ["_impl", "__pycache__", ".hidden"] {
+        let elsewhere = tempfile::tempdir().expect("another");
+        for folder in ["_impl", "__pycache__", ".hidden", "venv"] {
             fs::create_dir(at(folder)).expect("a folder");
             fs::write(at(folder).join("a.py"), "x").expect("a file");
         }
-        std::os::unix::fs::symlink("/", at("out")).expect("a link");
-        let mut found = Vec::new();
-        assert!(walk(place.path(), &mut found));
-        let paths: Vec<PathBuf> = found.into_iter().map(|exhibit| exhibit.path).collect();
-        assert_eq!(paths, [at(".hidden/a.py"), at("_impl/a.py"), at("out")]);
+        fs::write(at("state.json"), "{}").expect("a file");
+        fs::write(elsewhere.path().join("b.py"), "x").expect("a file");
+        std::os::unix::fs::symlink(elsewhere.path(), at("out")).expect("a link");
+        std::os::unix::fs::symlink(place.path(), at("round")).expect("a link");
+        let readings = Readings::default();
+        let found = |everything: bool| {
+            let mut walk = Walk { everything, ..Walk::new(&readings) };
+            walk.enter(place.path(), 0);
+            walk.files.into_iter().map(|exhibit| exhibit.path).collect::<Vec<PathBuf>>()
+        };
+        assert_eq!(found(false), [at(".hidden/a.py"), at("_impl/a.py"), at("out/b.py")]);
+        assert_eq!(found(true).len(), 4, "a project hides nothing in a venv");
     }
 }

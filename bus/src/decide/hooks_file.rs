@@ -7,8 +7,10 @@ use std::sync::Arc;
 use serde_json::Map;
 use sha2::{Digest, Sha256};
 
-use super::consent::{Consents, Trust};
+use super::consent::Trust;
+use super::consents::Consents;
 use super::entry::{self, Reading};
+use super::evidence;
 use super::hook::{Action, Hook, Mode, OnFailure};
 use super::host::{Lists, Shelf};
 use super::problem::did_you_mean;
@@ -126,10 +128,11 @@ impl Hooks {
         Self { agreed_only: false, ..self }
     }
 
-    fn reading(&self, entry: &Node) -> Reading<'_> {
+    fn reading(&self, on: &EventKey, entry: &Node) -> Reading<'_> {
         let agreed = match &self.project {
             Some(file) if self.agreed_only => {
-                self.consents.knows(file, &entry.to_json().to_string())
+                let terms = evidence::terms_of(&entry.to_json().to_string());
+                self.consents.knows_words(file, &on.to_string(), &terms)
             }
             Some(_) | None => true,
         };
@@ -297,7 +300,8 @@ impl Hooks {
             Data::List(items) => {
                 for (index, item) in items.iter().enumerate() {
                     let mut problems = Vec::new();
-                    let hook = entry::read(item, &on, index + 1, self.reading(item), &mut problems);
+                    let hook =
+                        entry::read(item, &on, index + 1, self.reading(&on, item), &mut problems);
                     self.hooks.extend(hook);
                     self.problems.extend(problems);
                 }
@@ -308,7 +312,7 @@ impl Hooks {
                     "`{key}` needs a list of hooks; put `- ` before the first line of each"
                 );
                 // What it was meant to be can be seen, so that it counts as failed, not as absent.
-                let reading = self.reading(&pair.value);
+                let reading = self.reading(&on, &pair.value);
                 let meant = entry::read(&pair.value, &on, 1, reading, &mut Vec::new());
                 self.hooks
                     .extend(meant.map(|hook| Hook { action: Action::Broken(why.clone()), ..hook }));
@@ -328,7 +332,7 @@ impl Hooks {
         match EventKey::parse(&event.value.text().unwrap_or_default()) {
             Ok(on) => {
                 let mut problems = Vec::new();
-                let hook = entry::read(item, &on, index, self.reading(item), &mut problems);
+                let hook = entry::read(item, &on, index, self.reading(&on, item), &mut problems);
                 self.hooks.extend(hook);
                 self.problems.extend(problems);
             }

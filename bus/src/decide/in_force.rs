@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::consent::{self, Consents};
+use super::consents::{self, Consents};
 use super::{Hooks, Problem};
 use crate::log::{HooksDraft, LogPath, LogReader};
 
@@ -78,7 +78,7 @@ pub struct HooksSource {
 }
 
 /// Of the file, and of what was agreed to of a project's.
-type Stamps = (Stamp, Option<consent::Stamp>);
+type Stamps = (Stamp, Option<consents::Stamp>);
 
 /// What changes when a file does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -34,10 +34,12 @@ pub(super) enum Read {
 }
 
 impl Matcher {
-    pub(super) fn read(key: &EventKey, text: &str) -> Read {
+    /// Reads a matcher. That of an entry that nobody agreed to must be short, or it matches everything.
+    pub(super) fn read(key: &EventKey, text: &str, agreed: bool) -> Read {
         let text = text.trim();
         match (key.manner(), key) {
             (_, _) if text.is_empty() => Read::Everything(None),
+            (_, _) if !agreed && !is_quickly_read(text) => Read::Everything(None),
             (Manner::Hermes, EventKey::Name(name)) => match name.as_str() {
                 "pre_tool_call" | "post_tool_call" => as_agent(text, &whole(text)),
                 _ => ignored("Hermes", name),
@@ -62,6 +64,11 @@ impl Matcher {
             }
         }
     }
+}
+
+/// A regex that costs next to nothing to compile; anybody's can.
+fn is_quickly_read(text: &str) -> bool {
+    text.len() <= 200 && RegexBuilder::new(text).size_limit(64 << 10).build().is_ok()
 }
 
 fn gemini(name: &str, text: &str) -> Read {

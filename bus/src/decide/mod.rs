@@ -4,6 +4,7 @@
 mod command;
 mod conclude;
 mod consent;
+mod consents;
 mod entry;
 mod event_key;
 mod evidence;
@@ -32,7 +33,8 @@ mod surroundings;
 mod yaml;
 
 pub use conclude::{Circumstances, conclude};
-pub use consent::{Agreeable, Agreement, Consents, Trust};
+pub use consent::{Agreeable, Agreement, Trust};
+pub use consents::Consents;
 pub use event_key::EventKey;
 pub use evidence::Exhibit;
 pub use hook::{Hook, HookSummary, Mode, OnFailure};

@@ -1,5 +1,6 @@
-//! Which files the words of a command name. A shell's line, a here-script or a module hides them inside of
-//! a word; whatever in there is the name of a file counts, and one too many does no harm.
+//! Which scripts a command runs, as far as its words say: the program itself if it is somebody's own, what an
+//! interpreter is given, and the same inside of a shell's line. Never a word that merely is the name of some
+//! file where the agent happens to stand, and never what a script writes or reads.
 
 use std::ffi::OsString;
 use std::fs;
@@ -7,71 +8,61 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::launch::with_home;
+use super::script::ends_like_a_script;
+use super::shell_line;
 use super::surroundings::Surroundings;
 
-/// What a hook writes for itself; unless something can be run, it is no part of what runs.
-const NOTES: [&str; 9] = ["log", "jsonl", "ndjson", "db", "sqlite", "out", "err", "pid", "lock"];
+/// Programs that run a line or a file that they are given.
+const SHELLS: [&str; 6] = ["bash", "dash", "fish", "ksh", "sh", "zsh"];
+const INTERPRETERS: [&str; 12] =
+    ["bun", "deno", "node", "npx", "perl", "php", "pypy", "python", "ruby", "tsx", "uv", "uvx"];
 
-/// What makes a directory something that runs.
-const STARTS: [&str; 3] = ["__main__.py", "__init__.py", "index.js"];
-
-/// Programs that run what they are told to; some are small scripts themselves, which tells nothing.
-const INTERPRETERS: [&str; 17] = [
-    "bash", "bun", "dash", "deno", "env", "fish", "node", "npx", "perl", "php", "pypy", "python",
-    "ruby", "sh", "uv", "uvx", "zsh",
+/// Programs that run the rest of their words.
+const WRAPPERS: [&str; 11] = [
+    "command", "env", "exec", "ionice", "nice", "nohup", "setsid", "stdbuf", "sudo", "time",
+    "timeout",
 ];
 
-/// What the words name.
+/// What belongs to the machine and is renewed with it.
+const OF_THE_MACHINE: [&str; 7] =
+    ["/usr/bin/", "/usr/sbin/", "/usr/lib/", "/bin/", "/sbin/", "/nix/store/", "/opt/homebrew/"];
+
+/// Lines inside of lines are looked into this deep.
+const DEEPEST: usize = 4;
+
+/// What a command runs.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Named {
     /// Files, in the order of the words.
     pub(super) files: Vec<PathBuf>,
     /// Directories that are run as a whole.
     pub(super) folders: Vec<PathBuf>,
-    /// Whether anything but a program of the machine's own was found.
-    pub(super) made_out: bool,
-}
-
-/// What `words` name, run with `env` on top of what is there.
-pub(super) fn by(words: &[String], env: &[(String, String)], place: &Surroundings) -> Named {
-    let search = Search { env, place };
-    let pieces: Vec<String> = words.iter().flat_map(|word| search.pieces(word)).collect();
-    let mut bases = vec![place.cwd.clone()];
-    bases.extend(pieces.iter().map(|piece| place.cwd.join(piece)).filter(|path| path.is_dir()));
-    let mut named = Named::default();
-    for (index, piece) in pieces.iter().enumerate() {
-        let after_m = index > 0 && pieces[index - 1] == "-m";
-        if after_m && search.module(piece, &bases, &mut named) {
-            continue;
-        }
-        if let Some(file) = bases.iter().map(|base| base.join(piece)).find(|path| path.is_file()) {
-            named.add(file);
-        } else if let Some(script) =
-            search.program(piece).filter(|path| is_script(path) && !interprets(piece))
-        {
-            named.add(script);
-        } else {
-            let folder = place.cwd.join(piece);
-            if STARTS.iter().any(|start| folder.join(start).is_file()) {
-                named.folders.push(folder);
-            }
-        }
-    }
-    named.made_out = !(named.files.is_empty() && named.folders.is_empty());
-    if !named.made_out {
-        named.files.extend(words.first().and_then(|word| search.program(word)));
-    }
-    named
+    /// Something else may run as well that cannot be told from the words.
+    pub(super) open: bool,
 }
 
 impl Named {
-    fn add(&mut self, file: PathBuf) {
-        let notes = file.extension().is_some_and(|end| NOTES.iter().any(|one| end == *one));
-        if self.files.contains(&file) || (notes && !can_run(&file)) {
-            return;
-        }
-        self.files.push(file);
+    /// Whether all code that runs is known, as far as can be told.
+    pub(super) fn is_made_out(&self) -> bool {
+        let found = !self.files.is_empty() || !self.folders.is_empty();
+        found && !self.open
     }
+
+    fn add(&mut self, files: impl IntoIterator<Item = PathBuf>) {
+        for file in files {
+            if !self.files.contains(&file) {
+                self.files.push(file);
+            }
+        }
+    }
+}
+
+/// What `words` run, with `env` on top of what is there.
+pub(super) fn by(words: &[String], env: &[(String, String)], place: &Surroundings) -> Named {
+    let mut named = Named::default();
+    Search { env, place }.command(words, DEEPEST, &mut named);
+    named
 }
 
 struct Search<'a> {
@@ -80,68 +71,118 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn var(&self, name: &str) -> Option<OsString> {
-        let own = self.env.iter().rfind(|(key, _)| key == name);
-        own.map(|(_, value)| value.into()).or_else(|| self.place.var(name).map(OsString::from))
+    /// One command: a program and its words.
+    fn command(&self, words: &[String], depth: usize, named: &mut Named) {
+        let Some((program, rest)) = words.split_first() else { return };
+        let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy();
+        let name = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+        if WRAPPERS.contains(&name) {
+            let is_word = |word: &&String| {
+                !(word.starts_with('-') || word.contains('=') || word.parse::<f64>().is_ok())
+            };
+            let first = rest.iter().position(|word| is_word(&word)).unwrap_or(rest.len());
+            return self.command(&rest[first..], depth, named);
+        }
+        if SHELLS.contains(&name) {
+            self.shell(rest, depth, named);
+        } else if INTERPRETERS.contains(&name) {
+            self.interpreter(rest, named);
+        } else if matches!(program.as_str(), "." | "source") {
+            named.add(rest.first().and_then(|word| self.file(word)));
+        } else {
+            named.add(self.program(program).filter(|file| !is_of_the_machine(file)));
+        }
+        // A script by its ending, or something that can be run and is given by its path.
+        for word in rest.iter().filter(|word| ends_like_a_script(word) || word.contains('/')) {
+            named.add(self.file(word).filter(|file| is_code(file)));
+        }
     }
 
-    fn program(&self, word: &str) -> Option<PathBuf> {
-        if word.is_empty() || word.contains('/') {
-            return None;
+    fn shell(&self, words: &[String], depth: usize, named: &mut Named) {
+        let is_line =
+            |word: &&String| word.starts_with('-') && !word.starts_with("--") && word.contains('c');
+        let Some(at) = words.iter().position(|word| is_line(&word)) else {
+            let script = words.iter().find(|word| !word.starts_with('-'));
+            named.add(script.and_then(|word| self.file(word)));
+            return;
+        };
+        let Some(line) = words.get(at + 1).filter(|_| depth > 0) else {
+            named.open = true;
+            return;
+        };
+        let line = self.filled(line);
+        named.open |= line.contains(['$', '`', '*', '[']) || line.contains("eval");
+        for simple in shell_line::commands(&line) {
+            let words: Vec<String> =
+                simple.into_iter().map(|(word, _)| with_home(&word, self.place)).collect();
+            self.command(&words, depth - 1, named);
         }
-        let path = self.var("PATH")?;
-        std::env::split_paths(&path).map(|folder| folder.join(word)).find(|path| path.is_file())
+        for word in read_from(&line) {
+            named.add(self.file(word));
+        }
+    }
+
+    fn interpreter(&self, words: &[String], named: &mut Named) {
+        if let Some(at) = words.iter().position(|word| word == "-m") {
+            let found = words.get(at + 1).is_some_and(|module| self.module(module, named));
+            named.open |= !found;
+            return;
+        }
+        named.open |= words.iter().any(|word| matches!(word.as_str(), "-c" | "-e" | "--eval"));
+        let given = words.iter().filter(|word| !word.starts_with('-'));
+        for path in given.map(|word| self.place.cwd.join(word)) {
+            if path.is_file() {
+                return named.add([path]);
+            }
+            if path.join("__main__.py").is_file() || path.join("index.js").is_file() {
+                return named.folders.push(path);
+            }
+        }
     }
 
     /// `python3 -m a.b`, where `a` can be found.
-    fn module(&self, name: &str, bases: &[PathBuf], named: &mut Named) -> bool {
+    fn module(&self, name: &str, named: &mut Named) -> bool {
         let top = name.split('.').next().unwrap_or_default();
         let more = self.var("PYTHONPATH").unwrap_or_default();
         let more = std::env::split_paths(&more).map(|path| self.place.cwd.join(path));
-        for base in bases.iter().cloned().chain(more).filter(|_| !top.is_empty()) {
+        for base in std::iter::once(self.place.cwd.clone()).chain(more) {
             let (folder, file) = (base.join(top), base.join(format!("{top}.py")));
-            if folder.is_dir() {
+            if top.is_empty() {
+                return false;
+            } else if folder.is_dir() {
                 named.folders.push(folder);
                 return true;
-            }
-            if file.is_file() {
-                named.add(file);
+            } else if file.is_file() {
+                named.add([file]);
                 return true;
             }
         }
         false
     }
 
-    /// A word, and what a shell would make of it. What output goes to is left out.
-    fn pieces(&self, word: &str) -> Vec<String> {
-        let line = self.filled(word);
-        let mut pieces = vec![line.clone()];
-        // Quoted parts of a line may hold spaces.
-        pieces.extend(shlex::split(&line).unwrap_or_default());
-        let (mut piece, mut written_to) = (String::new(), false);
-        for letter in line.chars().chain([' ']) {
-            if !(letter.is_whitespace() || "<>|&;()`{}\"'=,".contains(letter)) {
-                piece.push(letter);
-                continue;
-            }
-            if !piece.is_empty() {
-                let piece = std::mem::take(&mut piece);
-                if written_to {
-                    pieces.retain(|known| *known != piece);
-                } else {
-                    pieces.push(piece);
-                }
-                written_to = false;
-            }
-            written_to = letter == '>' || (written_to && letter.is_whitespace());
-        }
-        let with_home = |piece: String| super::launch::with_home(&piece, self.place);
-        let mut pieces: Vec<String> = pieces.into_iter().map(with_home).collect();
-        pieces.dedup();
-        pieces
+    fn var(&self, name: &str) -> Option<OsString> {
+        let own = self.env.iter().rfind(|(key, _)| key == name);
+        own.map(|(_, value)| value.into()).or_else(|| self.place.var(name).map(OsString::from))
     }
 
-    /// With `$NAME` and `${NAME}` as the environment has them.
+    fn file(&self, word: &str) -> Option<PathBuf> {
+        let path = self.place.cwd.join(word);
+        (!word.is_empty() && path.is_file()).then_some(path)
+    }
+
+    /// Where a program is found: by its path, or where the command would look.
+    fn program(&self, word: &str) -> Option<PathBuf> {
+        if word.contains('/') {
+            return self.file(word);
+        }
+        let path = self.var("PATH").filter(|_| !word.is_empty())?;
+        let mut found = std::env::split_paths(&path)
+            .map(|folder| self.place.cwd.join(folder).join(word))
+            .filter(|file| file.is_file());
+        found.find(|file| can_run(file)).filter(|file| is_script(file))
+    }
+
+    /// With `$NAME` and `${NAME}` as the environment has them; what else a shell would put in stays.
     fn filled(&self, line: &str) -> String {
         let mut out = String::new();
         let mut rest = line;
@@ -151,11 +192,11 @@ impl Search<'_> {
             let body = open.unwrap_or(after);
             let end = body.find(|letter: char| !(letter.is_alphanumeric() || letter == '_'));
             let (name, tail) = body.split_at(end.unwrap_or(body.len()));
-            match self.var(name) {
-                Some(value) => {
+            let tail = if open.is_some() { tail.strip_prefix('}') } else { Some(tail) };
+            match self.var(name).zip(tail) {
+                Some((value, tail)) => {
                     out.push_str(&value.to_string_lossy());
-                    rest =
-                        if open.is_some() { tail.strip_prefix('}').unwrap_or(tail) } else { tail };
+                    rest = tail;
                 }
                 None => {
                     out.push('$');
@@ -167,13 +208,25 @@ impl Search<'_> {
     }
 }
 
-fn interprets(word: &str) -> bool {
-    let name = word.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-    INTERPRETERS.contains(&name)
+/// The words after `<` in a line.
+fn read_from(line: &str) -> impl Iterator<Item = &str> {
+    let parts = line.split('<').skip(1);
+    parts.filter_map(|part| {
+        part.split([' ', '\t', '\n', ';', '|', '&', ')']).find(|it| !it.is_empty())
+    })
+}
+
+fn is_of_the_machine(file: &Path) -> bool {
+    OF_THE_MACHINE.iter().any(|folder| file.starts_with(folder))
+}
+
+fn is_code(file: &Path) -> bool {
+    let by_ending = file.to_str().is_some_and(ends_like_a_script);
+    (by_ending || can_run(file) && is_script(file)) && !is_of_the_machine(file)
 }
 
 fn can_run(file: &Path) -> bool {
-    fs::metadata(file).is_ok_and(|file| file.permissions().mode() & 0o111 != 0) || is_script(file)
+    fs::metadata(file).is_ok_and(|file| file.permissions().mode() & 0o111 != 0)
 }
 
 fn is_script(file: &Path) -> bool {
@@ -185,41 +238,82 @@ fn is_script(file: &Path) -> bool {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_script_is_found_wherever_in_a_line_it_hides() {
+    /// A place with scripts and with things that are none.
+    fn place() -> (tempfile::TempDir, Surroundings) {
         let folder = tempfile::tempdir().expect("a place");
         let at = |name: &str| folder.path().join(name);
-        fs::write(at("p.sh"), "exit 0\n").expect("a script");
-        fs::write(at("pol.py"), "pass\n").expect("a module");
-        fs::write(at("x.log"), "line\n").expect("a log");
+        for (name, text) in [
+            ("p.sh", "exit 0\n"),
+            ("pol.py", "pass\n"),
+            ("notes.out", "exit 0\n"),
+            ("state.json", "{}"),
+            ("test", "not a program"),
+            ("index.js", "//"),
+        ] {
+            fs::write(at(name), text).expect("a file");
+        }
+        fs::create_dir_all(at("bin")).expect("a folder");
+        fs::write(at("bin/guard"), "#!/bin/sh\n").expect("a script");
+        fs::set_permissions(at("bin/guard"), fs::Permissions::from_mode(0o755)).expect("a mode");
         fs::create_dir(at("pkg")).expect("a package");
         fs::write(at("pkg/__main__.py"), "pass\n").expect("a module");
-        let place = Surroundings {
-            cwd: folder.path().to_owned(),
-            env: vec![("D".into(), folder.path().into()), ("PATH".into(), "/usr/bin:/bin".into())],
-            ..Surroundings::default()
-        };
+        let env =
+            vec![("D".into(), folder.path().into()), ("PATH".into(), "/usr/bin:/bin:bin".into())];
+        let cwd = folder.path().to_owned();
+        (folder, Surroundings { cwd, env, ..Surroundings::default() })
+    }
+
+    #[test]
+    fn a_script_is_found_wherever_in_a_line_it_hides() {
+        let (folder, place) = place();
+        let at = |name: &str| folder.path().join(name);
         let find = |line: &str| by(&shlex::split(line).expect("words"), &[], &place);
         for line in [
             "./p.sh",
-            "sh p.sh --log x.log",
+            "sh p.sh --log notes.out",
+            "timeout 5 sh p.sh state.json",
             "sh -c 'exec ./p.sh --x'",
             "sh -c 'sh < p.sh'",
-            "dash -ec 'sh <p.sh >x.log'",
+            "dash -ec 'sh <p.sh >notes.out'",
             "/bin/zsh -c 'cat p.sh|sh'",
             "env A=1 bash -c 'bash -c \"./p.sh; true\"'",
             "sh -c '$D/p.sh && ${D}/p.sh'",
             "sh -c 'cd /tmp; . ./p.sh'",
+            "sh -c 'sh p.sh; : >>p.sh'",
         ] {
             let named = find(line);
             let names: Vec<_> = named.files.iter().map(|file| file.file_name()).collect();
             assert!(names.iter().all(|name| *name == at("p.sh").file_name()), "{line}: {named:?}");
-            assert!(named.made_out && !named.files.is_empty(), "{line}: {named:?}");
+            assert!(named.is_made_out(), "{line}: {named:?}");
         }
+        assert_eq!(find("guard").files, [at("bin/guard")]);
+        assert_eq!(find("sh -c '. ./notes.out'").files, [at("notes.out")]);
         assert_eq!(find("python3 -m pol").files, [at("pol.py")]);
         assert_eq!(find("python3 -m pkg.inner").folders, [at("pkg")]);
         assert_eq!(find("python3 pkg").folders, [at("pkg")]);
-        assert!(!find("python3 -m elsewhere").made_out);
-        assert!(!find("sh -c 'echo hello'").made_out);
+    }
+
+    #[test]
+    fn words_that_happen_to_be_files_are_no_scripts() {
+        let (_folder, place) = place();
+        let find = |line: &str| by(&shlex::split(line).expect("words"), &[], &place);
+        for line in ["echo test", "true --check .", "jq -c . state.json", "python3 -m elsewhere"] {
+            assert!(find(line).files.is_empty() && find(line).folders.is_empty(), "{line}");
+            assert!(!find(line).is_made_out(), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_else_may_run_is_said() {
+        let (_folder, place) = place();
+        let find = |line: &str| by(&shlex::split(line).expect("words"), &[], &place);
+        for line in [
+            "sh -c 'sh p.sh; sh ${Q:-y.sh}'",
+            "sh -c 'sh p.sh; sh $UNKNOWN'",
+            "sh -c 'sh p.sh; eval x'",
+            "python3 -c 'import p' p.sh",
+        ] {
+            assert!(!find(line).is_made_out(), "{line}");
+        }
     }
 }

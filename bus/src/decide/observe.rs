@@ -47,7 +47,7 @@ pub async fn run_once(
 ) -> Result<(), String> {
     let Action::Command(command) = &hook.action else { return Err("it has no command".to_owned()) };
     let surroundings = surroundings(observer, row, place);
-    if let Some(why) = observer.objection(hook, command, &surroundings) {
+    if let Some(why) = observer.objection(hook, &surroundings) {
         return Err(why);
     }
     let words = words(observer, hook, command, Some(row), &surroundings)?;
@@ -70,7 +70,7 @@ pub fn start(observer: &Observer, env: &[(OsString, OsString)]) -> Result<Child,
     let Action::Command(command) = &hook.action else { return Err("it has no command".to_owned()) };
     let surroundings =
         Surroundings { cwd: observer.base.clone(), env: env.to_vec(), ..Surroundings::default() };
-    if let Some(why) = observer.objection(hook, command, &surroundings) {
+    if let Some(why) = observer.objection(hook, &surroundings) {
         return Err(why);
     }
     let words = words(observer, hook, command, None, &surroundings)?;

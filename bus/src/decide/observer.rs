@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::EventKey;
-use super::consent::{Consents, Trust};
+use super::consent::{self, Trust};
+use super::consents::Consents;
 use super::evidence;
-use super::hook::{Action, Command, Hook, Mode};
+use super::hook::{Action, Hook, Mode};
 use super::hooks_file::Hooks;
 use super::problem::Problem;
 use super::surroundings::Surroundings;
@@ -184,27 +185,14 @@ impl Observer {
     pub fn waits_for_consent(&self, env: &[(OsString, OsString)]) -> Option<String> {
         let place =
             Surroundings { cwd: self.base.clone(), env: env.to_vec(), ..Surroundings::default() };
-        self.hooks.iter().find_map(|hook| match &hook.action {
-            Action::Command(command) => self.objection(hook, command, &place),
-            Action::Python(_)
-            | Action::Rule(_)
-            | Action::Webhook(_)
-            | Action::Archive(_)
-            | Action::Broken(_)
-            | Action::Unread { .. } => None,
-        })
+        self.hooks.iter().find_map(|hook| self.objection(hook, &place))
     }
 
-    /// Why `hook` must not run `command`, if so.
-    pub(super) fn objection(
-        &self,
-        hook: &Hook,
-        command: &Command,
-        place: &Surroundings,
-    ) -> Option<String> {
+    /// Why `hook` must not run, if so.
+    pub(super) fn objection(&self, hook: &Hook, place: &Surroundings) -> Option<String> {
         let consents = self.consents.as_ref()?;
-        let found = evidence::of_command(hook, command, place, &self.base);
-        consents.objection(None, hook, &command.text, &found).map(|(_, why)| why)
+        let found = evidence::of(hook, place, &self.base, &consents.readings)?;
+        consent::objection(consents, None, hook, &found).map(|objection| objection.why)
     }
 
     pub(super) fn first(&self) -> &Hook {

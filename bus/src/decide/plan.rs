@@ -1,5 +1,6 @@
 //! Which hooks are for an event.
 
+use super::consent::Agreement;
 use super::hook::{Action, Hook, Mode};
 use super::{Hooks, OnFailure};
 use crate::dialect::Manner;
@@ -95,13 +96,38 @@ pub fn plan<'a>(event: &Event, hooks: impl Into<Asked<'a>>) -> Plan<'a> {
     matched.sort_by_key(|hook| !matches!(hook.action, Action::Python(_)));
     // A project has no say in what nobody can read.
     let guard = (unreadable && answered).then(|| guard(event.agent, own)).flatten();
-    let sequential = matched.iter().any(|hook| hook.sequential);
+    keep_one_unread(project, &mut matched);
+    let counts = |hook: &&Hook| !matches!(hook.action, Action::Unread { .. });
+    let sequential = matched.iter().copied().filter(counts).any(|hook| hook.sequential);
     Plan { hooks: matched, sequential, guard, own, project }
 }
 
 fn guard(agent: Agent, hooks: &Hooks) -> Option<Guard<'_>> {
     let hook = hooks.hooks.iter().find(|hook| hook.guards(agent)).map(Guard::Hook);
     hook.or((hooks.on_failure == OnFailure::Block).then_some(Guard::Bus))
+}
+
+/// Of a project's entries that nobody agreed to one stands for all, the strictest: a stranger's file must not
+/// fill the log.
+fn keep_one_unread(project: Option<&Hooks>, matched: &mut Vec<&Hook>) {
+    let Some(project) = project else { return };
+    let lapsed = |hook: &Hook| {
+        project.unread(hook).is_some_and(|objection| objection.agreement == Agreement::Lapsed)
+    };
+    let strictness = |hook: &Hook| match hook.on_failure {
+        Some(OnFailure::Block) => 2,
+        None if lapsed(hook) => 2,
+        Some(OnFailure::Allow) | None => 1,
+    };
+    let is_unread = |hook: &&Hook| matches!(hook.action, Action::Unread { .. });
+    let mut unread = matched.iter().copied().filter(is_unread);
+    let Some(mut kept) = unread.next() else { return };
+    for hook in unread {
+        if strictness(hook) > strictness(kept) {
+            kept = hook;
+        }
+    }
+    matched.retain(|hook| !is_unread(hook) || std::ptr::eq(*hook, kept));
 }
 
 /// Gemini runs the same name and command once per event, whatever matchers led to it.

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::consent::Consents;
+use super::consents::Consents;
 use super::in_force::{HooksSource, InForce};
 use super::surroundings::Surroundings;
 use crate::log::LogPath;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::command::{self, Latecomers, Program};
-use super::consent::Agreement;
+use super::consent::{Agreement, Objection};
 use super::hook::{Action, Command, Hook, OnFailure};
 use super::plan::{Guard, Plan, policy_of};
 use super::rehearsal::Scratch;
@@ -145,9 +145,9 @@ impl<'p> Errand<'_, 'p> {
 
     /// One record per hook, or per plugin of a directory; none from whoever has no opinion.
     async fn ask<'h>(&self, hook: &'h Hook, event: &Event) -> Vec<Spoken<'h>> {
-        let unread = unread(self.plan.whole(hook), hook);
+        let objection = self.plan.whole(hook).objection(hook, self.surroundings);
         let records = match &hook.action {
-            _ if unread.is_some() => unread.into_iter().collect(),
+            _ if objection.is_some() => objection.map(|it| refused(hook, it)).into_iter().collect(),
             Action::Command(command) => vec![self.run(hook, command, event).await],
             Action::Python(python) => self.ask_plugins(hook, python, event).await,
             Action::Rule(_)
@@ -161,15 +161,6 @@ impl<'p> Errand<'_, 'p> {
         records.into_iter().map(|record| Spoken { hook: Some(hook), record }).collect()
     }
 
-    /// What becomes of a hook that nobody agreed to.
-    pub(super) fn without_consent(
-        &self,
-        hook: &Hook,
-        plugins: Option<&str>,
-    ) -> Option<VerdictRecord> {
-        without_consent(self.plan.whole(hook), hook, plugins, self.surroundings)
-    }
-
     async fn run(&self, hook: &Hook, command: &Command, event: &Event) -> VerdictRecord {
         let started = Instant::now();
         let manner = hook.on.manner();
@@ -180,9 +171,6 @@ impl<'p> Errand<'_, 'p> {
         };
         let words = launch::fill(written.clone(), command, Some(event));
         let script = script::hash(&words, self.surroundings);
-        if let Some(refused) = self.without_consent(hook, None) {
-            return refused;
-        }
         let limit = command.timeout.min(self.end.saturating_duration_since(started));
         let input = self.input(event);
         let latecomers = match manner {
@@ -242,21 +230,8 @@ pub(super) fn with_ours(raw: &[u8], ours: &Value) -> Vec<u8> {
     [head, format!("{comma}\"hookbus\":{ours}}}").as_bytes()].concat()
 }
 
-fn without_consent(
-    whole: &Hooks,
-    hook: &Hook,
-    plugins: Option<&str>,
-    place: &Surroundings,
-) -> Option<VerdictRecord> {
-    Some(refused(hook, whole.objection(hook, plugins, place)?))
-}
-
-fn unread(whole: &Hooks, hook: &Hook) -> Option<VerdictRecord> {
-    Some(refused(hook, whole.unread(hook)?))
-}
-
 /// It has failed. One that was agreed to before it changed blocks, unless it says otherwise.
-fn refused(hook: &Hook, (agreement, why): (Agreement, String)) -> VerdictRecord {
+fn refused(hook: &Hook, Objection { agreement, why }: Objection) -> VerdictRecord {
     let mut hook = hook.clone();
     if agreement == Agreement::Lapsed {
         hook.on_failure = hook.on_failure.or(Some(OnFailure::Block));
@@ -270,8 +245,9 @@ fn refused(hook: &Hook, (agreement, why): (Agreement, String)) -> VerdictRecord 
 
 fn answer_inside(whole: &Hooks, hook: &Hook, event: &Event) -> Option<VerdictRecord> {
     let started = Instant::now();
-    if let Some(refused) = unread(whole, hook) {
-        return Some(refused);
+    // What is decided in here has no files behind it: its words are all there is to agree to.
+    if let Some(objection) = whole.unread(hook) {
+        return Some(refused(hook, objection));
     }
     match &hook.action {
         Action::Rule(rule) => {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::consent::Trust;
 use super::hook::{Hook, OnFailure, Python};
 use super::host::{self, Launch, Plugin, Told};
 use super::launch;
@@ -35,12 +34,6 @@ impl Errand<'_, '_> {
         if plugins.is_empty() && !folder.is_dir() {
             let why = format!("there is no directory {}", folder.display());
             return vec![record(hook, Verdict::silent(), Some(why), Duration::ZERO)];
-        }
-        if whole.trust == Trust::Nobody {
-            let hash = host::hash_of(&plugins);
-            if let Some(refused) = self.without_consent(hook, Some(&hash)) {
-                return vec![refused];
-            }
         }
         if takes(event) == Takes::NOTHING {
             self.let_look_on(&plugins, python, event).await;

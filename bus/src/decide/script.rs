@@ -35,15 +35,15 @@ pub(super) fn hash(words: &[String], surroundings: &Surroundings) -> Option<Stri
     Some(hex::encode(Sha256::digest(fs::read(file).ok()?)))
 }
 
+/// Whether a word ends as scripts do.
+pub(super) fn ends_like_a_script(word: &str) -> bool {
+    let ending = Path::new(word).extension().and_then(OsStr::to_str);
+    ending.is_some_and(|end| SCRIPT_ENDINGS.contains(&end))
+}
+
 /// Which word names the script: the first with a script's ending, else the first that looks like a path.
 pub(super) fn place(words: &[String]) -> Option<usize> {
-    let ends_like_one = |word: &str| {
-        Path::new(word)
-            .extension()
-            .and_then(OsStr::to_str)
-            .is_some_and(|end| SCRIPT_ENDINGS.contains(&end))
-    };
-    let ending = words.iter().position(|word| ends_like_one(word));
+    let ending = words.iter().position(|word| ends_like_a_script(word));
     ending.or_else(|| words.iter().position(|word| word.contains('/')))
 }
 

@@ -1,5 +1,7 @@
 //! YAML as a tree that knows its lines, so that every complaint can name one.
 
+use std::collections::HashSet;
+
 use saphyr::{LoadableYamlNode, MarkedYaml, Scalar, YamlData};
 use serde_json::{Map, Value};
 
@@ -41,7 +43,28 @@ pub(super) fn parse(text: &str) -> Result<Option<Node>, Problem> {
         let line = second.span.start.line();
         return Err(Problem::broken_file(line, "the file is one document; remove the `---`"));
     }
-    Ok(documents.first().map(convert))
+    let document = documents.first().map(convert);
+    match document.as_ref().and_then(twice) {
+        Some(pair) => {
+            let why = format!("`{}` stands here twice; remove one", pair.key);
+            Err(Problem::broken_file(pair.line, why))
+        }
+        None => Ok(document),
+    }
+}
+
+/// A key that a mapping has twice: whoever reads the first and whoever reads the last would read two files.
+/// The reader tells `!x key` from `key`; nobody else does.
+fn twice(node: &Node) -> Option<&Pair> {
+    match &node.data {
+        Data::Scalar(_) => None,
+        Data::List(items) => items.iter().find_map(twice),
+        Data::Map(pairs) => {
+            let mut seen = HashSet::new();
+            let again = pairs.iter().find(|pair| !seen.insert(&pair.key));
+            again.or_else(|| pairs.iter().find_map(|pair| twice(&pair.value)))
+        }
+    }
 }
 
 /// Trees are walked and dropped by recursion: one that is too deep for the stack would take the

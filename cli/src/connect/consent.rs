@@ -42,7 +42,7 @@ pub(super) fn bring_along(
                 "`{}` has changed since you agreed to it in Hermes; look at it with `hookbus hooks approve`",
                 entry.command
             )),
-            Some(_) if entry.hash.is_some() => agreed.push(entry),
+            Some(_) if !entry.too_many => agreed.push(entry),
             Some(_) | None => {}
         }
     }
@@ -52,7 +52,8 @@ pub(super) fn bring_along(
     let after = if agreed.is_empty() {
         now.filter(|_| known.is_some())
     } else {
-        Some(hooks.consents.with(&agreed, &all, SystemClock.now()))
+        let text = hooks.consents.with(&agreed, &all, SystemClock.now());
+        Some(text.map_err(anyhow::Error::msg)?)
     };
     Ok(after.map(|after| Change { path, before, after }))
 }

@@ -3,14 +3,15 @@
 use std::fs;
 use std::io::{self, BufRead, IsTerminal};
 use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use hookbus::decide::{Agreeable, Agreement, Exhibit};
+use hookbus::decide::{Agreeable, Agreement, Consents, Exhibit};
 use hookbus::event::{Clock, SystemClock};
 use serde_json::json;
 
-use super::{HooksHere, agreeables};
+use super::HooksHere;
 use crate::cli::Ending;
 use crate::files;
 use crate::output::{self, Paint, count, harmless};
@@ -25,7 +26,7 @@ const LARGEST: u64 = 64 << 10;
 /// `hookbus hooks approve`.
 #[derive(Debug, Args)]
 pub(crate) struct Approve {
-    /// Only this command; everything that waits for an answer unless said.
+    /// Only the hook that runs this, or is called this; everything that waits for an answer unless said.
     command: Option<String>,
     /// Agree to all of it without being asked (also `HOOKBUS_ACCEPT_HOOKS=1`, or `hooks_auto_accept: true`).
     #[arg(long)]
@@ -35,11 +36,14 @@ pub(crate) struct Approve {
 pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) -> Result<Ending> {
     let hooks = HooksHere::find(settings);
     let own = &hooks.own.1.hooks;
-    let all: Vec<Agreeable> =
-        hooks.files().flat_map(|(_, in_force)| agreeables(in_force)).collect();
+    let all = hooks.agreeables();
     let named = |entry: &&Agreeable| {
-        arguments.command.as_ref().is_none_or(|command| *command == entry.command)
+        let wanted = arguments.command.as_ref();
+        wanted.is_none_or(|wanted| *wanted == entry.command || *wanted == entry.hook)
     };
+    if let (Some(wanted), None) = (&arguments.command, all.iter().find(named)) {
+        bail!("no hook here runs `{}`; `hookbus hooks list` shows them", harmless(wanted));
+    }
     let waiting: Vec<&Agreeable> =
         all.iter().filter(|entry| entry.agreement != Agreement::Given).filter(named).collect();
     let unasked = arguments.accept_hooks || settings.accept_hooks;
@@ -47,14 +51,20 @@ pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) 
     let accepted = |entry: &Agreeable| unasked || own.auto_accept && entry.project.is_none();
     let (mut agreed, asked_about): (Vec<&Agreeable>, Vec<&Agreeable>) =
         waiting.iter().partition(|entry| accepted(entry));
-    agreed.extend(ask(&asked_about, Paint(settings.colour))?);
+    if !asked_about.is_empty() && at_a_terminal() && format == Format::Text {
+        agreed.extend(ask(&asked_about, &hooks, Paint(settings.colour))?);
+    }
     // What nobody can look through nobody can agree to.
-    agreed.retain(|entry| entry.hash.is_some());
+    agreed.retain(|entry| !entry.too_many);
     if !agreed.is_empty() {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&settings.home)?;
-        files::write(own.consents.file(), &own.consents.with(&agreed, &all, SystemClock.now()))?;
+        write(own.consents.file(), |consents| consents.with(&agreed, &all, SystemClock.now()))?;
     }
     let (yes, left) = (agreed.len(), waiting.len() - agreed.len());
+    if left > 0 && !unasked && !at_a_terminal() && format == Format::Text {
+        let waits =
+            if left == 1 { "1 hook waits".to_owned() } else { format!("{left} hooks wait") };
+        bail!("{waits} for a person's answer; run `hookbus hooks approve` at a terminal");
+    }
     output::line(match format {
         Format::Json => json!({"approved": yes, "waiting": left}).to_string(),
         Format::Text if waiting.is_empty() => "nothing waits for an answer".to_owned(),
@@ -63,39 +73,59 @@ pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) 
     Ok(if left == 0 { Ending::Yes } else { Ending::No })
 }
 
-fn ask<'a>(waiting: &[&'a Agreeable], paint: Paint) -> Result<Vec<&'a Agreeable>> {
-    if waiting.is_empty() {
-        return Ok(Vec::new());
-    }
-    if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
-        bail!(
-            "{} for an answer; run `hookbus hooks approve` at a terminal, or with --accept-hooks",
-            if waiting.len() == 1 {
-                "1 hook waits".to_owned()
-            } else {
-                format!("{} hooks wait", waiting.len())
-            }
-        );
-    }
+fn at_a_terminal() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+/// Writes the file of consents: whoever else does waits until this one is done, and builds on it.
+fn write(file: &Path, text: impl FnOnce(&Consents) -> Result<String, String>) -> Result<()> {
+    let home = file.parent().unwrap_or(Path::new("/"));
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(home)?;
+    let lock =
+        fs::OpenOptions::new().create(true).append(true).open(file.with_extension("lock"))?;
+    lock.lock()?;
+    let text = text(&Consents::beside(home)).map_err(anyhow::Error::msg)?;
+    files::write(file, &text)
+}
+
+fn ask<'a>(
+    waiting: &[&'a Agreeable],
+    hooks: &HooksHere,
+    paint: Paint,
+) -> Result<Vec<&'a Agreeable>> {
     let mut agreed = Vec::new();
     for entry in waiting {
-        show(entry, paint)?;
+        if !show(entry, paint)? {
+            output::line(paint.bad("  it changes while you look at it; run this again"))?;
+            continue;
+        }
+        if entry.too_many {
+            output::line(paint.bad("  too many files to agree to; name a smaller directory"))?;
+            continue;
+        }
         output::bytes(b"agree to this? [y/N] ")?;
         let mut answer = String::new();
         io::stdin().lock().read_line(&mut answer)?;
-        if matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+        if !matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+            continue;
+        }
+        if hooks.again(entry).as_ref() == Some(*entry) {
             agreed.push(*entry);
+        } else {
+            output::line(paint.bad("it has changed while you looked at it; run this again"))?;
         }
     }
     Ok(agreed)
 }
 
-fn show(entry: &Agreeable, paint: Paint) -> Result<()> {
+/// Shows an entry and the files behind it; no where one of them is not what was looked at a moment ago.
+fn show(entry: &Agreeable, paint: Paint) -> Result<bool> {
     let why = match entry.agreement {
         Agreement::Lapsed => "it has changed since you agreed to it",
         Agreement::Never | Agreement::Given => "new",
     };
-    output::line(format!("\n{}  on {}  ({why})", paint.bold(&harmless(&entry.hook)), entry.event))?;
+    let (hook, event) = (harmless(&entry.hook), harmless(&entry.event));
+    output::line(format!("\n{}  on {event}  ({why})", paint.bold(&hook)))?;
     if let Some(project) = &entry.project {
         let file = harmless(&project.display().to_string());
         output::line(format!("  from: {file}, line {}", entry.line))?;
@@ -107,45 +137,57 @@ fn show(entry: &Agreeable, paint: Paint) -> Result<()> {
     for setting in &entry.settings {
         output::line(format!("  with: {}", harmless(setting)))?;
     }
+    let mut steady = true;
     for file in &entry.files {
-        show_file(file, paint)?;
+        steady &= show_file(file, paint)?;
     }
     if !entry.made_out {
         output::line(paint.bad(
-            "  no script can be made out in this: what it runs can change without your being asked again",
+            "  not all that this runs can be made out: some of it can change without your being asked again",
         ))?;
     }
-    Ok(())
+    Ok(steady)
 }
 
-/// All of a file that can be read at a glance; of any other enough to find it and to know it again.
-fn show_file(file: &Exhibit, paint: Paint) -> Result<()> {
+/// All of a file that can be read at a glance; of any other enough to find it and to know it again. No where it
+/// is not what it was a moment ago.
+fn show_file(file: &Exhibit, paint: Paint) -> Result<bool> {
     let name = harmless(&file.path.display().to_string());
     let size = fs::metadata(&file.path).map_or(0, |file| file.len());
-    let text = (size <= LARGEST).then(|| fs::read_to_string(&file.path).ok()).flatten();
+    let bytes = (size <= LARGEST).then(|| fs::read(&file.path).ok()).flatten();
+    if bytes.as_ref().is_some_and(|bytes| !file.held(bytes)) {
+        return Ok(false);
+    }
+    let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
     let Some(text) = text.filter(|text| text.lines().count() <= LINES && !text.contains('\0'))
     else {
         output::line(format!("  {name}: {size} bytes, {}; read it first", file.hash))?;
-        return Ok(());
+        return Ok(true);
     };
     output::line(format!("  {name}:"))?;
     for line in text.lines() {
         output::line(format!("  {} {}", paint.dim("|"), harmless(line)))?;
     }
-    Ok(())
+    Ok(true)
 }
 
-pub(crate) fn revoke(command: &str, format: Format, settings: &Settings) -> Result<Ending> {
+pub(crate) fn revoke(words: &str, format: Format, settings: &Settings) -> Result<Ending> {
     let hooks = HooksHere::find(settings);
     let consents = &hooks.own.1.hooks.consents;
-    let (text, gone) = consents.without(command);
+    let project = hooks.project.as_ref().map(|(source, _)| source.file());
+    // By what it runs, or by the name that `hooks list` shows.
+    let named = hooks.agreeables().into_iter().find(|entry| entry.hook == words);
+    let command = named.map_or_else(|| words.to_owned(), |entry| entry.command);
+    let (_, gone) = consents.without(&command, project).map_err(anyhow::Error::msg)?;
     if gone > 0 {
-        files::write(consents.file(), &text)?;
+        write(consents.file(), |consents| Ok(consents.without(&command, project)?.0))?;
     }
     output::line(match format {
         Format::Json => json!({"revoked": gone}).to_string(),
-        Format::Text if gone == 0 => format!("nobody has agreed to `{}`", harmless(command)),
-        Format::Text => format!("took back the agreement to `{}`", harmless(command)),
+        Format::Text if gone == 0 => format!("nobody has agreed to `{}` here", harmless(words)),
+        Format::Text => {
+            format!("took back {} to `{}`", count(gone, "agreement"), harmless(words))
+        }
     })?;
     Ok(if gone > 0 { Ending::Yes } else { Ending::No })
 }

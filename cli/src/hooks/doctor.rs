@@ -43,6 +43,9 @@ impl Finding {
 pub(crate) fn run(format: Format, settings: &Settings) -> Result<Ending> {
     let hooks = HooksHere::find(settings);
     let mut findings = Vec::new();
+    if let Some(trouble) = hooks.own.1.hooks.consents.trouble() {
+        findings.push(Finding::bad("consent", trouble));
+    }
     for (source, in_force) in hooks.files() {
         findings.extend(about_file(source, in_force));
     }

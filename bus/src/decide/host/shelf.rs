@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use sha2::{Digest, Sha256};
 use tokio::sync::Mutex as AsyncMutex;
 
 use super::folder::{Lists, find};
@@ -94,21 +93,4 @@ impl Shelf {
         self.folders.lock().unwrap_or_else(PoisonError::into_inner).insert(key, seen);
         plugins
     }
-
-    /// The hash of all plugins at `place`, as they lie there now.
-    pub(in crate::decide) fn hash(
-        &self,
-        place: &Path,
-        base: &Path,
-        lists: &Lists,
-        launch: &Launch,
-    ) -> String {
-        hash_of(&self.look((place.to_owned(), launch.clone()), base, lists))
-    }
-}
-
-/// The hash of all of these.
-pub(in crate::decide) fn hash_of(plugins: &[Arc<Plugin>]) -> String {
-    let hashes: Vec<String> = plugins.iter().map(|plugin| plugin.code().hash).collect();
-    hex::encode(Sha256::digest(hashes.concat()))
 }

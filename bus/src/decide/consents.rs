@@ -1,0 +1,224 @@
+//! `consent.json`, beside the person's own hooks file: what they agreed to, entry by entry, with the content of
+//! each file behind it. Several agreements to the same words can stand side by side: the same `./check.sh`
+//! is another script in another directory.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::{Value, json};
+
+use super::consent::{Agreeable, Agreement};
+use super::evidence::{Exhibit, Readings};
+use crate::event::Time;
+
+/// What was agreed to.
+#[derive(Debug, Default)]
+pub struct Consents {
+    file: PathBuf,
+    known: Mutex<Option<(Stamp, Vec<Given>)>>,
+    /// What the files hold that are compared with it.
+    pub(super) readings: Readings,
+}
+
+/// What changes when the file does.
+pub(super) type Stamp = (u64, u64, i64, i64);
+
+/// An entry: the project's file it stands in, if it is not the person's own, its event and what it runs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry<'a> {
+    pub(super) project: Option<&'a Path>,
+    pub(super) event: &'a str,
+    pub(super) command: &'a str,
+}
+
+/// One agreement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Given {
+    project: Option<String>,
+    event: String,
+    command: String,
+    /// The hash of what the entry says about how.
+    terms: String,
+    /// Files by path, and what they held.
+    files: Vec<(String, String)>,
+    at: String,
+}
+
+impl Given {
+    fn is_to(&self, entry: Entry<'_>) -> bool {
+        self.event == entry.event && self.command == entry.command && self.is_in(entry.project)
+    }
+
+    fn is_in(&self, project: Option<&Path>) -> bool {
+        self.project.as_deref().map(Path::new) == project
+    }
+
+    fn to_json(&self) -> Value {
+        let files: Vec<Value> =
+            self.files.iter().map(|(path, hash)| json!({"path": path, "hash": hash})).collect();
+        let mut row = json!({
+            "event": self.event, "command": self.command, "terms": self.terms, "files": files,
+            "approved_at": self.at,
+        });
+        if let Some(project) = &self.project {
+            row["project"] = json!(project);
+        }
+        row
+    }
+
+    fn from_json(row: &Value) -> Option<Self> {
+        let text = |row: &Value, key: &str| row[key].as_str().map(str::to_owned);
+        let file = |row: &Value| Some((text(row, "path")?, text(row, "hash")?));
+        Some(Self {
+            project: text(row, "project"),
+            event: text(row, "event")?,
+            command: text(row, "command")?,
+            terms: text(row, "terms")?,
+            files: row["files"].as_array()?.iter().filter_map(file).collect(),
+            at: text(row, "approved_at").unwrap_or_default(),
+        })
+    }
+}
+
+impl Consents {
+    /// Those beside the hooks file in `base`.
+    pub fn beside(base: &Path) -> Self {
+        Self { file: base.join("consent.json"), ..Self::default() }
+    }
+
+    /// The file that holds them.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// What is wrong with the file, if it cannot be read; then nothing counts as agreed to.
+    pub fn trouble(&self) -> Option<String> {
+        self.rows().err()
+    }
+
+    /// How the person stands to an entry with these terms and these files behind it.
+    pub(super) fn to(&self, entry: Entry<'_>, terms: &str, files: &[Exhibit]) -> Agreement {
+        self.look(|known| {
+            let same_words: Vec<&Given> = known.iter().filter(|it| it.is_to(entry)).collect();
+            let given: Vec<&Given> =
+                same_words.iter().copied().filter(|it| it.terms == terms).collect();
+            match (same_words.is_empty(), given.is_empty()) {
+                (true, _) => Agreement::Never,
+                (false, true) => Agreement::Lapsed,
+                (false, false) => {
+                    let all = files.iter().map(|file| to_file(file, &given));
+                    all.max().unwrap_or(Agreement::Given)
+                }
+            }
+        })
+    }
+
+    /// Whether the person agreed to the words of an entry of a project, whatever has become of the files that
+    /// it names.
+    pub(super) fn knows_words(&self, project: &Path, event: &str, terms: &str) -> bool {
+        self.look(|known| {
+            known.iter().any(|it| it.is_in(Some(project)) && it.event == event && it.terms == terms)
+        })
+    }
+
+    fn look<T>(&self, answer: impl FnOnce(&[Given]) -> T) -> T {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let stamp = self.stamp();
+        match &mut *known {
+            Some((then, known)) if *then == stamp => answer(known),
+            outdated => answer(&outdated.insert((stamp, self.rows().unwrap_or_default())).1),
+        }
+    }
+
+    pub(super) fn stamp(&self) -> Stamp {
+        fs::metadata(&self.file)
+            .map_or((0, 0, 0, 0), |file| (file.ino(), file.len(), file.ctime(), file.ctime_nsec()))
+    }
+
+    fn rows(&self) -> Result<Vec<Given>, String> {
+        let file = self.file.display();
+        let text = match fs::read_to_string(&self.file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(format!("{file} cannot be read: {error}")),
+        };
+        let rows = serde_json::from_str::<Value>(&text).ok();
+        let rows = rows.and_then(|json| json["approvals"].as_array().cloned());
+        let rows =
+            rows.ok_or_else(|| format!("{file} is broken; mend it, or remove it and agree anew"))?;
+        // One of an older version says too little to be held to.
+        Ok(rows.iter().filter_map(Given::from_json).collect())
+    }
+
+    /// The file's text with agreement to `agreed` in it, given at `at`. What was agreed to before about the same
+    /// files, and what none of `all` that stands in the files now says any more, makes way.
+    pub fn with(
+        &self,
+        agreed: &[&Agreeable],
+        all: &[Agreeable],
+        at: Time,
+    ) -> Result<String, String> {
+        let mut rows = self.rows()?;
+        for entry in agreed {
+            let words = entry.words_of();
+            let path = |file: &Exhibit| file.path.to_string_lossy().into_owned();
+            let files: Vec<(String, String)> =
+                entry.files.iter().map(|file| (path(file), file.hash.clone())).collect();
+            for row in rows.iter_mut().filter(|row| row.is_to(words)) {
+                row.files.retain(|(old, _)| files.iter().all(|(new, _)| new != old));
+            }
+            let stands = |row: &Given| {
+                row.terms == entry.terms && !row.files.is_empty()
+                    || all.iter().any(|it| {
+                        row.is_to(it.words_of()) && it.terms == row.terms && it.terms != entry.terms
+                    })
+            };
+            rows.retain(|row| !row.is_to(words) || stands(row));
+            rows.push(Given {
+                project: entry.project.as_ref().map(|file| file.to_string_lossy().into_owned()),
+                event: entry.event.clone(),
+                command: entry.command.clone(),
+                terms: entry.terms.clone(),
+                files,
+                at: at.to_string(),
+            });
+        }
+        Ok(written(&rows))
+    }
+
+    /// The file's text without the agreements to `command`, or to any entry if none is named; in this project, or
+    /// in the person's own file. And how many there were.
+    pub fn without(
+        &self,
+        command: &str,
+        project: Option<&Path>,
+    ) -> Result<(String, usize), String> {
+        let mut rows = self.rows()?;
+        let before = rows.len();
+        rows.retain(|row| row.command != command || !(row.project.is_none() || row.is_in(project)));
+        let gone = before - rows.len();
+        Ok((written(&rows), gone))
+    }
+}
+
+fn written(rows: &[Given]) -> String {
+    let rows: Vec<Value> = rows.iter().map(Given::to_json).collect();
+    format!("{:#}\n", json!({"approvals": rows}))
+}
+
+/// How the person stands to one file: the same script elsewhere is the same; another one in the same place
+/// has changed; any other is new.
+fn to_file(file: &Exhibit, given: &[&Given]) -> Agreement {
+    let name = file.path.file_name();
+    let mut known = given.iter().flat_map(|given| &given.files);
+    if known.clone().any(|(path, hash)| *hash == file.hash && Path::new(path).file_name() == name) {
+        Agreement::Given
+    } else if known.any(|(path, _)| Path::new(path) == file.path) {
+        Agreement::Lapsed
+    } else {
+        Agreement::Never
+    }
+}
