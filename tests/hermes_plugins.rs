@@ -32,7 +32,10 @@ fn write(folder: &std::path::Path, name: &str, content: &str) {
 }
 
 fn hooks(home: &Home, folder: &std::path::Path, more: &str) {
-    home.write_hooks(&format!("hooks:\n  '*':\n    - python: {}\n{more}", shown(folder)));
+    home.write_hooks(&format!(
+        "trust: home\nhooks:\n  '*':\n    - python: {}\n{more}",
+        shown(folder)
+    ));
 }
 
 /// An event over the bridge, handled without a daemon.
