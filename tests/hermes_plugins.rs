@@ -1,35 +1,12 @@
 //! Hermes plugin and gateway hook directories, unmodified, as hooks of the bus: found, loaded, asked, kept warm,
 //! and kept from harming anybody.
 
-#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
-
 use std::fs;
 use std::path::PathBuf;
 
 use hookbus_tests::home::{Home, feed, shown, wait_until};
+use hookbus_tests::plugins::{call, gateway_hook, plugin, tool, write};
 use serde_json::{Value, json};
-
-/// Writes a plugin beside the home; gives back its directory.
-fn plugin(home: &Home, path: &str, code: &str) -> PathBuf {
-    let folder = home.work().join("plugins").join(path);
-    let name = folder.file_name().expect("a name").to_string_lossy().into_owned();
-    write(&folder, "plugin.yaml", &format!("name: {name}\nversion: 1.0\n"));
-    write(&folder, "__init__.py", code);
-    folder
-}
-
-/// Writes a gateway hook directory.
-fn gateway_hook(home: &Home, name: &str, events: &str, code: &str) -> PathBuf {
-    let folder = home.work().join("hooks").join(name);
-    write(&folder, "HOOK.yaml", &format!("name: {name}\nevents: {events}\n"));
-    write(&folder, "handler.py", code);
-    folder
-}
-
-fn write(folder: &std::path::Path, name: &str, content: &str) {
-    fs::create_dir_all(folder).expect("a folder");
-    fs::write(folder.join(name), content).expect("a file");
-}
 
 fn hooks(home: &Home, folder: &std::path::Path, more: &str) {
     home.write_hooks(&format!(
@@ -44,14 +21,6 @@ fn bridged(home: &Home, payload: &Value) -> Value {
         feed(home.command(["hook", "hermes", "--wire", "bridge"]), payload.to_string().as_bytes());
     assert_eq!((heard.exit, heard.stderr.as_str()), (Some(0), ""));
     serde_json::from_str(&heard.stdout).unwrap_or(Value::Null)
-}
-
-fn call(name: &str, extra: &Value) -> Value {
-    json!({"hook_event_name": name, "tool_name": null, "tool_input": null, "session_id": "s", "cwd": "/", "extra": extra})
-}
-
-fn tool(name: &str, tool: &str, input: &Value, extra: &Value) -> Value {
-    json!({"hook_event_name": name, "tool_name": tool, "tool_input": input, "session_id": "s", "cwd": "/", "extra": extra})
 }
 
 /// Everything a hook can return, by event.

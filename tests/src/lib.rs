@@ -13,6 +13,7 @@ pub mod difference;
 pub mod home;
 pub mod nats;
 pub mod payloads;
+pub mod plugins;
 pub mod recording;
 pub mod timing;
 pub mod wiring;
