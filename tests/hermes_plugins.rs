@@ -2,7 +2,6 @@
 //! and kept from harming anybody.
 
 use std::fs;
-use std::path::PathBuf;
 
 use hookbus_tests::home::{Home, feed, shown, wait_until};
 use hookbus_tests::plugins::{call, gateway_hook, plugin, tool, write};
@@ -411,35 +410,6 @@ def register(ctx):
         "it's [('c', 't', '{}')]; hi []; args result session_id telemetry_schema_version tool_name; \
          output returncode telemetry_schema_version"
     );
-}
-
-const REMEMBERS: &str = "
-calls = []
-def register(ctx):
-    ctx.register_hook('post_tool_call', lambda **k: calls.append(1))
-    ctx.register_hook('pre_tool_call', lambda **k: {'action': 'block', 'message': 'enough'} if calls else None)
-";
-
-#[test]
-fn a_plugin_that_remembers_is_not_comparable_in_a_replay_until_its_code_changes() {
-    let home = Home::with_daemon("running");
-    let folder = plugin(&home, "remembers", REMEMBERS);
-    hooks(&home, &folder, "");
-    let daemon = home.serve();
-    let event = |name: &str| home.answer("hermes", &tool(name, "terminal", &json!({}), &json!({})));
-    assert_eq!(event("pre_tool_call"), Value::Null);
-    event("post_tool_call");
-    wait_until("it has counted", || event("pre_tool_call")["reason"] == "enough");
-    drop(daemon);
-    let summary =
-        || home.json(&["replay", "--all", "--as-recorded", "--yes", "--json"])["summary"].clone();
-    let counts =
-        |summary: &Value| [summary["newly_allowed"].clone(), summary["not_comparable"].clone()];
-    let same = summary();
-    assert_eq!(counts(&same), [json!(0), json!(1)], "{same}");
-    write(&folder, "__init__.py", &REMEMBERS.replace("if calls", "if False"));
-    let other = summary();
-    assert_eq!(counts(&other), [json!(1), json!(0)], "{other}");
 }
 
 #[test]

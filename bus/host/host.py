@@ -72,7 +72,7 @@ class Work:
         self.mine = os.getpid()
         self.change = threading.Condition()
         self.waiting = collections.deque()
-        self.begun, self.is_busy = 0, False
+        self.begun, self.is_busy, self.unseen = 0, False, 0
         # The onlooker that was overtaken: it is not waited for again.
         self.overtaken = None
 
@@ -99,6 +99,7 @@ class Work:
             looks_on = question is not None and question.get("looks_on")
             if looks_on and len(self.waiting) >= MOST_WAITING:
                 print("hookbus: too slow, %s goes by unseen" % question.get("name"), file=sys.stderr)
+                self.unseen += 1
                 continue
             self.put(question)
             if question is None:
@@ -124,8 +125,14 @@ class Work:
             self.waiting.pop()
             return True
 
+    def behind(self, apart):
+        """How many events are not heard yet, or never will be, though they came before."""
+        with self.change:
+            return self.unseen + (len(self.waiting) + self.is_busy if apart else 0)
+
     def work_on(self, question, apart=False):
         enter(question)
+        behind = self.behind(apart)
         context = self.contexts.of(question)
         # One context is in one thread at a time.
         answer = (context.copy() if apart else context).run(self.host.answer, question)
@@ -135,7 +142,7 @@ class Work:
             for error in answer["errors"]:
                 print("hookbus: at %s: %s" % (question.get("name"), error), file=sys.stderr)
         else:
-            self.answers(question, answer)
+            self.answers(question, dict(answer, behind=behind))
 
 
 class Contexts:

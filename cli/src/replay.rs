@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         return redrive::run(arguments, format, settings);
     }
     let mut scene = Scene::set(arguments, settings)?;
-    let scratch = match confirm::ask(&scene, arguments, format, settings)? {
+    let scratch = match confirm::ask(&mut scene, arguments, format, settings)? {
         Consent::Told => return Ok(Ending::Yes),
         Consent::Run(scratch) => Some(scratch),
         Consent::NothingToRun => None,

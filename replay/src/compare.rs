@@ -1,7 +1,7 @@
 //! What is different between a decision of then and one of now. How long something took is never
 //! a difference.
 
-use hookbus::event::{Decision, Outcome};
+use hookbus::event::{Decision, Heard, Outcome};
 
 use crate::recorded::{Then, ThenVerdict};
 
@@ -231,26 +231,32 @@ fn responsible<'a>(
     found.or(after.first()).or(before.first()).map(|said| said.hook.as_str())
 }
 
-/// Whether all that is different comes from hooks for which `remembers` holds and whose code is the
-/// same as then: it is not the policy that changed, but what they know from other events.
-pub(crate) fn is_from_memory(
+/// What is not known about what a hook remembers, by what it could remember then and now.
+pub(crate) type Gap<'a> = &'a dyn Fn(&str, [Option<Heard>; 2]) -> Option<String>;
+
+/// Why nobody can tell whether the policy changed, or only what hooks know from other events: where all
+/// that is different comes from hooks whose code is the same as then, and `gap` says what is not known
+/// about the memory of each.
+pub(crate) fn unknown_memory(
     then: Option<&Then>,
     now: Option<&Decision>,
     comparison: &Comparison,
-    remembers: impl Fn(&str) -> bool,
-) -> bool {
-    let Some((then, now)) = then.zip(now.and_then(Then::of)) else { return false };
+    gap: Gap<'_>,
+) -> Option<String> {
+    let (then, now) = then.zip(now.and_then(Then::of))?;
     let (before, after) = (&then.verdicts, &now.verdicts);
-    let script = |side: &[ThenVerdict], hook: &str| {
-        side.iter().find(|said| said.hook == hook).and_then(|said| said.script.clone())
+    let gap_of = |hook: &str| {
+        let own = |side: &[ThenVerdict]| {
+            let said = side.iter().find(|said| said.hook == hook)?;
+            Some((said.script.clone()?, said.heard))
+        };
+        let ((code_then, heard_then), (code_now, heard_now)) = own(before).zip(own(after))?;
+        (code_then == code_now).then(|| gap(hook, [heard_then, heard_now])).flatten()
     };
-    let same_code = |hook: &str| {
-        let own = script(before, hook);
-        own.is_some() && own == script(after, hook)
-    };
+    let responsible = comparison.hook.as_deref()?;
     let different = only_in(before, after).chain(only_in(after, before));
-    let mut different = different.map(|said| said.hook.as_str()).chain(comparison.hook.as_deref());
-    comparison.hook.is_some() && different.all(|hook| remembers(hook) && same_code(hook))
+    let all = different.map(|said| said.hook.as_str()).all(|hook| gap_of(hook).is_some());
+    gap_of(responsible).filter(|_| all)
 }
 
 fn script_notes(then: Option<&Then>, now: Option<&Decision>) -> Vec<String> {
@@ -293,6 +299,7 @@ mod tests {
                 failure: failure.map(str::to_owned),
                 policy: "allow",
                 script: Some("new".to_owned()),
+                heard: None,
                 note: None,
             }],
             answer: Some(answer).filter(|answer| !answer.is_null()),

@@ -28,7 +28,7 @@ pub struct Drive<'a> {
     pub recorded: Option<&'a Recorded>,
     /// What happens to those that run outside.
     pub commands: Commands<'a>,
-    /// How many parts are worked on at once.
+    /// How many parts are worked on at once; one where plugins are asked, which may remember.
     pub workers: usize,
     /// How much is handed on.
     pub detail: Detail,
@@ -61,9 +61,11 @@ pub fn drive<E: From<ReadError> + From<io::Error> + Send>(
         let judge = Judge::new(drive.policy, drive.recorded, drive.commands, drive.detail)?;
         Ok((reading, judge))
     };
+    let remembers =
+        matches!(drive.commands, Commands::Run { .. }) && drive.policy.has_plugins(drive.recorded);
     in_order(
         drive.source.parts(),
-        drive.workers,
+        if remembers { 1 } else { drive.workers },
         start,
         |(reading, judge), index| work(drive, reading.as_ref(), judge, index),
         each,
@@ -74,6 +76,7 @@ fn work(drive: &Drive<'_>, reading: &dyn Reading, judge: &Judge<'_>, index: u64)
     let mut part = Part::default();
     let read = reading.part(index, &mut |found| match found {
         Found::Case(case) => take(case, drive.detail, reading, judge, &mut part),
+        Found::Other(case) => judge.let_hear(case),
         Found::Damaged { seq, why } => {
             part.tally.remark(format!("row {seq} is damaged ({why}): left out"));
         }

@@ -6,17 +6,19 @@ use std::io;
 use std::time::Instant;
 
 use hookbus::decide::{
-    Circumstances, Plan, Scratch, Spoken, Surroundings, conclude, plan, rehearse, run_rules,
+    Circumstances, Plan, Scratch, Spoken, Surroundings, conclude, plan, rehearse, rehearse_again,
+    run_rules,
 };
 use hookbus::dialect::{Arrival, decode, is_continuation, merge};
 use hookbus::event::{
-    Agent, Body, Decision, Event, Kind, Outcome, Rewrite, Ruling, Seq, Time, Verdict, VerdictRecord,
+    Agent, Body, Decision, Event, Heard, Kind, Outcome, Rewrite, Ruling, Seq, Time, Verdict,
+    VerdictRecord,
 };
 use hookbus::log::Case;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::compare::{Class, Comparison, compare, is_from_memory};
+use crate::compare::{Class, Comparison, Gap, compare, unknown_memory};
 use crate::policy::{Policy, Recorded};
 use crate::recorded::Then;
 use crate::source::Reading;
@@ -88,11 +90,13 @@ pub struct Unsteady {
 /// Decides on cases again.
 #[derive(Debug)]
 pub struct Judge<'a> {
-    policy: &'a Policy,
-    recorded: Option<&'a Recorded>,
-    commands: Commands<'a>,
+    pub(crate) policy: &'a Policy,
+    pub(crate) recorded: Option<&'a Recorded>,
+    pub(crate) commands: Commands<'a>,
     /// What commands are waited for with.
-    runtime: Option<Runtime>,
+    pub(crate) runtime: Option<Runtime>,
+    /// Whether somebody is asked who may remember.
+    pub(crate) remembers: bool,
     detail: Detail,
 }
 
@@ -120,6 +124,8 @@ struct Now {
     open: bool,
     /// Who of those that spoke is a plugin.
     plugins: Vec<String>,
+    /// Whether the hooks are those of then.
+    same_hooks: bool,
 }
 
 impl Now {
@@ -141,11 +147,13 @@ impl<'a> Judge<'a> {
             Commands::Run { .. } => Some(Builder::new_current_thread().enable_all().build()?),
             Commands::LeftOut => None,
         };
-        Ok(Self { policy, recorded, commands, runtime, detail })
+        let remembers = runtime.is_some() && policy.has_plugins(recorded);
+        Ok(Self { policy, recorded, commands, runtime, remembers, detail })
     }
 
     /// Decides on `case` again; nothing where nobody had an opinion then and nobody has one now.
     pub fn judge(&self, mut case: Case, reading: &dyn Reading) -> Option<Box<Judged>> {
+        self.pass(&case);
         let agent: Result<Agent, _> = case.agent.parse();
         if case.decision.is_none()
             && self.detail == Detail::Differences
@@ -163,9 +171,11 @@ impl<'a> Judge<'a> {
                 (then.ok().flatten(), Err("the agent is unknown to this hookbus".to_owned()))
             }
             (Ok(_), Err(why)) => {
+                self.tell(&event, &case, None);
                 (None, Err(format!("the recorded decision cannot be read: {why}")))
             }
             (Ok(_), Ok(None)) if self.was_cut_short(&case, &event) => {
+                self.tell(&event, &case, None);
                 (None, Err("it was never decided".to_owned()))
             }
             (Ok(_), Ok(then)) => {
@@ -212,7 +222,11 @@ impl<'a> Judge<'a> {
     fn compared(&self, event: &Event, case: &Case, then: Option<&Then>, now: &Now) -> Comparison {
         let named = then.and_then(|then| then.hooks.as_deref());
         let broken = |hook: &str| self.recorded.is_some_and(|it| it.was_broken(case, named, hook));
-        compared(event, then, now, &broken)
+        let gap = |hook: &str, heard: [Option<Heard>; 2]| {
+            let is_plugin = now.plugins.iter().any(|plugin| plugin == hook);
+            is_plugin.then(|| self.gap(heard, now.same_hooks)).flatten()
+        };
+        compared(event, then, now, &broken, &gap)
     }
 
     fn decide(
@@ -226,6 +240,7 @@ impl<'a> Judge<'a> {
         let hooks = self.policy.asked(case, named, self.recorded)?;
         let plan = plan(event, hooks);
         let outside = plan.runs_outside();
+        let same_hooks = named == Some(plan.hooks_hash());
         let (spoken, left_out) = match (outside, self.commands, &self.runtime) {
             (true, Commands::Run { scratch, env, .. }, Some(runtime)) => {
                 (ask(&plan, event, case, scratch, env, runtime), false)
@@ -252,37 +267,51 @@ impl<'a> Judge<'a> {
             })
         };
         let asks = |said: &Spoken<'_>| said.record().verdict.ruling == Some(Ruling::Ask);
+        let first = self.is_asked_again(&plan).then(|| spoken.clone());
         let alternative = (known.is_none() && spoken.iter().any(asks)).then(|| spoken.clone());
         let decision = finish(spoken, known.unwrap_or(true));
         let mattered = decision.as_ref().is_some_and(|decision| decision.can_ask.is_some());
         let without_person =
             alternative.filter(|_| mattered).and_then(|spoken| finish(spoken, false));
-        let unsteady = self.ask_again(&plan, event, case, decision.as_ref());
+        let unsteady = first.and_then(|first| self.ask_again(&plan, event, case, &first));
         let open = left_out && !is_settled(event, &plan, decision.as_ref());
         let spoke = decision.iter().flat_map(|decision| &decision.verdicts);
         let plugins = spoke.map(|said| said.hook.clone()).filter(|name| plan.is_plugin(name));
         let plugins = plugins.collect();
-        Ok(Now { decision, without_person, unsteady, left_out, open, plugins })
+        Ok(Now { decision, without_person, unsteady, left_out, open, plugins, same_hooks })
+    }
+
+    const fn asks(&self) -> u32 {
+        match self.commands {
+            Commands::Run { repeat, .. } => repeat,
+            Commands::LeftOut => 0,
+        }
+    }
+
+    /// Whether somebody is asked more than once; plugins never are.
+    fn is_asked_again(&self, plan: &Plan<'_>) -> bool {
+        self.asks() > 1 && plan.outside().any(|hook| !hook.is_plugin())
     }
 
     /// The same question again, as often as was asked for.
-    fn ask_again(
+    fn ask_again<'h>(
         &self,
-        plan: &Plan<'_>,
+        plan: &Plan<'h>,
         event: &Event,
         case: &Case,
-        first: Option<&Decision>,
+        first: &[Spoken<'h>],
     ) -> Option<Unsteady> {
-        let (Commands::Run { scratch, env, repeat }, Some(runtime)) =
-            (self.commands, &self.runtime)
+        let (Commands::Run { scratch, env, .. }, Some(runtime)) = (self.commands, &self.runtime)
         else {
             return None;
         };
-        let first = first.filter(|_| plan.runs_outside())?;
-        (1..repeat).find_map(|_| {
-            let again = ask(plan, event, case, scratch, env, runtime);
+        let then = surroundings(case, env);
+        let said: Vec<&VerdictRecord> = first.iter().map(Spoken::record).collect();
+        (1..self.asks()).find_map(|_| {
+            let again = rehearse_again(plan, event, case.home(), &then, scratch, first);
+            let again = runtime.block_on(again);
             let again: Vec<&VerdictRecord> = again.iter().map(Spoken::record).collect();
-            unsteady(&first.verdicts, &again)
+            unsteady(&said, &again)
         })
     }
 }
@@ -302,8 +331,12 @@ fn ask<'h>(
     env: &[(OsString, OsString)],
     runtime: &Runtime,
 ) -> Vec<Spoken<'h>> {
-    let surroundings = Surroundings::from_recorded(case.context.as_deref().unwrap_or("{}"), env);
-    runtime.block_on(rehearse(plan, event, case.home().1, &surroundings, scratch))
+    let then = surroundings(case, env);
+    runtime.block_on(rehearse(plan, event, case.home(), &then, scratch))
+}
+
+pub(crate) fn surroundings(case: &Case, env: &[(OsString, OsString)]) -> Surroundings {
+    Surroundings::from_recorded(case.context.as_deref().unwrap_or("{}"), env)
 }
 
 /// Whether the answer stands whatever the hooks that were left out would have said: a refusal that
@@ -340,6 +373,7 @@ fn compared(
     then: Option<&Then>,
     now: &Now,
     broken: &dyn Fn(&str) -> bool,
+    gap: Gap<'_>,
 ) -> Comparison {
     let left_out = || Comparison::impossible("it depends on a command, and commands were left out");
     if now.open {
@@ -362,12 +396,10 @@ fn compared(
             ));
         }
     }
-    let is_plugin = |hook: &str| now.plugins.iter().any(|plugin| plugin == hook);
     if matches!(comparison.class, Class::NewlyAllowed | Class::NewlyBlocked | Class::Changed)
-        && is_from_memory(then, now.decision.as_ref(), &comparison, is_plugin)
+        && let Some(why) = unknown_memory(then, now.decision.as_ref(), &comparison, gap)
     {
-        let why = "a plugin whose code is the same says something else: \
-                   what it remembers of other events is not replayed";
+        let why = format!("a plugin whose code is the same says something else: {why}");
         return Comparison { hook: comparison.hook, ..Comparison::impossible(why) };
     }
     if let Body::Unreadable { why } = &event.body
@@ -379,7 +411,7 @@ fn compared(
 }
 
 /// The first hook that says something else the second time, or nothing at all any more.
-fn unsteady(first: &[VerdictRecord], again: &[&VerdictRecord]) -> Option<Unsteady> {
+fn unsteady(first: &[&VerdictRecord], again: &[&VerdictRecord]) -> Option<Unsteady> {
     // Several may share a name: the first of a name is compared with the first, and so on.
     let mut left = again.to_vec();
     let silent = Verdict::silent();

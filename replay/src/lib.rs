@@ -15,6 +15,8 @@ mod recorded;
 
 mod judge;
 
+mod memory;
+
 mod compare;
 
 mod drive;
@@ -36,5 +38,5 @@ pub use policy::{Policy, Recorded};
 pub use recorded::{Then, ThenVerdict};
 pub use sessions::SessionWatch;
 pub use source::{LogSource, Reading, Source};
-pub use survey::{Planned, survey};
+pub use survey::{Planned, Survey, survey};
 pub use tally::{HookTally, Reason, Tally};

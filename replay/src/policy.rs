@@ -65,9 +65,19 @@ impl Policy {
 
     /// Whether any hook of it runs outside of this process.
     pub fn has_commands(&self, recorded: Option<&Recorded>) -> bool {
+        self.all(recorded).any(|hooks| hooks.hooks.iter().any(decides_outside))
+    }
+
+    /// Every version of it, and those of projects.
+    fn all<'a>(&'a self, recorded: Option<&'a Recorded>) -> impl Iterator<Item = &'a Hooks> {
         let projects = recorded.and_then(|recorded| recorded.projects.as_ref());
-        let projects = projects.into_iter().flat_map(|projects| projects.values().flatten());
-        self.versions().chain(projects).any(|hooks| hooks.hooks.iter().any(decides_outside))
+        self.versions().chain(projects.into_iter().flat_map(|projects| projects.values().flatten()))
+    }
+
+    /// Whether any hook of it is a plugin, which may remember.
+    pub fn has_plugins(&self, recorded: Option<&Recorded>) -> bool {
+        let remembers = |hook: &Hook| hook.is_plugin() && hook.mode() == Mode::Decide;
+        self.all(recorded).any(|hooks| hooks.hooks.iter().any(remembers))
     }
 
     fn versions(&self) -> Box<dyn Iterator<Item = &Hooks> + '_> {

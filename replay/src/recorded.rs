@@ -1,6 +1,6 @@
 //! A decision as it was recorded, read back from its row.
 
-use hookbus::event::{Decision, Outcome};
+use hookbus::event::{Decision, Heard, Outcome};
 use hookbus::json::read_leniently;
 use serde_json::{Map, Value};
 
@@ -40,6 +40,8 @@ pub struct ThenVerdict {
     pub failure: Option<String>,
     /// The hash of its script.
     pub script: Option<String>,
+    /// What it could remember, for plugins.
+    pub heard: Option<Heard>,
     /// What the agent could not take of it.
     pub note: Option<String>,
     /// How long it took, in milliseconds.
@@ -104,6 +106,7 @@ fn verdict(value: Value) -> Option<ThenVerdict> {
         more: ["context", "rewrite", "own"].map(|key| fields.remove(key)),
         failure: failure.or_else(|| failed.then(|| "it failed".to_owned())),
         script: take_text(&mut fields, "script"),
+        heard: fields.get("heard").and_then(Heard::read),
         note: take_text(&mut fields, "note"),
         ms: fields.get("ms").and_then(Value::as_f64),
     })

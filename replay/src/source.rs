@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use hookbus::decide::Starts;
 use hookbus::event::{Event, Seq};
 use hookbus::log::{FarDecisions, Found, LogPath, LogReader, ReadError, Selection};
 
@@ -19,6 +20,12 @@ pub trait Source: Sync {
     /// Makes parts small, for when something runs for each event: progress shows, and several may run
     /// side by side.
     fn take_few_at_a_time(&mut self) {}
+
+    /// Hands on what plugins need to remember as well, as [`Found::Other`]: every event from the first of
+    /// the selected sessions on, or from where a process that spoke was started then.
+    fn with_what_plugins_heard(&mut self, _starts: &Starts) -> Result<(), ReadError> {
+        Ok(())
+    }
 
     /// What has to be said about the whole of it.
     fn remarks(&self) -> Vec<String> {
@@ -46,6 +53,15 @@ pub struct LogSource {
     range: RangeInclusive<i64>,
     far: FarDecisions,
     rows_per_part: i64,
+    heard: Option<HeardToo>,
+}
+
+/// Events that are not selected, for plugins.
+#[derive(Debug)]
+struct HeardToo {
+    /// The first of them.
+    from: i64,
+    far: FarDecisions,
 }
 
 impl LogSource {
@@ -54,13 +70,19 @@ impl LogSource {
         let reader = LogReader::open(&log)?;
         let range = reader.extent(&selection)?;
         let far = reader.far_decisions(&selection, &range)?;
-        Ok(Self { log, selection, range, far, rows_per_part: i64::from(rows_per_part.max(1)) })
+        let rows_per_part = i64::from(rows_per_part.max(1));
+        Ok(Self { log, selection, range, far, rows_per_part, heard: None })
+    }
+
+    /// The first row that is read.
+    fn first(&self) -> i64 {
+        self.heard.as_ref().map_or(*self.range.start(), |heard| heard.from)
     }
 }
 
 impl Source for LogSource {
     fn parts(&self) -> u64 {
-        let rows = (self.range.end() - self.range.start() + 1).max(0);
+        let rows = (self.range.end() - self.first() + 1).max(0);
         (rows + self.rows_per_part - 1).div_euclid(self.rows_per_part).unsigned_abs()
     }
 
@@ -70,6 +92,21 @@ impl Source for LogSource {
 
     fn take_few_at_a_time(&mut self) {
         self.rows_per_part = self.rows_per_part.min(FEW);
+    }
+
+    fn with_what_plugins_heard(&mut self, starts: &Starts) -> Result<(), ReadError> {
+        let reader = LogReader::open(&self.log)?;
+        let mut from = *self.range.start();
+        if let Some(session) = reader.first_of_sessions(&self.selection, &self.range)? {
+            from = from.min(session.as_i64());
+        }
+        for event in starts.events() {
+            let place = reader.seq_of(event)?.map_or(from, Seq::as_i64);
+            from = from.min(place);
+        }
+        let far = reader.far_decisions(&Selection::default(), &(from..=*self.range.end()))?;
+        self.heard = Some(HeardToo { from, far });
+        Ok(())
     }
 
     fn remarks(&self) -> Vec<String> {
@@ -96,11 +133,17 @@ struct LogReading<'a> {
 
 impl Reading for LogReading<'_> {
     fn part(&self, index: u64, each: &mut dyn FnMut(Found)) -> Result<(), ReadError> {
-        let LogSource { selection, range, far, rows_per_part, .. } = self.source;
+        let LogSource { selection, range, far, rows_per_part, heard, .. } = self.source;
         let index = i64::try_from(index).unwrap_or(i64::MAX);
-        let first = range.start().saturating_add(index.saturating_mul(*rows_per_part));
+        let first = self.source.first().saturating_add(index.saturating_mul(*rows_per_part));
         let last = first.saturating_add(rows_per_part - 1).min(*range.end());
-        self.reader.cases(selection, first..=last, far, each);
+        match heard {
+            None => self.reader.cases(selection, first..=last, far, each),
+            Some(heard) => {
+                let (from, part) = (*range.start(), first..=last);
+                self.reader.cases_among_others(selection, from, part, &heard.far, each);
+            }
+        }
         Ok(())
     }
 

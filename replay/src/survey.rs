@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 
-use hookbus::decide::{Surroundings, WouldRun, plan};
+use hookbus::decide::{Starts, Surroundings, WouldRun, plan};
 use hookbus::event::Agent;
 use hookbus::log::{Found, ReadError};
 
@@ -27,22 +27,40 @@ pub struct Planned {
     pub runs: WouldRun,
 }
 
-/// Every command that would run with this environment, and how often; `each` hears of every part that is done.
+/// What was found out.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// Every command that would run, and how often.
+    pub commands: BTreeMap<Planned, u64>,
+    /// Where plugins that spoke then had been started.
+    pub starts: Starts,
+}
+
+/// Looks at what would run with this environment; `each` hears of every part that is done.
 pub fn survey<E: From<ReadError> + From<io::Error> + Send>(
     source: &dyn Source,
     (policy, recorded): (&Policy, Option<&Recorded>),
     env: &[(OsString, OsString)],
     workers: usize,
     mut each: impl FnMut(),
-) -> Result<BTreeMap<Planned, u64>, E> {
-    let mut all = BTreeMap::new();
+) -> Result<Survey, E> {
+    let mut all = Survey::default();
     let look = |reading: &mut Box<dyn crate::source::Reading + '_>, index| {
-        let mut commands: BTreeMap<Planned, u64> = BTreeMap::new();
+        let mut part = Survey::default();
         let read = reading.part(index, &mut |found| {
-            let Found::Case(mut case) = found else { return };
+            let (mut case, is_selected) = match found {
+                Found::Case(case) => (case, true),
+                Found::Other(case) => (case, false),
+                Found::Damaged { .. } => return,
+            };
             let Ok(agent) = case.agent.parse::<Agent>() else { return };
             let decision = case.decision.as_deref().map(Then::read).transpose();
             let Ok(then) = decision else { return };
+            for said in then.iter().flat_map(|then| &then.verdicts).filter(|_| is_selected) {
+                if let Some(heard) = said.heard {
+                    part.starts.add(&said.hook, said.script.as_deref(), heard);
+                }
+            }
             let named = then.as_ref().and_then(|then| then.hooks.as_deref());
             let Ok(hooks) = policy.asked(&case, named, recorded) else { return };
             let raw = std::mem::take(&mut case.payload);
@@ -50,7 +68,8 @@ pub fn survey<E: From<ReadError> + From<io::Error> + Send>(
             let context = case.context.as_deref().unwrap_or("{}");
             let then = Surroundings::from_recorded(context, env);
             let plan = plan(&event, hooks);
-            for hook in plan.outside() {
+            // Of what was not selected only plugins hear.
+            for hook in plan.outside().filter(|hook| is_selected || hook.is_plugin()) {
                 let summary = hook.summary();
                 let planned = Planned {
                     hook: summary.name,
@@ -58,22 +77,23 @@ pub fn survey<E: From<ReadError> + From<io::Error> + Send>(
                     command: summary.command.unwrap_or_default(),
                     runs: plan.would_run(hook, &then),
                 };
-                *commands.entry(planned).or_default() += 1;
+                *part.commands.entry(planned).or_default() += 1;
             }
         });
         // What cannot be read is told by the replay itself.
         drop(read);
-        commands
+        part
     };
     in_order(
         source.parts(),
         workers,
         || source.open().map_err(E::from),
         look,
-        |commands| {
-            for (planned, times) in commands {
-                *all.entry(planned).or_default() += times;
+        |part| {
+            for (planned, times) in part.commands {
+                *all.commands.entry(planned).or_default() += times;
             }
+            all.starts.merge(part.starts);
             each();
             Ok(())
         },

@@ -195,6 +195,11 @@ impl Hook {
         command.unwrap_or_else(|| format!("{action} {name}"))
     }
 
+    /// Whether it is a directory of plugins.
+    pub const fn is_plugin(&self) -> bool {
+        matches!(self.action, Action::Python(_))
+    }
+
     /// Whether its entry is malformed.
     pub const fn is_broken(&self) -> bool {
         matches!(self.action, Action::Broken(_))

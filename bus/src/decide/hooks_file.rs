@@ -12,7 +12,7 @@ use super::consents::Consents;
 use super::entry::{self, Reading};
 use super::evidence;
 use super::hook::{Action, Hook, Mode, OnFailure};
-use super::host::{Lists, Shelf};
+use super::host::{Lists, Meant, Shelf};
 use super::problem::did_you_mean;
 use super::yaml::{self, Data, Node, Pair};
 use super::{EventKey, Problem};
@@ -169,6 +169,11 @@ impl Hooks {
         }
         hooks.problems.sort_by_key(|problem| problem.line);
         Ok(hooks)
+    }
+
+    /// Which plugins are loaded, and where they print to.
+    pub(super) fn meant(&self) -> Meant<'_> {
+        Meant { lists: &self.plugins, log_in: &self.base }
     }
 
     fn call_it(&mut self, content: String) {

@@ -13,6 +13,7 @@ mod fit;
 mod hook;
 mod hooks_file;
 mod host;
+mod hosts_of_then;
 mod in_force;
 mod launch;
 mod matcher;
@@ -39,6 +40,7 @@ pub use event_key::EventKey;
 pub use evidence::Exhibit;
 pub use hook::{Hook, HookSummary, Mode, OnFailure};
 pub use hooks_file::Hooks;
+pub use hosts_of_then::Starts;
 pub use in_force::{HooksSource, InForce, Standing};
 pub use observe::{Child, Place, input, line, run_once, start};
 pub use observer::{
@@ -48,5 +50,7 @@ pub use plan::{Asked, Plan, plan};
 pub use problem::{Problem, Reach, did_you_mean};
 pub use projects::{Projects, is_of_a_project};
 pub use rehearsal::{Scratch, WouldRun};
-pub use run::{Spoken, rehearse, run_all, run_out_of_time, run_rules};
+pub use run::{
+    Spoken, rehearse, rehearse_again, run_all, run_out_of_time, run_rules, tell_plugins,
+};
 pub use surroundings::Surroundings;

@@ -48,9 +48,19 @@ impl<'a> Plan<'a> {
         self.hooks.iter().copied().filter(|hook| hook.runs_outside())
     }
 
+    /// The hash of the hooks it is made of.
+    pub fn hooks_hash(&self) -> &str {
+        &self.own.hash
+    }
+
+    /// Whether a plugin is among them.
+    pub fn has_plugins(&self) -> bool {
+        self.hooks.iter().any(|hook| hook.is_plugin())
+    }
+
     /// Whether what is recorded under `name` was said by a plugin.
     pub fn is_plugin(&self, name: &str) -> bool {
-        let plugins = self.hooks.iter().filter(|hook| matches!(hook.action, Action::Python(_)));
+        let plugins = self.hooks.iter().filter(|hook| hook.is_plugin());
         // One of a directory goes by the hook's name and its own.
         plugins.map(|hook| hook.name.as_str()).any(|hook| {
             name.strip_prefix(hook).is_some_and(|rest| rest.is_empty() || rest.starts_with(" ("))
@@ -93,7 +103,7 @@ pub fn plan<'a>(event: &Event, hooks: impl Into<Asked<'a>>) -> Plan<'a> {
         if unreadable || !answered { Vec::new() } else { hooks.all().filter(asked).collect() };
     drop_repeated(event.agent, &mut matched);
     // As in Hermes: plugins are heard before anything else.
-    matched.sort_by_key(|hook| !matches!(hook.action, Action::Python(_)));
+    matched.sort_by_key(|hook| !hook.is_plugin());
     // A project has no say in what nobody can read.
     let guard = (unreadable && answered).then(|| guard(event.agent, own)).flatten();
     keep_one_unread(project, &mut matched);

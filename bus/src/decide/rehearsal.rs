@@ -9,9 +9,11 @@ use std::time::Duration;
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process_group, prlimit};
 
 use super::hook::{Action, Hook};
+use super::hosts_of_then::{HostsOfThen, Starts};
 use super::plan::Plan;
 use super::surroundings::Surroundings;
 use super::{launch, script, shell_line};
+use crate::event::{BusId, EventId};
 
 /// A place for commands to run without touching anything of the person's.
 #[derive(Debug, Clone)]
@@ -24,7 +26,10 @@ pub struct Scratch {
     temporary: PathBuf,
     work: PathBuf,
     bus: PathBuf,
+    hermes: PathBuf,
     running: Arc<Mutex<Running>>,
+    /// The plugins of this replay.
+    pub(super) hosts: Arc<HostsOfThen>,
 }
 
 /// The process groups that run in a scratch place.
@@ -48,8 +53,27 @@ impl Scratch {
             temporary: place("tmp")?,
             work: place("work")?,
             bus: place("hookbus")?,
+            hermes: place("home/.hermes")?,
             running: Arc::default(),
+            hosts: Arc::default(),
         })
+    }
+
+    /// The same place, where plugins are started anew where they were then.
+    #[must_use]
+    pub fn with_starts(self, starts: Starts) -> Self {
+        Self { hosts: Arc::new(HostsOfThen::starting_at(starts)), ..self }
+    }
+
+    /// An event comes by, in the order of the log: whoever was started for it then forgets what it
+    /// heard before.
+    pub fn pass(&self, bus: Option<BusId>, event: EventId) {
+        self.hosts.pass(bus, event);
+    }
+
+    /// Whether a plugin that was started for this event then has been told everything since.
+    pub fn has_passed(&self, event: EventId) -> bool {
+        self.hosts.has_passed(event)
     }
 
     /// Ends what runs here; whatever starts after this is ended as well.
@@ -81,6 +105,16 @@ impl Scratch {
 
     pub(super) fn cwd(&self) -> &Path {
         &self.work
+    }
+
+    /// Where what plugins print goes.
+    pub(super) fn log_in(&self) -> &Path {
+        &self.bus
+    }
+
+    /// In place of the home of Hermes: plugins keep things there, and hear everything once more.
+    pub(super) fn hermes(&self) -> &Path {
+        &self.hermes
     }
 
     /// Also for a hook that calls hookbus itself: no daemon stays behind, nothing is published.

@@ -14,7 +14,7 @@ use super::rule::Rule;
 use super::surroundings::Surroundings;
 use super::{Hooks, launch, rehearsal, script};
 use crate::dialect::{Ending, Manner, Said, Understood, understand};
-use crate::event::{Body, Event, Kind, Seq, Verdict, VerdictRecord};
+use crate::event::{Body, BusId, Event, Kind, Seq, Verdict, VerdictRecord};
 
 /// Nobody waits longer; keeps a silly deadline from running off the clock.
 const LONGEST: Duration = Duration::from_hours(1);
@@ -80,21 +80,48 @@ pub async fn run_all<'a>(
     time: Duration,
 ) -> Vec<Spoken<'a>> {
     let end = Instant::now() + time.min(LONGEST);
-    Errand { plan, seq, surroundings, scratch: None, end }.ask_everybody(event).await
+    let errand = Errand { plan, seq, bus: None, surroundings, scratch: None, said: &[], end };
+    errand.ask_everybody(event).await
 }
 
-/// The same for an event of the past: `surroundings` are those of then, and say where programs are
-/// found; they run in `scratch`.
+/// The same for an event of the past, recorded at `home`: `surroundings` are those of then, and say where
+/// programs are found; they run in `scratch`.
 pub async fn rehearse<'a>(
     plan: &Plan<'a>,
     event: &Event,
-    seq: Seq,
+    home: Home,
     surroundings: &Surroundings,
     scratch: &Scratch,
 ) -> Vec<Spoken<'a>> {
-    let end = Instant::now() + scratch.time.min(LONGEST);
-    let (seq, scratch) = (Some(seq), Some(scratch));
-    Errand { plan, seq, surroundings, scratch, end }.ask_everybody(event).await
+    Errand::of_then(plan, home, surroundings, scratch, &[]).ask_everybody(event).await
+}
+
+/// The same once more, for an event that plugins were asked about and said this: they would count it twice.
+pub async fn rehearse_again<'a>(
+    plan: &Plan<'a>,
+    event: &Event,
+    home: Home,
+    surroundings: &Surroundings,
+    scratch: &Scratch,
+    said: &[Spoken<'a>],
+) -> Vec<Spoken<'a>> {
+    Errand::of_then(plan, home, surroundings, scratch, said).ask_everybody(event).await
+}
+
+/// Only tells plugins of an event of the past, so that they remember it.
+pub async fn tell_plugins(
+    plan: &Plan<'_>,
+    event: &Event,
+    home: Home,
+    surroundings: &Surroundings,
+    scratch: &Scratch,
+) {
+    let errand = Errand::of_then(plan, home, surroundings, scratch, &[]);
+    for hook in &plan.hooks {
+        if let Action::Python(python) = &hook.action {
+            drop(errand.ask_plugins(hook, python, event).await);
+        }
+    }
 }
 
 /// Polls all of them together and keeps their order.
@@ -116,16 +143,35 @@ pub(super) async fn join_in_order<F: Future>(futures: impl Iterator<Item = F>) -
     waiting.into_iter().filter_map(|(_, output)| output).collect()
 }
 
+/// Where an event was recorded: on which bus, where that is not this one, and at which place.
+type Home = (Option<BusId>, Seq);
+
 pub(super) struct Errand<'a, 'p> {
     pub(super) plan: &'a Plan<'p>,
     seq: Option<Seq>,
+    /// Whose event it is, in a rehearsal of several buses.
+    pub(super) bus: Option<BusId>,
     pub(super) surroundings: &'a Surroundings,
     /// Where programs run, if not where the client stands.
     pub(super) scratch: Option<&'a Scratch>,
+    /// What plugins said already.
+    said: &'a [Spoken<'p>],
     pub(super) end: Instant,
 }
 
-impl<'p> Errand<'_, 'p> {
+impl<'a, 'p> Errand<'a, 'p> {
+    fn of_then(
+        plan: &'a Plan<'p>,
+        (bus, seq): Home,
+        surroundings: &'a Surroundings,
+        scratch: &'a Scratch,
+        said: &'a [Spoken<'p>],
+    ) -> Self {
+        let end = Instant::now() + scratch.time.min(LONGEST);
+        let (seq, scratch) = (Some(seq), Some(scratch));
+        Self { plan, seq, bus, surroundings, scratch, said, end }
+    }
+
     async fn ask_everybody(&self, event: &Event) -> Vec<Spoken<'p>> {
         let plan = self.plan;
         if !plan.sequential {
@@ -148,6 +194,7 @@ impl<'p> Errand<'_, 'p> {
         let objection = self.plan.whole(hook).objection(hook, self.surroundings);
         let records = match &hook.action {
             _ if objection.is_some() => objection.map(|it| refused(hook, it)).into_iter().collect(),
+            Action::Python(_) if !self.said.is_empty() => self.said_by(hook),
             Action::Command(command) => vec![self.run(hook, command, event).await],
             Action::Python(python) => self.ask_plugins(hook, python, event).await,
             Action::Rule(_)
@@ -159,6 +206,11 @@ impl<'p> Errand<'_, 'p> {
             }
         };
         records.into_iter().map(|record| Spoken { hook: Some(hook), record }).collect()
+    }
+
+    fn said_by(&self, hook: &Hook) -> Vec<VerdictRecord> {
+        let own = |spoken: &&Spoken<'_>| spoken.hook.is_some_and(|own| std::ptr::eq(own, hook));
+        self.said.iter().filter(own).map(|spoken| spoken.record.clone()).collect()
     }
 
     async fn run(&self, hook: &Hook, command: &Command, event: &Event) -> VerdictRecord {
@@ -287,6 +339,7 @@ pub(super) fn record(
         failure,
         policy: policy.as_str(),
         script: None,
+        heard: None,
         note: None,
     }
 }
@@ -307,6 +360,7 @@ fn refusal(guard: &str, event: &Event) -> VerdictRecord {
         failure: Some(format!("the payload cannot be read: {why}")),
         policy: OnFailure::Block.as_str(),
         script: None,
+        heard: None,
         note: None,
     }
 }

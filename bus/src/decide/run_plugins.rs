@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::hook::{Hook, OnFailure, Python};
-use super::host::{self, Launch, Plugin, Told};
+use super::host::{self, Launch, Meant, Plugin, Told};
 use super::launch;
 use super::plan::policy_of;
 use super::run::{Errand, join_in_order, record};
@@ -25,8 +25,14 @@ impl Errand<'_, '_> {
         let interpreter = launch::with_home(&python.launch.interpreter, self.surroundings);
         let launch = Launch { interpreter, ..python.launch };
         let limit = python.timeout.min(self.end.saturating_duration_since(Instant::now()));
-        let shelf = &whole.shelf;
-        let plugins = shelf.plugins(&folder, &whole.base, &whole.plugins, &launch, limit).await;
+        let (shelf, meant) = match self.scratch {
+            Some(scratch) => {
+                let meant = Meant { log_in: scratch.log_in(), ..whole.meant() };
+                (scratch.hosts.shelf(self.bus), meant)
+            }
+            None => (Arc::clone(&whole.shelf), whole.meant()),
+        };
+        let plugins = shelf.plugins(&folder, meant, &launch, limit).await;
         let Some(plugins) = plugins else {
             let why = format!("{} could not be read in time", folder.display());
             return vec![record(hook, Verdict::silent(), Some(why), limit)];
@@ -35,12 +41,13 @@ impl Errand<'_, '_> {
             let why = format!("there is no directory {}", folder.display());
             return vec![record(hook, Verdict::silent(), Some(why), Duration::ZERO)];
         }
+        let alone = plugins.len() == 1;
+        self.start_anew(hook, &plugins).await;
+        let place = self.stand();
         if takes(event) == Takes::NOTHING {
-            self.let_look_on(&plugins, python, event).await;
+            self.let_look_on(&plugins, python, event, &place).await;
             return Vec::new();
         }
-        let place = self.stand();
-        let alone = plugins.len() == 1;
         let place = &place;
         let asked = plugins.iter().map(|plugin| async move {
             let started = Instant::now();
@@ -50,39 +57,55 @@ impl Errand<'_, '_> {
             if told.again && policy_of(hook) == OnFailure::Allow {
                 return None;
             }
-            let Told { verdict, failure, hash, .. } = told;
+            let Told { verdict, failure, hash, heard, .. } = told;
             let record = record(hook, verdict, failure, started.elapsed());
-            let name = if alone {
-                hook.name.clone()
-            } else {
-                format!("{} ({})", hook.name, plugin.name())
-            };
-            Some(VerdictRecord { script: hash, hook: name, ..record })
+            let name = name_of(hook, plugin, alone);
+            Some(VerdictRecord { script: hash, heard, hook: name, ..record })
         });
         join_in_order(asked).await.into_iter().flatten().collect()
     }
 
+    /// In a rehearsal: a plugin whose process was another one from here on then, forgets what it knows.
+    async fn start_anew(&self, hook: &Hook, plugins: &[Arc<Plugin>]) {
+        let Some(scratch) = self.scratch else { return };
+        for plugin in plugins {
+            let name = name_of(hook, plugin, plugins.len() == 1);
+            if scratch.hosts.is_due(self.bus, &name, &plugin.hash()) {
+                plugin.start_anew().await;
+            }
+        }
+    }
+
     /// Where nothing can be said plugins only look on: the agent does not wait, if somebody lives on
     /// after its answer: they have a queue and a thread of their own. Without a daemon the agent has to wait,
-    /// or they would end with us. What is past was looked at then.
-    async fn let_look_on(&self, plugins: &[Arc<Plugin>], python: &Python, event: &Event) {
-        if self.scratch.is_some() {
-            return;
-        }
+    /// or they would end with us. A rehearsal waits as well: what comes next may depend on it.
+    async fn let_look_on(
+        &self,
+        plugins: &[Arc<Plugin>],
+        python: &Python,
+        event: &Event,
+        place: &Surroundings,
+    ) {
         let lives_on = self.surroundings.pid != Some(std::process::id());
-        if !lives_on {
+        if !lives_on || self.scratch.is_some() {
+            let limit = match self.scratch {
+                Some(_) => python.timeout.min(self.end.saturating_duration_since(Instant::now())),
+                None => python.timeout,
+            };
             let looking = plugins.iter().map(|plugin| async {
-                let told = host::ask(plugin, event, self.surroundings, python.timeout).await;
+                let told = host::ask(plugin, event, place, limit).await;
                 warn(plugin, event, told.and_then(|told| told.failure));
             });
             join_in_order(looking).await;
             return;
         }
         for plugin in plugins {
+            // Before the agent is answered: its next event must not be heard before this one.
+            let turn = plugin.line_up().await;
             let (plugin, limit) = (Arc::clone(plugin), python.timeout);
-            let (event, place) = (event.clone(), self.surroundings.clone());
+            let (event, place) = (event.clone(), place.clone());
             drop(tokio::spawn(async move {
-                let told = host::tell(&plugin, &event, &place, limit).await;
+                let told = host::tell(&plugin, turn, &event, &place, limit).await;
                 warn(&plugin, &event, told.err());
             }));
         }
@@ -93,13 +116,19 @@ impl Errand<'_, '_> {
         let mut place = self.surroundings.clone();
         if let Some(scratch) = self.scratch {
             scratch.cwd().clone_into(&mut place.cwd);
-            for (name, value) in scratch.env() {
+            let hermes = ("HERMES_HOME".as_ref(), scratch.hermes().as_os_str());
+            for (name, value) in scratch.env().into_iter().chain([hermes]) {
                 place.env.retain(|(known, _)| known != name);
                 place.env.push((name.to_owned(), value.to_owned()));
             }
         }
         place
     }
+}
+
+/// What a plugin is called in the log: one of several goes by its own name too.
+fn name_of(hook: &Hook, plugin: &Plugin, alone: bool) -> String {
+    if alone { hook.name.clone() } else { format!("{} ({})", hook.name, plugin.name()) }
 }
 
 fn warn(plugin: &Plugin, event: &Event, failure: Option<String>) {

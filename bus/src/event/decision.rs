@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::{Rewrite, Ruling, Verdict};
+use super::{EventId, Rewrite, Ruling, Verdict};
 
 /// The strongest thing an answer (or one hook's verdict) does to the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -78,6 +78,27 @@ impl fmt::Display for Outcome {
     }
 }
 
+/// What a plugin could remember when it spoke: since when its process was up, and how much it had heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Heard {
+    /// The event that its process was started for.
+    pub since: EventId,
+    /// How many events it had heard, the one it was asked about among them.
+    pub events: u64,
+}
+
+impl Heard {
+    /// Reads what a decision row says.
+    pub fn read(value: &Value) -> Option<Self> {
+        let since = value.get("since")?.as_str()?.parse().ok()?;
+        Some(Self { since, events: value.get("events")?.as_u64()? })
+    }
+
+    fn to_json(self) -> Value {
+        json!({"since": self.since.to_string(), "events": self.events})
+    }
+}
+
 /// One hook's verdict as it is kept: what it said, how it ended, what that was taken for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VerdictRecord {
@@ -95,6 +116,8 @@ pub struct VerdictRecord {
     pub policy: &'static str,
     /// The hash of the script's content, for commands.
     pub script: Option<String>,
+    /// What it could remember, for plugins.
+    pub heard: Option<Heard>,
     /// What the agent could not take of it, and what became of that.
     pub note: Option<String>,
 }
@@ -113,6 +136,9 @@ impl VerdictRecord {
         record.insert("policy".into(), json!(self.policy));
         record.insert("script".into(), json!(self.script));
         // The rest only where there is something to say.
+        if let Some(heard) = self.heard {
+            record.insert("heard".into(), heard.to_json());
+        }
         if let Some(failure) = &self.failure {
             record.insert("failure".into(), json!(failure));
         }

@@ -14,7 +14,7 @@ mod verdict;
 mod wire;
 
 pub use agent::{Agent, UnknownAgent};
-pub use decision::{Decision, Outcome, VerdictRecord};
+pub use decision::{Decision, Heard, Outcome, VerdictRecord};
 pub use id::{BusId, EventId, Seq};
 pub use kind::Kind;
 pub use lifecycle::{Body, Event, Tool};

@@ -1,6 +1,7 @@
 //! The log as a replay reads it: events with what was decided about them, part by part. A row that
 //! is damaged is told and passed over; the rest is read.
 
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
 use rusqlite::types::{Value, ValueRef};
@@ -83,6 +84,8 @@ pub struct Loaded {
 pub enum Found {
     /// An event.
     Case(Case),
+    /// An event that was not selected, where those are of interest too.
+    Other(Case),
     /// A row that cannot be read.
     Damaged {
         /// Which one.
@@ -181,6 +184,54 @@ impl LogReader {
             page.into_iter().for_each(&mut *each);
             range = last.next().as_i64()..=*range.end();
         }
+    }
+
+    /// Every event in `range`, in log order, and which of them are selected: none before `from`.
+    pub fn cases_among_others(
+        &self,
+        selection: &Selection,
+        from: i64,
+        range: RangeInclusive<i64>,
+        far: &FarDecisions,
+        each: &mut dyn FnMut(Found),
+    ) {
+        let wanted = from.max(*range.start())..=*range.end();
+        // Damaged: reading them one by one tells where.
+        let Ok(selected) = self.selected(selection, &wanted) else {
+            return self.cases(selection, wanted, far, each);
+        };
+        self.cases(&Selection::default(), range, far, &mut |found| match found {
+            Found::Case(case) if !selected.contains(&case.seq.as_i64()) => each(Found::Other(case)),
+            Found::Case(_) | Found::Other(_) | Found::Damaged { .. } => each(found),
+        });
+    }
+
+    fn selected(
+        &self,
+        selection: &Selection,
+        range: &RangeInclusive<i64>,
+    ) -> Result<HashSet<i64>, ReadError> {
+        let (condition, values) = events_of(selection, range);
+        let sql = format!("SELECT seq FROM events WHERE {condition}");
+        let mut statement = self.db.prepare_cached(&sql)?;
+        let places = statement.query_map(params_from_iter(values), |row| row.get(0))?;
+        Ok(places.collect::<Result<_, _>>()?)
+    }
+
+    /// Where the first of the selected sessions begins, as far as they have a name.
+    pub fn first_of_sessions(
+        &self,
+        selection: &Selection,
+        range: &RangeInclusive<i64>,
+    ) -> Result<Option<Seq>, ReadError> {
+        let (condition, values) = events_of(selection, range);
+        let sql = format!(
+            "SELECT min(first) FROM (SELECT (SELECT min(e.seq) FROM events e WHERE e.session = s.session) AS first \
+             FROM (SELECT DISTINCT session FROM events WHERE {condition}) s WHERE s.session <> '')"
+        );
+        let first: Option<i64> =
+            self.db.query_row(&sql, params_from_iter(values), |row| row.get(0))?;
+        Ok(first.map(Seq::from_i64))
     }
 
     fn page_of_cases(
@@ -339,7 +390,7 @@ impl LogReader {
 impl Found {
     const fn seq(&self) -> Seq {
         match self {
-            Self::Case(case) => case.seq,
+            Self::Case(case) | Self::Other(case) => case.seq,
             Self::Damaged { seq, .. } => *seq,
         }
     }

@@ -6,8 +6,8 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use hookbus::decide::Scratch;
-use hookbus_replay::{Commands, Planned, survey};
+use hookbus::decide::{Scratch, Starts};
+use hookbus_replay::{Commands, Planned, Survey, survey};
 use serde_json::{Value, json};
 
 use super::litter::{self, Folder};
@@ -17,10 +17,14 @@ use crate::cli::Ending;
 use crate::output::{self, Paint, Progress, count, harmless, shorten};
 use crate::settings::{Format, Settings};
 
+/// What a person should know before plugins hear everything once more.
+const PLUGINS: &str = "Plugins hear every event that they heard then, in the order of the log: what one \
+                       sends to somebody is sent again, unless it looks at HOOKBUS_REPLAY.";
+
 /// Whether commands run.
 pub(super) enum Consent {
     /// Here.
-    Run(Ground),
+    Run(Box<Ground>),
     /// There are none to run, or they are left out.
     NothingToRun,
     /// Only what would run was asked for, and was told.
@@ -36,13 +40,14 @@ pub(super) struct Ground {
 }
 
 impl Ground {
-    fn new(arguments: &Arguments) -> Result<Self> {
+    fn new(arguments: &Arguments, starts: Starts) -> Result<Self> {
         let folder = Folder::for_commands()?;
         let time = Duration::try_from_secs_f64(arguments.time_limit)
             .context("--time-limit is a number of seconds")?;
         let memory = arguments.memory.saturating_mul(1 << 20);
         let scratch = Scratch::in_folder(folder.path(), time, memory);
         let scratch = scratch.context("cannot make a scratch place; check TMPDIR")?;
+        let scratch = scratch.with_starts(starts);
         litter::runs_in(&scratch);
         let env = std::env::vars_os().collect();
         Ok(Self { scratch, env, repeat: arguments.repeat.max(1), _folder: folder })
@@ -55,13 +60,19 @@ impl Ground {
 
 /// Lists what would run and finds out whether it may.
 pub(super) fn ask(
-    scene: &Scene,
+    scene: &mut Scene,
     arguments: &Arguments,
     format: Format,
     settings: &Settings,
 ) -> Result<Consent> {
     let outside = scene.policy.has_commands(scene.recorded.as_deref()) && !arguments.rules_only;
-    let planned = if outside { look(scene)? } else { BTreeMap::new() };
+    let mut found = if outside { look(scene)? } else { Survey::default() };
+    // Expectations stand for themselves: whoever checks them has nothing else.
+    if outside && scene.policy.has_plugins(scene.recorded.as_deref()) && !arguments.check {
+        scene.source.with_what_plugins_heard(&found.starts)?;
+        found.commands = look(scene)?.commands;
+    }
+    let Survey { commands: planned, starts } = found;
     if arguments.dry_run {
         tell(&planned, arguments, format, settings)?;
         return Ok(Consent::Told);
@@ -71,6 +82,9 @@ pub(super) fn ask(
     }
     if !arguments.yes {
         list(&planned, arguments).iter().for_each(output::aside);
+        if scene.policy.has_plugins(scene.recorded.as_deref()) {
+            output::aside(PLUGINS);
+        }
         if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
             bail!(
                 "these commands would run; add --yes to run them, or --rules-only to leave them out"
@@ -83,10 +97,13 @@ pub(super) fn ask(
             bail!("nothing was run; --rules-only leaves commands out");
         }
     }
-    Ground::new(arguments).map(Consent::Run)
+    if arguments.jobs > 1 && scene.policy.has_plugins(scene.recorded.as_deref()) {
+        output::aside("plugins hear events one after the other, as they came; --jobs is left out");
+    }
+    Ok(Consent::Run(Box::new(Ground::new(arguments, starts)?)))
 }
 
-fn look(scene: &Scene) -> Result<BTreeMap<Planned, u64>> {
+fn look(scene: &Scene) -> Result<Survey> {
     let rows = scene.source.rows_per_part();
     let mut progress = Progress::of(scene.source.parts() * rows, "rows looked at");
     let mut done = 0;

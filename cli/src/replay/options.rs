@@ -60,10 +60,12 @@ pub(crate) struct Arguments {
     /// Run the commands without asking.
     #[arg(short, long)]
     pub(super) yes: bool,
-    /// How many events may have their commands run at the same time, out of recorded order.
+    /// How many events may have their commands run at the same time, out of recorded order; left out
+    /// where plugins are asked.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) jobs: usize,
-    /// Ask commands N times each: one that answers differently on the same input is found out.
+    /// Ask commands N times each: one that answers differently on the same input is found out. Plugins
+    /// are asked once.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) repeat: u32,
     /// Seconds that the commands of one event may take.

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::super::surroundings::Surroundings;
 use super::moment::{name, payload};
-use super::plugin::{Plugin, Question, Reply};
+use super::plugin::{Plugin, Question, Reply, Turn};
 use crate::dialect::returned;
-use crate::event::{Event, Rewrite, Verdict};
+use crate::event::{Event, Heard, Rewrite, Verdict};
 
 /// What a plugin had to say.
 #[derive(Debug)]
@@ -16,6 +16,7 @@ pub(in crate::decide) struct Told {
     pub(in crate::decide) verdict: Verdict,
     pub(in crate::decide) failure: Option<String>,
     pub(in crate::decide) hash: Option<String>,
+    pub(in crate::decide) heard: Option<Heard>,
     /// Whether all of it was said before, and nothing is new.
     pub(in crate::decide) again: bool,
 }
@@ -35,17 +36,20 @@ pub(in crate::decide) async fn ask(
         });
     }
     let payload = payload(event);
-    let question = Question { name: &name, session: &event.session, payload: &payload, place };
+    let question =
+        Question { id: event.id, name: &name, session: &event.session, payload: &payload, place };
     match plugin.call(question, limit).await {
         Ok(None) => None,
-        Ok(Some(Reply { answer, hash })) => Some(understood(event, &answer, hash)),
+        Ok(Some(reply)) => Some(understood(event, reply)),
         Err(why) => Some(failed(why)),
     }
 }
 
-/// Tells `plugin` about `event`, where nothing can be said; what went wrong before it knew of it.
+/// Tells `plugin` about `event` when its turn comes, where nothing can be said; what went wrong before
+/// it knew of it.
 pub(in crate::decide) async fn tell(
     plugin: &Plugin,
+    turn: Turn,
     event: &Event,
     place: &Surroundings,
     limit: Duration,
@@ -55,12 +59,13 @@ pub(in crate::decide) async fn tell(
         return if plugin.says_again_what_it_needs() { Ok(()) } else { Err(why) };
     }
     let payload = payload(event);
-    let question = Question { name: &name, session: &event.session, payload: &payload, place };
-    plugin.tell(question, limit).await
+    let question =
+        Question { id: event.id, name: &name, session: &event.session, payload: &payload, place };
+    plugin.tell(turn, question, limit).await
 }
 
 fn failed(why: String) -> Told {
-    Told { verdict: Verdict::silent(), failure: Some(why), hash: None, again: false }
+    Told { verdict: Verdict::silent(), failure: Some(why), hash: None, heard: None, again: false }
 }
 
 /// Why it cannot be asked anything.
@@ -79,7 +84,8 @@ fn obstacle(plugin: &Plugin, place: &Surroundings) -> Option<String> {
         .then(|| format!("disabled: it needs {}; set it where the agent runs", missing.join(", ")))
 }
 
-fn understood(event: &Event, answer: &Value, hash: String) -> Told {
+fn understood(event: &Event, reply: Reply) -> Told {
+    let Reply { answer, hash, heard } = reply;
     let list = |key: &str| answer[key].as_array().cloned().unwrap_or_default();
     let said: Vec<Verdict> =
         list("returns").iter().map(|value| returned(event.kind, value)).collect();
@@ -95,5 +101,5 @@ fn understood(event: &Event, answer: &Value, hash: String) -> Told {
     let errors: Vec<String> =
         list("errors").iter().filter_map(|error| error.as_str().map(str::to_owned)).collect();
     let failure = (!errors.is_empty()).then(|| errors.join("; "));
-    Told { verdict, failure, hash: Some(hash), again: false }
+    Told { verdict, failure, hash: Some(hash), heard: Some(heard), again: false }
 }

@@ -12,4 +12,4 @@ pub(super) use ask::{Told, ask, tell};
 pub(super) use folder::Lists;
 pub(super) use plugin::Plugin;
 pub(super) use process::Launch;
-pub(super) use shelf::Shelf;
+pub(super) use shelf::{Meant, Shelf};

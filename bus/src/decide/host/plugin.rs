@@ -1,16 +1,20 @@
 //! One plugin, with its process once it was asked something, and what becomes of it when it fails.
 
+use std::future::poll_fn;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tokio::sync::{Mutex as AsyncMutex, MutexGuard};
+use tokio::sync::{Mutex as AsyncMutex, MutexGuard, OwnedMutexGuard};
 
 use super::super::surroundings::Surroundings;
 use super::folder::{Code, Found};
 use super::process::{Launch, Process, Trouble};
+use crate::event::{EventId, Heard};
 
 /// A plugin that hung or cannot be loaded is left alone for this long, and twice as long each time.
 const REST: Duration = Duration::from_secs(30);
@@ -21,6 +25,8 @@ const SHORT_REST: Duration = Duration::from_secs(1);
 /// And never longer than this.
 const LONGEST_REST: Duration = Duration::from_mins(10);
 
+const BUSY: &str = "it was busy with other events until the end";
+
 /// One plugin.
 #[derive(Debug)]
 pub(in crate::decide) struct Plugin {
@@ -28,7 +34,7 @@ pub(in crate::decide) struct Plugin {
     launch: Launch,
     log: PathBuf,
     code: Mutex<Code>,
-    state: AsyncMutex<State>,
+    state: Arc<AsyncMutex<State>>,
     pub(super) said_what_it_needs: AtomicBool,
 }
 
@@ -53,11 +59,30 @@ struct Rest {
 pub(super) struct Reply {
     pub(super) answer: Value,
     pub(super) hash: String,
+    pub(super) heard: Heard,
+}
+
+/// A place in the line before a plugin.
+pub(in crate::decide) struct Turn(Waiting);
+
+enum Waiting {
+    Over(OwnedMutexGuard<State>),
+    Still(Pin<Box<dyn Future<Output = OwnedMutexGuard<State>> + Send>>),
+}
+
+impl Turn {
+    async fn come(self) -> OwnedMutexGuard<State> {
+        match self.0 {
+            Waiting::Over(state) => state,
+            Waiting::Still(turn) => turn.await,
+        }
+    }
 }
 
 /// One event, as a plugin hears it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Question<'a> {
+    pub(super) id: EventId,
     pub(super) name: &'a str,
     /// The session it belongs to, which its payload need not say.
     pub(super) session: &'a str,
@@ -68,7 +93,7 @@ pub(super) struct Question<'a> {
 impl Plugin {
     pub(super) fn new(found: Found, launch: Launch, log: PathBuf) -> Self {
         let code = Mutex::new(found.code(None));
-        let (state, said_what_it_needs) = (AsyncMutex::default(), AtomicBool::new(false));
+        let (state, said_what_it_needs) = (Arc::default(), AtomicBool::new(false));
         Self { found, launch, log, code, state, said_what_it_needs }
     }
 
@@ -80,6 +105,26 @@ impl Plugin {
     /// Its code, when it was last looked at.
     pub(super) fn code(&self) -> Code {
         self.code.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The hash of its code, when it was last looked at.
+    pub(in crate::decide) fn hash(&self) -> String {
+        self.code().hash
+    }
+
+    /// Forgets everything: its next event starts it, whatever became of it before.
+    pub(in crate::decide) async fn start_anew(&self) {
+        *self.state.lock().await = State::default();
+    }
+
+    /// Takes a place in its line. Whoever comes later is heard later.
+    pub(in crate::decide) async fn line_up(&self) -> Turn {
+        let mut turn = Box::pin(Arc::clone(&self.state).lock_owned());
+        // Looked at once, it stands in line; nobody waits for it here.
+        match poll_fn(|context| Poll::Ready(turn.as_mut().poll(context))).await {
+            Poll::Ready(state) => Turn(Waiting::Over(state)),
+            Poll::Pending => Turn(Waiting::Still(turn)),
+        }
     }
 
     /// Looks at its code again.
@@ -114,7 +159,7 @@ impl Plugin {
                 Ok(Some(process)) => {
                     let hash = process.code.hash.clone();
                     let answer = process.ask(question, left()).await;
-                    answer.map(|answer| Reply { answer, hash })
+                    answer.map(|answer| Reply { heard: process.heard(&answer), answer, hash })
                 }
                 Err(trouble) => Err(trouble),
             };
@@ -131,10 +176,16 @@ impl Plugin {
     }
 
     /// Tells about an event where nothing can be said, and waits only until it was told.
-    pub(super) async fn tell(&self, question: Question<'_>, limit: Duration) -> Result<(), String> {
+    pub(super) async fn tell(
+        &self,
+        turn: Turn,
+        question: Question<'_>,
+        limit: Duration,
+    ) -> Result<(), String> {
         let end = Instant::now() + limit;
         let left = || end.saturating_duration_since(Instant::now());
-        let mut state = self.turn(limit).await?;
+        let turn = tokio::time::timeout(limit, turn.come()).await;
+        let mut state = turn.map_err(|_| BUSY.to_owned())?;
         loop {
             let had_one = state.process.is_some();
             let told = match self.listener(&mut state, question, left()).await {
@@ -152,7 +203,7 @@ impl Plugin {
 
     async fn turn(&self, limit: Duration) -> Result<MutexGuard<'_, State>, String> {
         let turn = tokio::time::timeout(limit, self.state.lock()).await;
-        turn.map_err(|_| "it was busy with other events until the end".to_owned())
+        turn.map_err(|_| BUSY.to_owned())
     }
 
     /// Its process, if it listens to the event; started if need be.
@@ -175,9 +226,9 @@ impl Plugin {
             state.rest = None;
         }
         if state.process.is_none() {
-            let place = question.place;
             let started =
-                Process::start(&self.found, &code, &self.launch, place, &self.log, limit).await?;
+                Process::start(&self.found, &code, &self.launch, question, &self.log, limit);
+            let started = started.await?;
             state.process = Some(Box::new(started));
         }
         Ok(state.process.as_deref_mut().filter(|process| process.listens_to(question.name)))

@@ -18,6 +18,7 @@ use super::super::surroundings::Surroundings;
 use super::folder::{Code, Found};
 use super::moment::hears;
 use super::plugin::Question;
+use crate::event::{EventId, Heard};
 use crate::json::read_leniently;
 
 const HOST: &str = include_str!("../../../host/host.py");
@@ -37,6 +38,10 @@ pub(super) struct Process {
     pub(super) code: Code,
     /// How many questions there were.
     asked: u64,
+    /// The event that it was started for.
+    since: EventId,
+    /// How many events it was told of.
+    told: u64,
     /// Whether a question was begun and never finished: whoever asked it has gone away.
     open: bool,
 }
@@ -72,10 +77,11 @@ impl Process {
         found: &Found,
         code: &Code,
         launch: &Launch,
-        place: &Surroundings,
+        question: Question<'_>,
         log: &Path,
         limit: Duration,
     ) -> Result<Self, Trouble> {
+        let place = question.place;
         let broken = |why: String| Trouble::Broken(why);
         let mut child = Command::new(&launch.interpreter)
             .args(["-u", "-c", HOST])
@@ -104,6 +110,8 @@ impl Process {
             env: place.env.clone(),
             code: code.clone(),
             asked: 0,
+            since: question.id,
+            told: 0,
             open: false,
         };
         let hello = json!({
@@ -112,10 +120,7 @@ impl Process {
         });
         let loaded = process.exchange(hello, limit).await?;
         if let Some(why) = loaded["error"].as_str() {
-            return Err(broken(format!(
-                "it cannot be loaded: {why}; {} has the details",
-                log.display()
-            )));
+            return Err(broken(format!("it cannot be loaded: {why}{}", details(log, place))));
         }
         process.hooks = texts(&loaded["hooks"]);
         let unused = texts(&loaded["unused"]);
@@ -140,6 +145,12 @@ impl Process {
         self.exchange(question, limit).await
     }
 
+    /// What it has heard by now. Onlookers that the answer has overtaken had not been told yet.
+    pub(super) fn heard(&self, answer: &Value) -> Heard {
+        let behind = answer["behind"].as_u64().unwrap_or(0);
+        Heard { since: self.since, events: self.told.saturating_sub(behind) }
+    }
+
     /// Tells about an event where nothing can be said; nobody waits for what it does then.
     pub(super) async fn tell(
         &mut self,
@@ -161,7 +172,8 @@ impl Process {
     }
 
     fn written(&mut self, question: Question<'_>) -> Value {
-        let Question { name, session, payload, place } = question;
+        let Question { name, session, payload, place, .. } = question;
+        self.told += 1;
         let mut question = json!({
             "name": name, "session": session, "payload": payload, "cwd": bytes(place.cwd.as_os_str()),
         });
@@ -250,6 +262,14 @@ impl Drop for Process {
 
 fn line(question: &Value) -> String {
     question.to_string() + "\n"
+}
+
+/// Where to read more. What is printed in a replay goes with its scratch place.
+fn details(log: &Path, place: &Surroundings) -> String {
+    match place.var("HOOKBUS_REPLAY") {
+        Some(_) => String::new(),
+        None => format!("; {} has the details", log.display()),
+    }
 }
 
 /// A name or value that need not be UTF-8, one character for each byte.

@@ -19,6 +19,14 @@ const LOG: &str = "plugins.log";
 
 type Key = (PathBuf, Launch);
 
+/// Which of a directory's plugins are meant, and where what they print goes.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::decide) struct Meant<'a> {
+    pub(in crate::decide) lists: &'a Lists,
+    /// The directory that their log is in.
+    pub(in crate::decide) log_in: &'a Path,
+}
+
 /// All plugins that a hooks file names.
 #[derive(Debug, Default)]
 pub(in crate::decide) struct Shelf {
@@ -30,6 +38,7 @@ pub(in crate::decide) struct Shelf {
 #[derive(Debug, Clone)]
 struct Seen {
     at: Instant,
+    lists: Lists,
     plugins: Vec<Arc<Plugin>>,
 }
 
@@ -39,23 +48,24 @@ impl Shelf {
     pub(in crate::decide) async fn plugins(
         self: &Arc<Self>,
         place: &Path,
-        base: &Path,
-        lists: &Lists,
+        meant: Meant<'_>,
         launch: &Launch,
         limit: Duration,
     ) -> Option<Vec<Arc<Plugin>>> {
         let key = (place.to_owned(), launch.clone());
-        if let Some(plugins) = self.fresh(&key) {
+        if let Some(plugins) = self.fresh(&key, meant.lists) {
             return Some(plugins);
         }
         let look = async {
             let _alone = self.looking.lock().await;
-            if let Some(plugins) = self.fresh(&key) {
+            if let Some(plugins) = self.fresh(&key, meant.lists) {
                 return Some(plugins);
             }
-            let (shelf, base, lists) = (Arc::clone(self), base.to_owned(), lists.clone());
+            let Meant { lists, log_in } = meant;
+            let (shelf, log_in, lists) = (Arc::clone(self), log_in.to_owned(), lists.clone());
             let key = key.clone();
-            tokio::task::spawn_blocking(move || shelf.look(key, &base, &lists)).await.ok()
+            let look = move || shelf.look(key, Meant { lists: &lists, log_in: &log_in });
+            tokio::task::spawn_blocking(look).await.ok()
         };
         match tokio::time::timeout(limit, look).await {
             Ok(Some(plugins)) => Some(plugins),
@@ -69,27 +79,31 @@ impl Shelf {
 
     /// What was seen a moment ago. What is about to be started is looked at in any case: it runs what lies
     /// there now.
-    fn fresh(&self, key: &Key) -> Option<Vec<Arc<Plugin>>> {
-        let seen = self.known(key)?;
+    fn fresh(&self, key: &Key, lists: &Lists) -> Option<Vec<Arc<Plugin>>> {
+        let seen = self.known(key).filter(|seen| seen.lists == *lists)?;
         let counts = seen.at.elapsed() < LOOK_EVERY
             && !seen.plugins.is_empty()
             && !seen.plugins.iter().any(|plugin| plugin.is_cold());
         counts.then_some(seen.plugins)
     }
 
-    fn look(&self, key: Key, base: &Path, lists: &Lists) -> Vec<Arc<Plugin>> {
+    fn look(&self, key: Key, meant: Meant<'_>) -> Vec<Arc<Plugin>> {
         let known = self.known(&key).map(|seen| seen.plugins).unwrap_or_default();
-        let plugins: Vec<Arc<Plugin>> = find(&key.0, lists)
+        let plugins: Vec<Arc<Plugin>> = find(&key.0, meant.lists)
             .into_iter()
             .map(|found| match known.iter().find(|plugin| plugin.found == found) {
                 Some(plugin) => {
                     plugin.look();
                     Arc::clone(plugin)
                 }
-                None => Arc::new(Plugin::new(found, key.1.clone(), base.join(LOG))),
+                None => {
+                    let log = meant.log_in.join(LOG);
+                    Arc::new(Plugin::new(found, key.1.clone(), log))
+                }
             })
             .collect();
-        let seen = Seen { at: Instant::now(), plugins: plugins.clone() };
+        let lists = meant.lists.clone();
+        let seen = Seen { at: Instant::now(), lists, plugins: plugins.clone() };
         self.folders.lock().unwrap_or_else(PoisonError::into_inner).insert(key, seen);
         plugins
     }
