@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use hookbus_tests::home::{Home, Served, wait_until};
 use hookbus_tests::nats::NatsServer;
-use hookbus_tests::payloads::{gemini_shell, hermes_shell};
+use hookbus_tests::payloads::{gemini_shell, hermes_shell, one};
+use hookbus_tests::plugins::write;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -17,6 +18,8 @@ use serde_json::{Value, json};
 struct Stage {
     home: Home,
     nats: Option<NatsServer>,
+    /// Whether [`WATCH`] is a plugin here, and not a program.
+    plugin: bool,
 }
 
 /// An observer run by hand; killed when dropped.
@@ -25,19 +28,29 @@ struct ByHand(Child);
 impl Stage {
     fn on_the_log(hooks: &str) -> Self {
         let home = Home::with_daemon("running");
-        home.write_hooks(&format!("hooks:\n{hooks}"));
-        Self { home, nats: None }
+        home.write_hooks(&format!("trust: home\nhooks:\n{hooks}"));
+        Self { home, nats: None, plugin: false }
     }
 
     fn on_nats(hooks: &str) -> Self {
         let (home, nats) = (Home::with_daemon("running"), NatsServer::start());
-        home.write_hooks(&format!("nats: {{url: \"{}\"}}\nhooks:\n{hooks}", nats.url()));
-        Self { home, nats: Some(nats) }
+        let url = nats.url();
+        home.write_hooks(&format!("trust: home\nnats: {{url: \"{url}\"}}\nhooks:\n{hooks}"));
+        Self { home, nats: Some(nats), plugin: false }
     }
 
     fn rewrite(&self, hooks: &str) {
         let nats = self.nats.as_ref().map(|nats| format!("nats: {{url: \"{}\"}}\n", nats.url()));
-        self.home.write_hooks(&format!("{}hooks:\n{hooks}", nats.unwrap_or_default()));
+        let hooks = if self.plugin { as_plugin(hooks) } else { hooks.to_owned() };
+        let nats = nats.unwrap_or_default();
+        self.home.write_hooks(&format!("trust: home\n{nats}hooks:\n{hooks}"));
+    }
+
+    /// The same with a plugin as the observer.
+    fn with_a_plugin(self) -> Self {
+        let stage = Self { plugin: true, ..self };
+        stage.rewrite(WATCH);
+        stage
     }
 
     /// The file that the scripts here write to.
@@ -51,9 +64,11 @@ impl Stage {
         text.lines().map(str::to_owned).collect()
     }
 
-    /// A long-lived observer that writes down what `expression` says of each event `e`.
+    /// A long-lived observer, or a plugin, that writes down what `expression` says of each event `e`.
     fn write_down(&self, expression: &str) {
         let seen = self.seen_file();
+        let code = WATCHING_PLUGIN.replace("SEEN", &format!("{:?}", seen.to_string_lossy()));
+        self.plugin("watch", &code.replace("EXPRESSION", expression));
         self.home.script(
             "watch.py",
             &format!(
@@ -61,6 +76,14 @@ impl Stage {
                 seen.to_string_lossy()
             ),
         );
+    }
+
+    /// A plugin beside the home, under `../PATH`.
+    fn plugin(&self, path: &str, code: &str) {
+        let folder = self.home.path().with_file_name(path);
+        let name = path.rsplit('/').next().unwrap_or(path);
+        write(&folder, "plugin.yaml", &format!("name: {name}\n"));
+        write(&folder, "__init__.py", code);
     }
 
     fn fire(&self, from: usize, to: usize) {
@@ -105,6 +128,27 @@ impl Drop for ByHand {
 
 /// A long-lived observer of everything but our own rows.
 const WATCH: &str = "  tool.before:\n    - {name: watch, mode: observe, long_lived: true, command: ../watch.py, wait: 0.05}\n";
+
+/// The same observer as a plugin.
+fn as_plugin(hooks: &str) -> String {
+    hooks.replace("long_lived: true, command: ../watch.py", "python: ../watch")
+}
+
+const WATCHING_PLUGIN: &str = "
+import json, os, time
+def watch(tool_name, args, session_id, **kwargs):
+    e = {'tool_input': args, 'session_id': session_id}
+    e['hookbus'] = {'attempt': int(os.environ['HOOKBUS_ATTEMPT'])}
+    answer = 'ok'
+    with open(SEEN, 'a') as seen:
+        said = EXPRESSION
+        if said is not None: seen.write(str(said) + '\\n')
+    if answer != 'ok':
+        raise RuntimeError(json.loads(answer)['error'])
+    return {'action': 'block', 'message': 'nobody listens'}
+def register(ctx):
+    ctx.register_hook('pre_tool_call', watch)
+";
 
 /// What a shell call of ours says.
 const WHICH: &str = "e['tool_input']['command'].split()[1]";
@@ -201,7 +245,8 @@ fn an_event_that_keeps_failing_is_set_aside_alone(stage: &Stage) {
     assert_eq!(numbers(&stage.seen()), [0, 1, 3, 4]);
     let dead = stage.dead();
     assert_eq!(dead.len(), 1);
-    assert_eq!((&dead[0]["tries"], &dead[0]["error"]), (&json!(3), &json!("cannot stand 2")));
+    assert_eq!(dead[0]["tries"], 3);
+    assert!(dead[0]["error"].as_str().is_some_and(|error| error.ends_with("cannot stand 2")));
     assert_eq!(dead[0]["event"]["data"]["tool_input"]["command"], "echo 2");
     wait_until("status tells", || stage.observer("watch")["dead_letters"] == 1);
     let seq = dead[0]["event"]["seq"].to_string();
@@ -420,6 +465,141 @@ fn a_filter_fits_decisions_too(stage: &Stage) {
     assert_eq!(stage.seen(), ["decision hermes"]);
 }
 
+/// Every callback that is registered for an event hears it, under Hermes' name and with Hermes' arguments,
+/// whoever the agent is.
+fn plugins_hear_every_agent_in_the_words_of_hermes(stage: &Stage) {
+    let seen = format!("{:?}", stage.seen_file().to_string_lossy());
+    let code = format!(
+        "def say(*words):\n    open({seen}, 'a').write(' '.join(map(str, words)) + '\\n')\n\
+         async def second(tool_name, args, **kwargs):\n    say('second', args['command'])\n\
+         def register(ctx):\n    \
+         ctx.register_hook('pre_tool_call', lambda tool_name, args, **k: say('first', tool_name, args['command'], k['session_id'], k['cwd'] is not None))\n    \
+         ctx.register_hook('pre_tool_call', second)\n    \
+         ctx.register_hook('on_session_start', lambda platform='', **k: say('start', platform))\n"
+    );
+    stage.plugin("many/one", &code);
+    stage.plugin("many/two", &code.replace("'first'", "'other'").replace("'second'", "'fourth'"));
+    stage.plugin("many/off", &code.replace("'first'", "'never'"));
+    let gateway = stage.home.path().with_file_name("gateway");
+    write(&gateway.join("greet"), "HOOK.yaml", "name: greet\nevents: [session:start]\n");
+    let handler = format!(
+        "def handle(event_type, context):\n    open({seen}, 'a').write(event_type + '\\n')\n"
+    );
+    write(&gateway.join("greet"), "handler.py", &handler);
+    let nats = stage.nats.as_ref().map(|nats| format!("nats: {{url: \"{}\"}}\n", nats.url()));
+    stage.home.write_hooks(&format!(
+        "trust: home\n{}plugins: {{enabled: [one, two]}}\nhooks:\n  '*':\n    \
+         - {{name: many, mode: observe, python: ../many}}\n    - {{name: gateway, mode: observe, python: ../gateway}}\n",
+        nats.unwrap_or_default()
+    ));
+    let _daemon = stage.home.serve();
+    stage.home.answer("hermes", &hermes_shell("echo 1"));
+    stage.home.answer("gemini", &gemini_shell("echo 2"));
+    let mut claude = one("claude", "PreToolUse");
+    claude["tool_input"] = json!({"command": "echo 3"});
+    stage.home.answer("claude", &claude);
+    stage.home.answer("claude", &one("claude", "SessionStart"));
+    wait_until("all are seen", || stage.seen().len() >= 15);
+    let seen = stage.seen();
+    let ours = |start: &str| -> Vec<String> {
+        seen.iter().filter(|line| line.starts_with(start)).cloned().collect()
+    };
+    let session = |payload: &Value| payload["session_id"].as_str().unwrap_or_default().to_owned();
+    let first = [
+        format!("first terminal echo 1 {} True", session(&hermes_shell(""))),
+        format!("first run_shell_command echo 2 {} True", session(&gemini_shell(""))),
+        format!(
+            "first {} echo 3 {} True",
+            claude["tool_name"].as_str().unwrap_or_default(),
+            session(&claude)
+        ),
+    ];
+    assert_eq!(ours("first"), first, "{seen:?}");
+    assert_eq!(ours("second"), ["second echo 1", "second echo 2", "second echo 3"]);
+    assert_eq!((ours("other").len(), ours("fourth").len()), (3, 3));
+    assert_eq!(ours("start"), ["start claude", "start claude"]);
+    assert_eq!((ours("session:start").len(), ours("never").len()), (1, 0));
+    wait_until("it says so", || {
+        let state = stage.observer("many");
+        state["state"] == "working" && state["lag_events"] == 0 && state["dead_letters"] == 0
+    });
+}
+
+/// A plugin that failed hears the event again; one beside it that did not, does not.
+fn only_the_plugin_that_failed_hears_an_event_again(stage: &Stage) {
+    let seen = format!("{:?}", stage.seen_file().to_string_lossy());
+    let code = |name: &str, then: &str| {
+        format!(
+            "import os\ndef hear(args, **k):\n    open({seen}, 'a').write('{name} ' + args['command'] + '\\n')\n    {then}\n\
+             def register(ctx):\n    ctx.register_hook('pre_tool_call', hear)\n"
+        )
+    };
+    let fails =
+        "if args['command'] == 'echo 0' and os.environ['HOOKBUS_ATTEMPT'] == '1': os._exit(3)";
+    stage.plugin("many/a", &code("a", fails));
+    stage.plugin("many/b", &code("b", "pass"));
+    let hooks = "  tool.before:\n    - {name: many, mode: observe, python: ../many, wait: 0.05}\n";
+    let nats = stage.nats.as_ref().map(|nats| format!("nats: {{url: \"{}\"}}\n", nats.url()));
+    stage.home.write_hooks(&format!(
+        "trust: home\n{}plugins: {{enabled: [a, b]}}\nhooks:\n{hooks}",
+        nats.unwrap_or_default()
+    ));
+    let _daemon = stage.home.serve();
+    stage.fire(0, 2);
+    wait_until("all are seen", || stage.seen().len() >= 5);
+    let of = |name: &str| -> Vec<String> {
+        stage.seen().iter().filter(|line| line.starts_with(name)).cloned().collect()
+    };
+    assert_eq!(of("a"), ["a echo 0", "a echo 0", "a echo 1"]);
+    assert_eq!(of("b"), ["b echo 0", "b echo 1"]);
+}
+
+/// What a plugin says it needs is no event's fault: nothing is set aside for it.
+fn a_plugin_without_its_variables_waits_for_them(stage: &Stage) {
+    stage.write_down(WHICH);
+    let manifest = stage.home.path().with_file_name("watch").join("plugin.yaml");
+    fs::write(&manifest, "name: watch\nrequires_env: [A_TOKEN]\n").expect("a manifest");
+    let _daemon = stage.home.serve();
+    stage.fire(0, 2);
+    wait_until("it says what it needs", || {
+        stage.observer("watch")["error"].as_str().is_some_and(|why| why.contains("A_TOKEN"))
+    });
+    fs::write(&manifest, "name: watch\n").expect("a manifest");
+    wait_until("all are seen", || stage.seen().len() >= 2);
+    assert_eq!(numbers(&stage.seen()), [0, 1]);
+    assert_eq!(stage.dead(), Vec::<Value>::new());
+}
+
+macro_rules! contract_of_plugins {
+    ($($test:ident),* $(,)?) => {
+        mod plugins_from_the_log {
+            $(#[test] fn $test() {
+                super::$test(&super::Stage::on_the_log(super::WATCH).with_a_plugin());
+            })*
+        }
+        mod plugins_from_nats {
+            $(#[test] fn $test() {
+                super::$test(&super::Stage::on_nats(super::WATCH).with_a_plugin());
+            })*
+        }
+    };
+}
+
+contract_of_plugins!(
+    every_event_is_seen_in_order,
+    a_new_observer_sees_everything_from_its_configuration_on,
+    whatever_is_killed_nothing_is_missed,
+    an_event_that_fails_is_tried_again_and_nothing_overtakes_it,
+    an_event_that_keeps_failing_is_set_aside_alone,
+    a_stand_by_takes_over,
+    sessions_can_be_shared_out,
+    what_was_under_way_when_a_worker_was_stopped_comes_again,
+    sharing_can_be_switched_on_and_off,
+    plugins_hear_every_agent_in_the_words_of_hermes,
+    only_the_plugin_that_failed_hears_an_event_again,
+    a_plugin_without_its_variables_waits_for_them,
+);
+
 macro_rules! contract {
     ($($test:ident),* $(,)?) => {
         mod from_the_log {
@@ -514,7 +694,7 @@ fn a_supervised_observer_that_is_told_to_leave_is_replaced() {
 #[test]
 fn a_password_that_is_mended_reaches_the_observers() {
     let server = NatsServer::start_with(&["--user", "me", "--pass", "right"]);
-    let stage = Stage { home: Home::with_daemon("running"), nats: None };
+    let stage = Stage { home: Home::with_daemon("running"), nats: None, plugin: false };
     let write = |password: &str| {
         let nats = format!("nats: {{url: \"{}\", user: me, password: {password}}}\n", server.url());
         stage.home.write_hooks(&format!("{nats}hooks:\n{WATCH}"));
@@ -593,7 +773,7 @@ fn a_server_that_is_added_brings_nothing_twice() {
     stage.write_down(WHICH);
     stage.fire(0, 5);
     stage.home.text(&["observe", "watch", "--drain"]);
-    let stage = Stage { home: stage.home, nats: Some(NatsServer::start()) };
+    let stage = Stage { home: stage.home, nats: Some(NatsServer::start()), plugin: false };
     stage.rewrite(WATCH);
     let _daemon = stage.home.serve();
     stage.fire(5, 8);
@@ -653,7 +833,7 @@ fn an_observer_elsewhere_needs_no_log() {
     let stage = Stage::on_nats("  tool.before:\n    - rule: {when: {command: never}, block: no}\n");
     let _daemon = stage.home.serve();
     stage.fire(0, 10);
-    let elsewhere = Stage { home: Home::new(), nats: None };
+    let elsewhere = Stage { home: Home::new(), nats: None, plugin: false };
     elsewhere.home.write_hooks(&format!("hooks:\n{WATCH}"));
     elsewhere.write_down(WHICH);
     let url = stage.nats.as_ref().expect("a server").url();
@@ -675,7 +855,7 @@ fn a_stream_that_is_put_back_hides_nothing_from_an_observer() {
     let stage = Stage::on_nats(WATCH);
     stage.write_down(WHICH);
     let mut nats = stage.nats.expect("a server");
-    let stage = Stage { home: stage.home, nats: None };
+    let stage = Stage { home: stage.home, nats: None, plugin: false };
     let _daemon = stage.home.serve();
     stage.fire(0, 5);
     wait_until("all are seen", || stage.seen().len() >= 5);

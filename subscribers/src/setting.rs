@@ -78,7 +78,7 @@ impl Assignment {
         // An archive is meant to be whole.
         let usual = match self.observer.deed() {
             Deed::Archive(_) => Start::First,
-            Deed::Command | Deed::LongLived | Deed::Webhook(_) => Start::Now,
+            Deed::Command | Deed::LongLived | Deed::Webhook(_) | Deed::Plugins => Start::Now,
         };
         match self.start.or(self.observer.terms().from).unwrap_or(usual) {
             Start::First => Ok(Position::start()),

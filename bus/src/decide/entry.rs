@@ -252,7 +252,7 @@ impl Entry<'_> {
         if hook.mode == Mode::Decide {
             self.no_observer_keys()?;
         }
-        let deeds = ["webhook", "archive", "command", "rule"];
+        let deeds = ["webhook", "archive", "command", "rule", "python"];
         let said: Vec<&Pair> = deeds.iter().filter_map(|deed| self.get(deed)).collect();
         if let ([first, second, ..], true) = (said.as_slice(), hook.mode == Mode::Observe) {
             let why = format!(
@@ -268,7 +268,7 @@ impl Entry<'_> {
             return archive(pair, self.base).map(Action::Archive);
         }
         if self.get("python").is_some() {
-            return self.python(hook.mode);
+            return self.python();
         }
         match (self.get("rule"), self.get("command")) {
             (Some(rule), None) if hook.mode == Mode::Observe => Err(Problem::broken_entry(
@@ -300,15 +300,9 @@ impl Entry<'_> {
         Ok(Command { text, timeout: self.timeout(), env: self.env()?, placeholders })
     }
 
-    fn python(&mut self, mode: Mode) -> Result<Action, Problem> {
+    fn python(&mut self) -> Result<Action, Problem> {
         let pair = self.get("python").map(|pair| (pair.value.text(), pair.line));
         let (text, line) = pair.unwrap_or((None, self.line));
-        if mode == Mode::Observe {
-            return Err(Problem::broken_entry(
-                line,
-                "a plugin only looks on where nothing can be answered, without being told; drop `mode: observe`",
-            ));
-        }
         if ["rule", "command"].iter().any(|other| self.get(other).is_some()) {
             return Err(Problem::broken_entry(
                 line,

@@ -19,6 +19,7 @@ mod launch;
 mod matcher;
 mod named;
 mod observe;
+mod observe_plugins;
 mod observer;
 mod observer_entry;
 mod plan;
@@ -43,6 +44,7 @@ pub use hooks_file::Hooks;
 pub use hosts_of_then::Starts;
 pub use in_force::{HooksSource, InForce, Standing};
 pub use observe::{Child, Place, input, line, run_once, start};
+pub use observe_plugins::Onlookers;
 pub use observer::{
     Deed, Observer, SecretPlace, Source, Start, Terms, Webhook, heard, observer_folder,
 };

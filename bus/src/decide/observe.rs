@@ -157,7 +157,7 @@ fn words(
 
 /// The agent's directory and ids, as they were recorded, where they exist here. The row may come from
 /// any bus: no other variable of it has a say in what runs here.
-fn surroundings(observer: &Observer, row: &Row, place: &Place) -> Surroundings {
+pub(super) fn surroundings(observer: &Observer, row: &Row, place: &Place) -> Surroundings {
     let mut recorded =
         Surroundings::from_recorded(row.context.as_deref().unwrap_or("{}"), &place.env);
     let ours = [("HOOKBUS_ATTEMPT", place.attempt.to_string())];

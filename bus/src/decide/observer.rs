@@ -13,6 +13,7 @@ use super::consents::Consents;
 use super::evidence;
 use super::hook::{Action, Hook, Mode};
 use super::hooks_file::Hooks;
+use super::host::Lists;
 use super::problem::Problem;
 use super::surroundings::Surroundings;
 use crate::dialect::{Arrival, decode};
@@ -103,6 +104,8 @@ pub enum Deed<'a> {
     Webhook(&'a Webhook),
     /// Keeps it in a log elsewhere.
     Archive(&'a Path),
+    /// Tells plugins, which stay up.
+    Plugins,
 }
 
 /// One observer.
@@ -111,6 +114,8 @@ pub struct Observer {
     name: String,
     hooks: Vec<Hook>,
     pub(super) base: PathBuf,
+    /// Which plugins of a directory are loaded.
+    pub(super) plugins: Lists,
     /// What was agreed to, where that counts.
     consents: Option<Arc<Consents>>,
 }
@@ -132,12 +137,11 @@ impl Observer {
         match &first.action {
             Action::Webhook(webhook) => Deed::Webhook(webhook),
             Action::Archive(folder) => Deed::Archive(folder),
+            Action::Python(_) => Deed::Plugins,
             _ if first.terms.long_lived => Deed::LongLived,
-            Action::Command(_)
-            | Action::Python(_)
-            | Action::Rule(_)
-            | Action::Broken(_)
-            | Action::Unread { .. } => Deed::Command,
+            Action::Command(_) | Action::Rule(_) | Action::Broken(_) | Action::Unread { .. } => {
+                Deed::Command
+            }
         }
     }
 
@@ -241,6 +245,7 @@ impl Hooks {
                     name: hook.name.clone(),
                     hooks: vec![hook.clone()],
                     base: self.base.clone(),
+                    plugins: self.plugins.clone(),
                     consents: (self.trust == Trust::Nobody).then(|| Arc::clone(&self.consents)),
                 }),
             }
@@ -287,6 +292,7 @@ impl Hook {
             }
             (Action::Webhook(ours), Action::Webhook(theirs)) => ours == theirs,
             (Action::Archive(ours), Action::Archive(theirs)) => ours == theirs,
+            (Action::Python(ours), Action::Python(theirs)) => ours == theirs,
             _ => false,
         };
         same && self.terms == other.terms

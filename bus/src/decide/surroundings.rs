@@ -47,6 +47,11 @@ impl Surroundings {
         self.env.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_os_str())
     }
 
+    /// Whether a variable of this name is recorded with each event.
+    pub(super) fn is_recorded(name: &str) -> bool {
+        RECORDED.contains(&name)
+    }
+
     /// The session that the agent's environment names.
     pub fn session(&self, agent: Agent) -> Option<String> {
         let name = match agent {

@@ -7,7 +7,7 @@ mod webhook;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use hookbus::decide::{Deed, Hook, Observer, Place, run_once};
+use hookbus::decide::{Deed, Hook, Observer, Onlookers, Place, run_once};
 use hookbus::event::Time;
 
 use crate::source::Arrived;
@@ -31,6 +31,7 @@ enum Means {
     Lines(Box<Speaker>),
     Webhook(Postman),
     Archive(Keeper),
+    Plugins(Onlookers),
 }
 
 /// The how manyth try it is, and when.
@@ -49,6 +50,7 @@ impl Delivery {
                 Means::Webhook(Postman::new(webhook, observer.terms().timeout))
             }
             Deed::Archive(folder) => Means::Archive(Keeper::new(folder)),
+            Deed::Plugins => Means::Plugins(Onlookers::default()),
         };
         Self { observer, env, means, replayed: false }
     }
@@ -79,6 +81,9 @@ impl Delivery {
             Means::Lines(speaker) => speaker.tell(&self.observer, &arrived.row, &place).await,
             Means::Webhook(postman) => postman.post(arrived, &place, this).await,
             Means::Archive(keeper) => keeper.keep(std::slice::from_ref(arrived), this.now),
+            Means::Plugins(onlookers) => {
+                onlookers.tell(&self.observer, hook, &arrived.row, &place).await
+            }
         }
     }
 
@@ -91,6 +96,7 @@ impl Delivery {
             Means::Command | Means::Lines(_) => Ok(()),
             Means::Webhook(postman) => postman.is_ready(&self.env),
             Means::Archive(keeper) => keeper.keep(&[], now),
+            Means::Plugins(onlookers) => onlookers.are_ready(&self.observer, &self.env),
         }
     }
 
@@ -120,7 +126,7 @@ impl Delivery {
     pub(crate) fn deliver_all(&mut self, arrived: &[Arrived], now: Time) -> bool {
         match &mut self.means {
             Means::Archive(keeper) => keeper.keep(arrived, now).is_ok(),
-            Means::Command | Means::Lines(_) | Means::Webhook(_) => false,
+            Means::Command | Means::Lines(_) | Means::Webhook(_) | Means::Plugins(_) => false,
         }
     }
 }

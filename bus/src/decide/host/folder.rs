@@ -126,6 +126,12 @@ pub(super) fn find(place: &Path, lists: &Lists) -> Vec<Found> {
     all
 }
 
+/// The plugins at `place` by name, each with the variables that it says it needs.
+pub(in crate::decide) fn needs(place: &Path, lists: &Lists) -> Vec<(String, Vec<String>)> {
+    let needed = |found: Found| (found.key.clone(), found.needed_variables());
+    find(place, lists).into_iter().map(needed).collect()
+}
+
 fn names(list: &[String], found: &Found) -> bool {
     let name = found.manifest.get("name").and_then(Value::as_str);
     list.iter().any(|entry| *entry == found.key || Some(entry.as_str()) == name)

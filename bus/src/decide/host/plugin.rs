@@ -33,6 +33,8 @@ pub(in crate::decide) struct Plugin {
     pub(super) found: Found,
     launch: Launch,
     log: PathBuf,
+    /// Whether it is left alone for a while after it failed.
+    rests: bool,
     code: Mutex<Code>,
     state: Arc<AsyncMutex<State>>,
     pub(super) said_what_it_needs: AtomicBool,
@@ -91,10 +93,10 @@ pub(super) struct Question<'a> {
 }
 
 impl Plugin {
-    pub(super) fn new(found: Found, launch: Launch, log: PathBuf) -> Self {
+    pub(super) fn new(found: Found, launch: Launch, log: PathBuf, rests: bool) -> Self {
         let code = Mutex::new(found.code(None));
         let (state, said_what_it_needs) = (Arc::default(), AtomicBool::new(false));
-        Self { found, launch, log, code, state, said_what_it_needs }
+        Self { found, launch, log, rests, code, state, said_what_it_needs }
     }
 
     /// What it is called.
@@ -238,6 +240,11 @@ impl Plugin {
     fn failed(&self, state: &mut State, trouble: Trouble) -> String {
         let (why, first_rest) = match trouble {
             Trouble::Resting(why) | Trouble::Garbled(why) => return why,
+            Trouble::Hung(why) | Trouble::Broken(why) | Trouble::Gone(why) | Trouble::Died(why)
+                if !self.rests =>
+            {
+                (why, Duration::ZERO)
+            }
             Trouble::Hung(why) | Trouble::Broken(why) => (why, REST),
             Trouble::Gone(why) | Trouble::Died(why) if state.failures == 0 => (why, Duration::ZERO),
             Trouble::Gone(why) | Trouble::Died(why) => (why, SHORT_REST),

@@ -28,8 +28,10 @@ pub(in crate::decide) struct Meant<'a> {
 }
 
 /// All plugins that a hooks file names.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::decide) struct Shelf {
+    /// Whether a plugin that fails is left alone for a while, so that no agent waits for it again and again.
+    rests: bool,
     folders: Mutex<HashMap<Key, Seen>>,
     /// Whoever looks, looks alone: else a plugin could be there twice.
     looking: AsyncMutex<()>,
@@ -42,7 +44,18 @@ struct Seen {
     plugins: Vec<Arc<Plugin>>,
 }
 
+impl Default for Shelf {
+    fn default() -> Self {
+        Self { rests: true, folders: Mutex::default(), looking: AsyncMutex::default() }
+    }
+}
+
 impl Shelf {
+    /// For somebody who asks again where a plugin fails, and has the time.
+    pub(in crate::decide) fn of_the_patient() -> Self {
+        Self { rests: false, ..Self::default() }
+    }
+
     /// The plugins at `place`, in the order of their names. The disk is read on a thread of its own; where
     /// that takes longer than `limit`, what was there before counts.
     pub(in crate::decide) async fn plugins(
@@ -98,7 +111,7 @@ impl Shelf {
                 }
                 None => {
                     let log = meant.log_in.join(LOG);
-                    Arc::new(Plugin::new(found, key.1.clone(), log))
+                    Arc::new(Plugin::new(found, key.1.clone(), log, self.rests))
                 }
             })
             .collect();

@@ -1,0 +1,131 @@
+//! An observer's plugins: each event goes to every one of a directory that has a callback for it, in warm
+//! processes, under Hermes' names and with Hermes' arguments. What they return counts for nothing; only whether
+//! all of it went through does.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use super::hook::{Action, Hook, Python};
+use super::host::{self, Launch, Meant, Plugin, Shelf};
+use super::launch;
+use super::observe::{Place, surroundings};
+use super::observer::{Observer, heard};
+use super::run::join_in_order;
+use super::surroundings::Surroundings;
+use crate::event::EventId;
+use crate::log::Row;
+
+/// The plugins of one observer, warm as long as this is kept.
+#[derive(Debug)]
+pub struct Onlookers {
+    shelf: Arc<Shelf>,
+    /// Who has heard the event that is being tried, in this process.
+    told: Option<(EventId, Vec<String>)>,
+}
+
+impl Default for Onlookers {
+    fn default() -> Self {
+        Self { shelf: Arc::new(Shelf::of_the_patient()), told: None }
+    }
+}
+
+impl Onlookers {
+    /// Tells all of them of `row`; the error says who failed, and why. Tried again, only those hear it who failed.
+    pub async fn tell(
+        &mut self,
+        observer: &Observer,
+        hook: &Hook,
+        row: &Row,
+        place: &Place,
+    ) -> Result<(), String> {
+        let Action::Python(python) = &hook.action else {
+            return Err("it has no plugin".to_owned());
+        };
+        let then = surroundings(observer, row, place);
+        if let Some(why) = observer.objection(hook, &then) {
+            return Err(why);
+        }
+        let plugins = self.plugins(observer, python, &then).await?;
+        // Rows of our own making: Hermes has no word for them.
+        let Some(event) = heard(row) else { return Ok(()) };
+        let mut told = match self.told.take() {
+            Some((event, told)) if event == row.id => told,
+            Some(_) | None => Vec::new(),
+        };
+        let (event, then) = (&event, &then);
+        let left = plugins.iter().filter(|plugin| !told.iter().any(|name| name == plugin.name()));
+        let telling = left.map(|plugin| async move {
+            let answer = host::ask(plugin, event, then, python.timeout).await;
+            (plugin.name().to_owned(), answer.and_then(|answer| answer.failure))
+        });
+        let mut failures = Vec::new();
+        for (name, failure) in join_in_order(telling).await {
+            match failure {
+                Some(why) if plugins.len() == 1 => failures.push(why),
+                Some(why) => failures.push(format!("{name}: {why}")),
+                None => told.push(name),
+            }
+        }
+        self.told = Some((row.id, told));
+        if failures.is_empty() { Ok(()) } else { Err(failures.join("; ")) }
+    }
+
+    async fn plugins(
+        &self,
+        observer: &Observer,
+        python: &Python,
+        place: &Surroundings,
+    ) -> Result<Vec<Arc<Plugin>>, String> {
+        let folder = launch::folder(&python.folder, place, &observer.base);
+        let interpreter = launch::with_home(&python.launch.interpreter, place);
+        let launch = Launch { interpreter, ..python.launch };
+        let meant = Meant { lists: &observer.plugins, log_in: &observer.base };
+        let plugins = self.shelf.plugins(&folder, meant, &launch, python.timeout).await;
+        let plugins =
+            plugins.ok_or_else(|| format!("{} could not be read in time", folder.display()))?;
+        if plugins.is_empty() {
+            return Err(no_plugins(&folder));
+        }
+        Ok(plugins)
+    }
+
+    /// Whether there is somebody to tell, and has what it says it needs; the error says what to set right.
+    pub fn are_ready(
+        &self,
+        observer: &Observer,
+        env: &[(OsString, OsString)],
+    ) -> Result<(), String> {
+        let Action::Python(python) = &observer.first().action else { return Ok(()) };
+        let place = Surroundings { env: env.to_vec(), ..Surroundings::default() };
+        let folder = launch::folder(&python.folder, &place, &observer.base);
+        let found = host::needs(&folder, &observer.plugins);
+        if found.is_empty() {
+            return Err(no_plugins(&folder));
+        }
+        let missing = |name: &&String| {
+            !Surroundings::is_recorded(name)
+                && place.var(name).is_none_or(std::ffi::OsStr::is_empty)
+        };
+        for (plugin, needed) in &found {
+            let missing: Vec<&str> = needed.iter().filter(missing).map(String::as_str).collect();
+            if !missing.is_empty() {
+                let missing = missing.join(", ");
+                return Err(format!(
+                    "{plugin} needs {missing}; set it where the observer runs, or take the plugin out"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn no_plugins(folder: &std::path::Path) -> String {
+    if folder.is_dir() {
+        let folder = folder.display();
+        format!(
+            "no plugin in {folder} is loaded; put one there, or name it under `plugins: enabled:`"
+        )
+    } else {
+        format!("there is no directory {}", folder.display())
+    }
+}
