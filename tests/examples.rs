@@ -337,18 +337,25 @@ fn shell_examples() {
 }
 
 #[test]
-fn a_checklist_is_worked_through_when_the_gateway_starts() {
-    let home = Home::new();
+fn a_checklist_is_worked_through_once_whenever_the_gateway_starts() {
+    let home = Home::with_daemon("running");
     let work = home.work();
     let agent = home.script(
         "agent",
-        &format!("#!/bin/sh\nprintf '%s' \"$2\" > {0}/prompt\ncat {0}/answer\n", shown(&work)),
+        &format!(
+            "#!/bin/sh\nprintf '%s\\n---\\n' \"$2\" >> {0}/prompts\ncat {0}/answer\n",
+            shown(&work)
+        ),
     );
     let deliver = format!("cat > {}/delivered", shown(&work));
-    home.write_hooks(&format!(
-        "hooks: {{ 'gateway:startup': [{{ command: \"{} boot --deliver '{deliver}' -- {agent} -z\" }}] }}",
+    let boot = format!(
+        "{} boot --deliver '{deliver}' -- {agent} -z",
         shown(&hookbus_tests::home::binary())
+    );
+    home.write_hooks(&format!(
+        "trust: home\nhooks:\n  gateway:startup: [{{ name: boot, mode: observe, source: log, command: \"{boot}\" }}]\n"
     ));
+    let daemon = home.serve();
     let start = || {
         let mut command = home.command(["hook", "hermes", "--wire", "bridge"]);
         command.env("HERMES_HOME", &work);
@@ -358,21 +365,59 @@ fn a_checklist_is_worked_through_when_the_gateway_starts() {
         );
         assert_eq!((heard.exit, heard.stdout.as_str()), (Some(0), ""));
     };
+    let read = |file: &str| fs::read_to_string(work.join(file)).unwrap_or_default();
     let log = || fs::read_to_string(home.path().join("boot.log")).unwrap_or_default();
+    let handled = || home.json(&["status", "--json"])["observers"][0]["handled"].clone();
     start();
-    assert!(!work.join("prompt").exists(), "without a checklist nothing happens");
+    wait_until("it was looked at", || handled() == 1);
+    assert_eq!(
+        (read("prompts"), log()),
+        (String::new(), String::new()),
+        "no checklist, nothing happens"
+    );
     fs::write(work.join("BOOT.md"), "1. Water the plants.\n").expect("a checklist");
     fs::write(work.join("answer"), "[SILENT]").expect("an answer");
     start();
     wait_until("the agent was asked", || log().contains("nothing to report"));
-    assert!(
-        fs::read_to_string(work.join("prompt")).expect("a prompt").contains("Water the plants.")
-    );
+    assert!(read("prompts").contains("Water the plants."));
     assert!(!work.join("delivered").exists());
     fs::write(work.join("answer"), "The cactus is dry.").expect("an answer");
     start();
-    wait_until("the report was delivered", || {
-        fs::read_to_string(work.join("delivered")).is_ok_and(|text| text == "The cactus is dry.")
-    });
-    assert!(log().contains("The cactus is dry."));
+    wait_until("the report was delivered", || read("delivered") == "The cactus is dry.");
+    wait_until("it is kept", || log().contains("The cactus is dry."));
+    // Told once more by a replay, or twice, a start is still one start.
+    let pid = home.json(&["status", "--json"])["observers"][0]["pid"].to_string();
+    drop(daemon);
+    wait_until("it is gone", || !Path::new("/proc").join(&pid).exists());
+    home.text(&["replay", "--all", "--to-observers", "--yes"]);
+    assert!(log().contains("it is replayed"), "the one without a checklist then: {}", log());
+    fs::remove_dir_all(home.path().join("observers/boot")).expect("its position");
+    let again = home.json(&["observe", "boot", "--drain", "--from", "start", "--json"]);
+    assert_eq!(again["handled"], 3, "{again}");
+    assert_eq!(read("prompts").matches("---").count(), 2, "{}", log());
+}
+
+#[test]
+fn a_start_that_is_long_past_is_left_alone() {
+    let home = Home::new();
+    let agent = home.script("agent", "#!/bin/sh\necho asked\n");
+    let checklist = home.work().join("BOOT.md");
+    fs::write(&checklist, "1. Water the plants.\n").expect("a checklist");
+    let boot = |ours: &Value| {
+        let file = shown(&checklist);
+        let command = home.command(["boot", "--wait", "--file", &file, "--", &agent]);
+        feed(
+            command,
+            json!({"hook_event_name": "gateway:startup", "hookbus": ours}).to_string().as_bytes(),
+        )
+        .stdout
+    };
+    fs::create_dir_all(home.path()).expect("a home");
+    home.answer("hermes", &event("gateway:startup", &json!({})));
+    let now = home.log(&["--name", "gateway:startup"])[0]["time"].clone();
+    assert_eq!(boot(&json!({"id": "early", "time": "2026-01-02T03:04:05Z", "replay": false})), "");
+    let log = fs::read_to_string(home.path().join("boot.log")).expect("a log");
+    assert!(log.contains("for event early") && log.contains("more than ten minutes ago"), "{log}");
+    assert_eq!(boot(&json!({"id": "now", "time": now, "replay": false})), "asked\n");
+    assert_eq!(boot(&json!({"id": "now", "time": now, "replay": false})), "", "once");
 }

@@ -3,8 +3,8 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
 
-use hookbus_tests::agents::{Gateway, Hermes, Step};
-use hookbus_tests::home::Home;
+use hookbus_tests::agents::{Gateway, Hermes, Step, hermes_program};
+use hookbus_tests::home::{Home, binary};
 use hookbus_tests::wiring::firings;
 use serde_json::{Value, json};
 
@@ -216,6 +216,43 @@ fn a_task_board_tells_of_what_is_claimed_completed_and_blocked() {
     }
     assert_eq!(happened("kanban_task_claimed"), 2);
     gateway.stop();
+}
+
+#[test]
+fn a_checklist_is_worked_through_while_the_gateway_is_at_work_already() {
+    let home = Home::with_daemon("auto");
+    let (go, delivered) = (home.work().join("go"), home.work().join("delivered"));
+    let agent = home.script(
+        "agent",
+        &format!("#!/bin/sh\nuntil [ -e {} ]; do sleep 0.1; done\nexec \"$@\"\n", go.display()),
+    );
+    home.write_hooks(&format!(
+        "trust: home\nhooks:\n  gateway:startup: [{{ name: boot, mode: observe, source: log, \
+         command: \"{} boot --deliver 'cat >> {}' -- {agent} {} -z\" }}]\n",
+        binary().display(),
+        delivered.display(),
+        hermes_program().display(),
+    ));
+    let script = vec![Step::text("FIRST answer"), Step::text("The cactus is dry.")];
+    let hermes = Hermes::new("boot").script(script);
+    let checklist = hermes.home().join(".hermes/BOOT.md");
+    std::fs::create_dir_all(checklist.parent().expect("a folder")).expect("a folder");
+    std::fs::write(&checklist, "1. Look after the plants.\n").expect("a checklist");
+    let gateway = hermes.connected(&home, "auto").gateway();
+    gateway.hears("hello", "FIRST");
+    let log = || std::fs::read_to_string(home.path().join("boot.log")).unwrap_or_default();
+    gateway.until("the checklist was begun", || log().contains("begins"));
+    wait_until_idle(&gateway, &home);
+    assert!(!delivered.exists(), "the agent that works through it still waits");
+    std::fs::write(&go, "").expect("a file");
+    gateway.until("the report is delivered", || {
+        std::fs::read_to_string(&delivered)
+            .is_ok_and(|report| report.contains("The cactus is dry."))
+    });
+    let asked = gateway.requests().last().map(ToString::to_string).unwrap_or_default();
+    assert!(asked.contains("Look after the plants."), "{asked:.500}");
+    gateway.stop();
+    assert_eq!(log().matches("begins").count(), 1, "{}", log());
 }
 
 #[test]

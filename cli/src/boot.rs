@@ -1,21 +1,31 @@
 //! `hookbus boot`: the start-up checklist. A gateway that comes up has an agent work through `BOOT.md` in the
 //! background; what it reports is kept, and handed on where a person wants that. `[SILENT]` means nothing to say.
+//! An observer of the start is what it is made for: each start is worked through once, and not when it is long past.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use hookbus::event::{Clock, SystemClock};
-use serde_json::json;
+use hookbus::event::{Clock, SystemClock, Time};
+use hookbus::json::read_leniently;
+use serde_json::{Value, json};
 
 use crate::cli::Ending;
 use crate::output;
+use crate::reading::moment;
 use crate::settings::{Format, Settings};
 
 const SILENT: &str = "[SILENT]";
+
+/// What a start that is longer ago than this would have needed, it has needed then.
+const PAST: Duration = Duration::from_mins(10);
+
+/// No event is longer.
+const LONGEST_EVENT: u64 = 64 << 20;
 
 /// `hookbus boot`.
 #[derive(Debug, Args)]
@@ -39,23 +49,36 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     let file =
         arguments.file.clone().or_else(usual).context("say where the checklist is: --file FILE")?;
     let checklist = fs::read_to_string(&file).unwrap_or_default();
-    // A hook is given its event; whoever runs this by hand gives none.
-    if !arguments.wait && !io::IsTerminal::is_terminal(&io::stdin()) {
-        io::copy(&mut io::stdin().lock(), &mut io::sink())?;
-    }
+    let start = Start::told()?;
     if checklist.trim().is_empty() {
         return Ok(Ending::Yes); // no checklist, nothing to do
+    }
+    let log = settings.home.join("boot.log");
+    if let Some(start) = start {
+        if start.is_known(&log) {
+            return Ok(Ending::Yes); // an observer may be told twice
+        }
+        let id = start.id.as_deref().unwrap_or("without an id");
+        if let Some(why) = start.is_past(SystemClock.now()) {
+            keep(&log, &format!("left alone, for event {id}: {why}"))?;
+            return Ok(Ending::Yes);
+        }
+        keep(&log, &format!("begins, for event {id}"))?;
     }
     if !arguments.wait {
         in_the_background(arguments, &file)?;
         return Ok(Ending::Yes);
     }
-    let said = ask(&arguments.agent, &prompt(&checklist))?;
+    // Nobody may be there to see an error: that an agent cannot be started is a report too.
+    let said = ask(&arguments.agent, &prompt(&checklist)).unwrap_or_else(|why| format!("{why:#}"));
     let report =
         (!said.trim().is_empty() && !said.contains(SILENT)).then(|| said.trim().to_owned());
-    keep(&settings.home.join("boot.log"), report.as_deref().unwrap_or("nothing to report"))?;
-    if let (Some(report), Some(command)) = (&report, &arguments.deliver) {
-        deliver(command, report)?;
+    keep(&log, report.as_deref().unwrap_or("nothing to report"))?;
+    if let (Some(report), Some(command)) = (&report, &arguments.deliver)
+        && let Err(why) = deliver(command, report)
+    {
+        keep(&log, &format!("the report was not delivered: {why:#}"))?;
+        return Err(why);
     }
     if format == Format::Json {
         output::line(json!({"report": report}).to_string())?;
@@ -63,6 +86,48 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         output::line(report)?;
     }
     Ok(Ending::Yes)
+}
+
+/// The start of a gateway, as a hook or an observer tells of it.
+#[derive(Debug)]
+struct Start {
+    id: Option<String>,
+    at: Option<Time>,
+    /// It is told once more, for others to rebuild what they keep.
+    replayed: bool,
+}
+
+impl Start {
+    /// The one on stdin; whoever runs this by hand gives none.
+    fn told() -> Result<Option<Self>> {
+        if io::IsTerminal::is_terminal(&io::stdin()) {
+            return Ok(None);
+        }
+        let mut event = Vec::new();
+        io::stdin().lock().take(LONGEST_EVENT).read_to_end(&mut event)?;
+        let event = read_leniently(&event).unwrap_or_default();
+        let text = |key: &str| event["hookbus"][key].as_str().map(str::to_owned);
+        Ok(event.get("hookbus").map(|ours| Self {
+            id: text("id"),
+            at: text("time").and_then(|time| moment(&time).ok()),
+            replayed: ours.get("replay") == Some(&Value::Bool(true)),
+        }))
+    }
+
+    /// Whether it was seen to before.
+    fn is_known(&self, log: &Path) -> bool {
+        let known = fs::read_to_string(log).unwrap_or_default();
+        self.id.as_ref().is_some_and(|id| known.contains(id.as_str()))
+    }
+
+    /// Why it is too late for it.
+    fn is_past(&self, now: Time) -> Option<String> {
+        if self.replayed {
+            return Some("it is replayed".to_owned());
+        }
+        let at = self.at.filter(|at| now.since(*at) > PAST)?;
+        Some(format!("the gateway started at {at}, which is more than ten minutes ago"))
+    }
 }
 
 fn prompt(checklist: &str) -> String {
@@ -112,7 +177,8 @@ fn keep(log: &Path, text: &str) -> Result<()> {
 fn deliver(command: &str, report: &str) -> Result<()> {
     let mut child = Command::new("sh").args(["-c", command]).stdin(Stdio::piped()).spawn()?;
     let written = child.stdin.take().map(|mut stdin| stdin.write_all(report.as_bytes()));
-    child.wait()?;
+    let ended = child.wait()?;
     written.transpose().context("nobody took the report")?;
+    anyhow::ensure!(ended.success(), "`{command}` failed ({ended})");
     Ok(())
 }
