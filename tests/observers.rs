@@ -473,7 +473,7 @@ fn plugins_hear_every_agent_in_the_words_of_hermes(stage: &Stage) {
         "def say(*words):\n    open({seen}, 'a').write(' '.join(map(str, words)) + '\\n')\n\
          async def second(tool_name, args, **kwargs):\n    say('second', args['command'])\n\
          def register(ctx):\n    \
-         ctx.register_hook('pre_tool_call', lambda tool_name, args, **k: say('first', tool_name, args['command'], k['session_id'], k['cwd'] is not None))\n    \
+         ctx.register_hook('pre_tool_call', lambda tool_name, args, cwd, **k: say('first', tool_name, args['command'], k['session_id'], cwd is not None))\n    \
          ctx.register_hook('pre_tool_call', second)\n    \
          ctx.register_hook('on_session_start', lambda platform='', **k: say('start', platform))\n"
     );

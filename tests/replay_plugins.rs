@@ -250,6 +250,39 @@ def register(ctx):
 }
 
 #[test]
+fn plugins_of_two_buses_know_nothing_of_each_other() {
+    let homes = [Home::with_daemon("running"), Home::with_daemon("running")];
+    let counts = "
+count = 0
+def turn(**kwargs):
+    global count
+    count += 1
+    return 'call %d' % count
+def register(ctx):
+    ctx.register_hook('pre_llm_call', turn)
+";
+    let folder = shown(&plugin(&homes[0], "counts", counts));
+    let hooks = format!("trust: home\nhooks:\n  '*': [{{ python: {folder} }}]\n");
+    let _daemons = homes.each_ref().map(|home| {
+        home.write_hooks(&hooks);
+        home.serve()
+    });
+    let archive = shown(&homes[0].work().join("archive"));
+    for round in 1..=3 {
+        for home in &homes {
+            let said = fire(home, "s", call("pre_llm_call", &json!({})));
+            assert_eq!(said["context"], format!("call {round}"));
+            let export = shown(&home.work().join("all.jsonl"));
+            home.text(&["export", "-o", &export]);
+            home.text(&["import", &export, "--into", &archive]);
+        }
+    }
+    let both = report(&homes[0], &["--all", "--as-recorded", "--log", &archive]);
+    assert_unchanged(&both);
+    assert_eq!(both["summary"]["events"], 6);
+}
+
+#[test]
 fn plugins_of_a_replay_touch_nothing_of_the_persons() {
     let home = Home::with_daemon("running");
     let (hermes, person) = (home.work().join("hermes"), home.work().join("person"));

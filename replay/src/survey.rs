@@ -32,6 +32,8 @@ pub struct Planned {
 pub struct Survey {
     /// Every command that would run, and how often.
     pub commands: BTreeMap<Planned, u64>,
+    /// Whether a plugin is asked about a selected event.
+    pub plugins: bool,
     /// Where plugins that spoke then had been started.
     pub starts: Starts,
 }
@@ -70,6 +72,7 @@ pub fn survey<E: From<ReadError> + From<io::Error> + Send>(
             let plan = plan(&event, hooks);
             // Of what was not selected only plugins hear.
             for hook in plan.outside().filter(|hook| is_selected || hook.is_plugin()) {
+                part.plugins |= hook.is_plugin() && is_selected;
                 let summary = hook.summary();
                 let planned = Planned {
                     hook: summary.name,
@@ -93,6 +96,7 @@ pub fn survey<E: From<ReadError> + From<io::Error> + Send>(
             for (planned, times) in part.commands {
                 *all.commands.entry(planned).or_default() += times;
             }
+            all.plugins |= part.plugins;
             all.starts.merge(part.starts);
             each();
             Ok(())

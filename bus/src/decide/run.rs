@@ -116,12 +116,10 @@ pub async fn tell_plugins(
     surroundings: &Surroundings,
     scratch: &Scratch,
 ) {
-    let errand = Errand::of_then(plan, home, surroundings, scratch, &[]);
-    for hook in &plan.hooks {
-        if let Action::Python(python) = &hook.action {
-            drop(errand.ask_plugins(hook, python, event).await);
-        }
-    }
+    // They come first, so that nobody else has changed what they hear.
+    let hooks = plan.hooks.iter().copied().filter(|hook| hook.is_plugin()).collect();
+    let plan = Plan { hooks, sequential: plan.sequential, guard: None, whole: plan.whole };
+    drop(Errand::of_then(&plan, home, surroundings, scratch, &[]).ask_everybody(event).await);
 }
 
 /// Polls all of them together and keeps their order.

@@ -68,11 +68,11 @@ pub(super) fn ask(
     let outside = scene.policy.has_commands(scene.recorded.as_deref()) && !arguments.rules_only;
     let mut found = if outside { look(scene)? } else { Survey::default() };
     // Expectations stand for themselves: whoever checks them has nothing else.
-    if outside && scene.policy.has_plugins(scene.recorded.as_deref()) && !arguments.check {
+    if found.plugins && !arguments.check {
         scene.source.with_what_plugins_heard(&found.starts)?;
         found.commands = look(scene)?.commands;
     }
-    let Survey { commands: planned, starts } = found;
+    let Survey { commands: planned, plugins, starts } = found;
     if arguments.dry_run {
         tell(&planned, arguments, format, settings)?;
         return Ok(Consent::Told);
@@ -82,7 +82,7 @@ pub(super) fn ask(
     }
     if !arguments.yes {
         list(&planned, arguments).iter().for_each(output::aside);
-        if scene.policy.has_plugins(scene.recorded.as_deref()) {
+        if plugins {
             output::aside(PLUGINS);
         }
         if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
