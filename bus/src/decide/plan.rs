@@ -16,7 +16,7 @@ pub struct Plan<'a> {
     pub(super) guard: Option<Guard<'a>>,
     /// The person's own hooks, all of them.
     pub(super) own: &'a Hooks,
-    project: Option<&'a Hooks>,
+    pub(super) project: Option<&'a Hooks>,
 }
 
 /// The hooks that can be asked about an event: the person's own, then those of the project that it

@@ -118,7 +118,7 @@ pub async fn tell_plugins(
 ) {
     // They come first, so that nobody else has changed what they hear.
     let hooks = plan.hooks.iter().copied().filter(|hook| hook.is_plugin()).collect();
-    let plan = Plan { hooks, sequential: plan.sequential, guard: None, whole: plan.whole };
+    let plan = Plan { hooks, guard: None, ..*plan };
     drop(Errand::of_then(&plan, home, surroundings, scratch, &[]).ask_everybody(event).await);
 }
 
