@@ -201,6 +201,29 @@ fn a_stranger_s_file_costs_next_to_nothing_before_somebody_agreed() {
 }
 
 #[test]
+fn a_huge_file_of_a_project_is_not_read_whole() {
+    let home = Home::new();
+    let project = Project::with(&home, "");
+    let huge = fs::File::create(project.file()).expect("a file");
+    huge.set_len(3 << 30).expect("a hole");
+    let call =
+        json!({"hook_event_name": "pre_tool_call", "tool_name": "terminal", "tool_input": {}});
+    let limited = |arguments: &[&str]| {
+        let mut limited = std::process::Command::new("prlimit");
+        limited.arg("--as=1000000000").arg(binary()).args(arguments);
+        limited.env("HOOKBUS_HOME", home.path()).env("HOOKBUS_DAEMON", "off");
+        limited.current_dir(&project.deep);
+        feed(limited, call.to_string().as_bytes())
+    };
+    let heard = limited(&["hook", "hermes"]);
+    assert_eq!((heard.exit, heard.stderr.as_str()), (Some(0), ""));
+    assert_eq!(home.log(&["--kind", "tool.before"]).len(), 1, "the event is recorded all the same");
+    // Whoever reads all of it needs three times the memory.
+    let listed = limited(&["hooks", "list"]).stdout;
+    assert!(listed.contains("64 KiB at most"), "{listed}");
+}
+
+#[test]
 fn a_broken_file_of_a_project_leaves_what_was_agreed_to_in_force() {
     for mode in ["off", "running"] {
         let home = Home::with_daemon(mode);

@@ -34,7 +34,7 @@ const KEYS: [&str; 8] = [
 ];
 
 /// A project's file is read before anybody has agreed to it: it must not cost anybody much.
-const LARGEST_OF_A_PROJECT: usize = 64 << 10;
+pub(super) const LARGEST_OF_A_PROJECT: usize = 64 << 10;
 const MOST_OF_A_PROJECT: usize = 100;
 
 /// What a project has a say in.

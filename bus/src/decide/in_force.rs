@@ -1,15 +1,18 @@
 //! Which hooks are in force: the file's, if it can be used; else its last good version, from
 //! memory or from the log, so that a typo never switches a policy off.
 
-use std::fs;
-use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustix::fs::OFlags;
+
 use super::consents::{self, Consents};
+use super::hooks_file::LARGEST_OF_A_PROJECT;
 use super::{Hooks, Problem};
-use crate::log::{HooksDraft, LogPath, LogReader};
+use crate::log::{HooksDraft, LogPath, LogReader, ReadError};
 
 /// The hooks in force and how they came to be.
 #[derive(Debug)]
@@ -115,9 +118,9 @@ impl HooksSource {
             return Arc::clone(in_force);
         }
         let before = known.as_ref().map(|(_, in_force)| in_force.as_ref());
-        let in_force = Arc::new(self.read(before));
-        // The log may only have been busy: ask again with the next event.
-        if !matches!(in_force.standing, Standing::NothingGood(_)) {
+        let Read { in_force, certain } = self.read(before);
+        let in_force = Arc::new(in_force);
+        if certain {
             *known = Some((stamp, Arc::clone(&in_force)));
         }
         in_force
@@ -125,7 +128,7 @@ impl HooksSource {
 
     /// The hooks of a project with what nobody has agreed to yet, for whoever is about to.
     pub fn to_look_at(&self) -> InForce {
-        self.read_as(self.none().read_whole(), None)
+        self.read_as(self.none().read_whole(), None).in_force
     }
 
     fn stamp(&self) -> Stamp {
@@ -138,15 +141,16 @@ impl HooksSource {
         })
     }
 
-    fn read(&self, before: Option<&InForce>) -> InForce {
+    fn read(&self, before: Option<&InForce>) -> Read {
         self.read_as(self.none(), before)
     }
 
-    fn read_as(&self, none: Hooks, before: Option<&InForce>) -> InForce {
-        let text = match read_regular(&self.file) {
+    fn read_as(&self, none: Hooks, before: Option<&InForce>) -> Read {
+        let largest = self.project.as_ref().map(|_| LARGEST_OF_A_PROJECT);
+        let text = match read_regular(&self.file, largest) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return self.made_of(none, Standing::NoFile);
+                return Read::certain(self.made_of(none, Standing::NoFile));
             }
             Err(error) => {
                 let problem = Problem::broken_file(1, format!("cannot read it: {error}"));
@@ -154,30 +158,41 @@ impl HooksSource {
             }
         };
         match none.read(&text) {
-            Ok(hooks) => self.made_of(hooks, Standing::Current),
+            Ok(hooks) => Read::certain(self.made_of(hooks, Standing::Current)),
             Err(problem) => self.last_good(before, problem),
         }
     }
 
-    fn last_good(&self, before: Option<&InForce>, problem: Problem) -> InForce {
-        let good = match before.map(|before| (&before.standing, &before.hooks)) {
-            Some((Standing::Current | Standing::LastGood(_), hooks)) => Some(hooks.clone()),
-            Some((Standing::NoFile | Standing::NothingGood(_), _)) | None => self
-                .content_in_log()
-                .filter(|content| !content.is_empty())
-                .and_then(|content| self.none().read(&content).ok()),
+    fn last_good(&self, before: Option<&InForce>, problem: Problem) -> Read {
+        let in_log = match before.map(|before| (&before.standing, &before.hooks)) {
+            Some((Standing::Current | Standing::LastGood(_), hooks)) => {
+                let hooks = hooks.clone();
+                return Read::certain(self.made_of(hooks, Standing::LastGood(problem)));
+            }
+            Some((Standing::NoFile | Standing::NothingGood(_), _)) | None => self.content_in_log(),
         };
-        match good {
-            Some(hooks) => self.made_of(hooks, Standing::LastGood(problem)),
-            None => self.made_of(self.none(), Standing::NothingGood(problem)),
+        // The log may only have been busy. A project's broken file is not read with every event for that,
+        // once the log has said that it knows of nothing better.
+        let certain = self.project.is_some() && in_log.is_ok();
+        let good = in_log.ok().flatten().filter(|content| !content.is_empty());
+        match good.and_then(|content| self.none().read(&content).ok()) {
+            Some(hooks) => Read::certain(self.made_of(hooks, Standing::LastGood(problem))),
+            None => {
+                let in_force = self.made_of(self.none(), Standing::NothingGood(problem));
+                Read { in_force, certain }
+            }
         }
     }
 
-    fn content_in_log(&self) -> Option<String> {
-        // What an archive holds was in force elsewhere.
-        let log = LogReader::open(&self.log).ok().filter(|log| !log.is_archive())?;
+    /// What the log says was in force last; nothing of what an archive holds, which was in force elsewhere.
+    fn content_in_log(&self) -> Result<Option<String>, ReadError> {
+        let log = LogReader::open(&self.log)?;
+        if log.is_archive() {
+            return Ok(None);
+        }
         let file = self.file.to_string_lossy();
-        log.last_hooks(self.project.as_ref().map(|_| file.as_ref())).ok()?.map(|last| last.content)
+        let last = log.last_hooks(self.project.as_ref().map(|_| file.as_ref()))?;
+        Ok(last.map(|last| last.content))
     }
 
     fn made_of(&self, hooks: Hooks, standing: Standing) -> InForce {
@@ -199,11 +214,36 @@ impl HooksSource {
     }
 }
 
-/// A pipe or a device in the file's place would be waited on for ever.
-fn read_regular(file: &Path) -> io::Result<String> {
-    if fs::metadata(file)?.is_file() {
-        fs::read_to_string(file)
-    } else {
-        Err(io::Error::other("it is not a regular file"))
+/// The hooks in force, and whether that holds until the file changes.
+struct Read {
+    in_force: InForce,
+    certain: bool,
+}
+
+impl Read {
+    const fn certain(in_force: InForce) -> Self {
+        Self { in_force, certain: true }
     }
+}
+
+/// The text of a file, not much more of it than `largest`. A pipe or a device in its place would be waited on
+/// for ever, and is not even opened, unless it was put there this moment.
+fn read_regular(file: &Path, largest: Option<usize>) -> io::Result<String> {
+    let not_regular = || Err(io::Error::other("it is not a regular file"));
+    if !fs::metadata(file)?.is_file() {
+        return not_regular();
+    }
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let opened = OpenOptions::new().read(true).custom_flags(flags).open(file)?;
+    if !opened.metadata()?.is_file() {
+        return not_regular();
+    }
+    let Some(largest) = largest else { return io::read_to_string(opened) };
+    let mut bytes = Vec::new();
+    opened.take(largest as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > largest {
+        // Too long, whatever it says: it may have been cut inside of a letter.
+        return Ok(String::from_utf8_lossy(&bytes).into_owned());
+    }
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))
 }

@@ -106,3 +106,26 @@ fn a_retry_hears_what_was_said_before_and_adds_nothing() {
         log.last(&Query::default(), 10).expect("rows").into_iter().map(|row| row.kind).collect();
     assert_eq!(kinds, ["hooks.loaded", "tool.before", "decision", "hooks.loaded"]);
 }
+
+#[test]
+fn a_broken_file_of_a_project_is_read_once() {
+    let home = tempfile::tempdir().expect("a scratch home");
+    let project = home.path().join("project");
+    std::fs::create_dir_all(project.join(".hookbus")).expect("a project");
+    std::fs::write(project.join(".hookbus/hookbus.yaml"), "hooks: [").expect("hooks");
+    let bus = Bus::for_client(&home.path().join("home"), &[]);
+    let place = Surroundings { cwd: project, ..Surroundings::default() };
+    let source = bus.projects.source(&place).expect("a project");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let call = Call {
+        id: EventId::mint(bus.clock.now()),
+        at: bus.clock.now(),
+        agent: Agent::Hermes,
+        raw: b"{}".to_vec(),
+        surroundings: place,
+        patience: Duration::from_secs(5),
+    };
+    assert!(!Arc::ptr_eq(&source.in_force(), &source.in_force()), "without a log nobody knows");
+    runtime.expect("a runtime").block_on(handle(call, &bus, || false));
+    assert!(Arc::ptr_eq(&source.in_force(), &source.in_force()), "the log knows of nothing better");
+}
