@@ -312,3 +312,32 @@ fn what_nobody_agreed_to_changes_nothing_about_a_persons_own_hooks() {
     let seen = fs::read_to_string(project.root.join("seen.txt")).expect("it looked");
     assert_eq!(seen, "\"command\":\"as it was\"\n");
 }
+
+fn assert_unchanged(home: &Home, events: u64, how: &[&str]) {
+    let report = home.json(&[&["replay", "--all", "--json"], how].concat());
+    let sum = |class: &str| report["summary"][class].as_u64();
+    assert_eq!(
+        (sum("events"), sum("unchanged")),
+        (Some(events), Some(events)),
+        "{how:?}: {report}"
+    );
+}
+
+#[test]
+fn a_project_without_hooks_is_none_and_all_of_it_can_be_replayed() {
+    let home = Home::new();
+    home.write_hooks(
+        "hooks: { tool.before: [{ name: mine, rule: { when: { command: rm }, block: mine } }] }",
+    );
+    let project = Project::with(&home, "");
+    for hooks in ["", "# nothing yet\n", "hooks:\n", "plugins: { enabled: [x] }\n", "hooks: ["] {
+        project.write(hooks);
+        assert_eq!(answer(&project.deep, &home, "rm x")["reason"], "mine", "{hooks}");
+    }
+    fs::remove_file(project.file()).expect("the file");
+    fs::create_dir(project.file()).expect("a directory in its place");
+    answer(&project.deep, &home, "rm x");
+    for how in [&[][..], &["--as-recorded"]] {
+        assert_unchanged(&home, 6, how);
+    }
+}

@@ -144,8 +144,9 @@ impl Hooks {
             let why = "a project's hooks file has 64 KiB at most; make it shorter";
             return Err(Problem::broken_file(1, why));
         }
-        let mut hooks = Self { hash: hash_of(text), ..self };
+        let mut hooks = self;
         let Some(root) = yaml::parse(text)?.filter(|root| !root.is_null()) else {
+            hooks.call_it(text.to_owned());
             return Ok(hooks);
         };
         let Some(pairs) = root.pairs() else {

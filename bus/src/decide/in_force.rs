@@ -68,6 +68,11 @@ impl InForce {
             Standing::NothingGood(_) => None,
         }
     }
+
+    /// Whether a project with these has a say: what is recorded of an event there can be found again.
+    pub(super) fn has_a_say(&self) -> bool {
+        !self.hooks.hooks.is_empty() && self.to_record().is_some()
+    }
 }
 
 /// Watches one hooks file.

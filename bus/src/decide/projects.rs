@@ -36,9 +36,9 @@ impl Projects {
         Self { home: home.to_owned(), log, consents, known: Mutex::default() }
     }
 
-    /// The hooks of the project that a client stands in, if it has any.
+    /// The hooks of the project that a client stands in, if it has any. A file without hooks makes none.
     pub fn at(&self, place: &Surroundings) -> Option<Arc<InForce>> {
-        Some(self.source(place)?.in_force())
+        Some(self.source(place)?.in_force()).filter(|it| it.has_a_say())
     }
 
     /// Where those come from.
