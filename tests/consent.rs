@@ -460,3 +460,32 @@ fn code_that_python_compiled_is_not_run_in_place_of_what_was_agreed_to() {
     let turn = json!({"hook_event_name": "pre_llm_call", "session_id": "s", "extra": {}});
     assert_eq!(home.answer("hermes", &turn), json!({"context": "good good"}));
 }
+
+#[test]
+fn what_nobody_had_agreed_to_is_refused_as_recorded_and_does_not_run() {
+    for on_failure in ["", "      on_failure: block\n", "      on_failure: allow\n"] {
+        let (home, script) = guarded(on_failure);
+        let ran = home.work().join("ran");
+        let marks = BLOCK.replace("echo", &format!("echo x >> {}\necho", shown(&ran)));
+        fs::write(&script, &marks).expect("a script");
+        let replay = |events: u64| {
+            let report = home.json(&["replay", "--all", "--as-recorded", "--yes", "--json"]);
+            let sum = |class: &str| report["summary"][class].as_u64();
+            assert_eq!(
+                (sum("events"), sum("unchanged")),
+                (Some(events), Some(events)),
+                "{on_failure}: {report}"
+            );
+        };
+        home.answer("hermes", &call());
+        replay(1);
+        assert!(!ran.exists(), "nobody ever agreed to it");
+        home.text(&["hooks", "approve", "--accept-hooks"]);
+        home.answer("hermes", &call());
+        fs::write(&script, format!("{marks}# edited\n")).expect("an edit");
+        home.answer("hermes", &call());
+        replay(3);
+        let times = fs::read_to_string(&ran).expect("a tally").lines().count();
+        assert_eq!(times, 2, "once then and once again");
+    }
+}

@@ -341,3 +341,47 @@ fn a_project_without_hooks_is_none_and_all_of_it_can_be_replayed() {
         assert_unchanged(&home, 6, how);
     }
 }
+
+#[test]
+fn what_was_refused_for_want_of_consent_stays_so_as_recorded_and_nothing_of_it_runs() {
+    let home = Home::new();
+    home.write_hooks(
+        "hooks: { tool.before: [{ name: mine, rule: { when: { command: rm }, block: mine } }] }",
+    );
+    let ran = home.work().join("ran");
+    let hooks = "hooks:\n  tool.before:\n    - { name: lax, command: ./guard.sh }\n    - { name: strict, on_failure: block, command: ./guard.sh strict }\n    - { name: no-deploy, rule: { when: { command: deploy }, block: not from here } }\n";
+    let project = Project::with(&home, hooks);
+    let script = format!("#!/bin/sh\necho x >> {}\necho '{{}}'\n", shown(&ran));
+    project.script(&script);
+    for command in ["deploy", "rm x"] {
+        assert_eq!(answer(&project.root, &home, command)["decision"], "block", "never agreed to");
+    }
+    assert!(home.decisions()[0].to_string().contains("\"refused\":\"consent\""));
+    assert_unchanged(&home, 2, &["--as-recorded", "--yes"]);
+    assert_unchanged(&home, 2, &["--yes"]);
+    let told = home.json(&["replay", "--all", "--as-recorded", "--dry-run", "--json"]);
+    assert_eq!(told["commands"], json!([]));
+    assert!(!ran.exists(), "nobody ever agreed to it");
+    approve(&project.root, &home);
+    assert_eq!(answer(&project.root, &home, "ls"), Value::Null);
+    assert_eq!(answer(&project.root, &home, "deploy")["reason"], "not from here");
+    project.write(&hooks.replace("from here", "from there"));
+    assert_eq!(answer(&project.root, &home, "ls")["decision"], "block", "one has changed");
+    project.script(&format!("{script}# changed\n"));
+    assert_eq!(answer(&project.root, &home, "ls")["decision"], "block", "all have changed");
+    let before = fs::read_to_string(&ran).expect("a tally").lines().count();
+    assert_unchanged(&home, 6, &["--as-recorded", "--yes"]);
+    let after = fs::read_to_string(&ran).expect("a tally").lines().count();
+    let agreed = home
+        .decisions()
+        .iter()
+        .filter_map(|it| it["verdicts"].as_array().cloned())
+        .flatten()
+        .filter(|said| said["exit"] == 0)
+        .count();
+    assert_eq!(
+        (before, after),
+        (agreed, 2 * agreed),
+        "what was agreed to runs again, and nothing else"
+    );
+}

@@ -300,6 +300,8 @@ mod tests {
                 policy: "allow",
                 script: Some("new".to_owned()),
                 heard: None,
+                refused: false,
+                of_project: false,
                 note: None,
             }],
             answer: Some(answer).filter(|answer| !answer.is_null()),

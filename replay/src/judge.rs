@@ -238,7 +238,8 @@ impl<'a> Judge<'a> {
     ) -> Result<Now, String> {
         let named = then.and_then(|then| then.hooks.as_deref());
         let hooks = self.policy.asked(case, named, self.recorded)?;
-        let plan = plan(event, hooks);
+        let mut plan = plan(event, hooks);
+        let standing = self.policy.leave_refused(&mut plan, case, then);
         let outside = plan.runs_outside();
         let same_hooks = named == Some(plan.hooks_hash());
         let (spoken, left_out) = match (outside, self.commands, &self.runtime) {
@@ -248,6 +249,7 @@ impl<'a> Judge<'a> {
             (true, _, _) => (run_rules(&plan, event), true),
             (false, _, _) => (run_rules(&plan, event), false),
         };
+        let spoken = standing.among(spoken);
         let known = then.and_then(|then| then.can_ask);
         let finish = |spoken: Vec<Spoken<'_>>, can_ask: bool| {
             let end_of_turn = event.kind == Kind::TurnEnd && is_continuation(event);
@@ -415,7 +417,8 @@ fn unsteady(first: &[&VerdictRecord], again: &[&VerdictRecord]) -> Option<Unstea
     // Several may share a name: the first of a name is compared with the first, and so on.
     let mut left = again.to_vec();
     let silent = Verdict::silent();
-    first.iter().find_map(|said| {
+    let mut asked = first.iter().filter(|said| !said.refused);
+    asked.find_map(|said| {
         let place = left.iter().position(|other| other.hook == said.hook);
         let other = place.map(|place| left.remove(place));
         let (verdict, failure) =

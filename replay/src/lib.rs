@@ -13,6 +13,8 @@ mod policy;
 
 mod recorded;
 
+mod refused;
+
 mod judge;
 
 mod memory;

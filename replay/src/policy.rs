@@ -63,6 +63,15 @@ impl Policy {
         }
     }
 
+    /// Whether the hooks of the project, or the person's own, are asked about `case` as they were recorded.
+    pub(crate) fn is_as_recorded(&self, of_project: bool, case: &Case) -> bool {
+        let Self::Given(hooks) = self else { return true };
+        let Some(file) = &hooks.project else { return of_project };
+        let context = case.context.as_deref().unwrap_or("{}");
+        let there = Surroundings::recorded_project(context);
+        !(of_project && there.is_some_and(|(there, _)| Path::new(&there) == file))
+    }
+
     /// Whether any hook of it runs outside of this process.
     pub fn has_commands(&self, recorded: Option<&Recorded>) -> bool {
         self.all(recorded).any(|hooks| hooks.hooks.iter().any(decides_outside))

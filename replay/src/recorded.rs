@@ -42,6 +42,10 @@ pub struct ThenVerdict {
     pub script: Option<String>,
     /// What it could remember, for plugins.
     pub heard: Option<Heard>,
+    /// Whether it was not asked for want of consent.
+    pub refused: bool,
+    /// Whether the hook was a project's.
+    pub of_project: bool,
     /// What the agent could not take of it.
     pub note: Option<String>,
     /// How long it took, in milliseconds.
@@ -107,6 +111,8 @@ fn verdict(value: Value) -> Option<ThenVerdict> {
         failure: failure.or_else(|| failed.then(|| "it failed".to_owned())),
         script: take_text(&mut fields, "script"),
         heard: fields.get("heard").and_then(Heard::read),
+        refused: fields.contains_key("refused"),
+        of_project: fields.get("project").and_then(Value::as_bool) == Some(true),
         note: take_text(&mut fields, "note"),
         ms: fields.get("ms").and_then(Value::as_f64),
     })

@@ -68,8 +68,9 @@ pub fn survey<E: From<ReadError> + From<io::Error> + Send>(
             let raw = std::mem::take(&mut case.payload);
             let event = heard(&case, agent, raw);
             let context = case.context.as_deref().unwrap_or("{}");
+            let mut plan = plan(&event, hooks);
+            policy.leave_refused(&mut plan, &case, then.as_ref());
             let then = Surroundings::from_recorded(context, env);
-            let plan = plan(&event, hooks);
             // Of what was not selected only plugins hear.
             for hook in plan.outside().filter(|hook| is_selected || hook.is_plugin()) {
                 part.plugins |= hook.is_plugin() && is_selected;

@@ -32,6 +32,7 @@ mod run_plugins;
 mod script;
 mod shell_line;
 mod surroundings;
+mod unasked;
 mod yaml;
 
 pub use conclude::{Circumstances, conclude};

@@ -290,7 +290,8 @@ fn refused(hook: &Hook, Objection { agreement, why }: Objection) -> VerdictRecor
         // The model may hear of it, and must not hear what a stranger called it.
         hook.name = format!("line {} of the project's hooks", hook.line);
     }
-    record(&hook, Verdict::silent(), Some(why), Duration::ZERO)
+    let record = record(&hook, Verdict::silent(), Some(why), Duration::ZERO);
+    VerdictRecord { refused: true, ..record }
 }
 
 fn answer_inside(whole: &Hooks, hook: &Hook, event: &Event) -> Option<VerdictRecord> {
@@ -338,6 +339,8 @@ pub(super) fn record(
         policy: policy.as_str(),
         script: None,
         heard: None,
+        refused: false,
+        of_project: hook.of_project,
         note: None,
     }
 }
@@ -359,6 +362,8 @@ fn refusal(guard: &str, event: &Event) -> VerdictRecord {
         policy: OnFailure::Block.as_str(),
         script: None,
         heard: None,
+        refused: false,
+        of_project: false,
         note: None,
     }
 }

@@ -118,6 +118,10 @@ pub struct VerdictRecord {
     pub script: Option<String>,
     /// What it could remember, for plugins.
     pub heard: Option<Heard>,
+    /// Whether it was not asked for want of consent: a replay must not ask it either.
+    pub refused: bool,
+    /// Whether the hook is a project's.
+    pub of_project: bool,
     /// What the agent could not take of it, and what became of that.
     pub note: Option<String>,
 }
@@ -141,6 +145,12 @@ impl VerdictRecord {
         }
         if let Some(failure) = &self.failure {
             record.insert("failure".into(), json!(failure));
+        }
+        if self.refused {
+            record.insert("refused".into(), json!("consent"));
+        }
+        if self.of_project {
+            record.insert("project".into(), json!(true));
         }
         if let Some(note) = &self.note {
             record.insert("note".into(), json!(note));
