@@ -123,11 +123,19 @@ fn the_backend_of_the_terminal_ui_is_on_the_bus() {
 #[test]
 fn the_terminal_ui_itself_is_on_the_bus() {
     let scene = Scene::new();
+    // The screen is drawn in bits and pieces; how far it is can be read in the log.
+    let has_come = |name: &str| {
+        let log = scene.home.run(&["log", "--json", "--name", name]);
+        log.status.success() && !log.stdout.is_empty()
+    };
+    let (is_ready, is_over) = (|| has_come("on_session_reset"), || has_come("on_session_end"));
     let acts = [
+        Act::Until(&is_ready),
         Act::See("❯"),
         Act::Type("Make files."),
         Act::Enter,
-        Act::See("All is well."),
+        Act::Until(&is_over),
+        Act::See("✓"),
         Act::Type("/exit"),
         Act::Enter,
     ];

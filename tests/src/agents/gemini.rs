@@ -151,7 +151,7 @@ impl Gemini {
     }
 
     /// Runs the agent at a terminal, before a person who does this.
-    pub fn run_at_a_terminal(self, acts: &[Act]) -> Run {
+    pub fn run_at_a_terminal(self, acts: &[Act<'_>]) -> Run {
         let (stage, model, mode) = self.prepare();
         let mut command = Command::new("node");
         command.arg(gemini_script()).args([&mode, "-m", "gemini-2.5-flash"]);

@@ -199,12 +199,12 @@ impl Hermes {
     }
 
     /// Runs it at a terminal, before a person who types and does this.
-    pub fn run_at_a_terminal(self, acts: &[Act]) -> Run {
+    pub fn run_at_a_terminal(self, acts: &[Act<'_>]) -> Run {
         self.run_at_a_terminal_with(&["chat"], acts)
     }
 
     /// The same with other words on its command line.
-    pub fn run_at_a_terminal_with(self, words: &[&str], acts: &[Act]) -> Run {
+    pub fn run_at_a_terminal_with(self, words: &[&str], acts: &[Act<'_>]) -> Run {
         let (stage, model) = self.set_up();
         let mut command = Command::new(hermes_program());
         command.args(words);

@@ -93,7 +93,7 @@ impl Stage {
         wire: Wire,
         model: &ModelServer,
         mut command: Command,
-        acts: &[Act],
+        acts: &[Act<'_>],
     ) -> Run {
         let started = Instant::now();
         self.enclose(&mut command);

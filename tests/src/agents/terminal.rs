@@ -1,6 +1,7 @@
 //! An agent before a person: the process gets a terminal of its own, and what a person would do is
 //! played: wait until something is on the screen, type, press return.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
@@ -16,16 +17,30 @@ use super::group::Group;
 use super::process::{Ended, wait};
 
 /// What a person does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Act {
+#[derive(Clone, Copy)]
+pub enum Act<'a> {
     /// Waits until this is on the screen, counted from the last thing waited for.
     See(&'static str),
+    /// Waits until this is so.
+    Until(&'a dyn Fn() -> bool),
     /// Types this.
     Type(&'static str),
     /// Presses return.
     Enter,
     /// Presses escape.
     Escape,
+}
+
+impl fmt::Debug for Act<'_> {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::See(text) => write!(to, "see `{text}`"),
+            Self::Until(_) => write!(to, "wait"),
+            Self::Type(text) => write!(to, "type `{text}`"),
+            Self::Enter => write!(to, "enter"),
+            Self::Escape => write!(to, "escape"),
+        }
+    }
 }
 
 /// Fast enough for a test, slow enough that keys are not taken for a paste.
@@ -35,13 +50,13 @@ const BETWEEN_KEYS: Duration = Duration::from_millis(40);
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Any program before a person: its exit code and what was on the screen.
-pub fn before_a_person(command: Command, acts: &[Act]) -> (Option<i32>, String) {
+pub fn before_a_person(command: Command, acts: &[Act<'_>]) -> (Option<i32>, String) {
     let ended = run(command, acts, Duration::from_secs(20));
     (ended.exit, ended.stdout)
 }
 
 /// Runs `command` at a terminal until everything was done. `limit` is for what must be seen.
-pub(super) fn run(mut command: Command, acts: &[Act], limit: Duration) -> Ended {
+pub(super) fn run(mut command: Command, acts: &[Act<'_>], limit: Duration) -> Ended {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let ours = openpt(flags).expect("a terminal");
     grantpt(&ours).expect("a terminal");
@@ -99,7 +114,7 @@ impl Screen {
         self.shown.lock().expect("nobody panics here").clone()
     }
 
-    fn play(&self, acts: &[Act], started: Instant, limit: Duration) {
+    fn play(&self, acts: &[Act<'_>], started: Instant, limit: Duration) {
         let mut seen = 0;
         for act in acts {
             match act {
@@ -118,6 +133,12 @@ impl Screen {
                     );
                     thread::sleep(BETWEEN_KEYS);
                 },
+                Act::Until(is_so) => {
+                    while !is_so() {
+                        assert!(started.elapsed() < limit, "waited in vain:\n{}", self.text());
+                        thread::sleep(BETWEEN_KEYS);
+                    }
+                }
                 Act::Type(text) => text.chars().for_each(|key| self.press(key)),
                 Act::Enter => self.press('\r'),
                 Act::Escape => self.press('\x1b'),
