@@ -258,6 +258,10 @@ fn two_projects_at_once_are_recorded_once_each_and_replay_unchanged() {
     }
     let loaded = home.log(&["--kind", "hooks.loaded"]);
     assert_eq!(loaded.len(), 3, "a person's own and those of two projects, once each: {loaded:?}");
+    let of = |row: &Value| row["context"]["project"]["file"].as_str().map(str::to_owned);
+    let places: Vec<_> = loaded.iter().map(of).collect();
+    assert!(places.contains(&None) && places.contains(&Some(shown(&one.file()))), "{places:?}");
+    assert!(home.is_sound());
     // A candidate stands in for the file whose place it has; the rest is asked as it was recorded.
     one.write(&RULE.replace("command: deploy", "command: ls"));
     let candidate = home.json(&["replay", "--all", "--hooks", &shown(&one.file()), "--json"]);
@@ -273,6 +277,14 @@ fn two_projects_at_once_are_recorded_once_each_and_replay_unchanged() {
         (Some(12), Some(12)),
         "{replayed}"
     );
+    let (file, archive) = (home.work().join("all.jsonl"), home.work().join("archive"));
+    home.text(&["export", "-o", &shown(&file)]);
+    home.text(&["import", &shown(&file), "--into", &shown(&archive)]);
+    for log in [&file, &archive] {
+        let elsewhere =
+            home.json(&["replay", "--all", "--as-recorded", "--log", &shown(log), "--json"]);
+        assert_eq!(sum(&elsewhere, "unchanged"), Some(12), "{elsewhere}");
+    }
 }
 
 #[test]

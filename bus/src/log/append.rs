@@ -14,9 +14,12 @@ use crate::event::{Clock, EventId, Seq};
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     head: Option<(Seq, Hash)>,
-    /// The hash of the hooks that were recorded last, of a person's own file and of each project's.
-    hooks: HashMap<Option<String>, String>,
+    hooks: LastHooks,
 }
+
+/// The hash of the hooks that were recorded last, of a person's own file and of each project's; none where
+/// none ever were.
+type LastHooks = HashMap<Option<String>, Option<String>>;
 
 /// A transaction under way.
 pub(super) struct Group<'a> {
@@ -25,6 +28,8 @@ pub(super) struct Group<'a> {
     clock: &'a dyn Clock,
     /// The last row of the log, inside this transaction.
     head: Option<(Seq, Hash)>,
+    /// The last hooks, inside this transaction.
+    hooks: LastHooks,
 }
 
 impl<'a> Group<'a> {
@@ -41,16 +46,18 @@ impl<'a> Group<'a> {
         if memory.head.is_none() && schema::is_archive(&step)? {
             return Err(AppendError::IsArchive);
         }
+        let mut hooks = std::mem::take(&mut memory.hooks);
         if head != memory.head {
-            memory.hooks.clear(); // another process wrote; its hooks may differ
+            hooks.clear(); // another process wrote; its hooks may differ
         }
-        Ok(Self { step, memory, clock, head })
+        Ok(Self { step, memory, clock, head, hooks })
     }
 
     pub(super) fn append_all(mut self, jobs: &[Job]) -> Result<Vec<Placed>, AppendError> {
         let placed = jobs.iter().map(|job| self.append(job)).collect::<Result<_, _>>()?;
         self.step.commit()?;
         self.memory.head = self.head;
+        self.memory.hooks = self.hooks;
         Ok(placed)
     }
 
@@ -93,19 +100,17 @@ impl<'a> Group<'a> {
     fn append_hooks(&mut self, hooks: &HooksDraft) -> Result<(), AppendError> {
         let project = hooks.of_project.then_some(hooks.path.as_str());
         let key = project.map(str::to_owned);
-        let mut last = self.memory.hooks.get(&key).cloned();
-        if last.is_none() {
-            last = last_hooks(&self.step, project)?.map(|last| last.hash);
-        }
+        let mut last = match self.hooks.get(&key) {
+            Some(known) => known.clone(),
+            None => last_hooks(&self.step, project)?.map(|last| last.hash),
+        };
         // No file, and none before: nothing to tell.
         let never_any = last.is_none() && hooks.content.is_empty();
         if !never_any && last.as_ref() != Some(&hooks.hash) {
             self.insert(&hooks.to_row(self.clock.now()), None)?;
             last = Some(hooks.hash.clone());
         }
-        if let Some(last) = last {
-            self.memory.hooks.insert(key, last);
-        }
+        self.hooks.insert(key, last);
         Ok(())
     }
 
@@ -164,10 +169,11 @@ pub(super) fn last_hooks(
     db: &Connection,
     project: Option<&str>,
 ) -> rusqlite::Result<Option<HooksDraft>> {
+    // The row says whose they are, so that many of others need not be read.
     let mut rows = db.prepare_cached(
-        "SELECT payload FROM events WHERE kind = 'hooks.loaded' ORDER BY seq DESC",
+        "SELECT payload FROM events WHERE kind = 'hooks.loaded' AND context IS ?1 ORDER BY seq DESC",
     )?;
-    let mut rows = rows.query([])?;
+    let mut rows = rows.query([project.map(HooksDraft::context)])?;
     while let Some(row) = rows.next()? {
         let payload = payload::from_sql(row.get_ref(0)?);
         let hooks = serde_json::from_slice(&payload).ok();
@@ -175,9 +181,78 @@ pub(super) fn last_hooks(
             // One that cannot be read is as good as none, if it can be ours.
             return Ok(None);
         };
+        // There are logs with a project's rows that do not say so beside the payload.
         if project == hooks.of_project.then_some(hooks.path.as_str()) {
             return Ok(Some(hooks));
         }
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{SystemClock, Time};
+    use crate::log::LogPath;
+
+    fn draft(path: &str, content: &str, of_project: bool) -> HooksDraft {
+        let (path, content) = (path.to_owned(), content.to_owned());
+        HooksDraft { hash: format!("hash of {content}"), path, content, of_project }
+    }
+
+    fn log() -> (tempfile::TempDir, Connection) {
+        let home = tempfile::tempdir().expect("a home");
+        let log = LogPath::in_home(home.path());
+        let (db, _) = open::to_write(
+            &log,
+            open::Durability::ProcessDeath,
+            open::WrittenBy::Client,
+            SystemClock.now(),
+        )
+        .expect("a log");
+        (home, db)
+    }
+
+    fn append(db: &mut Connection, memory: &mut Memory, hooks: &[HooksDraft]) {
+        let mut group = Group::begin(db, memory, &SystemClock).expect("a group");
+        for hooks in hooks {
+            group.append_hooks(hooks).expect("hooks");
+        }
+        group.append_all(&[]).expect("a commit");
+    }
+
+    #[test]
+    fn the_last_hooks_of_one_are_found_without_reading_those_of_others() {
+        let ((_home, mut db), mut memory) = (log(), Memory::default());
+        let own = draft("/h/hookbus.yaml", "mine", false);
+        let project = draft("/p/.hookbus/hookbus.yaml", "theirs", true);
+        append(&mut db, &mut memory, &[own.clone(), project.clone()]);
+        // Whoever reads this one stumbles.
+        let at = Time::from_micros(1);
+        let damaged = Draft {
+            id: EventId::mint(at),
+            payload: b"{".to_vec(),
+            ..draft("/q/.hookbus/hookbus.yaml", "", true).to_row(at)
+        };
+        let mut group = Group::begin(&mut db, &mut memory, &SystemClock).expect("a group");
+        group.insert(&damaged, None).expect("a row");
+        group.append_all(&[]).expect("a commit");
+        let last = |project: Option<&str>| last_hooks(&db, project).expect("an answer");
+        assert_eq!(last(None), Some(own));
+        assert_eq!(last(Some(&project.path)), Some(project.clone()));
+        assert_eq!(last(Some("/q/.hookbus/hookbus.yaml")), None);
+    }
+
+    #[test]
+    fn that_there_never_were_any_is_remembered() {
+        let ((_home, mut db), mut memory) = (log(), Memory::default());
+        append(&mut db, &mut memory, &[draft("/h/hookbus.yaml", "", false)]);
+        assert_eq!(memory.hooks.get(&None), Some(&None));
+        // What did not come to pass is not.
+        let mut group = Group::begin(&mut db, &mut memory, &SystemClock).expect("a group");
+        group.append_hooks(&draft("/h/hookbus.yaml", "mine", false)).expect("hooks");
+        drop(group);
+        append(&mut db, &mut memory, &[draft("/h/hookbus.yaml", "mine", false)]);
+        assert!(last_hooks(&db, None).expect("an answer").is_some());
+    }
 }

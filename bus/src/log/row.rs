@@ -94,9 +94,15 @@ impl HooksDraft {
             kind: Kind::HooksLoaded,
             tool: None,
             tool_class: None,
-            context: None,
+            context: self.of_project.then(|| Self::context(&self.path)),
             payload: self.to_json().to_string().into_bytes(),
         }
+    }
+
+    /// What stands beside the hooks of the project with this file, to find them by; nothing beside a
+    /// person's own.
+    pub(super) fn context(project: &str) -> String {
+        json!({"project": {"file": project}}).to_string()
     }
 
     /// What such a row holds.
