@@ -64,7 +64,7 @@ pub fn last_resort(call: Call, bus: &Bus) -> Answer {
     let work = Work { bus, hooks: &hooks, event: &event, surroundings, started, patience };
     let decision = work.conclude(&plan, run_out_of_time(&plan, &event), true);
     let row = decision.as_ref().map(|decision| work.decision_row(decision));
-    match bus.recorder.set_aside(&work.event_row(), row.as_ref(), &hooks.drafts()) {
+    match bus.recorder.set_aside(&work.event_row(), row.as_ref(), &hooks.to_record()) {
         Kept::Logged { .. } | Kept::Spooled { .. } => Answer::of(decision.as_ref()),
         Kept::Lost { why } => work.unrecorded(decision.as_ref(), &why),
     }
@@ -87,10 +87,6 @@ impl Met {
 
     fn all(&self) -> impl Iterator<Item = &Arc<InForce>> {
         std::iter::once(&self.own).chain(&self.project)
-    }
-
-    fn drafts(&self) -> Vec<Arc<HooksDraft>> {
-        self.all().map(|it| Arc::clone(&it.draft)).collect()
     }
 
     fn to_record(&self) -> Vec<Arc<HooksDraft>> {
@@ -172,7 +168,7 @@ impl Work<'_> {
 
     async fn append_decision(&self, decision: &Decision, cause: Option<Seq>) -> Kept {
         let (event, row) = (self.event_row(), self.decision_row(decision));
-        let (hooks, left) = (self.hooks.drafts(), self.time_left());
+        let (hooks, left) = (self.hooks.to_record(), self.time_left());
         self.tell(self.bus.recorder.decision(&event, row, &hooks, cause, left).await)
     }
 

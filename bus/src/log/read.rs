@@ -143,6 +143,20 @@ impl LogReader {
         Ok(last_hooks(&self.db, project)?)
     }
 
+    /// The last `count` rows that hold a person's own hooks, in log order.
+    pub fn own_hooks(&self, count: usize) -> Result<Vec<Row>, ReadError> {
+        let from = if self.is_archive { ARCHIVED_ROWS } else { OWN_ROWS };
+        let mut rows = self.rows(
+            &format!(
+                "SELECT {COLUMNS}, {from} WHERE kind = 'hooks.loaded' AND context IS NULL \
+                 ORDER BY seq DESC LIMIT {count}"
+            ),
+            Vec::new(),
+        )?;
+        rows.reverse();
+        Ok(rows)
+    }
+
     /// Every row after `after` that fits, in log order, one at a time; stops where `each` fails.
     /// Gives back how far it looked, which is where to go on.
     pub fn each<E: From<ReadError>>(

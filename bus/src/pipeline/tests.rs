@@ -129,3 +129,37 @@ fn a_broken_file_of_a_project_is_read_once() {
     runtime.expect("a runtime").block_on(handle(call, &bus, || false));
     assert!(Arc::ptr_eq(&source.in_force(), &source.in_force()), "the log knows of nothing better");
 }
+
+#[test]
+fn what_nobody_could_find_out_does_not_become_the_last_hooks() {
+    let home = tempfile::tempdir().expect("a scratch home");
+    let file = home.path().join("hookbus.yaml");
+    std::fs::write(&file, HOOKS).expect("hooks");
+    let call = |bus: &Bus| Call {
+        id: EventId::mint(bus.clock.now()),
+        at: bus.clock.now(),
+        agent: Agent::Hermes,
+        raw: b"{}".to_vec(),
+        surroundings: Surroundings::default(),
+        patience: Duration::from_secs(5),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    let first = Bus::for_client(home.path(), &[]);
+    runtime.block_on(handle(call(&first), &first, || false));
+    drop(first);
+    // The file is broken, and the log that knows its last good version is out of reach.
+    std::fs::write(&file, "hooks: [").expect("hooks");
+    let (log, away) = (home.path().join("log.db"), home.path().join("away.db"));
+    std::fs::rename(&log, &away).expect("a log");
+    let second = Bus::for_client(home.path(), &[]);
+    last_resort(call(&second), &second);
+    std::fs::rename(&away, &log).expect("a log");
+    runtime.block_on(second.recorder.take_in());
+    let reader = LogReader::open(&second.log).expect("a log");
+    let events = reader.last(&Query { name: Some("*".to_owned()), ..Query::default() }, 9);
+    let kinds: Vec<String> = events.expect("rows").into_iter().map(|row| row.kind).collect();
+    assert_eq!(kinds.iter().filter(|kind| *kind == "hooks.loaded").count(), 1, "{kinds:?}");
+    assert!(kinds.len() > 2, "the second event is there: {kinds:?}");
+    assert_eq!(second.hooks.in_force().hooks.hooks.len(), 2, "its last good version is in force");
+}

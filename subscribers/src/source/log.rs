@@ -122,13 +122,10 @@ pub(crate) fn start_in_log(path: &LogPath, name: &str, now: Time) -> Result<Posi
         Err(error) => return Err(ReadError::from(error).into()),
     };
     let (mut place, mut since) = (log.head()?.map(|(seq, _)| seq), now);
-    let loaded = Query { kind: Some("hooks.loaded".to_owned()), ..Query::default() };
     let folder = path.file().parent().unwrap_or(path.file());
-    for row in log.last(&loaded, 1000)?.iter().rev() {
+    // A project's are in force there only, and without observers.
+    for row in log.own_hooks(1000)?.iter().rev() {
         let payload = row.payload_json();
-        if payload["project"] == true {
-            continue; // in force there only, and without observers
-        }
         let content = payload["content"].as_str().unwrap_or_default();
         if !Hooks::parse(content, folder).is_ok_and(|hooks| hooks.observer(name).is_some()) {
             break;
@@ -140,4 +137,52 @@ pub(crate) fn start_in_log(path: &LogPath, name: &str, now: Time) -> Result<Posi
         position.place(log.bus()?, place, None);
     }
     Ok(position)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use hookbus::event::{Clock, EventId, Kind, SystemClock};
+    use hookbus::log::{Draft, Durability, HooksDraft, Kept, Recorder, Spool};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_hooks_of_projects_do_not_hide_where_an_observer_starts() {
+        let home = tempfile::tempdir().expect("a home");
+        let log = LogPath::in_home(home.path());
+        let spool = Spool::new(home.path(), &[]);
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let recorder =
+            Recorder::for_client(log.clone(), Durability::ProcessDeath, spool, Arc::clone(&clock));
+        let own = "trust: home\nhooks: { '*': [{ name: look, mode: observe, command: 'true' }] }\n";
+        let hooks = |path: String, content: &str, of_project: bool| {
+            let content = content.to_owned();
+            Arc::new(HooksDraft { hash: format!("of {path}"), path, content, of_project })
+        };
+        let event = || Draft {
+            id: EventId::mint(clock.now()),
+            at: clock.now(),
+            agent: "hermes".to_owned(),
+            session: String::new(),
+            turn: None,
+            name: "agent:step".to_owned(),
+            kind: Kind::AgentStep,
+            tool: None,
+            tool_class: None,
+            context: None,
+            payload: b"{}".to_vec(),
+        };
+        let own = hooks("/h/hookbus.yaml".to_owned(), own, false);
+        let mine = recorder.event(event(), None, vec![own], Duration::MAX).await;
+        assert!(matches!(mine, Kept::Logged { .. }), "{mine:?}");
+        let theirs =
+            (0..1100).map(|at| hooks(format!("/p{at}/.hookbus/hookbus.yaml"), "x: 1", true));
+        recorder.event(event(), None, theirs.collect(), Duration::MAX).await;
+        let bus = LogReader::open(&log).map(|log| log.bus()).expect("a log").expect("a bus");
+        let start = start_in_log(&log, "look", clock.now()).expect("a start");
+        assert_eq!(start.of(bus).map(|place| place.seq), Some(Seq::FIRST));
+    }
 }
