@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use hookbus_tests::home::{Home, binary, feed, shown};
+use hookbus_tests::home::{Home, binary, feed, shown, wait_until};
 use serde_json::{Value, json};
 
 /// A project with hooks, and a directory deep inside of it.
@@ -396,4 +396,61 @@ fn what_was_refused_for_want_of_consent_stays_so_as_recorded_and_nothing_of_it_r
         (agreed, 2 * agreed),
         "what was agreed to runs again, and nothing else"
     );
+}
+
+#[test]
+fn a_home_behind_a_link_is_nobody_s_project() {
+    let home = Home::new();
+    let (real, link) = (home.work().join("real"), home.work().join("link"));
+    let place = real.join("src");
+    fs::create_dir_all(&place).expect("a place");
+    fs::create_dir_all(real.join(".hookbus")).expect("a home");
+    fs::write(real.join(".hookbus/hookbus.yaml"), RULE).expect("hooks");
+    std::os::unix::fs::symlink(&real, &link).expect("a link");
+    let listed = |name: &str, value: &Path| {
+        let mut command = home.command(["hooks", "list"]);
+        let output = command.current_dir(&place).env(name, value).output().expect("hookbus runs");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let own = listed("HOOKBUS_HOME", &link.join(".hookbus"));
+    assert!(own.contains("no-deploy") && !own.contains("in this project"), "{own}");
+    let elsewhere = listed("HOME", &link);
+    assert!(!elsewhere.contains("in this project"), "{elsewhere}");
+    let of_nobody = listed("HOME", &home.work());
+    assert!(of_nobody.contains("in this project"), "{of_nobody}");
+}
+
+#[test]
+fn an_agent_whose_directory_is_gone_is_in_no_project() {
+    let home = Home::with_daemon("running");
+    let project = Project::with(&home, &RULE.replace("name:", "on_failure: block, name:"));
+    let daemon = home.command(["serve"]).current_dir(&project.root).spawn();
+    let mut daemon = daemon.expect("hookbus serve starts");
+    wait_until("the daemon answers", || home.run(&["status"]).status.success());
+    assert_eq!(answer(&project.root, &home, "ls")["decision"], "block");
+    let mut hook = std::process::Command::new("sh");
+    let line =
+        format!("mkdir gone && cd gone && rmdir ../gone && exec {} hook hermes", shown(&binary()));
+    hook.args(["-c", &line]).current_dir(home.work()).env("HOOKBUS_HOME", home.path());
+    hook.env("HOOKBUS_DAEMON", "running")
+        .env("XDG_RUNTIME_DIR", home.path().parent().expect("a folder"));
+    let call =
+        json!({"hook_event_name": "pre_tool_call", "tool_name": "terminal", "tool_input": {}});
+    let heard = feed(hook, call.to_string().as_bytes());
+    daemon.kill().expect("it can be killed");
+    daemon.wait().expect("it is ours to wait for");
+    assert_eq!((heard.exit, heard.stdout.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_path_that_is_not_text_is_no_project() {
+    use std::os::unix::ffi::OsStrExt;
+    let home = Home::new();
+    let name = std::ffi::OsStr::from_bytes(b"pro\xffject");
+    let root = home.work().join(name);
+    let project = Project { deep: root.clone(), root };
+    project.write(&RULE.replace("name:", "on_failure: block, name:"));
+    assert_eq!(answer(&project.root, &home, "deploy"), Value::Null);
+    let (_, listed) = run_in(&project.root, &home, &["hooks", "list"]);
+    assert!(!listed.contains("in this project"), "{listed}");
 }

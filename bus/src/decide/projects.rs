@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -56,21 +58,54 @@ impl Projects {
     }
 
     fn file_above(&self, place: &Surroundings) -> Option<PathBuf> {
-        // A person's own hooks are in such a folder too, wherever they keep those in force.
-        let theirs = place.var("HOME").map(|home| Path::new(home).join(FOLDER));
-        let own = |folder: &Path| folder == self.home || theirs.as_deref() == Some(folder);
-        let folders = place.cwd.ancestors().map(|folder| folder.join(FOLDER));
-        folders
-            .filter(|folder| !own(folder))
-            .map(|folder| folder.join(FILE))
-            .find(|file| file.exists())
+        // Of one whose directory is gone, nobody knows where it is.
+        let above = place.cwd.is_absolute().then(|| place.cwd.ancestors());
+        let files = above.into_iter().flatten().map(|folder| folder.join(FOLDER).join(FILE));
+        files
+            .filter(|file| {
+                fs::metadata(file).is_ok_and(|found| is_by_somebody_trusted(found.uid()))
+            })
+            // Consent is kept as text, and two of these could look the same in it.
+            .filter(|file| file.to_str().is_some())
+            .find(|file| is_of_a_project(file, &self.home, place))
     }
 }
 
-/// Whether a file of this name is a project's.
-pub fn is_of_a_project(file: &Path, home: &Path) -> bool {
-    let folder = file.parent();
-    file.file_name() == Some(OsStr::new(FILE))
-        && folder != Some(home)
-        && folder.and_then(Path::file_name) == Some(OsStr::new(FOLDER))
+/// As git has it: what another person left in a directory that all can write to is nobody's project. Root
+/// looks after everybody's.
+fn is_by_somebody_trusted(owner: u32) -> bool {
+    may_count(owner, rustix::process::geteuid().as_raw())
+}
+
+const fn may_count(owner: u32, me: u32) -> bool {
+    owner == me || owner == 0 || me == 0
+}
+
+/// Whether a file of this name is a project's. A person's own hooks are in such a folder too, wherever they
+/// keep those in force, and whichever way leads there.
+pub fn is_of_a_project(file: &Path, home: &Path, place: &Surroundings) -> bool {
+    let Some(folder) = file.parent() else { return false };
+    let theirs = place.var("HOME").map(|home| Path::new(home).join(FOLDER));
+    let own = |folder: &Path| folder == home || theirs.as_deref() == Some(folder);
+    let is_named_so = file.file_name() == Some(OsStr::new(FILE))
+        && folder.file_name() == Some(OsStr::new(FOLDER));
+    if !is_named_so || own(folder) {
+        return false;
+    }
+    // Only now, as it takes a look at every directory on the way.
+    let Ok(real) = folder.canonicalize() else { return true };
+    let is_real = |own: &Path| own.canonicalize().is_ok_and(|own| own == real);
+    !is_real(home) && !theirs.as_deref().is_some_and(is_real)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_another_person_left_there_is_nobody_s_project() {
+        assert!(may_count(1000, 1000) && may_count(0, 1000), "one's own, and the machine's");
+        assert!(!may_count(65534, 1000));
+        assert!(may_count(1000, 0), "root looks after everybody");
+    }
 }

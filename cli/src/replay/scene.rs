@@ -18,6 +18,7 @@ use hookbus_subscribers::copy_stream;
 use super::litter::Folder;
 use super::options::Arguments;
 use crate::export::wanted_session;
+use crate::hooks::here;
 use crate::import;
 use crate::log::known_kind;
 use crate::output::{self, Progress};
@@ -255,7 +256,7 @@ fn candidate(file: &Path, settings: &Settings) -> Result<Hooks> {
     })?;
     let whole = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     let base = whole.parent().unwrap_or(Path::new("/"));
-    let read = if is_of_a_project(&whole, &settings.home) {
+    let read = if is_of_a_project(&whole, &settings.home, &here()) {
         Hooks::parse_project(&text, &whole)
     } else {
         Hooks::parse(&text, base)
