@@ -454,3 +454,25 @@ fn a_path_that_is_not_text_is_no_project() {
     let (_, listed) = run_in(&project.root, &home, &["hooks", "list"]);
     assert!(!listed.contains("in this project"), "{listed}");
 }
+
+#[test]
+fn an_inner_project_that_nobody_agreed_to_does_not_switch_an_outer_one_off() {
+    let home = Home::new();
+    let outer = Project::with(&home, RULE);
+    approve(&outer.root, &home);
+    let inner = Project { root: outer.deep.clone(), deep: outer.deep.clone() };
+    for hooks in [&RULE.replace("deploy", "never"), "", "hooks: ["] {
+        inner.write(hooks);
+        assert_eq!(answer(&inner.root, &home, "deploy")["reason"], "not from here", "{hooks}");
+    }
+    fs::remove_file(inner.file()).expect("the file");
+    fs::create_dir(inner.file()).expect("a directory in its place");
+    assert_eq!(answer(&inner.root, &home, "deploy")["reason"], "not from here");
+    fs::remove_dir(inner.file()).expect("the directory");
+    inner.write(&RULE.replace("from here", "from inside"));
+    let (_, listed) = run_in(&inner.root, &home, &["hooks", "list"]);
+    assert!(listed.contains(&shown(&inner.file())), "whoever looks sees what waits: {listed}");
+    approve(&inner.root, &home);
+    assert_eq!(answer(&inner.root, &home, "deploy")["reason"], "not from inside");
+    assert_eq!(answer(&outer.root, &home, "deploy")["reason"], "not from here");
+}

@@ -55,6 +55,8 @@ pub(crate) fn here() -> Surroundings {
 struct HooksHere {
     own: (HooksSource, Arc<InForce>),
     project: Option<(Arc<HooksSource>, Arc<InForce>)>,
+    /// The file of a project further in, which counts only after somebody agreed to something in it.
+    nearer: Option<(Arc<HooksSource>, Arc<InForce>)>,
 }
 
 impl HooksHere {
@@ -62,12 +64,17 @@ impl HooksHere {
         let log = LogPath::in_home(&settings.home);
         let own = HooksSource::new(&settings.home, log.clone());
         let own_in_force = own.in_force();
-        let project = Projects::new(&settings.home, log).source(&here());
-        let project = project.map(|source| {
+        let (projects, here) = (Projects::new(&settings.home, log), here());
+        let looked_at = |source: Arc<HooksSource>| {
             let in_force = Arc::new(source.to_look_at());
             (source, in_force)
-        });
-        Self { own: (own, own_in_force), project }
+        };
+        let project = projects.source(&here);
+        let is_another = |nearest: &Arc<HooksSource>| {
+            project.as_ref().is_some_and(|project| project.file() != nearest.file())
+        };
+        let nearer = projects.nearest(&here).filter(is_another).map(looked_at);
+        Self { own: (own, own_in_force), project: project.map(looked_at), nearer }
     }
 
     fn asked(&self) -> Asked<'_> {
@@ -86,8 +93,9 @@ impl HooksHere {
     }
 
     fn files(&self) -> impl Iterator<Item = (&HooksSource, &InForce)> {
-        let project = self.project.as_ref().map(|(source, in_force)| (&**source, &**in_force));
-        std::iter::once((&self.own.0, &*self.own.1)).chain(project)
+        let projects = self.project.iter().chain(&self.nearer);
+        let projects = projects.map(|(source, in_force)| (&**source, &**in_force));
+        std::iter::once((&self.own.0, &*self.own.1)).chain(projects)
     }
 }
 
@@ -112,15 +120,22 @@ fn list(format: Format, settings: &Settings) -> Result<Ending> {
     match format {
         Format::Json => {
             let mut report = to_json(&hooks.own.0, &hooks.own.1);
-            let project = hooks.project.as_ref();
-            report["project"] =
-                project.map_or(Value::Null, |(source, in_force)| to_json(source, in_force));
+            for (key, file) in [("project", &hooks.project), ("nearer", &hooks.nearer)] {
+                let file = file.as_ref();
+                report[key] =
+                    file.map_or(Value::Null, |(source, in_force)| to_json(source, in_force));
+            }
             output::line(report.to_string())?;
         }
         Format::Text => {
             print(&hooks.own.0, &hooks.own.1, Paint(settings.colour))?;
             if let Some((source, in_force)) = &hooks.project {
                 output::line(format!("\nin this project ({}):", source.file().display()))?;
+                print(source, in_force, Paint(settings.colour))?;
+            }
+            if let Some((source, in_force)) = &hooks.nearer {
+                let file = source.file().display();
+                output::line(format!("\nnearer, and not in force ({file}):"))?;
                 print(source, in_force, Paint(settings.colour))?;
             }
         }

@@ -86,9 +86,12 @@ impl Home {
 
     /// Writes `hookbus.yaml`, as somebody who trusts what they write there; consent has tests of its own.
     pub fn write_hooks(&self, yaml: &str) {
-        let says_so = yaml.contains("trust:") || yaml.trim_start().starts_with('{');
-        let end = if says_so { "" } else { "\ntrust: home\n" };
-        self.write_hooks_file(&format!("{yaml}{end}"));
+        let text = match yaml.trim_start().strip_prefix('{') {
+            _ if yaml.contains("trust:") => yaml.to_owned(),
+            Some(rest) => format!("{{trust: home, {rest}"),
+            None => format!("{yaml}\ntrust: home\n"),
+        };
+        self.write_hooks_file(&text);
     }
 
     /// Writes `hookbus.yaml` with this text and nothing else.

@@ -124,6 +124,11 @@ impl Consents {
         })
     }
 
+    /// Whether the person agreed to anything in this project's file.
+    pub(super) fn knows_project(&self, project: &Path) -> bool {
+        self.look(|known| known.iter().any(|it| it.is_in(Some(project))))
+    }
+
     fn look<T>(&self, answer: impl FnOnce(&[Given]) -> T) -> T {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = self.stamp();

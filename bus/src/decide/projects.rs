@@ -1,5 +1,5 @@
-//! The hooks of projects: `.hookbus/hookbus.yaml` in the directory that an agent works in, or in the
-//! nearest one above it that has such a file. Each is watched like the person's own.
+//! The hooks of projects: `.hookbus/hookbus.yaml` in the directory that an agent works in, or in one above
+//! it. Each is watched like the person's own.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -40,12 +40,39 @@ impl Projects {
 
     /// The hooks of the project that a client stands in, if it has any. A file without hooks makes none.
     pub fn at(&self, place: &Surroundings) -> Option<Arc<InForce>> {
-        Some(self.source(place)?.in_force()).filter(|it| it.has_a_say())
+        Some(self.in_charge(place)?.1)
     }
 
-    /// Where those come from.
+    /// Where those come from; the nearest file where none makes a project.
     pub fn source(&self, place: &Surroundings) -> Option<Arc<HooksSource>> {
-        let file = self.file_above(place)?;
+        self.in_charge(place).map(|(source, _)| source).or_else(|| self.nearest(place))
+    }
+
+    /// The file that is nearest to where a client stands, whether or not its hooks are asked.
+    pub fn nearest(&self, place: &Surroundings) -> Option<Arc<HooksSource>> {
+        self.files_above(place).next().map(|file| self.watched(file))
+    }
+
+    /// The nearest of which the person agreed to anything, else the nearest: a stranger's file further in
+    /// switches nothing off.
+    fn in_charge(&self, place: &Surroundings) -> Option<(Arc<HooksSource>, Arc<InForce>)> {
+        let mut nearest = None;
+        for file in self.files_above(place) {
+            let is_agreed_to = self.consents.knows_project(&file);
+            let source = self.watched(file);
+            let in_force = source.in_force();
+            if in_force.has_a_say() {
+                let found = (source, in_force);
+                if is_agreed_to {
+                    return Some(found);
+                }
+                nearest.get_or_insert(found);
+            }
+        }
+        nearest
+    }
+
+    fn watched(&self, file: PathBuf) -> Arc<HooksSource> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST && !known.contains_key(&file) {
             known.clear();
@@ -54,10 +81,10 @@ impl Projects {
             let (log, consents) = (self.log.clone(), Arc::clone(&self.consents));
             Arc::new(HooksSource::of_project(file, log, consents))
         });
-        Some(Arc::clone(source))
+        Arc::clone(source)
     }
 
-    fn file_above(&self, place: &Surroundings) -> Option<PathBuf> {
+    fn files_above(&self, place: &Surroundings) -> impl Iterator<Item = PathBuf> {
         // Of one whose directory is gone, nobody knows where it is.
         let above = place.cwd.is_absolute().then(|| place.cwd.ancestors());
         let files = above.into_iter().flatten().map(|folder| folder.join(FOLDER).join(FILE));
@@ -67,7 +94,7 @@ impl Projects {
             })
             // Consent is kept as text, and two of these could look the same in it.
             .filter(|file| file.to_str().is_some())
-            .find(|file| is_of_a_project(file, &self.home, place))
+            .filter(|file| is_of_a_project(file, &self.home, place))
     }
 }
 
