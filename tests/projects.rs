@@ -476,3 +476,21 @@ fn an_inner_project_that_nobody_agreed_to_does_not_switch_an_outer_one_off() {
     assert_eq!(answer(&inner.root, &home, "deploy")["reason"], "not from inside");
     assert_eq!(answer(&outer.root, &home, "deploy")["reason"], "not from here");
 }
+
+#[test]
+fn a_projects_plugin_leaves_nothing_in_the_project() {
+    let home = Home::new();
+    let project = Project::with(&home, "hooks: { '*': [{ python: ./plugin }] }");
+    let plugin = project.root.join(".hookbus/plugin");
+    fs::create_dir_all(&plugin).expect("a folder");
+    fs::write(plugin.join("plugin.yaml"), "name: p\n").expect("a file");
+    let code = "def step(**k):\n    print('hello')\n    return {'action': 'block', 'message': 'plugged'}\n\
+                def register(ctx):\n    ctx.register_hook('pre_tool_call', step)\n";
+    fs::write(plugin.join("__init__.py"), code).expect("a file");
+    approve(&project.root, &home);
+    assert_eq!(answer(&project.deep, &home, "ls")["reason"], "plugged");
+    let printed = fs::read_to_string(home.path().join("plugins.log")).expect("what it printed");
+    assert!(printed.contains("hello"), "{printed}");
+    let left = fs::read_dir(project.root.join(".hookbus")).expect("the folder").count();
+    assert_eq!((left, fs::read_dir(&plugin).expect("the plugin").count()), (2, 2));
+}

@@ -9,9 +9,8 @@ use sha2::{Digest, Sha256};
 
 use super::consent::Trust;
 use super::consents::Consents;
-use super::entry::{self, Reading};
-use super::evidence;
-use super::hook::{Action, Hook, Mode, OnFailure};
+use super::entry;
+use super::hook::{Action, Hook, OnFailure};
 use super::host::{Lists, Meant, Shelf};
 use super::problem::did_you_mean;
 use super::yaml::{self, Data, Node, Pair};
@@ -32,13 +31,6 @@ const KEYS: [&str; 8] = [
     "max_continuations",
     "plugins",
 ];
-
-/// A project's file is read before anybody has agreed to it: it must not cost anybody much.
-pub(super) const LARGEST_OF_A_PROJECT: usize = 64 << 10;
-const MOST_OF_A_PROJECT: usize = 100;
-
-/// What a project has a say in.
-const OF_A_PROJECT: [&str; 2] = ["hooks", "plugins"];
 
 /// A hooks file, read.
 #[derive(Debug, Clone)]
@@ -101,20 +93,9 @@ impl Hooks {
         }
     }
 
-    /// No hooks of the project with this `file`; what was agreed to of them is in `consents`.
-    pub(super) fn none_of_project(file: &Path, consents: Arc<Consents>) -> Self {
-        let base = file.parent().unwrap_or(Path::new("/"));
-        Self { project: Some(file.to_owned()), agreed_only: true, consents, ..Self::none(base) }
-    }
-
     /// Reads the text of a person's own file in `base`. Fails only where nothing of it can be used.
     pub fn parse(text: &str, base: &Path) -> Result<Self, Problem> {
         Self::none(base).read(text)
-    }
-
-    /// Reads the text of a project's `file`, with nobody's agreement to anything in it.
-    pub fn parse_project(text: &str, file: &Path) -> Result<Self, Problem> {
-        Self::none_of_project(file, Arc::default()).read_whole().read(text)
     }
 
     /// These hooks without a question of consent: whoever asks for a replay has agreed to what it runs.
@@ -123,27 +104,8 @@ impl Hooks {
         Self { trust: Trust::Home, ..self }
     }
 
-    /// The same, but entries are read whether or not somebody agreed to them: by whoever is about to.
-    pub(super) fn read_whole(self) -> Self {
-        Self { agreed_only: false, ..self }
-    }
-
-    fn reading(&self, on: &EventKey, entry: &Node) -> Reading<'_> {
-        let agreed = match &self.project {
-            Some(file) if self.agreed_only => {
-                let terms = evidence::terms_of(&entry.to_json().to_string());
-                self.consents.knows_words(file, &on.to_string(), &terms)
-            }
-            Some(_) | None => true,
-        };
-        Reading { base: &self.base, agreed }
-    }
-
     pub(super) fn read(self, text: &str) -> Result<Self, Problem> {
-        if self.project.is_some() && text.len() > LARGEST_OF_A_PROJECT {
-            let why = "a project's hooks file has 64 KiB at most; make it shorter";
-            return Err(Problem::broken_file(1, why));
-        }
+        self.fits_a_project(text)?;
         let mut hooks = self;
         let Some(root) = yaml::parse(text)?.filter(|root| !root.is_null()) else {
             hooks.call_it(text.to_owned());
@@ -162,11 +124,7 @@ impl Hooks {
         hooks.drop_repeated();
         hooks.tell_observers_apart();
         if hooks.project.is_some() {
-            if let Some(first) = hooks.hooks.get(MOST_OF_A_PROJECT) {
-                let why = "a project has a hundred hooks at most; this is one too many";
-                return Err(Problem::broken_file(first.line, why));
-            }
-            hooks.as_a_project_may();
+            hooks.as_a_project_may()?;
         }
         hooks.problems.sort_by_key(|problem| problem.line);
         Ok(hooks)
@@ -174,7 +132,8 @@ impl Hooks {
 
     /// Which plugins are loaded, and where they print to.
     pub(super) fn meant(&self) -> Meant<'_> {
-        Meant { lists: &self.plugins, log_in: &self.base }
+        let home = self.consents.file().parent().unwrap_or(&self.base);
+        Meant { lists: &self.plugins, log_in: home }
     }
 
     fn call_it(&mut self, content: String) {
@@ -185,7 +144,7 @@ impl Hooks {
     fn setting(&mut self, pair: &Pair) -> Result<(), Problem> {
         let remark = |message: String| Problem::remark(pair.line, message);
         let key = pair.key.as_str();
-        if self.project.is_some() && KEYS.contains(&key) && !OF_A_PROJECT.contains(&key) {
+        if KEYS.contains(&key) && !self.has_a_say_in(key) {
             let why = format!("`{key}` counts in your own hookbus.yaml only, and is ignored here");
             self.problems.push(remark(why));
             return Ok(());
@@ -343,18 +302,6 @@ impl Hooks {
                 self.problems.extend(problems);
             }
             Err(why) => self.problems.push(Problem::broken_entry(event.line, why)),
-        }
-    }
-
-    /// An observer has a place in the log and a process of its own: it belongs to a person.
-    fn as_a_project_may(&mut self) {
-        for hook in &mut self.hooks {
-            hook.of_project = true;
-            if hook.mode == Mode::Observe {
-                let why = "a project has no observers; put this one into your own hookbus.yaml";
-                self.problems.push(Problem::broken_entry(hook.line, why));
-                hook.action = Action::Broken(why.to_owned());
-            }
         }
     }
 

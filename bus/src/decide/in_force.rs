@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::fs::OFlags;
 
 use super::consents::{self, Consents};
-use super::hooks_file::LARGEST_OF_A_PROJECT;
+use super::project_file::LARGEST;
 use super::{Hooks, Problem};
 use crate::log::{HooksDraft, LogPath, LogReader, ReadError};
 
@@ -151,7 +151,7 @@ impl HooksSource {
     }
 
     fn read_as(&self, none: Hooks, before: Option<&InForce>) -> Read {
-        let largest = self.project.as_ref().map(|_| LARGEST_OF_A_PROJECT);
+        let largest = self.project.as_ref().map(|_| LARGEST);
         let text = match read_regular(&self.file, largest) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {

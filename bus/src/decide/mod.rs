@@ -24,6 +24,7 @@ mod observer;
 mod observer_entry;
 mod plan;
 mod problem;
+mod project_file;
 mod projects;
 mod rehearsal;
 mod rule;
