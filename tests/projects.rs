@@ -494,3 +494,37 @@ fn a_projects_plugin_leaves_nothing_in_the_project() {
     let left = fs::read_dir(project.root.join(".hookbus")).expect("the folder").count();
     assert_eq!((left, fs::read_dir(&plugin).expect("the plugin").count()), (2, 2));
 }
+
+#[test]
+fn a_stranger_s_file_says_nothing_to_the_terminal() {
+    let home = Home::new();
+    // What would turn the text around, hide it, or paint over it.
+    let bad = "\\e[2K\\u202e\\u200b\\U000E0041\\x9b";
+    let hooks = format!(
+        "\"un{bad}known\": 1\nhooks:\n  \"command:{bad}\":\n    - {{ rule: {{ block: x }} }}\n  tool.before:\n    - {{ name: \"a{bad}\", matcher: \"({bad}\", rule: {{ block: x }} }}\n    - {{ command: \"x{bad}\" }}\n"
+    );
+    let root = home.work().join("pro\u{1b}[2Kject\u{202e}");
+    let project = Project { deep: root.clone(), root };
+    project.write(&hooks);
+    let verbs: [&[&str]; 6] = [
+        &["hooks", "list"],
+        &["hooks", "doctor"],
+        &["hooks", "test", "pre_tool_call", "--for-tool", "terminal"],
+        &["log"],
+        &["show", "s"],
+        &["replay", "--as-recorded", "--explain", "4"],
+    ];
+    answer(&project.root, &home, "ls \u{1b}[2K \u{202e} \u{e0041}");
+    let odd = json!({"hook_event_name": "pre\u{1b}[2K\u{202e}", "session_id": "s"});
+    home.answer("hermes", &odd);
+    for verb in verbs {
+        let (_, said) = run_in(&project.root, &home, verb);
+        let harmful = |letter: char| {
+            letter.is_control() && letter != '\n' || "\u{202e}\u{200b}\u{e0041}".contains(letter)
+        };
+        assert!(!said.is_empty() && !said.contains(harmful), "{verb:?}: {said:?}");
+    }
+    project.write(&format!("\"{bad}"));
+    let (_, said) = run_in(&project.root, &home, &["hooks", "list"]);
+    assert!(!said.contains('\u{1b}') && !said.contains('\u{202e}'), "{said:?}");
+}

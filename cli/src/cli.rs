@@ -116,7 +116,7 @@ pub(crate) fn run(settings: Settings) -> ExitCode {
         Ok(Ending::No) => ExitCode::FAILURE,
         Err(error) if error.is::<HungUp>() => ExitCode::SUCCESS,
         Err(error) => {
-            output::aside(format!("hookbus: {error:#}"));
+            output::aside(output::harmless_lines(&format!("hookbus: {error:#}")));
             ExitCode::FAILURE
         }
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::cli::Ending;
 use crate::log::gist;
 use crate::observe::assignment;
-use crate::output::{self, Paint, Progress, count, local, shorten};
+use crate::output::{self, Paint, Progress, count, harmless, harmless_lines, local, shorten};
 use crate::reading::nats;
 use crate::settings::{Format, Settings};
 
@@ -91,7 +91,7 @@ async fn show(name: &str, event: &str, format: Format, settings: &Settings) -> R
         Format::Text => {
             output::line(describe(letter, Paint(settings.colour)))?;
             let event: Value = serde_json::from_slice(&letter.envelope)?;
-            output::line(serde_json::to_string_pretty(&event)?)?;
+            output::line(harmless_lines(&serde_json::to_string_pretty(&event)?))?;
         }
     }
     Ok(Ending::Yes)
@@ -184,9 +184,9 @@ fn describe(letter: &DeadLetter, paint: Paint) -> String {
     let (seq, what) = match letter.event() {
         Ok(Travelled { row, .. }) => {
             let gist = gist(&row, &row.payload_json());
-            (row.seq.to_string(), format!("{} {}", row.name, shorten(&gist, 40)))
+            (row.seq.to_string(), format!("{} {}", shorten(&row.name, 40), shorten(&gist, 40)))
         }
-        Err(error) => ("?".to_owned(), error.to_string()),
+        Err(error) => ("?".to_owned(), shorten(&error.to_string(), 100)),
     };
     let tries = match letter.tries {
         1 => "1 try".to_owned(),
@@ -194,7 +194,7 @@ fn describe(letter: &DeadLetter, paint: Paint) -> String {
     };
     format!(
         "{:<20} {seq:>6}  {}  {what}  {}",
-        paint.bold(&letter.observer),
+        paint.bold(&harmless(&letter.observer)),
         paint.dim(&local(letter.at).format("%m-%d %H:%M:%S").to_string()),
         paint.bad(&format!("{}: {}", tries, shorten(&letter.error, 100))),
     )

@@ -132,7 +132,7 @@ fn write(
                 Err(row) => {
                     last = Some(row.seq);
                     damaged += 1;
-                    output::aside(format!("{row}: left out"));
+                    output::aside(output::harmless(&format!("{row}: left out")));
                 }
             }
         }

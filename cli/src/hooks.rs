@@ -11,14 +11,14 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::Subcommand;
 use hookbus::decide::{
-    Agreeable, Agreement, Asked, HookSummary, HooksSource, InForce, Projects, Reach, Standing,
-    Surroundings, Trust,
+    Agreeable, Agreement, Asked, HookSummary, HooksSource, InForce, Problem, Projects, Reach,
+    Standing, Surroundings, Trust,
 };
 use hookbus::log::LogPath;
 use serde_json::{Value, json};
 
 use crate::cli::Ending;
-use crate::output::{self, Paint};
+use crate::output::{self, Paint, harmless};
 use crate::settings::{Format, Settings};
 
 /// `hookbus hooks …`.
@@ -130,11 +130,12 @@ fn list(format: Format, settings: &Settings) -> Result<Ending> {
         Format::Text => {
             print(&hooks.own.0, &hooks.own.1, Paint(settings.colour))?;
             if let Some((source, in_force)) = &hooks.project {
-                output::line(format!("\nin this project ({}):", source.file().display()))?;
+                let file = harmless(&source.file().display().to_string());
+                output::line(format!("\nin this project ({file}):"))?;
                 print(source, in_force, Paint(settings.colour))?;
             }
             if let Some((source, in_force)) = &hooks.nearer {
-                let file = source.file().display();
+                let file = harmless(&source.file().display().to_string());
                 output::line(format!("\nnearer, and not in force ({file}):"))?;
                 print(source, in_force, Paint(settings.colour))?;
             }
@@ -192,18 +193,21 @@ fn to_json(source: &HooksSource, in_force: &InForce) -> Value {
 }
 
 fn print(source: &HooksSource, in_force: &InForce, paint: Paint) -> Result<()> {
-    let file = source.file().display();
+    let file = harmless(&source.file().display().to_string());
+    let wrong = |problem: &Problem| {
+        paint.bad(&format!("{file}:{}: {}", problem.line, harmless(&problem.message)))
+    };
     match &in_force.standing {
         Standing::Current => {}
         Standing::NoFile => {
             output::line(format!("no hooks: there is no {file}; `hookbus demo` shows one"))?;
         }
         Standing::LastGood(problem) => {
-            output::line(paint.bad(&format!("{file}:{}: {}", problem.line, problem.message)))?;
+            output::line(wrong(problem))?;
             output::line("the file is broken; its last good version is in force:\n")?;
         }
         Standing::NothingGood(problem) => {
-            output::line(paint.bad(&format!("{file}:{}: {}", problem.line, problem.message)))?;
+            output::line(wrong(problem))?;
             output::line(
                 "the file is broken and there is no earlier version; no hooks are in force",
             )?;
@@ -213,13 +217,13 @@ fn print(source: &HooksSource, in_force: &InForce, paint: Paint) -> Result<()> {
         output::line(describe(&hook, agreement, paint))?;
     }
     for problem in &in_force.hooks.problems {
-        output::line(paint.bad(&format!("{file}:{}: {}", problem.line, problem.message)))?;
+        output::line(wrong(problem))?;
     }
     Ok(())
 }
 
 fn describe(hook: &HookSummary, agreement: Option<Agreement>, paint: Paint) -> String {
-    let command = hook.command.as_deref().map(output::harmless);
+    let command = hook.command.as_deref().map(harmless);
     let what = match (&command, hook.action, hook.mode) {
         (Some(what), action, "observe") => format!("observe  {action} {what}"),
         (Some(what), action, _) => format!("{action}  {what}"),
@@ -233,6 +237,6 @@ fn describe(hook: &HookSummary, agreement: Option<Agreement>, paint: Paint) -> S
         Some(Agreement::Never) => paint.bad("  does not run before `hookbus hooks approve`"),
         Some(Agreement::Lapsed) => paint.bad("  has changed: `hookbus hooks approve`"),
     };
-    let name = output::harmless(&hook.name);
-    format!("{:<24} {name:<28} {what}{strict}{waits}", paint.bold(&hook.event))
+    let (event, name) = (harmless(&hook.event), harmless(&hook.name));
+    format!("{:<24} {name:<28} {what}{strict}{waits}", paint.bold(&event))
 }

@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
             output::line(format!("{} added{known}", count(added, "row")))?;
             let paint = Paint(settings.colour);
             for mistake in mistakes.iter().take(MOST_TOLD) {
-                output::line(paint.bad(mistake))?;
+                output::line(paint.bad(&output::harmless(mistake)))?;
             }
             if mistakes.len() > MOST_TOLD {
                 output::line(paint.bad(&format!("and {} more", mistakes.len() - MOST_TOLD)))?;

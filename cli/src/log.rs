@@ -11,7 +11,7 @@ use hookbus::log::{LogPath, LogReader, Query, Row};
 use serde_json::Value;
 
 use crate::cli::Ending;
-use crate::output::{self, Paint, local, shorten};
+use crate::output::{self, Paint, harmless, local, shorten};
 use crate::reading::{known_agent, known_bus, moment, open_log};
 use crate::settings::{Format, Settings};
 
@@ -151,7 +151,7 @@ fn describe(row: &Row, paint: Paint) -> String {
         "{:>6}  {}  {:<7} {:<12} {:<26} {what}",
         row.seq,
         paint.dim(&local(row.at).format("%m-%d %H:%M:%S%.3f").to_string()),
-        row.agent,
+        harmless(&row.agent),
         shorten(&row.session, 12),
         shorten(&row.name, 40),
     )
@@ -162,7 +162,7 @@ fn decision(payload: &Value, cause: Option<Seq>, paint: Paint) -> String {
     let outcome = match outcome {
         "block" | "stop" => paint.bad(outcome),
         "none" | "allow" => paint.good(outcome),
-        other => paint.notable(other),
+        other => paint.notable(&harmless(other)),
     };
     let verdicts: Vec<String> = payload["verdicts"]
         .as_array()

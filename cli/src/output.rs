@@ -100,10 +100,27 @@ pub(crate) fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
-/// Text of an agent's or a model's making, made safe for a terminal: what could move the cursor or
-/// change colours could hide a line of the record.
+/// Text of an agent's, a model's or a stranger's making, made safe for a terminal: what could move the cursor,
+/// change colours, turn the text around or not be seen at all could hide a line of the record.
 pub(crate) fn harmless(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
+    text.chars().map(|letter| if is_harmless(letter) { letter } else { '\u{fffd}' }).collect()
+}
+
+/// The same for text of several lines.
+pub(crate) fn harmless_lines(text: &str) -> String {
+    text.split('\n').map(harmless).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether a letter is seen and does nothing else: no control letter, and none that Unicode has for the
+/// format only (invisible ones, the direction of writing, tags).
+fn is_harmless(letter: char) -> bool {
+    !letter.is_control()
+        && !matches!(letter,
+            '\u{ad}' | '\u{61c}' | '\u{70f}' | '\u{115f}' | '\u{1160}' | '\u{180e}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// One harmless line of text, cut to `most` characters.
@@ -173,6 +190,18 @@ impl Drop for Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_that_hides_or_turns_text_around_reaches_a_terminal() {
+        for letter in "\u{1b}\u{7f}\u{9b}\u{202e}\u{2066}\u{200b}\u{feff}\u{e0041}\n".chars() {
+            assert_eq!(harmless(&format!("a{letter}b")), "a\u{fffd}b", "{letter:?}");
+        }
+        let fine = "naïve 漢字 🦀 שלום — ok";
+        assert_eq!(
+            (harmless(fine), harmless_lines("a\nb\u{1b}")),
+            (fine.into(), "a\nb\u{fffd}".into())
+        );
+    }
 
     #[test]
     fn what_is_slow_has_a_rate_as_well() {

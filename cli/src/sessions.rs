@@ -56,7 +56,7 @@ fn describe(session: &SessionSummary, paint: Paint) -> String {
     format!(
         "{:<38} {:<7} {}  {:>12}  {}{blocked}",
         paint.bold(name),
-        session.agent,
+        harmless(&session.agent),
         local(session.first).format("%Y-%m-%d %H:%M:%S"),
         spell(session.last.since(session.first)),
         count(usize::try_from(session.events).unwrap_or(0), "event"),

@@ -71,7 +71,7 @@ fn print(timeline: &Timeline, paint: Paint) -> Result<()> {
     output::line(format!(
         "{}  {}  {span}  {}, {}{blocked}",
         paint.bold(&harmless(&timeline.session)),
-        timeline.agent,
+        harmless(&timeline.agent),
         count(timeline.events, "event"),
         count(timeline.decisions, "decision")
     ))?;
@@ -126,7 +126,9 @@ fn item_lines(item: &Item, paint: Paint, lines: &mut Vec<String>) {
                 Some(Outcome { status, took }) if status == "ok" => {
                     paint.good(&format!("ok, {}", spell(*took)))
                 }
-                Some(Outcome { status, took }) => paint.bad(&format!("{status}, {}", spell(*took))),
+                Some(Outcome { status, took }) => {
+                    paint.bad(&format!("{}, {}", harmless(status), spell(*took)))
+                }
                 None if blocked => String::new(),
                 None => paint.dim("no result recorded"),
             };
@@ -139,7 +141,7 @@ fn item_lines(item: &Item, paint: Paint, lines: &mut Vec<String>) {
         What::Subagent { result, .. } => {
             let ended = result.as_ref().map_or_else(
                 || paint.dim("no end recorded"),
-                |result| format!("{}, {}", result.status, spell(result.took)),
+                |result| format!("{}, {}", harmless(&result.status), spell(result.took)),
             );
             format!("{:<24} {}  {ended}", paint.notable("sub-agent"), shorten(&item.text, 80))
         }
@@ -167,7 +169,7 @@ fn decision_lines(said: &Said, paint: Paint) -> Vec<String> {
         "stop" => paint.bad("stopped"),
         "none" => paint.dim("no objection"),
         "allow" => paint.good("allowed"),
-        other => paint.notable(other),
+        other => paint.notable(&harmless(other)),
     };
     let spoke = |verdict: &str, reason: &Option<String>| verdict != "none" || reason.is_some();
     let mut lines: Vec<String> = said
@@ -188,7 +190,7 @@ fn decision_lines(said: &Said, paint: Paint) -> Vec<String> {
         .collect();
     if lines.is_empty() {
         let hooks: Vec<&str> = said.hooks.iter().map(|(hook, ..)| hook.as_str()).collect();
-        lines.push(format!("                {outcome} from {}", hooks.join(", ")));
+        lines.push(format!("                {outcome} from {}", shorten(&hooks.join(", "), 200)));
     }
     lines
 }

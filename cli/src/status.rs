@@ -10,7 +10,7 @@ use hookbus::server::{Reply, Request, SocketPath, ask, describe};
 use serde_json::Value;
 
 use crate::cli::Ending;
-use crate::output::{self, Paint, shorten, spell};
+use crate::output::{self, Paint, harmless, shorten, spell};
 use crate::settings::{Format, Settings};
 
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -113,13 +113,13 @@ fn print(state: &Value, settings: &Settings) -> Result<()> {
     output::line(format!("hooks   {} ({standing})", hooks["count"]))?;
     let problems = hooks["problems"].as_array().into_iter().flatten();
     for problem in hooks["error"].as_str().into_iter().chain(problems.filter_map(Value::as_str)) {
-        output::line(format!("        {}", paint.bad(problem)))?;
+        output::line(format!("        {}", paint.bad(&harmless(problem))))?;
     }
     Ok(())
 }
 
 fn describe_observer(observer: &Value, paint: Paint) -> String {
-    let name = observer["name"].as_str().unwrap_or("?");
+    let name = harmless(observer["name"].as_str().unwrap_or("?"));
     let state = observer["state"].as_str().unwrap_or("not running");
     let state = if state == "working" { paint.good(state) } else { paint.bad(state) };
     let number = |key: &str| observer[key].as_u64();
@@ -150,6 +150,7 @@ fn relay(relay: &Value, paint: Paint) -> Option<String> {
         Some(0) | None => "nothing waits".to_owned(),
         Some(lag) => format!("{lag} events wait, {} s", relay["lag_s"]),
     };
-    let error = relay["error"].as_str().map_or_else(String::new, |error| format!(": {error}"));
+    let error =
+        relay["error"].as_str().map_or_else(String::new, |error| format!(": {}", harmless(error)));
     Some(format!("relay   {phase}, published up to row {}, {lag}{error}", relay["published"]))
 }

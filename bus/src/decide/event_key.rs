@@ -20,6 +20,9 @@ pub enum EventKey {
 impl EventKey {
     /// Reads a key; the error says what to write instead.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
+        if text.chars().any(char::is_control) {
+            return Err("no event has control letters in its name; take them out".to_owned());
+        }
         if text.contains('*') {
             let known =
                 known_names().any(|name| fits(text, name) || fits(text, &name.replace('*', "x")));
@@ -147,6 +150,9 @@ mod tests {
             "unknown event `tool.befor`; did you mean `tool.before`?"
         );
         assert!(EventKey::parse("tol.*").is_err());
+        for odd in ["command:a\u{1b}[2K", "command:*\n"] {
+            assert!(EventKey::parse(odd).is_err_and(|why| why.contains("control letters")));
+        }
     }
 
     #[test]

@@ -128,7 +128,8 @@ fn list(planned: &BTreeMap<Planned, u64>, arguments: &Arguments) -> Vec<String> 
         let hook =
             if hook == command { String::new() } else { format!("  ({})", shorten(hook, 40)) };
         // The whole of it: a person decides by these lines.
-        let first = format!("  {:>7} ×  {event:<16} {}{hook}", times(runs), harmless(command));
+        let first =
+            format!("  {:>7} ×  {:<16} {}{hook}", times(runs), harmless(event), harmless(command));
         let found = (would.line != *command).then(|| format!("→ {}", harmless(&would.line)));
         let given = |(name, value): &(String, String)| {
             format!("with {}={}", harmless(name), harmless(value))

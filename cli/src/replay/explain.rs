@@ -63,7 +63,7 @@ fn to_json(judged: &Judged) -> Value {
 fn lines(judged: &Judged, paint: Paint) -> Vec<String> {
     let Judged { seq, at, agent, session, name, kind, comparison, .. } = judged;
     let mut lines = vec![
-        paint.bold(&format!("{seq}  {name} ({kind}) of {agent}, session {}", harmless(session))),
+        paint.bold(&harmless(&format!("{seq}  {name} ({kind}) of {agent}, session {session}"))),
         format!("  {}", paint.dim(&local(*at).format("%Y-%m-%d %H:%M:%S%.3f").to_string())),
         String::new(),
         paint.bold("what came in"),
@@ -105,7 +105,7 @@ fn decision(title: &str, decision: &Value, paint: Paint) -> Vec<String> {
         );
         let failure = text("failure").map(|why| format!("{}: {why}", paint.bad("failed")));
         let script = verdict["script"].as_str().map(|script| {
-            paint.dim(&format!("script {}", script.chars().take(12).collect::<String>()))
+            paint.dim(&format!("script {}", harmless(&script.chars().take(12).collect::<String>())))
         });
         let more = [text("reason"), text("context"), text("note"), failure, script];
         let line = std::iter::once(said).chain(more.into_iter().flatten());
@@ -114,7 +114,7 @@ fn decision(title: &str, decision: &Value, paint: Paint) -> Vec<String> {
     }
     let answer = Some(&decision["answer"]).filter(|answer| !answer.is_null());
     let answer = answer.map_or_else(|| "silence".into(), |it| shorten(&it.to_string(), 300));
-    let outcome = decision["outcome"].as_str().unwrap_or("?");
+    let outcome = harmless(decision["outcome"].as_str().unwrap_or("?"));
     lines.push(format!("  {outcome}: the agent hears {answer}  {}", millis(&decision["ms"])));
     if decision["waited_for"] == Value::Bool(false) {
         lines.push("  nobody was there any more to hear it".to_owned());

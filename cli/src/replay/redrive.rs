@@ -76,8 +76,9 @@ async fn deliver(
         Format::Json => output::line(json!({"observers": all}).to_string())?,
         Format::Text => {
             for one in &all {
-                let error =
-                    one["error"].as_str().map_or_else(String::new, |error| format!(" ({error})"));
+                let error = one["error"]
+                    .as_str()
+                    .map_or_else(String::new, |error| format!(" ({})", output::harmless(error)));
                 let name = one["observer"].as_str().unwrap_or_default();
                 let given = count(usize::try_from(one["given"].as_u64().unwrap_or(0))?, "event");
                 output::line(format!("{name:<24} {given}, {} failed{error}", one["failed"]))?;

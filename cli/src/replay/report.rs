@@ -248,9 +248,11 @@ fn lines(judged: &Judged, paint: Paint) -> Vec<String> {
     let Judged { seq, agent, session, name, tool, gist, comparison, .. } = judged;
     let what = tool.as_deref().unwrap_or_default();
     let first = format!(
-        "{seq:>8}  {}  {agent} {} {name}  {} {}",
+        "{seq:>8}  {}  {} {} {}  {} {}",
         coloured(comparison.class, paint),
+        shorten(agent, 12),
         shorten(session, 12),
+        shorten(name, 40),
         paint.notable(&shorten(what, 30)),
         shorten(gist, 80),
     );

@@ -21,7 +21,7 @@ use crate::export::wanted_session;
 use crate::hooks::here;
 use crate::import;
 use crate::log::known_kind;
-use crate::output::{self, Progress};
+use crate::output::{self, Progress, harmless};
 use crate::reading::{known_agent, moment, nats};
 use crate::settings::Settings;
 
@@ -150,7 +150,7 @@ pub(super) fn locate(arguments: &Arguments, settings: &Settings) -> Result<Locat
         Some(path) => {
             let (log, copy) = scratch_log()?;
             for mistake in import::take_in(path, &log)?.mistakes {
-                output::aside(format!("{}: {mistake}; left out", path.display()));
+                output::aside(harmless(&format!("{}: {mistake}; left out", path.display())));
             }
             Ok(Located { log, copy: Some(copy) })
         }
@@ -189,7 +189,7 @@ fn copy_of_stream(
     }));
     drop(progress);
     for mistake in copied? {
-        output::aside(format!("{mistake}; left out"));
+        output::aside(harmless(&format!("{mistake}; left out")));
     }
     Ok(Located { log, copy: Some(copy) })
 }
@@ -237,7 +237,7 @@ fn given(arguments: &Arguments, settings: &Settings) -> Result<(Policy, String)>
             Standing::LastGood(_) => "its last good version is asked",
             Standing::Current | Standing::NoFile | Standing::NothingGood(_) => "no hook is asked",
         };
-        output::aside(format!("{}: {problem}; {what}", source.file().display()));
+        output::aside(harmless(&format!("{}: {problem}; {what}", source.file().display())));
     }
     if in_force.standing == Standing::NoFile {
         output::aside(format!(
@@ -266,7 +266,8 @@ fn candidate(file: &Path, settings: &Settings) -> Result<Hooks> {
         Err(problem) => bail!("{}: {problem}", file.display()),
     };
     for problem in hooks.problems.iter().filter(|problem| problem.reach != Reach::Nothing) {
-        output::aside(format!("{}: {problem}; this hook counts as failed", file.display()));
+        let text = format!("{}: {problem}; this hook counts as failed", file.display());
+        output::aside(harmless(&text));
     }
     Ok(hooks)
 }
