@@ -528,3 +528,34 @@ fn a_stranger_s_file_says_nothing_to_the_terminal() {
     let (_, said) = run_in(&project.root, &home, &["hooks", "list"]);
     assert!(!said.contains('\u{1b}') && !said.contains('\u{202e}'), "{said:?}");
 }
+
+#[test]
+fn a_candidate_behind_a_link_stands_in_for_the_project_s_file() {
+    let home = Home::new();
+    let project = Project::with(&home, RULE);
+    approve(&project.root, &home);
+    answer(&project.root, &home, "ls");
+    let link = home.work().join("link");
+    std::os::unix::fs::symlink(&project.root, &link).expect("a link");
+    project.write(&RULE.replace("command: deploy", "command: ls"));
+    let candidate =
+        |file: &Path| home.json(&["replay", "--all", "--hooks", &shown(file), "--json"]);
+    let found = candidate(&link.join(".hookbus/hookbus.yaml"));
+    assert_eq!(found["summary"]["newly_blocked"], 1, "{found}");
+    let elsewhere = Project { root: home.work().join("clone"), deep: home.work().join("clone") };
+    elsewhere.write(RULE);
+    let found = candidate(&elsewhere.file());
+    assert!(found["remarks"].to_string().contains("no event"), "{found}");
+    assert_eq!(found["summary"]["unchanged"], 1, "{found}");
+}
+
+#[test]
+fn a_replay_without_hooks_of_one_s_own_says_that_projects_are_asked() {
+    let home = Home::new();
+    let project = Project::with(&home, RULE);
+    approve(&project.root, &home);
+    answer(&project.root, &home, "deploy");
+    let output = home.run(&["replay", "--all"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("those of projects are"), "{said}");
+}

@@ -138,6 +138,9 @@ fn work(
     drop(progress);
     tally.add_remarks(tally.only_recorded());
     tally.add_remarks(sessions.remarks());
+    // Expectations stand for themselves.
+    let candidate = what.recorded.and(what.policy.remark_on(tally.in_project));
+    tally.add_remarks(candidate);
     let written = outputs.finish(&mut tally)?;
     report.end(&tally, written, started.elapsed())?;
     Ok(tally)

@@ -100,6 +100,7 @@ fn take(case: Case, detail: Detail, reading: &dyn Reading, judge: &Judge<'_>, pa
         part.tally.remark(format!("row {seq} is of a kind `{kind}` that this hookbus does not know: its payload is read again"));
     }
     part.marks.push(Mark::of(&case));
+    part.tally.in_project += u64::from(judge.asks_candidate(&case));
     if case.agent.parse().is_ok_and(|agent: Agent| !agent.is_answered()) {
         part.tally.add_only_recorded(&case.agent);
     }

@@ -215,6 +215,11 @@ impl<'a> Judge<'a> {
         }))
     }
 
+    /// Whether the candidate for a project's hooks is asked about `case`.
+    pub(crate) fn asks_candidate(&self, case: &Case) -> bool {
+        self.policy.stands_in_at(case, self.recorded)
+    }
+
     fn was_cut_short(&self, case: &Case, event: &Event) -> bool {
         self.recorded.is_some_and(|recorded| recorded.was_cut_short(case, event))
     }
@@ -239,7 +244,7 @@ impl<'a> Judge<'a> {
         let named = then.and_then(|then| then.hooks.as_deref());
         let hooks = self.policy.asked(case, named, self.recorded)?;
         let mut plan = plan(event, hooks);
-        let standing = self.policy.leave_refused(&mut plan, case, then);
+        let standing = self.policy.leave_refused(&mut plan, case, then, self.recorded);
         let outside = plan.runs_outside();
         let same_hooks = named == Some(plan.hooks_hash());
         let (spoken, left_out) = match (outside, self.commands, &self.runtime) {

@@ -36,7 +36,7 @@ pub use drive::{Drive, Part, drive};
 pub use expectations::{BadExpectations, Expectations, ExpectationsWriter};
 pub use judge::{Commands, Detail, Judge, Judged, Unsteady};
 pub use junit::JUnit;
-pub use policy::{Policy, Recorded};
+pub use policy::{Policy, Recorded, real_place};
 pub use recorded::{Then, ThenVerdict};
 pub use sessions::SessionWatch;
 pub use source::{LogSource, Reading, Source};

@@ -1,7 +1,7 @@
 //! Which hooks a replay asks: one file for all events, or for each event those that were in force.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hookbus::decide::{Asked, Hook, Hooks, Mode, Surroundings, plan};
@@ -25,6 +25,8 @@ pub struct Recorded {
     versions: Vec<Version>,
     /// The projects' versions, by file and hash; none where they are left out.
     projects: Option<HashMap<(String, String), Result<Hooks, String>>>,
+    /// Where the projects' files really are, as far as they are still there.
+    real: HashMap<String, PathBuf>,
     none: Hooks,
 }
 
@@ -48,10 +50,10 @@ impl Policy {
         let project = Surroundings::recorded_project(case.context.as_deref().unwrap_or("{}"));
         match self {
             Self::Given(hooks) => match (&hooks.project, recorded) {
-                (Some(file), Some(recorded)) => {
+                (Some(_), Some(recorded)) => {
                     let then = recorded.hooks_then(case, named)?;
-                    let is_there = project.is_some_and(|(there, _)| Path::new(&there) == file);
-                    Ok(if is_there { Asked { project: Some(hooks), ..then } } else { then })
+                    let stands_in = self.stands_in_at(case, Some(recorded));
+                    Ok(if stands_in { Asked { project: Some(hooks), ..then } } else { then })
                 }
                 (Some(_), None) => Ok(hooks.as_ref().into()),
                 (None, recorded) => {
@@ -64,12 +66,42 @@ impl Policy {
     }
 
     /// Whether the hooks of the project, or the person's own, are asked about `case` as they were recorded.
-    pub(crate) fn is_as_recorded(&self, of_project: bool, case: &Case) -> bool {
-        let Self::Given(hooks) = self else { return true };
-        let Some(file) = &hooks.project else { return of_project };
+    pub(crate) fn is_as_recorded(
+        &self,
+        of_project: bool,
+        case: &Case,
+        recorded: Option<&Recorded>,
+    ) -> bool {
+        match self {
+            Self::AsRecorded(_) => true,
+            Self::Given(hooks) if hooks.project.is_none() => of_project,
+            Self::Given(_) => !(of_project && self.stands_in_at(case, recorded)),
+        }
+    }
+
+    /// Whether these are the hooks of a project, and `case` happened in it.
+    pub(crate) fn stands_in_at(&self, case: &Case, recorded: Option<&Recorded>) -> bool {
+        let Some(file) = self.project() else { return false };
         let context = case.context.as_deref().unwrap_or("{}");
-        let there = Surroundings::recorded_project(context);
-        !(of_project && there.is_some_and(|(there, _)| Path::new(&there) == file))
+        let Some((there, _)) = Surroundings::recorded_project(context) else { return false };
+        let real = recorded.and_then(|recorded| recorded.real.get(&there));
+        real.map_or(Path::new(&there), PathBuf::as_path) == file
+    }
+
+    /// The file of the project whose hooks these are.
+    fn project(&self) -> Option<&Path> {
+        match self {
+            Self::Given(hooks) => hooks.project.as_deref(),
+            Self::AsRecorded(_) => None,
+        }
+    }
+
+    /// What has to be said where they stood in for those of a project at so many events.
+    pub fn remark_on(&self, events: u64) -> Option<String> {
+        let file = self.project().filter(|_| events == 0)?.display();
+        Some(format!(
+            "no event here met the hooks of the project of {file}: none of these was asked"
+        ))
     }
 
     /// Whether any hook of it runs outside of this process.
@@ -117,10 +149,14 @@ impl Recorded {
             places: HashMap::new(),
             versions: Vec::new(),
             projects: Some(HashMap::new()),
+            real: HashMap::new(),
             none: Hooks::none(Path::new("/")),
         };
         for Loaded { bus, seq, hooks } in log.hooks_loaded()? {
             if let Some(draft) = hooks.as_ref().filter(|draft| draft.of_project) {
+                if !recorded.real.contains_key(&draft.path) {
+                    recorded.real.insert(draft.path.clone(), real_place(Path::new(&draft.path)));
+                }
                 let key = (draft.path.clone(), draft.hash.clone());
                 let projects = recorded.projects.get_or_insert_default();
                 projects.entry(key).or_insert_with(|| read(draft));
@@ -148,6 +184,11 @@ impl Recorded {
     #[must_use]
     pub fn without_projects(self) -> Self {
         Self { projects: None, ..self }
+    }
+
+    /// Whether the hooks of any project are known.
+    pub fn has_projects(&self) -> bool {
+        self.projects.as_ref().is_some_and(|projects| !projects.is_empty())
     }
 
     /// The hooks of a project as they were.
@@ -211,6 +252,14 @@ impl Recorded {
         self.hooks_then(case, named)
             .is_ok_and(|asked| asked.all().any(|hook| hook.is_broken() && hook.name() == name))
     }
+}
+
+/// Where a hooks file really is, whichever links lead there. A file that is a link itself is where the link is:
+/// that is where its scripts are.
+pub fn real_place(file: &Path) -> PathBuf {
+    let folder = file.parent().and_then(|folder| folder.canonicalize().ok());
+    let real = folder.zip(file.file_name()).map(|(folder, name)| folder.join(name));
+    real.unwrap_or_else(|| file.to_owned())
 }
 
 /// Whoever asks for a replay is shown what it would run, and agrees to that.

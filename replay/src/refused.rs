@@ -7,7 +7,7 @@ use hookbus::decide::{Hook, OnFailure, Plan, Spoken};
 use hookbus::event::{Outcome, Verdict, VerdictRecord};
 use hookbus::log::Case;
 
-use crate::policy::Policy;
+use crate::policy::{Policy, Recorded};
 use crate::recorded::{Then, ThenVerdict};
 
 /// What stands of a decision, whatever the hooks say that are asked.
@@ -26,11 +26,13 @@ impl Policy {
         plan: &mut Plan<'a>,
         case: &Case,
         then: Option<&Then>,
+        recorded: Option<&Recorded>,
     ) -> Standing<'a> {
         let Some(then) = then.filter(|then| then.verdicts.iter().any(|said| said.refused)) else {
             return Standing::default();
         };
-        let as_recorded = [false, true].map(|of_project| self.is_as_recorded(of_project, case));
+        let as_recorded =
+            [false, true].map(|of_project| self.is_as_recorded(of_project, case, recorded));
         let is_as_recorded = |of_project: bool| as_recorded[usize::from(of_project)];
         let was_refused =
             |hook: &&Hook| is_as_recorded(hook.is_of_project()) && was_refused(hook, plan, then);

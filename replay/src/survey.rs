@@ -69,7 +69,7 @@ pub fn survey<E: From<ReadError> + From<io::Error> + Send>(
             let event = heard(&case, agent, raw);
             let context = case.context.as_deref().unwrap_or("{}");
             let mut plan = plan(&event, hooks);
-            policy.leave_refused(&mut plan, &case, then.as_ref());
+            policy.leave_refused(&mut plan, &case, then.as_ref(), recorded);
             let then = Surroundings::from_recorded(context, env);
             // Of what was not selected only plugins hear.
             for hook in plan.outside().filter(|hook| is_selected || hook.is_plugin()) {

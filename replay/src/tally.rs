@@ -24,6 +24,8 @@ const REMARKS: usize = 20;
 pub struct Tally {
     /// How many events were decided on again.
     pub events: u64,
+    /// About how many of them a candidate for a project's hooks was asked.
+    pub in_project: u64,
     counts: [u64; 6],
     /// Newly failed ones that would be refused, or let through, because of it.
     failed_and_blocked: u64,
@@ -213,6 +215,7 @@ impl Tally {
     /// Adds the next part.
     pub fn merge(&mut self, part: Self) {
         self.events += part.events;
+        self.in_project += part.in_project;
         for (count, more) in self.counts.iter_mut().zip(part.counts) {
             *count += more;
         }

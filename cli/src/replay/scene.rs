@@ -10,7 +10,7 @@ use hookbus::decide::{Hooks, HooksSource, Reach, Standing, is_of_a_project};
 use hookbus::event::{Clock, Seq, SystemClock};
 use hookbus::log::{Archive, LogPath, LogReader, Query, Selection};
 use hookbus_replay::{
-    Detail, Expectations, ExpectationsWriter, LogSource, Policy, Recorded, Source,
+    Detail, Expectations, ExpectationsWriter, LogSource, Policy, Recorded, Source, real_place,
 };
 
 use hookbus_subscribers::copy_stream;
@@ -78,7 +78,7 @@ impl Scene {
             let policy = Policy::AsRecorded(Arc::clone(&recorded));
             (policy, "the hooks that were in force".to_owned())
         } else {
-            given(arguments, settings)?
+            given(arguments, settings, recorded.has_projects())?
         };
         let recorded = Some(recorded);
         let rows = match arguments.detail() {
@@ -94,7 +94,7 @@ impl Scene {
         if arguments.as_recorded {
             bail!("expectations hold no hooks to ask; leave --as-recorded out, or name --hooks");
         }
-        let (policy, hooks) = given(arguments, settings)?;
+        let (policy, hooks) = given(arguments, settings, false)?;
         let read = Expectations::read(&path)?;
         let damaged = read.damaged() > 0;
         if damaged && arguments.update {
@@ -223,8 +223,8 @@ pub(super) fn selection(arguments: &Arguments, log: &LogReader) -> Result<Select
     })
 }
 
-/// The hooks to ask whatever was in force, and what they are called.
-fn given(arguments: &Arguments, settings: &Settings) -> Result<(Policy, String)> {
+/// The hooks to ask whatever was in force, and what they are called. Those of `projects` may be asked too.
+fn given(arguments: &Arguments, settings: &Settings, projects: bool) -> Result<(Policy, String)> {
     if let Some(file) = &arguments.hooks {
         let hooks = candidate(file, settings)?;
         let hooks = hooks.taken_at_their_word();
@@ -240,8 +240,13 @@ fn given(arguments: &Arguments, settings: &Settings) -> Result<(Policy, String)>
         output::aside(harmless(&format!("{}: {problem}; {what}", source.file().display())));
     }
     if in_force.standing == Standing::NoFile {
+        let asked = if projects {
+            "no hook of your own is asked (those of projects are, as recorded)"
+        } else {
+            "no hook is asked"
+        };
         output::aside(format!(
-            "there is no {}, so no hook is asked; name one with --hooks, or say --as-recorded",
+            "there is no {}, so {asked}; name one with --hooks, or say --as-recorded",
             source.file().display()
         ));
     }
@@ -257,7 +262,7 @@ fn candidate(file: &Path, settings: &Settings) -> Result<Hooks> {
     let whole = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     let base = whole.parent().unwrap_or(Path::new("/"));
     let read = if is_of_a_project(&whole, &settings.home, &here()) {
-        Hooks::parse_project(&text, &whole)
+        Hooks::parse_project(&text, &real_place(&whole))
     } else {
         Hooks::parse(&text, base)
     };
