@@ -489,3 +489,71 @@ fn what_nobody_had_agreed_to_is_refused_as_recorded_and_does_not_run() {
         assert_eq!(times, 2, "once then and once again");
     }
 }
+
+#[test]
+fn a_file_more_or_less_or_another_in_its_place_has_changed_what_was_agreed_to() {
+    let home = Home::new();
+    let folder = home.work().join("plugs");
+    let code = |says: &str| {
+        format!("def register(ctx):\n    ctx.register_hook('pre_tool_call', lambda **k: {says})\n")
+    };
+    for (name, says) in [("guard", "{'action': 'block', 'message': 'guarded'}"), ("logger", "None")]
+    {
+        let plugin = folder.join(name);
+        fs::create_dir_all(&plugin).expect("a folder");
+        fs::write(plugin.join("plugin.yaml"), format!("name: {name}\n")).expect("a file");
+        fs::write(plugin.join("__init__.py"), code(says)).expect("a file");
+    }
+    let script = home.script("guard.sh", BLOCK);
+    let write = |entry: &str| {
+        home.write_hooks_file(&format!(
+            "plugins: {{ enabled: [guard, logger] }}\nhooks: {{ pre_tool_call: [{{ {entry} }}] }}"
+        ));
+        home.text(&["hooks", "approve", "--accept-hooks"]);
+        assert_eq!(home.answer("hermes", &call())["reason"], "guarded");
+    };
+    let has_changed =
+        || home.answer("hermes", &call())["reason"].to_string().contains("has changed since");
+    let entry = format!("python: {}", shown(&folder));
+    write(&entry);
+    fs::write(folder.join("guard/more.py"), "").expect("one more");
+    assert!(has_changed());
+    fs::remove_file(folder.join("guard/more.py")).expect("ours");
+    write(&entry);
+    fs::write(folder.join("guard/state.yaml"), "n: 1").expect("what it keeps");
+    assert_eq!(home.answer("hermes", &call())["reason"], "guarded");
+    fs::copy(folder.join("logger/__init__.py"), folder.join("guard/__init__.py")).expect("swapped");
+    assert!(has_changed());
+    fs::write(folder.join("guard/__init__.py"), code("{'action': 'block', 'message': 'guarded'}"))
+        .expect("back");
+    write(&entry);
+    fs::remove_dir_all(folder.join("guard")).expect("gone");
+    assert!(has_changed());
+    write(&format!("command: {script}"));
+    fs::remove_file(&script).expect("gone");
+    assert!(has_changed());
+}
+
+#[test]
+fn a_plugin_that_nobody_had_agreed_to_is_not_even_told_in_a_replay() {
+    let home = Home::with_daemon("running");
+    let (folder, told) = (home.work().join("plugin"), home.work().join("told"));
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::write(folder.join("plugin.yaml"), "name: p\n").expect("a file");
+    let code = format!(
+        "def hear(user_message='', **rest):\n    with open('{}', 'a') as told:\n        told.write(user_message + '\\n')\n\ndef register(ctx):\n    ctx.register_hook('pre_llm_call', hear)\n",
+        shown(&told)
+    );
+    fs::write(folder.join("__init__.py"), code).expect("a file");
+    home.write_hooks_file(&format!("hooks: {{ '*': [{{ python: {} }}] }}\n", shown(&folder)));
+    let _daemon = home.serve();
+    let turn = |message: &str| {
+        home.answer("hermes", &json!({"hook_event_name": "pre_llm_call", "session_id": "s", "extra": {"user_message": message}}))
+    };
+    turn("one");
+    home.text(&["hooks", "approve", "--accept-hooks"]);
+    turn("two");
+    let report = home.json(&["replay", "-n", "1", "--as-recorded", "--yes", "--json"]);
+    assert_eq!(report["summary"]["unchanged"], 1, "{report}");
+    assert_eq!(fs::read_to_string(&told).expect("what it was told"), "two\ntwo\n");
+}

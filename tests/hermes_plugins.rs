@@ -173,6 +173,24 @@ fn a_daemon_keeps_plugins_warm_and_each_call_stands_where_its_agent_does() {
 }
 
 #[test]
+fn events_that_come_at_once_are_all_seen_by_one_process_and_a_touch_is_not_forgetting() {
+    let home = Home::with_daemon("auto");
+    hooks(&home, &plugin(&home, "counts", COUNTS), "");
+    let said: Vec<String> = std::thread::scope(|scope| {
+        let ask = || scope.spawn(|| context(&home, "x").as_str().unwrap_or_default().to_owned());
+        let asked: Vec<_> = (0..4).map(|_| ask()).collect();
+        asked.into_iter().map(|one| one.join().expect("an answer")).collect()
+    });
+    let mut counted: Vec<&str> = said.iter().filter_map(|said| said.split(' ').next()).collect();
+    counted.sort_unstable();
+    assert_eq!(counted, ["1", "2", "3", "4"]);
+    let file = home.path().join("hookbus.yaml");
+    let same = fs::read(&file).expect("the hooks");
+    fs::write(&file, same).expect("the same once more");
+    assert!(context(&home, "x").as_str().is_some_and(|said| said.starts_with("5 in")));
+}
+
+#[test]
 fn the_event_that_starts_the_daemon_is_seen_by_the_same_process_as_all_others() {
     let home = Home::with_daemon("auto");
     hooks(&home, &plugin(&home, "counts", COUNTS), "");
@@ -289,6 +307,19 @@ fn a_decision_sees_what_onlookers_before_it_counted_and_overtakes_one_that_hangs
         assert_eq!(context(&home, "x"), "seen a b");
     }
     assert_eq!(home.decisions().last().expect("one")["verdicts"][0]["failed"], false);
+}
+
+#[test]
+fn a_directory_that_two_keys_lead_to_hears_an_event_once() {
+    let home = Home::with_daemon("running");
+    let folder = plugin(&home, "counts", COUNTS);
+    let entry = format!("[{{ python: {} }}]", shown(&folder));
+    home.write_hooks(&format!("hooks: {{ '*': {entry}, pre_llm_call: {entry} }}"));
+    let _daemon = home.serve();
+    for n in 1..3 {
+        let said = context(&home, "x");
+        assert!(said.as_str().is_some_and(|said| said.starts_with(&format!("{n} in"))), "{said}");
+    }
 }
 
 const ONE_THREAD: &str = "

@@ -391,6 +391,8 @@ def load_from_source(folder):
         # Where it is named, not where a link leads to: what was agreed to is found the same way.
         if os.path.commonpath([folder, os.path.abspath(path)]) != folder:
             raise ImportError("not ours")
+        if ".git" in os.path.relpath(path, folder).split(os.sep):
+            return importlib.machinery.FileFinder(path)  # nobody looked there: nothing is found
         return finder(path)
 
     sys.path_hooks.insert(0, hook)

@@ -4,6 +4,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -169,7 +170,7 @@ fn ask(agent: &[String], prompt: &str) -> Result<String> {
 }
 
 fn keep(log: &Path, text: &str) -> Result<()> {
-    let mut log = OpenOptions::new().create(true).append(true).open(log)?;
+    let mut log = OpenOptions::new().create(true).append(true).mode(0o600).open(log)?;
     writeln!(log, "{} {text}", SystemClock.now())?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! read an event: Gemini would show that to the person, or take it for an answer.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::panic::catch_unwind;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use clap::Args;
 use hookbus::bus::Bus;
-use hookbus::decide::{Hook, HooksSource, Surroundings};
+use hookbus::decide::{Hook, HooksSource, Mode, Projects, Surroundings};
 use hookbus::event::{Agent, Clock, EventId, SystemClock, Wire};
 use hookbus::log::LogPath;
 use hookbus::pipeline::{Answer, Call, handle, last_resort};
@@ -151,7 +151,9 @@ impl Door {
             UseDaemon::Off => Err(NoDaemon::Absent),
             UseDaemon::Running => ask(),
             UseDaemon::Auto => match ask() {
-                Err(NoDaemon::Absent) if self.has_plugins() && self.start_daemon() => {
+                Err(NoDaemon::Absent)
+                    if self.has_plugins(call) && (self.start_daemon() || self.is_coming_up()) =>
+                {
                     let patience = COMES_UP.min(self.patience() / 4);
                     let started = Instant::now();
                     let mut asked = Err(NoDaemon::Absent);
@@ -168,11 +170,19 @@ impl Door {
 
     /// A plugin remembers what it saw, so one process of it has to see all events, from the first on:
     /// the daemon's, which is quicker up than a process of our own would be.
-    fn has_plugins(&self) -> bool {
-        let log = LogPath::in_home(&self.settings.home);
-        let in_force = HooksSource::new(&self.settings.home, log).in_force();
-        let mut hooks = in_force.hooks.hooks.iter().map(Hook::summary);
-        hooks.any(|hook| (hook.action, hook.mode) == ("python", "decide"))
+    fn has_plugins(&self, call: &Call) -> bool {
+        let (home, log) = (&self.settings.home, LogPath::in_home(&self.settings.home));
+        let project = Projects::new(home, log.clone()).at(&call.surroundings);
+        let own = HooksSource::new(home, log).in_force();
+        let decides = |hook: &Hook| hook.is_plugin() && hook.mode() == Mode::Decide;
+        project.iter().chain([&own]).any(|it| it.hooks.hooks.iter().any(decides))
+    }
+
+    /// Whether somebody else has just started a daemon.
+    fn is_coming_up(&self) -> bool {
+        let lock = fs::metadata(self.settings.home.join("serve.lock"));
+        let tried = lock.and_then(|lock| lock.modified()).ok();
+        tried.and_then(|at| at.elapsed().ok()).is_some_and(|ago| ago < COMES_UP)
     }
 
     fn listen(&self, agent: Agent) -> Call {

@@ -19,6 +19,7 @@ use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::compare::{Class, Comparison, Gap, compare, unknown_memory};
+use crate::memory::Decided;
 use crate::policy::{Policy, Recorded};
 use crate::recorded::Then;
 use crate::source::Reading;
@@ -171,11 +172,11 @@ impl<'a> Judge<'a> {
                 (then.ok().flatten(), Err("the agent is unknown to this hookbus".to_owned()))
             }
             (Ok(_), Err(why)) => {
-                self.tell(&event, &case, None);
+                self.tell(&event, &case, Decided::Unknown);
                 (None, Err(format!("the recorded decision cannot be read: {why}")))
             }
             (Ok(_), Ok(None)) if self.was_cut_short(&case, &event) => {
-                self.tell(&event, &case, None);
+                self.tell(&event, &case, Decided::Unknown);
                 (None, Err("it was never decided".to_owned()))
             }
             (Ok(_), Ok(then)) => {

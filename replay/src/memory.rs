@@ -1,12 +1,21 @@
 //! What plugins remember: rebuilt by telling them what they heard then, in the order of the log. Says what is
 //! not known about it.
 
-use hookbus::decide::{plan, tell_plugins};
+use hookbus::decide::{Hook, plan, tell_plugins};
 use hookbus::event::{Agent, Event, Heard};
 use hookbus::log::Case;
 
 use crate::judge::{Commands, Judge, heard, surroundings};
 use crate::recorded::Then;
+
+/// What became of an event then.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Decided<'a> {
+    /// This, or nothing, because nobody had an opinion.
+    As(Option<&'a Then>),
+    /// Nobody knows any more.
+    Unknown,
+}
 
 impl Judge<'_> {
     /// Lets plugins know of an event that is not decided on again, so that they remember it.
@@ -19,7 +28,7 @@ impl Judge<'_> {
         let then = case.decision.take().and_then(|payload| Then::read(&payload).ok());
         let raw = std::mem::take(&mut case.payload);
         let event = heard(&case, agent, raw);
-        self.tell(&event, &case, then.and_then(|then| then.hooks).as_deref());
+        self.tell(&event, &case, Decided::As(then.as_ref()));
     }
 
     /// Says that an event comes by, whoever hears it.
@@ -29,13 +38,24 @@ impl Judge<'_> {
         }
     }
 
-    pub(crate) fn tell(&self, event: &Event, case: &Case, named: Option<&str>) {
+    pub(crate) fn tell(&self, event: &Event, case: &Case, decided: Decided<'_>) {
         let (Commands::Run { scratch, env, .. }, Some(runtime)) = (self.commands, &self.runtime)
         else {
             return;
         };
+        let then = match decided {
+            Decided::As(then) => then,
+            Decided::Unknown => None,
+        };
+        let named = then.and_then(|then| then.hooks.as_deref());
         let Ok(hooks) = self.policy.asked(case, named, self.recorded) else { return };
-        let plan = plan(event, hooks);
+        let mut plan = plan(event, hooks);
+        drop(self.policy.leave_refused(&mut plan, case, then, self.recorded));
+        if matches!(decided, Decided::Unknown) {
+            // A stranger's may have been refused.
+            let of_project: Vec<&Hook> = plan.hooks().filter(|hook| hook.is_of_project()).collect();
+            plan.leave_out(&of_project);
+        }
         if plan.has_plugins() {
             let then = surroundings(case, env);
             runtime.block_on(tell_plugins(&plan, event, case.home(), &then, scratch));

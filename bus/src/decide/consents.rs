@@ -56,6 +56,19 @@ impl Given {
         self.project.as_deref().map(Path::new) == project
     }
 
+    /// What the file at `path` held.
+    fn of(&self, path: &Path) -> Option<&String> {
+        self.files.iter().find(|(known, _)| Path::new(known) == path).map(|(_, hash)| hash)
+    }
+
+    /// Whether a file of the same name held the same.
+    fn has_elsewhere(&self, file: &Exhibit) -> bool {
+        let name = file.path.file_name();
+        self.files
+            .iter()
+            .any(|(path, hash)| *hash == file.hash && Path::new(path).file_name() == name)
+    }
+
     fn to_json(&self) -> Value {
         let files: Vec<Value> =
             self.files.iter().map(|(path, hash)| json!({"path": path, "hash": hash})).collect();
@@ -108,10 +121,7 @@ impl Consents {
             match (same_words.is_empty(), given.is_empty()) {
                 (true, _) => Agreement::Never,
                 (false, true) => Agreement::Lapsed,
-                (false, false) => {
-                    let all = files.iter().map(|file| to_file(file, &given));
-                    all.max().unwrap_or(Agreement::Given)
-                }
+                (false, false) => to_files(files, &given),
             }
         })
     }
@@ -172,16 +182,14 @@ impl Consents {
             let path = |file: &Exhibit| file.path.to_string_lossy().into_owned();
             let files: Vec<(String, String)> =
                 entry.files.iter().map(|file| (path(file), file.hash.clone())).collect();
-            for row in rows.iter_mut().filter(|row| row.is_to(words)) {
-                row.files.retain(|(old, _)| files.iter().all(|(new, _)| new != old));
-            }
-            let stands = |row: &Given| {
-                row.terms == entry.terms && !row.files.is_empty()
-                    || all.iter().any(|it| {
-                        row.is_to(it.words_of()) && it.terms == row.terms && it.terms != entry.terms
-                    })
+            let same_place = |row: &Given| {
+                row.files.is_empty()
+                    || row.files.iter().any(|(old, _)| files.iter().any(|(new, _)| new == old))
             };
-            rows.retain(|row| !row.is_to(words) || stands(row));
+            let stands = |row: &Given| {
+                all.iter().any(|it| row.is_to(it.words_of()) && row.terms == it.terms)
+            };
+            rows.retain(|row| !row.is_to(words) || !same_place(row) && stands(row));
             rows.push(Given {
                 project: entry.project.as_ref().map(|file| file.to_string_lossy().into_owned()),
                 event: entry.event.clone(),
@@ -214,16 +222,25 @@ fn written(rows: &[Given]) -> String {
     format!("{:#}\n", json!({"approvals": rows}))
 }
 
-/// How the person stands to one file: the same script elsewhere is the same; another one in the same place
-/// has changed; any other is new.
-fn to_file(file: &Exhibit, given: &[&Given]) -> Agreement {
-    let name = file.path.file_name();
-    let mut known = given.iter().flat_map(|given| &given.files);
-    if known.clone().any(|(path, hash)| *hash == file.hash && Path::new(path).file_name() == name) {
+/// How the person stands to these files, given what they agreed to. In a place where they agreed to any of them,
+/// all have to be what they were, none more and none less. In any other place the same script is the same, and
+/// another one is new.
+fn to_files(files: &[Exhibit], given: &[&Given]) -> Agreement {
+    let is_here = |given: &&&Given| files.iter().any(|file| given.of(&file.path).is_some());
+    let Some(here) = given.iter().find(is_here) else {
+        let gone = |given: &&&Given| {
+            !given.files.is_empty() && !given.files.iter().any(|(path, _)| Path::new(path).exists())
+        };
+        if files.is_empty() && given.iter().all(|given| gone(&given)) {
+            return Agreement::Lapsed;
+        }
+        let same = |file: &Exhibit| given.iter().any(|given| given.has_elsewhere(file));
+        return if files.iter().all(same) { Agreement::Given } else { Agreement::Never };
+    };
+    let as_it_was = |file: &Exhibit| here.of(&file.path) == Some(&file.hash);
+    if here.files.len() == files.len() && files.iter().all(as_it_was) {
         Agreement::Given
-    } else if known.any(|(path, _)| Path::new(path) == file.path) {
-        Agreement::Lapsed
     } else {
-        Agreement::Never
+        Agreement::Lapsed
     }
 }

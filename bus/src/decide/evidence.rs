@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::hook::{Action, Command, Hook, Mode, Python};
+use super::host::MANIFESTS;
 use super::launch;
 use super::named;
 use super::surroundings::Surroundings;
@@ -25,7 +26,7 @@ const MOST_FILES: usize = 2000;
 const DEEPEST: usize = 12;
 
 /// Besides its `.py` files, what a plugin is loaded from.
-const CODE: [&str; 8] = ["py", "pyc", "pyw", "so", "pyd", "yaml", "yml", "sh"];
+const CODE: [&str; 5] = ["py", "pyc", "so", "pyd", "sh"];
 
 /// Where in a person's own plugins nothing of the plugin itself lies.
 const NOT_ITS_OWN: [&str; 4] = ["venv", ".venv", "node_modules", "site-packages"];
@@ -173,22 +174,30 @@ impl<'a> Walk<'a> {
                 return;
             }
             let name = path.file_name().unwrap_or_default();
-            // The host does not load what Python compiled from the rest.
-            let passed_by = name == "__pycache__"
-                || name == ".git"
+            let passed_by = name == ".git" // nor does the host load anything from there
                 || !self.everything && NOT_ITS_OWN.iter().any(|other| name == *other);
             if path.is_dir() && !passed_by {
                 self.enter(&path, depth + 1);
-            } else if path.is_file() && is_code(&path) {
+            } else if path.is_file() && is_code(&path) && !is_compiled(&path) {
                 self.files.push(self.read.exhibit(&path));
             }
         }
     }
 }
 
+/// What Python compiled from the rest, which the host does not load.
+fn is_compiled(file: &Path) -> bool {
+    let folder = file.parent().and_then(Path::file_name);
+    folder.is_some_and(|name| name == "__pycache__")
+        && file.extension().is_some_and(|end| end == "pyc")
+}
+
 fn is_code(file: &Path) -> bool {
     let by_ending = file.extension().is_some_and(|end| CODE.iter().any(|one| end == *one));
-    by_ending || fs::metadata(file).is_ok_and(|file| file.permissions().mode() & 0o111 != 0)
+    let name = file.file_name().unwrap_or_default();
+    by_ending
+        || MANIFESTS.iter().any(|one| name == *one)
+        || fs::metadata(file).is_ok_and(|file| file.permissions().mode() & 0o111 != 0)
 }
 
 /// What files hold, read once for as long as nothing about them changes.
@@ -252,7 +261,10 @@ mod tests {
             fs::create_dir(at(folder)).expect("a folder");
             fs::write(at(folder).join("a.py"), "x").expect("a file");
         }
-        fs::write(at("state.json"), "{}").expect("a file");
+        fs::write(at("__pycache__/a.cpython-311.pyc"), "x").expect("a file");
+        for state in ["state.json", "state.yaml"] {
+            fs::write(at(state), "{}").expect("a file");
+        }
         fs::write(elsewhere.path().join("b.py"), "x").expect("a file");
         std::os::unix::fs::symlink(elsewhere.path(), at("out")).expect("a link");
         std::os::unix::fs::symlink(place.path(), at("round")).expect("a link");
@@ -262,7 +274,8 @@ mod tests {
             walk.enter(place.path(), 0);
             walk.files.into_iter().map(|exhibit| exhibit.path).collect::<Vec<PathBuf>>()
         };
-        assert_eq!(found(false), [at(".hidden/a.py"), at("_impl/a.py"), at("out/b.py")]);
-        assert_eq!(found(true).len(), 4, "a project hides nothing in a venv");
+        let own = [".hidden/a.py", "__pycache__/a.py", "_impl/a.py", "out/b.py"].map(at);
+        assert_eq!(found(false), own);
+        assert_eq!(found(true).len(), 5, "a project hides nothing in a venv");
     }
 }

@@ -123,7 +123,11 @@ impl HooksSource {
             return Arc::clone(in_force);
         }
         let before = known.as_ref().map(|(_, in_force)| in_force.as_ref());
-        let Read { in_force, certain } = self.read(before);
+        let Read { mut in_force, certain } = self.read(before);
+        // The same words: what their plugins remember stays.
+        if let Some(before) = before.filter(|it| it.hooks.hash == in_force.hooks.hash) {
+            in_force.hooks.shelf = Arc::clone(&before.hooks.shelf);
+        }
         let in_force = Arc::new(in_force);
         if certain {
             *known = Some((stamp, Arc::clone(&in_force)));

@@ -102,6 +102,7 @@ pub fn plan<'a>(event: &Event, hooks: impl Into<Asked<'a>>) -> Plan<'a> {
     let mut matched: Vec<&Hook> =
         if unreadable || !answered { Vec::new() } else { hooks.all().filter(asked).collect() };
     drop_repeated(event.agent, &mut matched);
+    drop_repeated_plugins(&mut matched);
     // As in Hermes: plugins are heard before anything else.
     matched.sort_by_key(|hook| !hook.is_plugin());
     // A project has no say in what nobody can read.
@@ -115,6 +116,25 @@ pub fn plan<'a>(event: &Event, hooks: impl Into<Asked<'a>>) -> Plan<'a> {
 fn guard(agent: Agent, hooks: &Hooks) -> Option<Guard<'_>> {
     let hook = hooks.hooks.iter().find(|hook| hook.guards(agent)).map(Guard::Hook);
     hook.or((hooks.on_failure == OnFailure::Block).then_some(Guard::Bus))
+}
+
+/// A directory of plugins that several keys lead to is asked once: it would count the event twice.
+fn drop_repeated_plugins(matched: &mut Vec<&Hook>) {
+    let mut seen: Vec<(&str, bool)> = Vec::new();
+    matched.retain(|hook| match &hook.action {
+        Action::Python(python) => {
+            let key = (python.folder.as_str(), hook.of_project);
+            let first = !seen.contains(&key);
+            seen.push(key);
+            first
+        }
+        Action::Command(_)
+        | Action::Rule(_)
+        | Action::Webhook(_)
+        | Action::Archive(_)
+        | Action::Broken(_)
+        | Action::Unread { .. } => true,
+    });
 }
 
 /// Of a project's entries that nobody agreed to one stands for all, the strictest: a stranger's file must not

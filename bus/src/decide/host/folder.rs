@@ -20,7 +20,7 @@ pub(in crate::decide) struct Lists {
 }
 
 /// What makes a directory a plugin.
-const MANIFESTS: [&str; 3] = ["plugin.yaml", "plugin.yml", "HOOK.yaml"];
+pub(in crate::decide) const MANIFESTS: [&str; 3] = ["plugin.yaml", "plugin.yml", "HOOK.yaml"];
 
 /// Which of the two forms a directory has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -210,6 +210,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// Of YAML only the manifest: a plugin may keep its own state in such a file.
 fn is_code(path: &Path) -> bool {
-    path.extension().is_some_and(|end| ["py", "yaml", "yml"].iter().any(|one| end == *one))
+    let name = path.file_name().unwrap_or_default();
+    path.extension().is_some_and(|end| end == "py") || MANIFESTS.iter().any(|one| name == *one)
 }
