@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use super::hook::{Action, Hook, Python};
-use super::host::{self, Launch, Meant, Plugin, Shelf};
+use super::host::{self, Launch, Meant, Plugin, Shelf, Time};
 use super::launch;
 use super::observe::{Place, surroundings};
 use super::observer::{Observer, heard};
@@ -55,7 +55,7 @@ impl Onlookers {
         let (event, then) = (&event, &then);
         let left = plugins.iter().filter(|plugin| !told.iter().any(|name| name == plugin.name()));
         let telling = left.map(|plugin| async move {
-            let answer = host::ask(plugin, event, then, python.timeout).await;
+            let answer = host::ask(plugin, event, then, Time::all(python.timeout)).await;
             (plugin.name().to_owned(), answer.and_then(|answer| answer.failure))
         });
         let mut failures = Vec::new();

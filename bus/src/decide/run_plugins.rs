@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::hook::{Hook, OnFailure, Python};
-use super::host::{self, Launch, Meant, Plugin, Told};
+use super::host::{self, Launch, Meant, Plugin, Time, Told};
 use super::launch;
 use super::plan::policy_of;
 use super::run::{Errand, join_in_order, record};
@@ -51,8 +51,7 @@ impl Errand<'_, '_> {
         let place = &place;
         let asked = plugins.iter().map(|plugin| async move {
             let started = Instant::now();
-            let left = limit.min(self.end.saturating_duration_since(started));
-            let told = host::ask(plugin, event, place, left).await?;
+            let told = host::ask(plugin, event, place, self.time(python)).await?;
             // What is missing is recorded once, unless somebody is to be stopped by it.
             if told.again && policy_of(hook) == OnFailure::Allow {
                 return None;
@@ -63,6 +62,15 @@ impl Errand<'_, '_> {
             Some(VerdictRecord { script: hash, heard, hook: name, ..record })
         });
         join_in_order(asked).await.into_iter().flatten().collect()
+    }
+
+    /// How long a plugin may take, and how long it is waited for. A rehearsal has no time for more.
+    fn time(&self, python: &Python) -> Time {
+        let left = self.end.saturating_duration_since(Instant::now());
+        match self.scratch {
+            Some(_) => Time::all(python.timeout.min(left)),
+            None => Time::of(python.timeout, left),
+        }
     }
 
     /// In a rehearsal: a plugin whose process was another one from here on then, forgets what it knows.
@@ -88,12 +96,12 @@ impl Errand<'_, '_> {
     ) {
         let lives_on = self.surroundings.pid != Some(std::process::id());
         if !lives_on || self.scratch.is_some() {
-            let limit = match self.scratch {
-                Some(_) => python.timeout.min(self.end.saturating_duration_since(Instant::now())),
-                None => python.timeout,
+            let time = match self.scratch {
+                Some(_) => self.time(python),
+                None => Time::all(python.timeout),
             };
             let looking = plugins.iter().map(|plugin| async {
-                let told = host::ask(plugin, event, place, limit).await;
+                let told = host::ask(plugin, event, place, time).await;
                 warn(plugin, event, told.and_then(|told| told.failure));
             });
             join_in_order(looking).await;

@@ -1,12 +1,13 @@
 //! Asking one plugin about one event, and what its return values mean.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use super::super::surroundings::Surroundings;
 use super::moment::{name, payload};
-use super::plugin::{Plugin, Question, Reply, Turn};
+use super::plugin::{Plugin, Question, Reply, Time, Turn};
 use crate::dialect::returned;
 use crate::event::{Event, Heard, Rewrite, Verdict};
 
@@ -23,10 +24,10 @@ pub(in crate::decide) struct Told {
 
 /// Asks `plugin` about `event`; nothing where it has no hook for it.
 pub(in crate::decide) async fn ask(
-    plugin: &Plugin,
+    plugin: &Arc<Plugin>,
     event: &Event,
     place: &Surroundings,
-    limit: Duration,
+    time: Time,
 ) -> Option<Told> {
     let name = name(event, plugin.found.form)?;
     if let Some(why) = obstacle(plugin, place) {
@@ -35,10 +36,7 @@ pub(in crate::decide) async fn ask(
             ..failed(why)
         });
     }
-    let payload = payload(event);
-    let question =
-        Question { id: event.id, name: &name, session: &event.session, payload: &payload, place };
-    match plugin.call(question, limit).await {
+    match plugin.call(question(name, event, place), time).await {
         Ok(None) => None,
         Ok(Some(reply)) => Some(understood(event, reply)),
         Err(why) => Some(failed(why)),
@@ -58,10 +56,12 @@ pub(in crate::decide) async fn tell(
     if let Some(why) = obstacle(plugin, place) {
         return if plugin.says_again_what_it_needs() { Ok(()) } else { Err(why) };
     }
-    let payload = payload(event);
-    let question =
-        Question { id: event.id, name: &name, session: &event.session, payload: &payload, place };
-    plugin.tell(turn, question, limit).await
+    plugin.tell(turn, question(name, event, place), limit).await
+}
+
+fn question(name: String, event: &Event, place: &Surroundings) -> Question {
+    let (session, payload, place) = (event.session.clone(), payload(event), place.clone());
+    Question { id: event.id, name, session, payload, place }
 }
 
 fn failed(why: String) -> Told {

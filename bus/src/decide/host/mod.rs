@@ -10,6 +10,6 @@ mod shelf;
 
 pub(super) use ask::{Told, ask, tell};
 pub(super) use folder::{Lists, MANIFESTS, needs};
-pub(super) use plugin::Plugin;
+pub(super) use plugin::{Plugin, Time};
 pub(super) use process::Launch;
 pub(super) use shelf::{Meant, Shelf};

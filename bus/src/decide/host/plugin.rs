@@ -9,7 +9,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tokio::sync::{Mutex as AsyncMutex, MutexGuard, OwnedMutexGuard};
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
 use super::super::surroundings::Surroundings;
 use super::folder::{Code, Found};
@@ -24,6 +24,9 @@ const SHORT_REST: Duration = Duration::from_secs(1);
 
 /// And never longer than this.
 const LONGEST_REST: Duration = Duration::from_mins(10);
+
+/// Whoever waited for all of a plugin's time also hears what became of it.
+const LAST_WORD: Duration = Duration::from_secs(1);
 
 const BUSY: &str = "it was busy with other events until the end";
 
@@ -82,14 +85,35 @@ impl Turn {
 }
 
 /// One event, as a plugin hears it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Question<'a> {
+#[derive(Debug)]
+pub(super) struct Question {
     pub(super) id: EventId,
-    pub(super) name: &'a str,
+    pub(super) name: String,
     /// The session it belongs to, which its payload need not say.
-    pub(super) session: &'a str,
-    pub(super) payload: &'a Value,
-    pub(super) place: &'a Surroundings,
+    pub(super) session: String,
+    pub(super) payload: Value,
+    pub(super) place: Surroundings,
+}
+
+/// How long a question may take.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::decide) struct Time {
+    /// The hook's own `timeout`: a plugin that takes longer hangs.
+    own: Duration,
+    /// How long whoever asks can wait. Where that is less, it says nothing about the plugin.
+    asker: Duration,
+}
+
+impl Time {
+    /// For an asker who has `left`.
+    pub(in crate::decide) fn of(own: Duration, left: Duration) -> Self {
+        Self { own, asker: left.min(own.saturating_add(LAST_WORD)) }
+    }
+
+    /// For one who waits as long as the plugin may take.
+    pub(in crate::decide) fn all(own: Duration) -> Self {
+        Self::of(own, Duration::MAX)
+    }
 }
 
 impl Plugin {
@@ -145,22 +169,52 @@ impl Plugin {
         self.said_what_it_needs.swap(true, Ordering::Relaxed)
     }
 
-    /// Asks about an event; nothing if the plugin has no hook for it. All of it takes `limit` at most.
+    /// Asks about an event; nothing if the plugin has no hook for it. Who cannot wait for all of its time goes
+    /// away without an answer; it has its time all the same, to load and to hear of the event.
     pub(super) async fn call(
+        self: &Arc<Self>,
+        question: Question,
+        time: Time,
+    ) -> Result<Option<Reply>, String> {
+        let asked_at = Instant::now();
+        let gone_at = asked_at + time.asker;
+        let turn = tokio::time::timeout(time.asker, Arc::clone(&self.state).lock_owned()).await;
+        let mut state = turn.map_err(|_| BUSY.to_owned())?;
+        let plugin = Arc::clone(self);
+        let answering = tokio::spawn(async move {
+            let answer = plugin.answer(&mut state, &question, time.own, gone_at).await;
+            if let (Err(why), true) = (&answer, Instant::now() >= gone_at) {
+                tracing::warn!(plugin = plugin.name(), event_id = %question.id, why, "a plugin failed, and nobody waited for it any more");
+            }
+            answer
+        });
+        match tokio::time::timeout_at(gone_at.into(), answering).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => Err(format!("asking it broke off: {error}")),
+            Err(_) => Err(format!(
+                "no answer within {:.1} s, which is all the time there was; it goes on",
+                asked_at.elapsed().as_secs_f64()
+            )),
+        }
+    }
+
+    async fn answer(
         &self,
-        question: Question<'_>,
+        state: &mut State,
+        question: &Question,
         limit: Duration,
+        gone_at: Instant,
     ) -> Result<Option<Reply>, String> {
         let end = Instant::now() + limit;
         let left = || end.saturating_duration_since(Instant::now());
-        let mut state = self.turn(limit).await?;
         loop {
             let had_one = state.process.is_some();
-            let asked = match self.listener(&mut state, question, left()).await {
+            let asked = match self.listener(state, question, left()).await {
                 Ok(None) => return Ok(None),
                 Ok(Some(process)) => {
                     let hash = process.code.hash.clone();
-                    let answer = process.ask(question, left()).await;
+                    let patience = gone_at.saturating_duration_since(Instant::now());
+                    let answer = process.ask(question, left(), patience).await;
                     answer.map(|answer| Reply { heard: process.heard(&answer), answer, hash })
                 }
                 Err(trouble) => Err(trouble),
@@ -172,7 +226,7 @@ impl Plugin {
                 }
                 // It ended between two events, and heard nothing of this one.
                 Err(Trouble::Gone(_)) if had_one => state.process = None,
-                Err(trouble) => return Err(self.failed(&mut state, trouble)),
+                Err(trouble) => return Err(self.failed(state, trouble)),
             }
         }
     }
@@ -181,18 +235,18 @@ impl Plugin {
     pub(super) async fn tell(
         &self,
         turn: Turn,
-        question: Question<'_>,
+        question: Question,
         limit: Duration,
     ) -> Result<(), String> {
-        let end = Instant::now() + limit;
-        let left = || end.saturating_duration_since(Instant::now());
         let turn = tokio::time::timeout(limit, turn.come()).await;
         let mut state = turn.map_err(|_| BUSY.to_owned())?;
+        let end = Instant::now() + limit;
+        let left = || end.saturating_duration_since(Instant::now());
         loop {
             let had_one = state.process.is_some();
-            let told = match self.listener(&mut state, question, left()).await {
+            let told = match self.listener(&mut state, &question, left()).await {
                 Ok(None) => return Ok(()),
-                Ok(Some(process)) => process.tell(question, left()).await,
+                Ok(Some(process)) => process.tell(&question, left()).await,
                 Err(trouble) => Err(trouble),
             };
             match told {
@@ -203,16 +257,11 @@ impl Plugin {
         }
     }
 
-    async fn turn(&self, limit: Duration) -> Result<MutexGuard<'_, State>, String> {
-        let turn = tokio::time::timeout(limit, self.state.lock()).await;
-        turn.map_err(|_| BUSY.to_owned())
-    }
-
     /// Its process, if it listens to the event; started if need be.
     async fn listener<'s>(
         &self,
         state: &'s mut State,
-        question: Question<'_>,
+        question: &Question,
         limit: Duration,
     ) -> Result<Option<&'s mut Process>, Trouble> {
         let code = self.code();
@@ -233,7 +282,7 @@ impl Plugin {
             let started = started.await?;
             state.process = Some(Box::new(started));
         }
-        Ok(state.process.as_deref_mut().filter(|process| process.listens_to(question.name)))
+        Ok(state.process.as_deref_mut().filter(|process| process.listens_to(&question.name)))
     }
 
     /// What is said about it, and how long it is left alone.

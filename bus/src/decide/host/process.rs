@@ -77,11 +77,11 @@ impl Process {
         found: &Found,
         code: &Code,
         launch: &Launch,
-        question: Question<'_>,
+        question: &Question,
         log: &Path,
         limit: Duration,
     ) -> Result<Self, Trouble> {
-        let place = question.place;
+        let place = &question.place;
         let broken = |why: String| Trouble::Broken(why);
         let mut child = Command::new(&launch.interpreter)
             .args(["-u", "-c", HOST])
@@ -134,14 +134,16 @@ impl Process {
         self.hooks.iter().any(|pattern| hears(pattern, name))
     }
 
-    /// Asks about one event.
+    /// Asks about one event. Whoever waits does so for no longer than `patience`; nobody, where that is nothing.
     pub(super) async fn ask(
         &mut self,
-        question: Question<'_>,
+        question: &Question,
         limit: Duration,
+        patience: Duration,
     ) -> Result<Value, Trouble> {
         let mut question = self.written(question);
-        question["limit"] = json!(limit.as_secs_f64());
+        let waited_for = if patience.is_zero() { limit } else { limit.min(patience) };
+        question["limit"] = json!(waited_for.as_secs_f64());
         self.exchange(question, limit).await
     }
 
@@ -154,7 +156,7 @@ impl Process {
     /// Tells about an event where nothing can be said; nobody waits for what it does then.
     pub(super) async fn tell(
         &mut self,
-        question: Question<'_>,
+        question: &Question,
         limit: Duration,
     ) -> Result<(), Trouble> {
         let mut question = self.written(question);
@@ -171,7 +173,7 @@ impl Process {
         }
     }
 
-    fn written(&mut self, question: Question<'_>) -> Value {
+    fn written(&mut self, question: &Question) -> Value {
         let Question { name, session, payload, place, .. } = question;
         self.told += 1;
         let mut question = json!({
