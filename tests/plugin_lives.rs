@@ -1,6 +1,8 @@
 //! What becomes of a plugin that is slow, hangs or is not wanted any more: who pays for it, and who is told.
 
-use hookbus_tests::home::{Home, feed, shown};
+use std::fs;
+
+use hookbus_tests::home::{Home, feed, shown, wait_until};
 use hookbus_tests::plugins::{call, plugin, tool};
 use serde_json::{Value, json};
 
@@ -56,4 +58,40 @@ fn who_cannot_wait_costs_nobody_else_the_plugin() {
     let failures = failures(&home);
     assert!(failures.iter().all(|why| why.contains("all the time there was")), "{failures:?}");
     assert_eq!(failures.len(), 2);
+}
+
+const HANGS: &str = "
+import os, threading
+def after(tool_name, **kwargs):
+    if tool_name == 'hang':
+        threading.Event().wait(3600)
+def register(ctx):
+    ctx.register_hook('post_tool_call', after)
+    ctx.register_hook('pre_llm_call', lambda **k: str(os.getpid()))
+";
+
+#[test]
+fn an_onlooker_that_hangs_is_ended_and_that_is_said() {
+    let home = Home::with_daemon("auto");
+    hooks(&home, &plugin(&home, "hangs", HANGS), "      timeout: 4\n");
+    let process = || {
+        let said = home.answer("hermes", &call("pre_llm_call", &json!({})))["context"].clone();
+        said.as_str().unwrap_or_default().to_owned()
+    };
+    let first = process();
+    home.answer("hermes", &tool("post_tool_call", "hang", &json!({}), &json!({})));
+    assert_eq!(process(), first, "a decision overtakes it");
+    wait_until("it is gone", || !is_alive(&first));
+    for log in ["plugins.log", "hookbus.log"] {
+        let said = || fs::read_to_string(home.path().join(log)).unwrap_or_default();
+        wait_until(log, || said().contains("post_tool_call took longer"));
+    }
+    let second = process();
+    assert!(is_alive(&second) && second != first, "{second}");
+    assert_eq!(failures(&home), [""; 0]);
+}
+
+fn is_alive(pid: &str) -> bool {
+    let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    state.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.starts_with(" Z"))
 }

@@ -7,8 +7,8 @@ counts is counted, and what belongs to a thread stays with it. Only a decision t
 onlooker overtakes it, in a thread of its own; with two at work at once both stand where the later question stands.
 
 The plugin's own prints go to stderr; the protocol has descriptors of its own. When the bus hangs up, what was told is
-finished and the plugin's exit handlers run, for a few seconds at most, whatever the plugin is doing. Standard library
-only.
+finished and the plugin's exit handlers run, for a few seconds at most. A small process beside this one sees to that,
+whatever the plugin is doing, and ends an onlooker that hangs. Standard library only.
 """
 import ast
 import asyncio
@@ -20,11 +20,15 @@ import importlib.util
 import inspect
 import json
 import logging
+import mmap
 import os
 import queue
+import select
 import signal
+import struct
 import sys
 import threading
+import time
 import traceback
 import types
 
@@ -43,6 +47,7 @@ if sys.path and not sys.path[0]:
 
 def main():
     atexit.register(end_with_all_children, os.getpid())  # registered first, so it comes last
+    watchdog = Watchdog()
     questions, answers = take_the_line()
     setup = questions.get()
     if setup is None:
@@ -58,7 +63,7 @@ def main():
         traceback.print_exc()
         answers(setup, {"error": said(error)})
         return
-    work = Work(host, answers)
+    work = Work(host, answers, watchdog)
     threading.Thread(target=work.take_in, args=(questions,), daemon=True).start()
     work.run()
 
@@ -66,8 +71,8 @@ def main():
 class Work:
     """Questions, in the order they came."""
 
-    def __init__(self, host, answers):
-        self.host, self.answers = host, answers
+    def __init__(self, host, answers, watchdog):
+        self.host, self.answers, self.watchdog = host, answers, watchdog
         self.contexts = Contexts()
         self.mine = os.getpid()
         self.change = threading.Condition()
@@ -87,7 +92,10 @@ class Work:
                 self.change.notify_all()
             if question is None:
                 return
+            if question.get("looks_on"):
+                self.watchdog.watch(question)
             self.work_on(question)
+            self.watchdog.rest()
 
     def take_in(self, questions):
         env = ENTERED[0]
@@ -169,6 +177,64 @@ class Contexts:
         return context
 
 
+class Watchdog:
+    """A process beside this one, in its group, that nothing a plugin does can hold up. It ends the group when this
+    process is gone, a while after the bus hung up, and when an onlooker is over its time."""
+
+    LOOKS_EVERY = 1.0
+    # Until when an onlooker may take, and what it looks on at.
+    NOTE = struct.Struct("d100s")
+
+    def __init__(self):
+        self.note = mmap.mmap(-1, self.NOTE.size)  # shared, so that a note costs nothing
+        host = os.getpid()
+        ear, mouth = os.pipe()
+        middle = os.fork()
+        if middle == 0:
+            os.close(mouth)
+            # Nobody's child: a plugin that waits for all of its children must not wait for this.
+            if os.fork() == 0:
+                self.guard(host, ear)
+            os._exit(0)
+        os.close(ear)
+        os.waitpid(middle, 0)
+        os.register_at_fork(after_in_child=lambda: os.close(mouth))  # its closing says that we are gone
+
+    def watch(self, question):
+        if question.get("timeout"):
+            name = str(question.get("name")).encode("ascii", "replace")
+            self.NOTE.pack_into(self.note, 0, time.monotonic() + question["timeout"], name)
+
+    def rest(self):
+        struct.pack_into("d", self.note, 0, 0)
+
+    def guard(self, host, ear):
+        poll, end = select.poll(), None
+        poll.register(ear, 0)
+        poll.register(0, 0)
+        while True:
+            until, name = self.NOTE.unpack_from(self.note, 0)
+            now = time.monotonic()
+            if until and now >= until:
+                self.tell(name.rstrip(b"\0").decode())
+                break
+            if end and now >= end:
+                break
+            gone = [one for one, _ in poll.poll(self.LOOKS_EVERY * 1000)]
+            if ear in gone:
+                break
+            if 0 in gone:
+                poll.unregister(0)
+                end = now + FAREWELL + 1
+        os.killpg(host, signal.SIGKILL)
+
+    @staticmethod
+    def tell(name):
+        why = "%s took longer than the hook's timeout; it was ended, and what came after it was not heard" % name
+        os.write(2, ("hookbus: %s\n" % why).encode())
+        os.write(1, (json.dumps({"over": why}) + "\n").encode())
+
+
 def end_with_all_children(mine):
     """Nothing that a plugin started outlives it."""
     if os.getpid() == mine and os.getpgrp() == mine:
@@ -192,8 +258,6 @@ def take_the_line():
         for line in line_in:
             questions.put(json.loads(line))
         questions.put(None)
-        # Not even a plugin that lets no other thread run stays longer than this.
-        signal.alarm(FAREWELL + 1)
         threading.Event().wait(FAREWELL)
         end_with_all_children(mine)
         os._exit(0)

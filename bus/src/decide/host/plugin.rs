@@ -246,7 +246,7 @@ impl Plugin {
             let had_one = state.process.is_some();
             let told = match self.listener(&mut state, &question, left()).await {
                 Ok(None) => return Ok(()),
-                Ok(Some(process)) => process.tell(&question, left()).await,
+                Ok(Some(process)) => process.tell(&question, left(), limit).await,
                 Err(trouble) => Err(trouble),
             };
             match told {

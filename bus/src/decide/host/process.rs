@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::mpsc;
 
 use super::super::surroundings::Surroundings;
 use super::folder::{Code, Found};
@@ -31,7 +32,7 @@ const LONGEST_ANSWER: usize = 16 << 20;
 pub(super) struct Process {
     child: Child,
     to: ChildStdin,
-    from: BufReader<ChildStdout>,
+    from: mpsc::Receiver<Result<Vec<u8>, Silence>>,
     hooks: Vec<String>,
     env: Vec<(OsString, OsString)>,
     /// What it runs.
@@ -44,6 +45,14 @@ pub(super) struct Process {
     told: u64,
     /// Whether a question was begun and never finished: whoever asked it has gone away.
     open: bool,
+}
+
+/// Why nothing more is heard of it.
+#[derive(Debug)]
+enum Silence {
+    /// It was at an event where nobody waited for it, and did not come back in time.
+    Over(String),
+    Ended(io::Error),
 }
 
 /// Why there is no answer.
@@ -105,7 +114,7 @@ impl Process {
         let mut process = Self {
             child,
             to,
-            from: BufReader::new(from),
+            from: listen(from, &found.key),
             hooks: Vec::new(),
             env: place.env.clone(),
             code: code.clone(),
@@ -153,14 +162,17 @@ impl Process {
         Heard { since: self.since, events: self.told.saturating_sub(behind) }
     }
 
-    /// Tells about an event where nothing can be said; nobody waits for what it does then.
+    /// Tells about an event where nothing can be said; nobody waits for what it does then, and it may take its
+    /// own time.
     pub(super) async fn tell(
         &mut self,
         question: &Question,
         limit: Duration,
+        own: Duration,
     ) -> Result<(), Trouble> {
         let mut question = self.written(question);
         question["looks_on"] = json!(true);
+        question["timeout"] = json!(own.as_secs_f64());
         self.begin()?;
         let line = line(&question);
         let sent = tokio::time::timeout(limit, self.to.write_all(line.as_bytes())).await;
@@ -195,9 +207,10 @@ impl Process {
         question["id"] = json!(self.asked);
         let mut written = false;
         let talk = async {
-            self.to.write_all(line(&question).as_bytes()).await?;
+            self.to.write_all(line(&question).as_bytes()).await.map_err(Silence::Ended)?;
             written = true;
-            read_line(&mut self.from).await
+            let ended = || Err(Silence::Ended(io::Error::other("it ended")));
+            self.from.recv().await.unwrap_or_else(ended)
         };
         let talked = tokio::time::timeout(limit, talk).await;
         let heard = match talked {
@@ -205,10 +218,14 @@ impl Process {
                 "no answer within {:.1} s; it was ended",
                 started.elapsed().as_secs_f64()
             ))),
-            Ok(Err(error)) if !written => {
+            // Another event was its end.
+            Ok(Err(Silence::Over(why))) => Err(Trouble::Gone(why)),
+            Ok(Err(Silence::Ended(error))) if !written => {
                 Err(Trouble::Gone(format!("its process is gone: {error}")))
             }
-            Ok(Err(error)) => Err(Trouble::Died(format!("its process is gone: {error}"))),
+            Ok(Err(Silence::Ended(error))) => {
+                Err(Trouble::Died(format!("its process is gone: {error}")))
+            }
             Ok(Ok(line)) => self.answer_in(&line),
         };
         self.finish(matches!(heard, Ok(_) | Err(Trouble::Garbled(_))));
@@ -284,6 +301,33 @@ fn open_log(path: &Path) -> io::Result<File> {
     let log = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
     log.set_permissions(Permissions::from_mode(0o600))?;
     Ok(log)
+}
+
+/// Hears all that it says, and at once that an onlooker was its end.
+fn listen(from: ChildStdout, plugin: &str) -> mpsc::Receiver<Result<Vec<u8>, Silence>> {
+    let (hand_over, heard) = mpsc::channel(1);
+    let plugin = plugin.to_owned();
+    drop(tokio::spawn(async move {
+        let mut from = BufReader::new(from);
+        loop {
+            let said = read_line(&mut from).await.map_err(Silence::Ended);
+            let said =
+                said.and_then(|line| over(&line).map_or(Ok(line), |why| Err(Silence::Over(why))));
+            if let Err(Silence::Over(why)) = &said {
+                tracing::warn!(plugin, why, "a plugin hung; its next event starts it again");
+            }
+            let is_last = said.is_err();
+            if hand_over.send(said).await.is_err() || is_last {
+                return;
+            }
+        }
+    }));
+    heard
+}
+
+fn over(line: &[u8]) -> Option<String> {
+    let said = line.starts_with(b"{\"over\"").then(|| read_leniently(line).ok())??;
+    said["over"].as_str().map(str::to_owned)
 }
 
 async fn read_line(from: &mut BufReader<ChildStdout>) -> io::Result<Vec<u8>> {
