@@ -95,3 +95,58 @@ fn is_alive(pid: &str) -> bool {
     let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     state.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.starts_with(" Z"))
 }
+
+/// Lets no other thread run, for longer than anybody lives.
+const HOLDS_ALL: &str = "
+import os, re, subprocess
+def after(tool_name, **kwargs):
+    re.match(r'(a+)+$', 'a' * 60 + 'b')
+def register(ctx):
+    child = subprocess.Popen(['sleep', '600'])
+    ctx.register_hook('post_tool_call', after)
+    ctx.register_hook('pre_llm_call', lambda **k: '%d %d' % (os.getpid(), child.pid))
+";
+
+#[test]
+fn a_plugin_that_lets_no_other_thread_run_ends_all_the_same() {
+    for kept_by_the_daemon in [true, false] {
+        let home = Home::with_daemon("running");
+        let timeout = if kept_by_the_daemon { "      timeout: 3\n" } else { "" };
+        hooks(&home, &plugin(&home, "holds", HOLDS_ALL), timeout);
+        let mut daemon = home.serve();
+        let said = home.answer("hermes", &call("pre_llm_call", &json!({})))["context"].clone();
+        let processes = said.as_str().expect("its processes").split(' ');
+        let processes: Vec<String> = processes.map(str::to_owned).collect();
+        home.answer("hermes", &tool("post_tool_call", "x", &json!({}), &json!({})));
+        if !kept_by_the_daemon {
+            daemon.kill();
+        }
+        wait_until("it is gone", || !processes.iter().any(|pid| is_alive(pid)));
+    }
+}
+
+#[test]
+fn what_a_plugin_started_goes_with_it_however_it_ends() {
+    let home = Home::with_daemon("running");
+    let code = "
+import os, subprocess
+def step(user_message, **kwargs):
+    if user_message == 'die':
+        os._exit(3)
+    return str(child.pid)
+def register(ctx):
+    global child
+    child = subprocess.Popen(['sleep', '600'])
+    ctx.register_hook('pre_llm_call', step)
+";
+    hooks(&home, &plugin(&home, "starts", code), "");
+    let _daemon = home.serve();
+    let ask = |message: &str| {
+        let payload = call("pre_llm_call", &json!({"user_message": message}));
+        home.answer("hermes", &payload)["context"].as_str().unwrap_or_default().to_owned()
+    };
+    let child = ask("x");
+    assert!(is_alive(&child), "{child}");
+    assert_eq!(ask("die"), "");
+    wait_until("its child is gone", || !is_alive(&child));
+}
