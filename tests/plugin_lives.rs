@@ -150,3 +150,30 @@ def register(ctx):
     assert_eq!(ask("die"), "");
     wait_until("its child is gone", || !is_alive(&child));
 }
+
+#[test]
+fn an_event_that_is_not_as_it_should_be_costs_itself_and_not_what_the_plugin_knows() {
+    let home = Home::with_daemon("running");
+    let code = "
+seen = []
+def register(ctx):
+    ctx.register_hook('pre_llm_call', lambda **k: seen.append('asked') or ' '.join(seen))
+    ctx.register_hook('post_tool_call', lambda **k: seen.append('tool'))
+    ctx.register_hook('post_api_request', lambda assistant_message, **k: seen.append(repr(assistant_message)))
+";
+    hooks(&home, &plugin(&home, "knows", code), "");
+    let _daemon = home.serve();
+    let ask =
+        |extra: &Value| home.answer("hermes", &call("pre_llm_call", extra))["context"].clone();
+    assert_eq!(ask(&json!({})), "asked");
+    assert_eq!(ask(&json!(["x"])), Value::Null);
+    let why = failures(&home);
+    assert!(why.len() == 1 && why[0].contains("it could not be asked: "), "{why:?}");
+    home.answer("hermes", &tool("post_tool_call", "x", &json!({}), &json!(["x"])));
+    for printed in ["{[]: 1}", "a b"] {
+        let response = json!({"assistant_message": {"tool_calls": [{"function": "none"}]}});
+        let extra = json!({"assistant_message": printed, "response": response});
+        home.answer("hermes", &call("post_api_request", &extra));
+    }
+    assert_eq!(ask(&json!({})), "asked '{[]: 1}' 'a b' asked");
+}

@@ -139,11 +139,15 @@ class Work:
             return self.unseen + (len(self.waiting) + self.is_busy if apart else 0)
 
     def work_on(self, question, apart=False):
-        enter(question)
         behind = self.behind(apart)
-        context = self.contexts.of(question)
-        # One context is in one thread at a time.
-        answer = (context.copy() if apart else context).run(self.host.answer, question)
+        try:
+            enter(question)
+            context = self.contexts.of(question)
+            # One context is in one thread at a time.
+            answer = (context.copy() if apart else context).run(self.host.answer, question)
+        except BaseException as error:  # an event that is not as it should be costs itself, and not the plugin
+            traceback.print_exc()
+            answer = {"returns": [], "errors": ["it could not be asked: %s" % said(error)]}
         if os.getpid() != self.mine:
             os._exit(0)  # a child that a callback forked has no more to do here
         if question.get("looks_on"):
@@ -564,10 +568,17 @@ def read_back(written, response):
         return written
     try:
         return built(ast.parse(written, mode="eval").body)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
+    except (TypeError, ValueError, SyntaxError, RecursionError, MemoryError):
         message = response.get("assistant_message") if isinstance(response, dict) else None
     if not isinstance(message, dict):
         return written
+    try:
+        return rebuilt(message)
+    except TypeError:
+        return written
+
+
+def rebuilt(message):
     calls = [one for one in message.get("tool_calls") or [] if isinstance(one, dict)]
     calls = [ToolCall(**dict(one, **one.pop("function", None) or {})) for one in calls]
     return NormalizedResponse(content=message.get("content"), tool_calls=calls or None)
