@@ -7,7 +7,8 @@ use std::fs;
 use std::path::Path;
 
 use hookbus_tests::agents::{Collector, Hermes, Run, Step, hermes_plugins, hermes_python};
-use hookbus_tests::home::{Home, shown, wait_until};
+use hookbus_tests::home::{Home, feed, shown, wait_until};
+use hookbus_tests::plugins::{plugin, tool};
 use hookbus_tests::wiring::Agent;
 use serde_json::{Map, Value, json};
 
@@ -266,4 +267,71 @@ fn disk_cleanup_notes_and_removes_the_same_files() {
     let second = under(&home, "disk-cleanup", scene);
     wait_until("it has tidied up", || !left(&second).0[0]);
     wait_until("it has noted that", || left(&second) == expected);
+}
+
+// ---- middleware: what it hears, and what counts ------------------------------------------------------
+
+const CHANGES: &str = "
+import json, os
+def seen(who, fields):
+    fields.pop('middleware_trace', None)
+    with open(os.environ['SEEN'], 'a') as file:
+        file.write(json.dumps([who, fields], sort_keys=True) + '\\n')
+def first(args, original_args, **kwargs):
+    seen('first', dict(kwargs, args=args, original_args=original_args))
+    args['in_place'] = original_args['nested']['deep'] = True
+    return {'args': {'command': 'first'}}
+def second(**kwargs):
+    seen('second', kwargs)
+    return {'args': dict(kwargs['args'], second=True)}
+def register(ctx):
+    ctx.register_middleware('tool_request', first)
+    ctx.register_middleware('tool_request', second)
+    ctx.register_middleware('tool_request', lambda **k: {'args': 'no arguments'})
+    ctx.register_hook('pre_tool_call', lambda **k: seen('hook', k))
+";
+
+/// Hermes' own functions, with the plugin's callbacks put where it keeps them.
+const IN_HERMES: &str = "
+import json, runpy, sys, types
+from hermes_cli import middleware, plugins
+manager = plugins.get_plugin_manager()
+put = lambda where: lambda name, callback: where.setdefault(name, []).append(callback)
+context = types.SimpleNamespace(register_hook=put(manager._hooks), register_middleware=put(manager._middleware))
+runpy.run_path(sys.argv[1])['register'](context)
+ids = dict(task_id='t', session_id='', tool_call_id='c', turn_id='u', api_request_id='a')
+args = middleware.apply_tool_request_middleware('terminal', json.loads(sys.argv[2]), **ids).payload
+plugins.get_pre_tool_call_block_message('terminal', args, **ids)
+print(json.dumps({'args': args}))
+";
+
+#[test]
+fn middleware_hears_what_it_hears_in_hermes_and_the_same_word_counts() {
+    let home = Home::new();
+    let folder = plugin(&home, "changes", CHANGES);
+    let input = json!({"command": "ls", "nested": {"deep": false}});
+    let file = |name: &str| home.work().join(name);
+    let mut command = std::process::Command::new(hermes_python());
+    command.args(["-c", IN_HERMES, &shown(&folder.join("__init__.py")), &input.to_string()]);
+    command.env("SEEN", file("theirs")).env("HERMES_HOME", file("hermes")).current_dir(home.work());
+    let there = feed(command, b"");
+    let there: Value = serde_json::from_str(&there.stdout).unwrap_or_else(|_| panic!("{there:?}"));
+
+    home.write_hooks(&format!(
+        "trust: home\nhooks: {{ '*': [{{ python: {} }}] }}\n",
+        shown(&folder)
+    ));
+    let ids = json!({"task_id": "t", "tool_call_id": "c", "turn_id": "u", "api_request_id": "a", "middleware_trace": []});
+    let mut payload = tool("pre_tool_call", "terminal", &input, &ids);
+    payload["session_id"] = json!("");
+    let mut command = home.command(["hook", "hermes", "--wire", "bridge"]);
+    command.env("SEEN", file("ours"));
+    let here = feed(command, payload.to_string().as_bytes());
+    let here: Value = serde_json::from_str(&here.stdout).expect("an answer");
+
+    let seen = |name: &str| fs::read_to_string(file(name)).expect("what it saw");
+    assert_eq!(seen("ours"), seen("theirs"));
+    assert_eq!(seen("ours").lines().count(), 3);
+    assert_eq!(here, there);
+    assert_eq!(here["args"]["second"], true);
 }

@@ -15,6 +15,7 @@ import asyncio
 import atexit
 import collections
 import contextvars
+import copy
 import importlib.machinery
 import importlib.util
 import inspect
@@ -493,12 +494,10 @@ class Plugin:
         name, errors, returns = question["name"], [], []
         fields, older = kwargs_of(name, question["payload"])
         changed = None
-        if name == "pre_tool_call":
-            for callback in self.middleware:
-                asked = dict(fields, original_args=question["payload"].get("tool_input"))
-                result = self.one(callback, asked, older, errors)
-                if isinstance(result, dict) and isinstance(result.get("args"), dict):
-                    changed = fields["args"] = older["arguments"] = result["args"]
+        if name == "pre_tool_call" and self.middleware:
+            changed = self.changed_args(fields, older, errors)
+            if changed is not None:
+                fields["args"] = older["arguments"] = changed
         for callback in self.callbacks.get(name, ()):
             result = self.one(callback, fields, older, errors)
             if name == "pre_llm_call" and isinstance(result, dict) and result.get("context"):
@@ -510,6 +509,21 @@ class Plugin:
             answer["args"] = changed
         return answer
 
+    def changed_args(self, fields, older, errors):
+        """What `tool_request` middleware makes of the arguments, as in Hermes: all of them see the same, and the
+        last word counts; what one changes in place is changed too."""
+        original = copy.deepcopy(fields["args"])
+        now = copy.deepcopy(original)
+        asked = dict(fields, args=now, original_args=original)
+        asked.setdefault("middleware_schema_version", "hermes.middleware.v1")
+        asked.pop("middleware_trace", None)
+        older = dict(older, arguments=now)
+        results = [self.one(callback, asked, older, errors) for callback in self.middleware]
+        for result in results:
+            if isinstance(result, dict) and isinstance(result.get("args"), dict):
+                now = result["args"]
+        return None if now == fields["args"] else now
+
     @staticmethod
     def one(callback, fields, older, errors):
         try:
@@ -520,6 +534,14 @@ class Plugin:
             return None
 
 
+# Hooks that Hermes tells the session in any case, though there may be none.
+WITH_SESSION = {
+    "on_session_start", "on_session_end", "on_session_finalize", "on_session_reset", "pre_llm_call", "post_llm_call",
+    "pre_api_request", "post_api_request", "api_request_error", "pre_tool_call", "post_tool_call", "pre_verify",
+    "transform_llm_output", "transform_tool_result",
+}
+
+
 def kwargs_of(name, payload):
     """What Hermes passes to a callback, rebuilt from what it tells a shell hook; and the older names, for those who
     ask for them."""
@@ -528,7 +550,7 @@ def kwargs_of(name, payload):
     session = payload.get("session_id") or ""
     if name.startswith("subagent_"):
         fields["parent_session_id"] = session
-    elif session:
+    elif session or name in WITH_SESSION:
         fields["session_id"] = session
     else:
         older["session_id"] = session
