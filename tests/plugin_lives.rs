@@ -177,3 +177,21 @@ def register(ctx):
     }
     assert_eq!(ask(&json!({})), "asked '{[]: 1}' 'a b' asked");
 }
+
+#[test]
+fn what_onlookers_are_due_they_hear_before_the_daemon_leaves() {
+    let home = Home::with_daemon("auto");
+    let heard = home.work().join("heard");
+    let code = format!(
+        "import time\ntime.sleep(2)\ndef after(tool_name, **kwargs):\n    open({:?}, 'a').write(tool_name + '\\n')\n\
+         def register(ctx):\n    ctx.register_hook('post_tool_call', after)\n",
+        shown(&heard)
+    );
+    hooks(&home, &plugin(&home, "late", &code), "");
+    for name in ["a", "b", "c"] {
+        home.answer("hermes", &tool("post_tool_call", name, &json!({}), &json!({})));
+    }
+    home.text(&["stop"]);
+    let said = || fs::read_to_string(&heard).unwrap_or_default();
+    wait_until("all three are heard", || said() == "a\nb\nc\n");
+}

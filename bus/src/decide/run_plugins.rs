@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::due::Due;
 use super::hook::{Hook, OnFailure, Python};
 use super::host::{self, Launch, Meant, Plugin, Time, Told};
 use super::launch;
@@ -111,10 +112,11 @@ impl Errand<'_, '_> {
             // Before the agent is answered: its next event must not be heard before this one.
             let turn = plugin.line_up().await;
             let (plugin, limit) = (Arc::clone(plugin), python.timeout);
-            let (event, place) = (event.clone(), place.clone());
+            let (event, place, due) = (event.clone(), place.clone(), Due::one());
             drop(tokio::spawn(async move {
                 let told = host::tell(&plugin, turn, &event, &place, limit).await;
                 warn(&plugin, &event, told.err());
+                drop(due);
             }));
         }
     }

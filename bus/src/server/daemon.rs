@@ -20,6 +20,7 @@ use super::status::{Counters, describe, of_daemon};
 use super::supervise::{ObserverProgram, Supervisor};
 use super::{Build, Reply, Request, SocketPath};
 use crate::bus::Bus;
+use crate::decide::tell_the_rest;
 use crate::log::{LogReader, Recorder};
 use crate::pipeline::handle;
 use crate::relay::{NatsSettings, Relay};
@@ -29,6 +30,9 @@ const LOOK_AROUND: Duration = Duration::from_millis(500);
 
 /// How long calls under way may take once the daemon is leaving.
 const LAST_CALLS: Duration = Duration::from_mins(1);
+
+/// How long plugins that only look on may then take until they know of what they are due.
+const LAST_WORDS: Duration = Duration::from_secs(10);
 
 /// Longer requests are no events.
 const LONGEST_REQUEST: u64 = 1 << 30;
@@ -333,6 +337,13 @@ impl Daemon {
         };
         if tokio::time::timeout(LAST_CALLS, finished).await.is_err() {
             tracing::warn!("left with calls under way");
+        }
+        let unheard = tell_the_rest(LAST_WORDS).await;
+        if unheard > 0 {
+            tracing::warn!(
+                unheard,
+                "left before plugins had heard of all events that they only look on at"
+            );
         }
         if self.home.is_dir() {
             self.bus.recorder.checkpoint().await;
