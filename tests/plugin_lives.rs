@@ -195,3 +195,21 @@ fn what_onlookers_are_due_they_hear_before_the_daemon_leaves() {
     let said = || fs::read_to_string(&heard).unwrap_or_default();
     wait_until("all three are heard", || said() == "a\nb\nc\n");
 }
+
+#[test]
+fn a_plugin_that_is_not_agreed_to_any_more_does_not_stay() {
+    let home = Home::with_daemon("running");
+    let folder = plugin(&home, "warm", HANGS);
+    home.write_hooks_file(&format!(
+        "hooks:\n  '*':\n    - {{ name: warm, python: {} }}\n",
+        shown(&folder)
+    ));
+    home.text(&["hooks", "approve", "--accept-hooks"]);
+    let _daemon = home.serve();
+    let ask = || home.answer("hermes", &call("pre_llm_call", &json!({})))["context"].clone();
+    let process = ask().as_str().expect("its process").to_owned();
+    assert!(is_alive(&process));
+    home.text(&["hooks", "revoke", "warm"]);
+    assert_eq!(ask(), Value::Null);
+    wait_until("it is gone", || !is_alive(&process));
+}

@@ -43,6 +43,7 @@ impl Onlookers {
         };
         let then = surroundings(observer, row, place);
         if let Some(why) = observer.objection(hook, &then) {
+            self.shelf.let_go(&launch::folder(&python.folder, &then, &observer.base));
             return Err(why);
         }
         let plugins = self.plugins(observer, python, &then).await?;

@@ -190,6 +190,9 @@ impl<'a, 'p> Errand<'a, 'p> {
     /// One record per hook, or per plugin of a directory; none from whoever has no opinion.
     async fn ask<'h>(&self, hook: &'h Hook, event: &Event) -> Vec<Spoken<'h>> {
         let objection = self.plan.whole(hook).objection(hook, self.surroundings);
+        if let (Some(_), Action::Python(python)) = (&objection, &hook.action) {
+            self.let_go(hook, python);
+        }
         let records = match &hook.action {
             _ if objection.is_some() => objection.map(|it| refused(hook, it)).into_iter().collect(),
             Action::Python(_) if !self.said.is_empty() => self.said_by(hook),

@@ -65,6 +65,14 @@ impl Errand<'_, '_> {
         join_in_order(asked).await.into_iter().flatten().collect()
     }
 
+    /// Nobody agrees to these plugins any more.
+    pub(super) fn let_go(&self, hook: &Hook, python: &Python) {
+        let whole = self.plan.whole(hook);
+        if self.scratch.is_none() {
+            whole.shelf.let_go(&launch::folder(&python.folder, self.surroundings, &whole.base));
+        }
+    }
+
     /// How long a plugin may take, and how long it is waited for. A rehearsal has no time for more.
     fn time(&self, python: &Python) -> Time {
         let left = self.end.saturating_duration_since(Instant::now());

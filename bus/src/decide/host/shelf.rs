@@ -86,6 +86,13 @@ impl Shelf {
         }
     }
 
+    /// Lets go of all plugins at `place`: who is not agreed to any more does not run either. Each has a few
+    /// seconds for what it was told, and for its goodbye.
+    pub(in crate::decide) fn let_go(&self, place: &Path) {
+        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        folders.retain(|(folder, _), _| folder != place);
+    }
+
     fn known(&self, key: &Key) -> Option<Seen> {
         self.folders.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
