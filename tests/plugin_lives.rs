@@ -213,3 +213,27 @@ fn a_plugin_that_is_not_agreed_to_any_more_does_not_stay() {
     assert_eq!(ask(), Value::Null);
     wait_until("it is gone", || !is_alive(&process));
 }
+
+#[test]
+fn what_plugins_print_does_not_grow_without_end() {
+    let home = Home::with_daemon("running");
+    let code = "
+import sys
+def step(**kwargs):
+    print('x' * (3 << 20))
+    return 'printed'
+def register(ctx):
+    ctx.register_hook('pre_llm_call', step)
+";
+    hooks(&home, &plugin(&home, "prints", code), "");
+    let _daemon = home.serve();
+    let size = |name: &str| fs::metadata(home.path().join(name)).map_or(0, |file| file.len());
+    // One process prints all of it: room is made while it runs.
+    wait_until("it is put aside", || {
+        assert_eq!(home.answer("hermes", &call("pre_llm_call", &json!({})))["context"], "printed");
+        size("plugins.log.old") > 8 << 20
+    });
+    let mode = fs::metadata(home.path().join("plugins.log.old")).expect("a file").permissions();
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o600);
+    assert!(size("plugins.log") < size("plugins.log.old"));
+}

@@ -3,6 +3,7 @@
 
 mod ask;
 mod folder;
+mod log;
 mod moment;
 mod plugin;
 mod process;

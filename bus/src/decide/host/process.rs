@@ -1,10 +1,8 @@
 //! One plugin's process and the lines to it.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -17,6 +15,7 @@ use tokio::sync::mpsc;
 
 use super::super::surroundings::Surroundings;
 use super::folder::{Code, Found};
+use super::log;
 use super::moment::hears;
 use super::plugin::Question;
 use crate::event::{EventId, Heard};
@@ -98,7 +97,7 @@ impl Process {
             .envs(place.env.iter().map(|(key, value)| (key, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(open_log(log).map_or_else(|_| Stdio::null(), Stdio::from))
+            .stderr(log::open(log).map_or_else(|_| Stdio::null(), Stdio::from))
             .current_dir("/")
             .process_group(0)
             .spawn()
@@ -294,13 +293,6 @@ fn details(log: &Path, place: &Surroundings) -> String {
 /// A name or value that need not be UTF-8, one character for each byte.
 fn bytes(text: &OsStr) -> String {
     text.as_bytes().iter().map(|byte| char::from(*byte)).collect()
-}
-
-/// What plugins print may hold secrets: it is for this user only.
-fn open_log(path: &Path) -> io::Result<File> {
-    let log = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
-    log.set_permissions(Permissions::from_mode(0o600))?;
-    Ok(log)
 }
 
 /// Hears all that it says, and at once that an onlooker was its end.

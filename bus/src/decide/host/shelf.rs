@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Mutex as AsyncMutex;
 
 use super::folder::{Lists, find};
+use super::log;
 use super::plugin::Plugin;
 use super::process::Launch;
 
@@ -108,6 +109,7 @@ impl Shelf {
     }
 
     fn look(&self, key: Key, meant: Meant<'_>) -> Vec<Arc<Plugin>> {
+        log::make_room(&meant.log_in.join(LOG));
         let known = self.known(&key).map(|seen| seen.plugins).unwrap_or_default();
         let plugins: Vec<Arc<Plugin>> = find(&key.0, meant.lists)
             .into_iter()
