@@ -7,8 +7,9 @@ counts is counted, and what belongs to a thread stays with it. Only a decision t
 onlooker overtakes it, in a thread of its own; with two at work at once both stand where the later question stands.
 
 The plugin's own prints go to stderr; the protocol has descriptors of its own. When the bus hangs up, what was told is
-finished and the plugin's exit handlers run, for a few seconds at most. A small process beside this one sees to that,
-whatever the plugin is doing, and ends an onlooker that hangs. Standard library only.
+finished and the plugin's exit handlers run, once the threads that it left running have ended, as in any Python; it all
+ends after a few seconds. A small process beside this one sees to that, whatever the plugin is doing, and ends an
+onlooker that hangs. Standard library only.
 """
 import ast
 import asyncio
