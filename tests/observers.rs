@@ -1040,3 +1040,18 @@ fn what_only_observers_can_have_says_so() {
     let listed = String::from_utf8(home.run(&["hooks", "list"]).stdout).expect("text");
     assert!(listed.contains("another observer is called `a`"), "{listed}");
 }
+
+#[test]
+fn an_event_that_is_tried_again_waits_and_so_does_what_stands_behind_it() {
+    let stage = Stage::on_the_log(
+        "  tool.before:\n    - {name: no, mode: observe, command: 'false', tries: 2, wait: 600}\n",
+    );
+    let _daemon = stage.home.serve();
+    wait_until("it works", || stage.observer("no")["state"] == "working");
+    stage.fire(0, 1);
+    wait_until("it has failed", || stage.observer("no")["error"].is_string());
+    stage.fire(1, 2);
+    wait_until("both wait", || stage.observer("no")["lag_events"].as_u64() >= Some(2));
+    let said = stage.home.text(&["status"]);
+    assert!(said.contains("rows wait") && !said.contains("nothing waits"), "{said}");
+}

@@ -93,6 +93,7 @@ impl Worker {
                 return self.set_aside(arrived, attempt, &error).await;
             }
             self.report.trouble(&error);
+            self.report_lag(job).await;
             self.wait(wait, job).await?;
             wait = (wait * 2).min(LONGEST_WAIT);
         }
@@ -154,7 +155,15 @@ impl Worker {
             }
             if left > SIGN_OF_LIFE {
                 save(&mut self.ledger, job).await?;
+                self.report_lag(job).await;
             }
+        }
+    }
+
+    /// What is tried again waits too, and so does all that stands behind it.
+    async fn report_lag(&mut self, job: &Job) {
+        if let Some(lag) = self.tail.lag(&job.position).await {
+            self.report.lag(lag);
         }
     }
 
