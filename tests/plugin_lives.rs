@@ -60,6 +60,21 @@ fn who_cannot_wait_costs_nobody_else_the_plugin() {
     assert_eq!(failures.len(), 2);
 }
 
+#[test]
+fn one_that_hangs_costs_a_deadline_once_however_short_it_is() {
+    let home = Home::with_daemon("running");
+    let code = "import threading\ndef before(**kwargs):\n    threading.Event().wait(3600)\n\
+                def register(ctx):\n    ctx.register_hook('pre_tool_call', before)\n";
+    hooks(&home, &plugin(&home, "stuck", code), "");
+    let _daemon = home.serve();
+    for _ in 0..3 {
+        assert_eq!(bridged(&home, &before("x"), "2"), Value::Null);
+    }
+    let failures = failures(&home);
+    assert!(failures[0].contains("all the time there was"), "{failures:?}");
+    assert!(failures[1..].iter().all(|why| why.contains("somebody gave up on")), "{failures:?}");
+}
+
 const HANGS: &str = "
 import os, threading
 def after(tool_name, **kwargs):

@@ -29,6 +29,7 @@ const LONGEST_REST: Duration = Duration::from_mins(10);
 const LAST_WORD: Duration = Duration::from_secs(1);
 
 const BUSY: &str = "it was busy with other events until the end";
+const OVERDUE: &str = "it is still at an event that somebody gave up on";
 
 /// One plugin.
 #[derive(Debug)]
@@ -40,6 +41,8 @@ pub(in crate::decide) struct Plugin {
     rests: bool,
     code: Mutex<Code>,
     state: Arc<AsyncMutex<State>>,
+    /// Since when it is at an event that an asker gave up on.
+    overdue: Mutex<Option<Instant>>,
     pub(super) said_what_it_needs: AtomicBool,
 }
 
@@ -120,7 +123,8 @@ impl Plugin {
     pub(super) fn new(found: Found, launch: Launch, log: PathBuf, rests: bool) -> Self {
         let code = Mutex::new(found.code(None));
         let (state, said_what_it_needs) = (Arc::default(), AtomicBool::new(false));
-        Self { found, launch, log, rests, code, state, said_what_it_needs }
+        let overdue = Mutex::default();
+        Self { found, launch, log, rests, code, state, overdue, said_what_it_needs }
     }
 
     /// What it is called.
@@ -178,24 +182,42 @@ impl Plugin {
     ) -> Result<Option<Reply>, String> {
         let asked_at = Instant::now();
         let gone_at = asked_at + time.asker;
-        let turn = tokio::time::timeout(time.asker, Arc::clone(&self.state).lock_owned()).await;
-        let mut state = turn.map_err(|_| BUSY.to_owned())?;
+        let mut state = self.turn(time.asker).await?;
         let plugin = Arc::clone(self);
-        let answering = tokio::spawn(async move {
+        let mut answering = tokio::spawn(async move {
             let answer = plugin.answer(&mut state, &question, time.own, gone_at).await;
             if let (Err(why), true) = (&answer, Instant::now() >= gone_at) {
                 tracing::warn!(plugin = plugin.name(), event_id = %question.id, why, "a plugin failed, and nobody waited for it any more");
             }
             answer
         });
-        match tokio::time::timeout_at(gone_at.into(), answering).await {
+        match tokio::time::timeout_at(gone_at.into(), &mut answering).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) => Err(format!("asking it broke off: {error}")),
-            Err(_) => Err(format!(
-                "no answer within {:.1} s, which is all the time there was; it goes on",
-                asked_at.elapsed().as_secs_f64()
-            )),
+            Err(_) => {
+                *self.overdue.lock().unwrap_or_else(PoisonError::into_inner) = Some(asked_at);
+                Err(format!(
+                    "no answer within {:.1} s, which is all the time there was; it goes on",
+                    asked_at.elapsed().as_secs_f64()
+                ))
+            }
         }
+    }
+
+    /// Waits for a turn. Behind an event that somebody gave up on nobody waits longer than if they had waited
+    /// from its start: one that hangs costs a deadline once, not once for each who comes.
+    async fn turn(&self, patience: Duration) -> Result<OwnedMutexGuard<State>, String> {
+        let overdue = || self.overdue.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(state) = Arc::clone(&self.state).try_lock_owned() {
+            *overdue() = None;
+            return Ok(state);
+        }
+        let since = *overdue();
+        let patience = since.map_or(patience, |since| patience.saturating_sub(since.elapsed()));
+        let turn = tokio::time::timeout(patience, Arc::clone(&self.state).lock_owned()).await;
+        let state = turn.map_err(|_| since.map_or(BUSY, |_| OVERDUE).to_owned())?;
+        *overdue() = None;
+        Ok(state)
     }
 
     async fn answer(
