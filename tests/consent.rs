@@ -557,3 +557,20 @@ fn a_plugin_that_nobody_had_agreed_to_is_not_even_told_in_a_replay() {
     assert_eq!(report["summary"]["unchanged"], 1, "{report}");
     assert_eq!(fs::read_to_string(&told).expect("what it was told"), "two\ntwo\n");
 }
+
+#[test]
+fn two_entries_that_run_the_same_script_in_two_ways_are_both_agreed_to() {
+    let home = Home::new();
+    let script = home.script(
+        "guard.sh",
+        "#!/bin/sh\necho \"{\\\"decision\\\":\\\"block\\\",\\\"reason\\\":\\\"$HOW\\\"}\"\n",
+    );
+    home.write_hooks_file(&format!(
+        "hooks: {{ pre_tool_call: [{{ command: {script}, env: {{ HOW: one }} }}, {{ command: {script}, env: {{ HOW: two }} }}] }}"
+    ));
+    home.text(&["hooks", "approve", "--accept-hooks"]);
+    home.answer("hermes", &call());
+    let verdicts = home.decisions().pop().expect("a decision")["verdicts"].clone();
+    assert_eq!([&verdicts[0]["reason"], &verdicts[1]["reason"]], [&json!("one"), &json!("two")]);
+    assert_eq!(home.json(&["hooks", "approve", "--json"])["waiting"], 0);
+}

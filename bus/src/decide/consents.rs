@@ -189,7 +189,9 @@ impl Consents {
             let stands = |row: &Given| {
                 all.iter().any(|it| row.is_to(it.words_of()) && row.terms == it.terms)
             };
-            rows.retain(|row| !row.is_to(words) || !same_place(row) && stands(row));
+            // Another entry may run the same script in another way, and has an agreement of its own.
+            let makes_way = |row: &Given| row.terms == entry.terms && same_place(row);
+            rows.retain(|row| !row.is_to(words) || stands(row) && !makes_way(row));
             rows.push(Given {
                 project: entry.project.as_ref().map(|file| file.to_string_lossy().into_owned()),
                 event: entry.event.clone(),
@@ -202,8 +204,8 @@ impl Consents {
         Ok(written(&rows))
     }
 
-    /// The file's text without the agreements to `command`, or to any entry if none is named; in this project, or
-    /// in the person's own file. And how many there were.
+    /// The file's text without the agreements to `command`, in this project and in the person's own file. And how
+    /// many there were.
     pub fn without(
         &self,
         command: &str,
