@@ -119,21 +119,21 @@ fn guard(agent: Agent, hooks: &Hooks) -> Option<Guard<'_>> {
 }
 
 /// A directory of plugins that several keys lead to is asked once: it would count the event twice.
-fn drop_repeated_plugins(matched: &mut Vec<&Hook>) {
-    let mut seen: Vec<(&str, bool)> = Vec::new();
-    matched.retain(|hook| match &hook.action {
-        Action::Python(python) => {
-            let key = (python.folder.as_str(), hook.of_project);
-            let first = !seen.contains(&key);
-            seen.push(key);
-            first
-        }
-        Action::Command(_)
-        | Action::Rule(_)
-        | Action::Webhook(_)
-        | Action::Archive(_)
-        | Action::Broken(_)
-        | Action::Unread { .. } => true,
+fn drop_repeated_plugins<'a>(matched: &mut Vec<&'a Hook>) {
+    keep_first(matched, |hook: &'a Hook| {
+        let Action::Python(python) = &hook.action else { return None };
+        Some((python.folder.as_str(), hook.of_project))
+    });
+}
+
+/// Of those with the same key only the first.
+fn keep_first<'a, K: PartialEq>(matched: &mut Vec<&'a Hook>, key: impl Fn(&'a Hook) -> Option<K>) {
+    let mut seen: Vec<K> = Vec::new();
+    matched.retain(|hook| {
+        let Some(key) = key(hook) else { return true };
+        let first = !seen.contains(&key);
+        seen.push(key);
+        first
     });
 }
 
@@ -161,25 +161,14 @@ fn keep_one_unread(project: Option<&Hooks>, matched: &mut Vec<&Hook>) {
 }
 
 /// Gemini runs the same name and command once per event, whatever matchers led to it.
-fn drop_repeated(agent: Agent, matched: &mut Vec<&Hook>) {
+fn drop_repeated<'a>(agent: Agent, matched: &mut Vec<&'a Hook>) {
     if agent != Agent::Gemini {
         return;
     }
-    let mut seen: Vec<(&str, &str)> = Vec::new();
-    matched.retain(|hook| match &hook.action {
-        Action::Command(command) if hook.on.manner() == Manner::Gemini => {
-            let key = (hook.name.as_str(), command.text.as_str());
-            let first = !seen.contains(&key);
-            seen.push(key);
-            first
-        }
-        Action::Command(_)
-        | Action::Python(_)
-        | Action::Rule(_)
-        | Action::Webhook(_)
-        | Action::Archive(_)
-        | Action::Broken(_)
-        | Action::Unread { .. } => true,
+    keep_first(matched, |hook: &'a Hook| {
+        let Action::Command(command) = &hook.action else { return None };
+        let as_gemini_does = hook.on.manner() == Manner::Gemini;
+        as_gemini_does.then_some((hook.name.as_str(), command.text.as_str()))
     });
 }
 
