@@ -14,6 +14,7 @@ pub mod home;
 pub mod nats;
 pub mod payloads;
 pub mod plugins;
+pub mod port;
 pub mod recording;
 pub mod timing;
 pub mod wiring;

@@ -2,7 +2,7 @@
 //! started again, and put back to an older state.
 
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -12,6 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::home::wait_until;
+use crate::port::Port;
 
 /// Which server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +30,9 @@ pub enum Version {
 pub struct NatsServer {
     version: Version,
     folder: TempDir,
-    port: u16,
+    port: Port,
+    /// Those on which it meets its like, or is watched.
+    more_ports: Vec<Port>,
     options: Vec<String>,
     /// Whether the options name a configuration that says everything.
     configured: bool,
@@ -97,14 +100,15 @@ impl NatsServer {
 
     /// Three servers that know each other, as plain processes.
     pub fn cluster() -> [Self; 3] {
-        let ports: [u16; 3] = std::array::from_fn(|_| free_port());
-        let route = |port: &u16| format!("nats://127.0.0.1:{port}");
+        let ports: [Port; 3] = std::array::from_fn(|_| Port::reserve());
+        let route = |port: &Port| format!("nats://127.0.0.1:{}", port.number());
         let routes = ports.iter().map(route).collect::<Vec<_>>().join(",");
-        let mut servers = [0, 1, 2].map(|index| {
-            let (name, own) = (format!("node-{index}"), route(&ports[index]));
+        let mut names = ["node-0", "node-1", "node-2"].into_iter();
+        let mut servers = ports.map(|port| {
+            let (name, own) = (names.next().expect("a name each"), route(&port));
             let options = [
                 "--server_name",
-                &name,
+                name,
                 "--cluster_name",
                 "three",
                 "--cluster",
@@ -112,7 +116,9 @@ impl NatsServer {
                 "--routes",
                 &routes,
             ];
-            Self::prepare(&options)
+            let mut server = Self::prepare(&options);
+            server.more_ports.push(port);
+            server
         });
         servers.iter_mut().for_each(Self::run);
         servers
@@ -120,18 +126,25 @@ impl NatsServer {
 
     /// Three nodes with this configuration, in which `names` are the hosts they know each other by.
     pub fn cluster_of(config: &str, names: [&str; 3]) -> [Self; 3] {
-        let ports: [u16; 3] = std::array::from_fn(|_| free_port());
-        let mut servers = [0, 1, 2].map(|index: usize| {
+        let local = |port: &Port| format!("127.0.0.1:{}", port.number());
+        let ports: [Port; 3] = std::array::from_fn(|_| Port::reserve());
+        let peers =
+            names.iter().zip(&ports).map(|(name, port)| (format!("{name}:6222"), local(port)));
+        let peers: Vec<(String, String)> = peers.collect();
+        let mut own_names = names.into_iter();
+        let mut servers = ports.map(|port| {
             let mut server = Self::prepare(&[]);
+            let watched = Port::reserve();
             let mut own = config
-                .replace("$NODE", names[index])
-                .replace("0.0.0.0:4222", &format!("127.0.0.1:{}", server.port))
-                .replace("127.0.0.1:8222", &format!("127.0.0.1:{}", free_port()))
-                .replace("0.0.0.0:6222", &format!("127.0.0.1:{}", ports[index]))
+                .replace("$NODE", own_names.next().expect("a name each"))
+                .replace("0.0.0.0:4222", &local(&server.port))
+                .replace("127.0.0.1:8222", &local(&watched))
+                .replace("0.0.0.0:6222", &local(&port))
                 .replace("/data", &server.store().to_string_lossy());
-            for (name, port) in names.iter().zip(ports) {
-                own = own.replace(&format!("{name}:6222"), &format!("127.0.0.1:{port}"));
+            for (name, address) in &peers {
+                own = own.replace(name, address);
             }
+            server.more_ports.extend([port, watched]);
             let file = server.folder.path().join("node.conf");
             fs::write(&file, own).expect("a configuration");
             server.configured = true;
@@ -147,7 +160,8 @@ impl NatsServer {
         Self {
             version: Version::Newest,
             folder: tempfile::Builder::new().prefix("nats-").tempdir().expect("a place"),
-            port: free_port(),
+            port: Port::reserve(),
+            more_ports: Vec::new(),
             options: options.iter().map(|&option| option.to_owned()).collect(),
             configured: false,
             file_limit: None,
@@ -159,24 +173,27 @@ impl NatsServer {
     pub fn run(&mut self) {
         let limit =
             self.file_limit.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string());
+        let said = self.folder.path().join("said");
         let mut command = Command::new("sh");
         command.args(["-c", &format!("ulimit -f {limit}; exec \"$0\" \"$@\"")]);
         command.arg(program(self.version));
         // A configuration says all of this by itself.
         if !self.configured {
-            let port = self.port.to_string();
+            let port = self.port.number().to_string();
             command.args(["-a", "127.0.0.1", "-p", &port, "-js", "-sd"]).arg(self.store());
         }
         let child = command
             .args(&self.options)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(fs::File::create(&said).expect("a file"))
             .spawn()
             .expect("nats-server starts");
-        self.child = Some(child);
+        let child = self.child.insert(child);
         wait_until("nats-server listens", || {
-            TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_ok()
+            let ended = child.try_wait().expect("ours");
+            assert!(ended.is_none(), "it ended: {}", fs::read_to_string(&said).unwrap_or_default());
+            TcpStream::connect((Ipv4Addr::LOCALHOST, self.port.number())).is_ok()
         });
     }
 
@@ -205,7 +222,7 @@ impl NatsServer {
 
     /// Where to connect.
     pub fn url(&self) -> String {
-        format!("nats://127.0.0.1:{}", self.port)
+        format!("nats://127.0.0.1:{}", self.port.number())
     }
 
     /// Keeps a copy of everything it holds; it must not run.
@@ -277,11 +294,6 @@ impl Drop for NatsServer {
     fn drop(&mut self) {
         self.kill();
     }
-}
-
-fn free_port() -> u16 {
-    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-    free.local_addr().expect("a port").port()
 }
 
 fn copy(from: &Path, to: &Path) {
