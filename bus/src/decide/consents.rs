@@ -2,6 +2,7 @@
 //! each file behind it. Several agreements to the same words can stand side by side: the same `./check.sh`
 //! is another script in another directory.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -43,7 +44,7 @@ struct Given {
     /// The hash of what the entry says about how.
     terms: String,
     /// Files by path, and what they held.
-    files: Vec<(String, String)>,
+    files: BTreeMap<PathBuf, String>,
     at: String,
 }
 
@@ -58,20 +59,21 @@ impl Given {
 
     /// What the file at `path` held.
     fn of(&self, path: &Path) -> Option<&String> {
-        self.files.iter().find(|(known, _)| Path::new(known) == path).map(|(_, hash)| hash)
+        self.files.get(path)
     }
 
     /// Whether a file of the same name held the same.
     fn has_elsewhere(&self, file: &Exhibit) -> bool {
         let name = file.path.file_name();
-        self.files
-            .iter()
-            .any(|(path, hash)| *hash == file.hash && Path::new(path).file_name() == name)
+        self.files.iter().any(|(path, hash)| *hash == file.hash && path.file_name() == name)
     }
 
     fn to_json(&self) -> Value {
-        let files: Vec<Value> =
-            self.files.iter().map(|(path, hash)| json!({"path": path, "hash": hash})).collect();
+        let files: Vec<Value> = self
+            .files
+            .iter()
+            .map(|(path, hash)| json!({"path": path.to_string_lossy(), "hash": hash}))
+            .collect();
         let mut row = json!({
             "event": self.event, "command": self.command, "terms": self.terms, "files": files,
             "approved_at": self.at,
@@ -84,7 +86,7 @@ impl Given {
 
     fn from_json(row: &Value) -> Option<Self> {
         let text = |row: &Value, key: &str| row[key].as_str().map(str::to_owned);
-        let file = |row: &Value| Some((text(row, "path")?, text(row, "hash")?));
+        let file = |row: &Value| Some((text(row, "path")?.into(), text(row, "hash")?));
         Some(Self {
             project: text(row, "project"),
             event: text(row, "event")?,
@@ -179,12 +181,10 @@ impl Consents {
         let mut rows = self.rows()?;
         for entry in agreed {
             let words = entry.words_of();
-            let path = |file: &Exhibit| file.path.to_string_lossy().into_owned();
-            let files: Vec<(String, String)> =
-                entry.files.iter().map(|file| (path(file), file.hash.clone())).collect();
+            let held = entry.files.iter().map(|file| (file.path.clone(), file.hash.clone()));
+            let files: BTreeMap<PathBuf, String> = held.collect();
             let same_place = |row: &Given| {
-                row.files.is_empty()
-                    || row.files.iter().any(|(old, _)| files.iter().any(|(new, _)| new == old))
+                row.files.is_empty() || row.files.keys().any(|path| files.contains_key(path))
             };
             let stands = |row: &Given| {
                 all.iter().any(|it| row.is_to(it.words_of()) && row.terms == it.terms)
@@ -231,7 +231,7 @@ fn to_files(files: &[Exhibit], given: &[&Given]) -> Agreement {
     let is_here = |given: &&&Given| files.iter().any(|file| given.of(&file.path).is_some());
     let Some(here) = given.iter().find(is_here) else {
         let gone = |given: &&&Given| {
-            !given.files.is_empty() && !given.files.iter().any(|(path, _)| Path::new(path).exists())
+            !given.files.is_empty() && !given.files.keys().any(|path| path.exists())
         };
         if files.is_empty() && given.iter().all(|given| gone(&given)) {
             return Agreement::Lapsed;
@@ -240,7 +240,9 @@ fn to_files(files: &[Exhibit], given: &[&Given]) -> Agreement {
         return if files.iter().all(same) { Agreement::Given } else { Agreement::Never };
     };
     let as_it_was = |file: &Exhibit| here.of(&file.path) == Some(&file.hash);
-    if here.files.len() == files.len() && files.iter().all(as_it_was) {
+    // A command can name a file twice.
+    let places: BTreeSet<&Path> = files.iter().map(|file| file.path.as_path()).collect();
+    if here.files.len() == places.len() && files.iter().all(as_it_was) {
         Agreement::Given
     } else {
         Agreement::Lapsed

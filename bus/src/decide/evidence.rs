@@ -3,7 +3,7 @@
 //! they write is not code.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -176,10 +176,13 @@ impl<'a> Walk<'a> {
             let name = path.file_name().unwrap_or_default();
             let passed_by = name == ".git" // nor does the host load anything from there
                 || !self.everything && NOT_ITS_OWN.iter().any(|other| name == *other);
-            if path.is_dir() && !passed_by {
+            // Asked once: an agent waits while a plugin with a thousand files is looked through.
+            let Ok(about) = fs::metadata(&path) else { continue };
+            if about.is_dir() && !passed_by {
                 self.enter(&path, depth + 1);
-            } else if path.is_file() && is_code(&path) && !is_compiled(&path) {
-                self.files.push(self.read.exhibit(&path));
+            } else if about.is_file() && is_code(&path, &about) && !is_compiled(&path) {
+                let hash = self.read.hash(&path, &about);
+                self.files.push(Exhibit { path, hash });
             }
         }
     }
@@ -192,12 +195,10 @@ fn is_compiled(file: &Path) -> bool {
         && file.extension().is_some_and(|end| end == "pyc")
 }
 
-fn is_code(file: &Path) -> bool {
+fn is_code(file: &Path, about: &Metadata) -> bool {
     let by_ending = file.extension().is_some_and(|end| CODE.iter().any(|one| end == *one));
     let name = file.file_name().unwrap_or_default();
-    by_ending
-        || MANIFESTS.iter().any(|one| name == *one)
-        || fs::metadata(file).is_ok_and(|file| file.permissions().mode() & 0o111 != 0)
+    by_ending || MANIFESTS.iter().any(|one| name == *one) || about.permissions().mode() & 0o111 != 0
 }
 
 /// What files hold, read once for as long as nothing about them changes.
@@ -211,11 +212,12 @@ type Stamp = (u64, u64, u64, i64, i64);
 
 impl Readings {
     fn exhibit(&self, path: &Path) -> Exhibit {
-        Exhibit { path: path.to_owned(), hash: self.hash(path) }
+        let hash = fs::metadata(path).map(|about| self.hash(path, &about));
+        let hash = hash.unwrap_or_else(|_| "it cannot be read".to_owned());
+        Exhibit { path: path.to_owned(), hash }
     }
 
-    fn hash(&self, path: &Path) -> String {
-        let Ok(about) = fs::metadata(path) else { return "it cannot be read".to_owned() };
+    fn hash(&self, path: &Path, about: &Metadata) -> String {
         let stamp = (about.dev(), about.ino(), about.len(), about.ctime(), about.ctime_nsec());
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((then, hash)) = known.get(path)
