@@ -304,7 +304,7 @@ fn the_doctor_tries_each_entry_once_and_knows_a_home_when_it_sees_one() {
     fs::write(&python, "#!/bin/sh\nexec python3 \"$@\"\n").expect("a program");
     fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).expect("a mode");
     home.write_hooks(&format!(
-        "hooks:\n  pre_tool_call:\n    - {{ name: guard2, command: {bad} }}\n    - {{ name: guard, command: {good} }}\n    - {{ name: own, python: {}, interpreter: ~/python }}\n",
+        "plugins: {{ enabled: [p, gone] }}\nhooks:\n  pre_tool_call:\n    - {{ name: guard2, command: {bad} }}\n    - {{ name: guard, command: {good} }}\n    - {{ name: own, python: {}, interpreter: ~/python }}\n",
         shown(&plugin)
     ));
     let mut command = home.command(["hooks", "doctor", "--json"]);
@@ -322,6 +322,11 @@ fn the_doctor_tries_each_entry_once_and_knows_a_home_when_it_sees_one() {
         "{report}"
     );
     assert_eq!(fs::read_to_string(&tally).expect("a tally").lines().count(), 2);
+    let findings = report["findings"].to_string();
+    assert!(
+        findings.contains("the plugin gone") && !findings.contains("the plugin p"),
+        "{findings}"
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Deciding: which hooks are in force, which of them are for an event, what they say, and what
 //! that comes to. Reading files and running commands happen at the edges (`in_force`, `run`).
 
+mod absent;
 mod command;
 mod conclude;
 mod consent;

@@ -83,6 +83,13 @@ fn about_file(source: &HooksSource, in_force: &InForce) -> Vec<Finding> {
     let mut findings: Vec<Finding> =
         problems.map(|problem| Finding::bad(file.clone(), problem.to_string())).collect();
     findings.extend(hooks.agreeables(&here()).iter().flat_map(|entry| examine(entry, hooks)));
+    findings.extend(hooks.absent_plugins(&here()).into_iter().map(|name| {
+        let about = format!("the plugin {name}");
+        Finding::bad(
+            about,
+            "no directory of a `python:` hook has it; check its name under `plugins: enabled:`",
+        )
+    }));
     findings
 }
 

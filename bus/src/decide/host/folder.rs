@@ -132,6 +132,16 @@ pub(in crate::decide) fn needs(place: &Path, lists: &Lists) -> Vec<(String, Vec<
     find(place, lists).into_iter().map(needed).collect()
 }
 
+/// Those to be loaded that none of `places` has.
+pub(in crate::decide) fn absent(places: &[PathBuf], lists: &Lists) -> Vec<String> {
+    let there: Vec<Found> = places.iter().flat_map(|place| find(place, lists)).collect();
+    let is_there = |name: &String| {
+        let list = std::slice::from_ref(name);
+        lists.disabled.contains(name) || there.iter().any(|found| names(list, found))
+    };
+    lists.enabled.iter().filter(|name| !is_there(name)).cloned().collect()
+}
+
 fn names(list: &[String], found: &Found) -> bool {
     let name = found.manifest.get("name").and_then(Value::as_str);
     list.iter().any(|entry| *entry == found.key || Some(entry.as_str()) == name)

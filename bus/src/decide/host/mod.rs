@@ -10,7 +10,7 @@ mod process;
 mod shelf;
 
 pub(super) use ask::{Told, ask, tell};
-pub(super) use folder::{Lists, MANIFESTS, needs};
+pub(super) use folder::{Lists, MANIFESTS, absent, needs};
 pub(super) use plugin::{Plugin, Time};
 pub(super) use process::Launch;
 pub(super) use shelf::{Meant, Shelf};
