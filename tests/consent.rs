@@ -260,6 +260,23 @@ fn an_observer_runs_only_after_somebody_agreed() {
 }
 
 #[test]
+fn an_observer_runs_what_lies_beside_its_file_wherever_the_event_comes_from() {
+    let home = Home::new();
+    home.write_hooks_file(
+        "hooks:\n  pre_tool_call:\n    - { name: look, mode: observe, command: sh notify.sh, tries: 1 }\n",
+    );
+    let said = home.work().join("said");
+    for (place, who) in [(home.path(), "agreed"), (home.work(), "stranger")] {
+        let text = format!("echo {who} >> {}\n", shown(&said));
+        fs::write(place.join("notify.sh"), text).expect("a script");
+    }
+    home.text(&["hooks", "approve", "--accept-hooks"]);
+    home.answer("hermes", &call());
+    home.text(&["observe", "look", "--source", "log", "--from", "start", "--drain"]);
+    assert_eq!(fs::read_to_string(&said).expect("it ran"), "agreed\n");
+}
+
+#[test]
 fn whoever_is_asked_sees_every_file_and_is_told_where_none_can_be_made_out() {
     let home = Home::new();
     let gateway = home.work().join("hooks/greet");

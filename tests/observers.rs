@@ -411,8 +411,8 @@ fn a_command_reads_what_a_decision_hook_reads(stage: &Stage) {
     assert_eq!(read, payload);
     assert_eq!((&ours["kind"], &ours["attempt"]), (&json!("tool.before"), &json!(1)));
     assert_eq!(ours["seq"], stage.home.log(&["--kind", "tool.before"])[0]["seq"]);
-    let work = stage.home.work();
-    assert_eq!(format!("/{rest}"), format!("{}\n1\n", work.to_string_lossy()));
+    let beside_its_file = stage.home.path();
+    assert_eq!(format!("/{rest}"), format!("{}\n1\n", beside_its_file.to_string_lossy()));
 }
 
 /// Events that were read but not handled when a worker had to leave come again.

@@ -71,7 +71,7 @@ pub(super) fn of(
     base: &Path,
     read: &Readings,
 ) -> Option<Evidence> {
-    // An observer's own directory is that of its file, wherever its events come from.
+    // An observer runs in the directory of its file, wherever its events come from.
     let place = match hook.mode {
         Mode::Observe => &Surroundings { cwd: base.to_owned(), ..place.clone() },
         Mode::Decide => place,

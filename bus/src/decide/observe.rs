@@ -25,7 +25,7 @@ use crate::log::Row;
 /// A program that stays up.
 pub use tokio::process::Child;
 
-/// Where an observer runs: its own directory and environment, unless the event knows better.
+/// What an observer runs with: its own environment, unless the event knows better.
 #[derive(Debug, Clone)]
 pub struct Place {
     /// Whose event it is.
@@ -155,8 +155,8 @@ fn words(
     launch::argv(command, hook.manner(), event.as_ref(), surroundings, &observer.base)
 }
 
-/// The agent's directory and ids, as they were recorded, where they exist here. The row may come from
-/// any bus: no other variable of it has a say in what runs here.
+/// The directory of the hooks file, which is what somebody agreed to, and the agent's ids as they were recorded. The
+/// row may come from any bus: where its agent stood, and what else was set there, has no say in what runs here.
 pub(super) fn surroundings(observer: &Observer, row: &Row, place: &Place) -> Surroundings {
     let mut recorded =
         Surroundings::from_recorded(row.context.as_deref().unwrap_or("{}"), &place.env);
@@ -166,9 +166,7 @@ pub(super) fn surroundings(observer: &Observer, row: &Row, place: &Place) -> Sur
         recorded.env.retain(|(known, _)| known != key);
         recorded.env.push((key.into(), value.into()));
     }
-    let known = row.context.is_some() && recorded.cwd.is_dir();
-    let cwd = if known { recorded.cwd } else { observer.base.clone() };
-    Surroundings { cwd, ..recorded }
+    Surroundings { cwd: observer.base.clone(), ..recorded }
 }
 
 /// What went wrong, with the last thing the program said about it.
