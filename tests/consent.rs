@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 use hookbus_tests::home::{Home, binary, feed, shown};
 use serde_json::{Value, json};
@@ -174,6 +175,34 @@ fn agreed(entry: &str) -> Home {
     home.write_hooks(&format!("trust: nobody\nhooks:\n  pre_tool_call:\n    - {entry}\n"));
     home.text(&["hooks", "approve", "--accept-hooks"]);
     home
+}
+
+/// A directory to work in, with these files.
+fn place_with(home: &Home, name: &str, files: &[(&str, &str)]) -> PathBuf {
+    let place = home.work().join(name);
+    fs::create_dir_all(&place).expect("a folder");
+    for (file, text) in files {
+        let file = place.join(file);
+        fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+        fs::write(&file, text).expect("a file");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("a mode");
+    }
+    place
+}
+
+fn approve_in(home: &Home, place: &Path) {
+    let mut command = home.command(["hooks", "approve", "--accept-hooks"]);
+    assert!(command.current_dir(place).status().expect("hookbus runs").success());
+}
+
+/// What an agent in `place` hears, and why its first hook did not answer, if so.
+fn heard_in(home: &Home, place: &Path) -> (Value, String) {
+    let mut command = home.command(["hook", "hermes"]);
+    command.current_dir(place);
+    let heard = feed(command, call().to_string().as_bytes()).stdout;
+    let last = home.decisions().pop().expect("a decision");
+    let failure = last["verdicts"][0]["failure"].as_str().unwrap_or_default().to_owned();
+    (serde_json::from_str::<Value>(&heard).unwrap_or_default()["reason"].clone(), failure)
 }
 
 fn is_refused(home: &Home) -> bool {
@@ -422,6 +451,73 @@ fn the_same_words_in_two_places_are_agreed_to_in_each() {
         assert_eq!(answer(place, "hermes"), name);
         assert_eq!(answer(place, "gemini"), name);
     }
+}
+
+#[test]
+fn the_same_words_in_two_places_that_share_a_file_are_agreed_to_in_each() {
+    let home = Home::new();
+    let run = home.script("run.sh", "#!/bin/sh\nexec sh \"$1\"\n");
+    home.write_hooks_file(&format!(
+        "hooks: {{ pre_tool_call: [{{ command: sh {run} check.sh }}] }}"
+    ));
+    let places = ["a", "b"]
+        .map(|name| place_with(&home, name, &[("check.sh", &BLOCK.replace("guarded", name))]));
+    for place in &places {
+        approve_in(&home, place);
+    }
+    for (place, name) in places.iter().zip(["a", "b"]) {
+        assert_eq!(heard_in(&home, place), (json!(name), String::new()));
+    }
+    fs::write(places[0].join("check.sh"), BLOCK).expect("an edit");
+    assert!(heard_in(&home, &places[0]).1.contains("has changed since"));
+    assert_eq!(heard_in(&home, &places[1]), (json!("b"), String::new()));
+}
+
+#[test]
+fn where_no_file_can_be_found_nothing_runs_that_was_agreed_to_with_one() {
+    let home = Home::new();
+    home.write_hooks_file("hooks: { pre_tool_call: [{ command: python3 pol }] }");
+    let says = |word: &str| format!("print('{{\"decision\":\"block\",\"reason\":\"{word}\"}}')\n");
+    let good = place_with(&home, "good", &[("pol/__main__.py", &says("good"))]);
+    let evil = place_with(&home, "evil", &[("pol/__main__.py", &says("evil"))]);
+    let source = evil.join("pol/__main__.py");
+    let compile =
+        "import py_compile, sys; py_compile.compile(sys.argv[1], cfile=sys.argv[1] + 'c')";
+    let made = std::process::Command::new("python3").args(["-c", compile]).arg(&source).status();
+    assert!(made.expect("python3 runs").success());
+    fs::remove_file(&source).expect("ours");
+    approve_in(&home, &good);
+    assert_eq!(heard_in(&home, &good).0, "good");
+    let (reason, failure) = heard_in(&home, &evil);
+    assert_eq!(reason, Value::Null);
+    assert!(failure.contains("nobody has agreed"), "{failure}");
+    fs::rename(evil.join("pol/__main__.pyc"), good.join("pol/__main__.pyc")).expect("moved");
+    fs::remove_file(good.join("pol/__main__.py")).expect("ours");
+    let (reason, failure) = heard_in(&home, &good);
+    assert!(failure.contains("has changed since"), "{reason} {failure}");
+}
+
+#[test]
+fn another_program_earlier_on_the_path_does_not_run_in_place_of_the_one_agreed_to() {
+    let home = Home::new();
+    home.write_hooks_file("hooks: { pre_tool_call: [{ command: guardx -c 'echo x > ran' }] }");
+    let (first, second) =
+        (home.work().join("first"), place_with(&home, "second", &[("guardx", BLOCK)]));
+    fs::create_dir(&first).expect("a folder");
+    let path = std::env::join_paths([&first, &second, Path::new("/usr/bin"), Path::new("/bin")]);
+    let path = path.expect("a path");
+    let run = |arguments: &[&str]| {
+        let mut command = home.command(arguments);
+        command.env("PATH", &path);
+        feed(command, call().to_string().as_bytes()).stdout
+    };
+    run(&["hooks", "approve", "--accept-hooks"]);
+    assert!(run(&["hook", "hermes"]).contains("guarded"));
+    fs::copy("/bin/sh", first.join("guardx")).expect("a program");
+    run(&["hook", "hermes"]);
+    let last = home.decisions().pop().expect("a decision");
+    assert_eq!(last["verdicts"][0]["refused"], "consent", "{last}");
+    assert!(!home.work().join("ran").exists());
 }
 
 #[test]

@@ -92,7 +92,7 @@ pub(super) fn objection(
         let why = "it has too many files to be agreed to; name a smaller directory".to_owned();
         return Some(Objection { agreement: Agreement::Never, why });
     }
-    let agreement = consents.to(entry, &found.terms, &found.files);
+    let agreement = consents.to(entry, found);
     let what = match agreement {
         Agreement::Given => return None,
         Agreement::Never => "nobody has agreed to it",
@@ -129,7 +129,7 @@ impl Hooks {
     fn agreeable(&self, hook: &Hook, place: &Surroundings) -> Option<Agreeable> {
         let found = evidence::of(hook, place, &self.base, &self.consents.readings)?;
         let objection = objection(&self.consents, self.project.as_deref(), hook, &found);
-        let Evidence { words, settings, terms, files, made_out, too_many } = found;
+        let Evidence { words, settings, terms, files, made_out, too_many, .. } = found;
         Some(Agreeable {
             project: self.project.clone(),
             event: hook.on.to_string(),

@@ -2,7 +2,6 @@
 //! each file behind it. Several agreements to the same words can stand side by side: the same `./check.sh`
 //! is another script in another directory.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -11,8 +10,9 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
+use super::agreed_files::{Files, FoundFiles, agreement, makes_way};
 use super::consent::{Agreeable, Agreement};
-use super::evidence::{Exhibit, Readings};
+use super::evidence::{Evidence, Exhibit, Readings};
 use crate::event::Time;
 
 /// What was agreed to.
@@ -43,8 +43,8 @@ struct Given {
     command: String,
     /// The hash of what the entry says about how.
     terms: String,
-    /// Files by path, and what they held.
-    files: BTreeMap<PathBuf, String>,
+    /// The files, and what they held.
+    files: Files,
     at: String,
 }
 
@@ -55,17 +55,6 @@ impl Given {
 
     fn is_in(&self, project: Option<&Path>) -> bool {
         self.project.as_deref().map(Path::new) == project
-    }
-
-    /// What the file at `path` held.
-    fn of(&self, path: &Path) -> Option<&String> {
-        self.files.get(path)
-    }
-
-    /// Whether a file of the same name held the same.
-    fn has_elsewhere(&self, file: &Exhibit) -> bool {
-        let name = file.path.file_name();
-        self.files.iter().any(|(path, hash)| *hash == file.hash && path.file_name() == name)
     }
 
     fn to_json(&self) -> Value {
@@ -114,16 +103,21 @@ impl Consents {
         self.rows().err()
     }
 
-    /// How the person stands to an entry with these terms and these files behind it.
-    pub(super) fn to(&self, entry: Entry<'_>, terms: &str, files: &[Exhibit]) -> Agreement {
+    /// How the person stands to an entry with this behind it.
+    pub(super) fn to(&self, entry: Entry<'_>, found: &Evidence) -> Agreement {
         self.look(|known| {
             let same_words: Vec<&Given> = known.iter().filter(|it| it.is_to(entry)).collect();
-            let given: Vec<&Given> =
-                same_words.iter().copied().filter(|it| it.terms == terms).collect();
+            let given = same_words.iter().filter(|it| it.terms == found.terms);
+            let given: Vec<&Files> = given.map(|it| &it.files).collect();
             match (same_words.is_empty(), given.is_empty()) {
                 (true, _) => Agreement::Never,
                 (false, true) => Agreement::Lapsed,
-                (false, false) => to_files(files, &given),
+                (false, false) => {
+                    let Evidence { root, place, .. } = found;
+                    let files = &by_path(&found.files);
+                    let found = FoundFiles { files, root: root.as_deref(), place };
+                    agreement(&found, &given, |path| !path.is_file())
+                }
             }
         })
     }
@@ -181,17 +175,14 @@ impl Consents {
         let mut rows = self.rows()?;
         for entry in agreed {
             let words = entry.words_of();
-            let held = entry.files.iter().map(|file| (file.path.clone(), file.hash.clone()));
-            let files: BTreeMap<PathBuf, String> = held.collect();
-            let same_place = |row: &Given| {
-                row.files.is_empty() || row.files.keys().any(|path| files.contains_key(path))
-            };
+            let files = by_path(&entry.files);
             let stands = |row: &Given| {
                 all.iter().any(|it| row.is_to(it.words_of()) && row.terms == it.terms)
             };
             // Another entry may run the same script in another way, and has an agreement of its own.
-            let makes_way = |row: &Given| row.terms == entry.terms && same_place(row);
-            rows.retain(|row| !row.is_to(words) || stands(row) && !makes_way(row));
+            let is_outdated =
+                |row: &Given| row.terms == entry.terms && makes_way(&row.files, &files);
+            rows.retain(|row| !row.is_to(words) || stands(row) && !is_outdated(row));
             rows.push(Given {
                 project: entry.project.as_ref().map(|file| file.to_string_lossy().into_owned()),
                 event: entry.event.clone(),
@@ -224,27 +215,7 @@ fn written(rows: &[Given]) -> String {
     format!("{:#}\n", json!({"approvals": rows}))
 }
 
-/// How the person stands to these files, given what they agreed to. In a place where they agreed to any of them,
-/// all have to be what they were, none more and none less. In any other place the same script is the same, and
-/// another one is new.
-fn to_files(files: &[Exhibit], given: &[&Given]) -> Agreement {
-    let is_here = |given: &&&Given| files.iter().any(|file| given.of(&file.path).is_some());
-    let Some(here) = given.iter().find(is_here) else {
-        let gone = |given: &&&Given| {
-            !given.files.is_empty() && !given.files.keys().any(|path| path.exists())
-        };
-        if files.is_empty() && given.iter().all(|given| gone(&given)) {
-            return Agreement::Lapsed;
-        }
-        let same = |file: &Exhibit| given.iter().any(|given| given.has_elsewhere(file));
-        return if files.iter().all(same) { Agreement::Given } else { Agreement::Never };
-    };
-    let as_it_was = |file: &Exhibit| here.of(&file.path) == Some(&file.hash);
-    // A command can name a file twice.
-    let places: BTreeSet<&Path> = files.iter().map(|file| file.path.as_path()).collect();
-    if here.files.len() == places.len() && files.iter().all(as_it_was) {
-        Agreement::Given
-    } else {
-        Agreement::Lapsed
-    }
+/// A command can name a file twice.
+fn by_path(files: &[Exhibit]) -> Files {
+    files.iter().map(|file| (file.path.clone(), file.hash.clone())).collect()
 }

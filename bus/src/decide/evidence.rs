@@ -58,6 +58,10 @@ pub(super) struct Evidence {
     pub(super) terms: String,
     /// The files.
     pub(super) files: Vec<Exhibit>,
+    /// The directory that they belong to as a whole, if it is known.
+    pub(super) root: Option<PathBuf>,
+    /// Where the words were looked for.
+    pub(super) place: PathBuf,
     /// Whether all code that runs is among them, as far as can be told.
     pub(super) made_out: bool,
     /// There are more files than anybody can look through.
@@ -119,6 +123,8 @@ fn of_command(
         made_out: named.is_made_out(),
         too_many: found.too_many,
         files: found.files,
+        root: None,
+        place: place.cwd.clone(),
         words,
     }
 }
@@ -141,6 +147,8 @@ fn of_python(
         made_out: !found.files.is_empty(),
         too_many: found.too_many,
         files: found.files,
+        place: folder.clone(),
+        root: Some(folder),
     }
 }
 

@@ -2,6 +2,7 @@
 //! that comes to. Reading files and running commands happen at the edges (`in_force`, `run`).
 
 mod absent;
+mod agreed_files;
 mod command;
 mod conclude;
 mod consent;
