@@ -521,6 +521,22 @@ fn another_program_earlier_on_the_path_does_not_run_in_place_of_the_one_agreed_t
 }
 
 #[test]
+fn what_is_taken_back_is_taken_back_from_every_hook_of_that_name() {
+    let home = Home::new();
+    let (one, two) = (home.script("one.sh", BLOCK), home.script("two.sh", BLOCK));
+    home.write_hooks_file(&format!(
+        "hooks: {{ pre_tool_call: [{{ name: guard, command: {one} }}, {{ name: guard, command: {two} }}] }}"
+    ));
+    home.text(&["hooks", "approve", "--accept-hooks"]);
+    assert_eq!(home.json(&["hooks", "revoke", "guard", "--json"])["revoked"], 2);
+    home.answer("hermes", &call());
+    let last = home.decisions().pop().expect("a decision");
+    for at in [0, 1] {
+        assert_eq!(last["verdicts"][at]["refused"], "consent", "{last}");
+    }
+}
+
+#[test]
 fn many_who_agree_at_once_all_do() {
     let home = Home::new();
     let names: Vec<String> = (0..12).map(|n| home.script(&format!("guard{n}.sh"), BLOCK)).collect();

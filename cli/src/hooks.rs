@@ -30,9 +30,9 @@ pub(crate) enum Verb {
     Test(trial::Arguments),
     /// Agree to what hooks run: shows each entry and its script, and asks. Until then they do not run.
     Approve(consent::Approve),
-    /// Take back the agreement to a hook, in your own file or in the project you stand in.
+    /// Take back the agreement to a hook, in your own file and in the project you stand in.
     Revoke {
-        /// What it runs, as it is written in hookbus.yaml, or the hook's name.
+        /// What it runs, as it is written in hookbus.yaml, or its name: all hooks of that name.
         command: String,
     },
     /// Can everything run that should, is the agent wired, do events arrive? Exits 1 if anything is wrong.

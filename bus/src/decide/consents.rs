@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::agreed_files::{Files, FoundFiles, agreement, makes_way};
 use super::consent::{Agreeable, Agreement};
 use super::evidence::{Evidence, Exhibit, Readings};
+use super::projects::of_project_in;
 use crate::event::Time;
 
 /// What was agreed to.
@@ -55,6 +56,12 @@ impl Given {
 
     fn is_in(&self, project: Option<&Path>) -> bool {
         self.project.as_deref().map(Path::new) == project
+    }
+
+    /// Whether it is about the person's own file, or about that of a project that `place` is in.
+    fn counts_in(&self, place: &Path) -> bool {
+        let project = self.project.as_deref().map(Path::new);
+        project.is_none_or(|file| place.ancestors().any(|folder| of_project_in(folder) == file))
     }
 
     fn to_json(&self) -> Value {
@@ -195,16 +202,12 @@ impl Consents {
         Ok(written(&rows))
     }
 
-    /// The file's text without the agreements to `command`, in this project and in the person's own file. And how
-    /// many there were.
-    pub fn without(
-        &self,
-        command: &str,
-        project: Option<&Path>,
-    ) -> Result<(String, usize), String> {
+    /// The file's text without the agreements to any of `commands`, in the person's own file and in the projects that
+    /// have `place` in them, whether or not those still have a file. And how many there were.
+    pub fn without(&self, commands: &[String], place: &Path) -> Result<(String, usize), String> {
         let mut rows = self.rows()?;
         let before = rows.len();
-        rows.retain(|row| row.command != command || !(row.project.is_none() || row.is_in(project)));
+        rows.retain(|row| !(commands.contains(&row.command) && row.counts_in(place)));
         let gone = before - rows.len();
         Ok((written(&rows), gone))
     }

@@ -87,7 +87,7 @@ impl Projects {
     fn files_above(&self, place: &Surroundings) -> impl Iterator<Item = PathBuf> {
         // Of one whose directory is gone, nobody knows where it is.
         let above = place.cwd.is_absolute().then(|| place.cwd.ancestors());
-        let files = above.into_iter().flatten().map(|folder| folder.join(FOLDER).join(FILE));
+        let files = above.into_iter().flatten().map(of_project_in);
         files
             .filter(|file| {
                 fs::metadata(file).is_ok_and(|found| is_by_somebody_trusted(found.uid()))
@@ -96,6 +96,11 @@ impl Projects {
             .filter(|file| file.to_str().is_some())
             .filter(|file| is_of_a_project(file, &self.home, place))
     }
+}
+
+/// The hooks file of the project in `folder`, should it be one.
+pub(super) fn of_project_in(folder: &Path) -> PathBuf {
+    folder.join(FOLDER).join(FILE)
 }
 
 /// As git has it: what another person left in a directory that all can write to is nobody's project. Root

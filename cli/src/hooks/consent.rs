@@ -11,7 +11,7 @@ use hookbus::decide::{Agreeable, Agreement, Consents, Exhibit};
 use hookbus::event::{Clock, SystemClock};
 use serde_json::json;
 
-use super::HooksHere;
+use super::{HooksHere, here};
 use crate::cli::Ending;
 use crate::files;
 use crate::output::{self, Paint, count, harmless};
@@ -174,13 +174,14 @@ fn show_file(file: &Exhibit, paint: Paint) -> Result<bool> {
 pub(crate) fn revoke(words: &str, format: Format, settings: &Settings) -> Result<Ending> {
     let hooks = HooksHere::find(settings);
     let consents = &hooks.own.1.hooks.consents;
-    let project = hooks.project.as_ref().map(|(source, _)| source.file());
-    // By what it runs, or by the name that `hooks list` shows.
-    let named = hooks.agreeables().into_iter().find(|entry| entry.hook == words);
-    let command = named.map_or_else(|| words.to_owned(), |entry| entry.command);
-    let (_, gone) = consents.without(&command, project).map_err(anyhow::Error::msg)?;
+    let place = here().cwd;
+    // By what it runs, and by the name that `hooks list` shows, which several may have.
+    let named = hooks.agreeables().into_iter().filter(|entry| entry.hook == words);
+    let commands: Vec<String> =
+        named.map(|entry| entry.command).chain([words.to_owned()]).collect();
+    let (_, gone) = consents.without(&commands, &place).map_err(anyhow::Error::msg)?;
     if gone > 0 {
-        write(consents.file(), |consents| Ok(consents.without(&command, project)?.0))?;
+        write(consents.file(), |consents| Ok(consents.without(&commands, &place)?.0))?;
     }
     output::line(match format {
         Format::Json => json!({"revoked": gone}).to_string(),
