@@ -521,6 +521,37 @@ fn another_program_earlier_on_the_path_does_not_run_in_place_of_the_one_agreed_t
 }
 
 #[test]
+fn an_interpreter_of_ones_own_is_agreed_to_as_it_is() {
+    let home = Home::new();
+    let turn = json!({"hook_event_name": "pre_llm_call", "session_id": "s", "extra": {}});
+    let folder = place_with(
+        &home,
+        "plugin",
+        &[
+            ("plugin.yaml", "name: p\n"),
+            (
+                "__init__.py",
+                "def register(ctx):\n    ctx.register_hook('pre_llm_call', lambda **k: 'hello')\n",
+            ),
+        ],
+    );
+    let python = home.script("python3", "#!/bin/sh\nexec python3 \"$@\"\n");
+    home.write_hooks_file(&format!(
+        "hooks: {{ '*': [{{ python: {}, interpreter: {python} }}] }}",
+        shown(&folder)
+    ));
+    home.text(&["hooks", "approve", "--accept-hooks"]);
+    assert_eq!(home.answer("hermes", &turn), json!({"context": "hello"}));
+    let ran = home.work().join("ran");
+    let edited = format!("#!/bin/sh\necho x > {}\nexec python3 \"$@\"\n", shown(&ran));
+    fs::write(&python, edited).expect("an edit");
+    home.answer("hermes", &turn);
+    let last = home.decisions().pop().expect("a decision");
+    assert!(last["verdicts"][0]["failure"].to_string().contains("has changed since"), "{last}");
+    assert!(!ran.exists(), "nobody agreed to that");
+}
+
+#[test]
 fn what_is_taken_back_is_taken_back_from_every_hook_of_that_name() {
     let home = Home::new();
     let (one, two) = (home.script("one.sh", BLOCK), home.script("two.sh", BLOCK));

@@ -140,11 +140,17 @@ fn of_python(
     let interpreter = launch::with_home(&python.launch.interpreter, place);
     let mut found = Walk { everything: hook.of_project, ..Walk::new(read) };
     found.enter(&folder, 0);
+    let made_out = !found.files.is_empty();
+    let words = vec![interpreter.clone()];
+    // Where it is started, and looked for.
+    let place = &Surroundings { cwd: "/".into(), ..place.clone() };
+    let own = named::by(&words, &[], place);
+    found.files.extend(own.files.iter().map(|file| read.exhibit(file)));
     Evidence {
         settings: vec![format!("interpreter {interpreter}")],
         terms: digest(&json!({"interpreter": python.launch.interpreter})),
-        words: vec![interpreter],
-        made_out: !found.files.is_empty(),
+        words,
+        made_out,
         too_many: found.too_many,
         files: found.files,
         place: folder.clone(),

@@ -37,6 +37,7 @@ mod script;
 mod shell_line;
 mod surroundings;
 mod unasked;
+mod wrapper;
 mod yaml;
 
 pub use conclude::{Circumstances, conclude};

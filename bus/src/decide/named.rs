@@ -6,23 +6,18 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::launch::with_home;
 use super::script::ends_like_a_script;
 use super::shell_line;
 use super::surroundings::Surroundings;
+use super::wrapper;
 
 /// Programs that run a line or a file that they are given.
 const SHELLS: [&str; 6] = ["bash", "dash", "fish", "ksh", "sh", "zsh"];
 const INTERPRETERS: [&str; 12] =
     ["bun", "deno", "node", "npx", "perl", "php", "pypy", "python", "ruby", "tsx", "uv", "uvx"];
-
-/// Programs that run the rest of their words.
-const WRAPPERS: [&str; 11] = [
-    "command", "env", "exec", "ionice", "nice", "nohup", "setsid", "stdbuf", "sudo", "time",
-    "timeout",
-];
 
 /// What belongs to the machine and is renewed with it.
 const OF_THE_MACHINE: [&str; 7] =
@@ -76,12 +71,16 @@ impl Search<'_> {
         let Some((program, rest)) = words.split_first() else { return };
         let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy();
         let name = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-        if WRAPPERS.contains(&name) {
-            let is_word = |word: &&String| {
-                !(word.starts_with('-') || word.contains('=') || word.parse::<f64>().is_ok())
-            };
-            let first = rest.iter().position(|word| is_word(&word)).unwrap_or(rest.len());
-            return self.command(&rest[first..], depth, named);
+        if let Some(wrapper) = wrapper::called(name) {
+            named.add(self.own_copy(program));
+            let inner = wrapper.inner(rest);
+            named.open |= !inner.certain;
+            return self.command(&rest[inner.at..], depth, named);
+        }
+        // An option of a wrapper that is not known as one.
+        named.open |= program.starts_with('-');
+        if SHELLS.contains(&name) || INTERPRETERS.contains(&name) {
+            named.add(self.own_copy(program));
         }
         if SHELLS.contains(&name) {
             self.shell(rest, depth, named);
@@ -111,7 +110,8 @@ impl Search<'_> {
             return;
         };
         let line = self.filled(line);
-        named.open |= line.contains(['$', '`', '*', '[']) || line.contains("eval");
+        named.open |= line.contains(['$', '`', '*', '[']);
+        named.open |= ["eval", "PATH="].iter().any(|word| line.contains(word));
         for simple in shell_line::commands(&line) {
             let words: Vec<String> =
                 simple.into_iter().map(|(word, _)| with_home(&word, self.place)).collect();
@@ -170,6 +170,13 @@ impl Search<'_> {
         (!word.is_empty() && path.is_file()).then_some(path)
     }
 
+    /// A well-known program that is given by its path, and is not the machine's: it may be anything.
+    fn own_copy(&self, word: &str) -> Option<PathBuf> {
+        let file = self.file(word).filter(|file| word.contains('/') && !is_of_the_machine(file))?;
+        let is_a_link = file.canonicalize().is_ok_and(|real| is_of_the_machine(&real));
+        (!is_a_link).then_some(file)
+    }
+
     /// Where a program is found: by its path, or where the command would look.
     fn program(&self, word: &str) -> Option<PathBuf> {
         if word.contains('/') {
@@ -217,6 +224,10 @@ fn read_from(line: &str) -> impl Iterator<Item = &str> {
 }
 
 fn is_of_the_machine(file: &Path) -> bool {
+    // `/usr/bin/../../home` is not.
+    let leads_away = file.components().any(|part| part == Component::ParentDir);
+    let real = if leads_away { file.canonicalize().ok() } else { None };
+    let file = real.as_deref().unwrap_or(file);
     OF_THE_MACHINE.iter().any(|folder| file.starts_with(folder))
 }
 
@@ -249,12 +260,14 @@ mod tests {
             ("state.json", "{}"),
             ("test", "not a program"),
             ("index.js", "//"),
+            ("sh", "a shell"),
         ] {
             fs::write(at(name), text).expect("a file");
         }
         fs::create_dir_all(at("bin")).expect("a folder");
         fs::write(at("bin/guard"), "#!/bin/sh\n").expect("a script");
         fs::set_permissions(at("bin/guard"), fs::Permissions::from_mode(0o755)).expect("a mode");
+        std::os::unix::fs::symlink("/bin/sh", at("python")).expect("a link");
         fs::create_dir(at("pkg")).expect("a package");
         fs::write(at("pkg/__main__.py"), "pass\n").expect("a module");
         let env =
@@ -272,6 +285,11 @@ mod tests {
             "./p.sh",
             "sh p.sh --log notes.out",
             "timeout 5 sh p.sh state.json",
+            "timeout 5s sh p.sh",
+            "timeout -k 1m 2.5h sh p.sh",
+            "sudo -u bob -- sh p.sh",
+            "nice -n 5 ionice -c 3 stdbuf -oL ./p.sh",
+            "sh -c 'timeout 5s sh p.sh'",
             "sh -c 'exec ./p.sh --x'",
             "sh -c 'sh < p.sh'",
             "dash -ec 'sh <p.sh >notes.out'",
@@ -286,7 +304,11 @@ mod tests {
             assert!(names.iter().all(|name| *name == at("p.sh").file_name()), "{line}: {named:?}");
             assert!(named.is_made_out(), "{line}: {named:?}");
         }
-        assert_eq!(find("guard").files, [at("bin/guard")]);
+        for line in ["guard", "timeout 5s guard", "sudo -u bob guard", "env -u A B=1 guard"] {
+            assert_eq!(find(line).files, [at("bin/guard")], "{line}");
+        }
+        assert_eq!(find("./sh p.sh").files, [at("sh"), at("p.sh")], "a shell of one's own");
+        assert_eq!(find("./python p.sh").files, [at("p.sh")], "a link to the machine's");
         assert_eq!(find("sh -c '. ./notes.out'").files, [at("notes.out")]);
         assert_eq!(find("python3 -m pol").files, [at("pol.py")]);
         assert_eq!(find("python3 -m pkg.inner").folders, [at("pkg")]);
@@ -312,6 +334,10 @@ mod tests {
             "sh -c 'sh p.sh; sh $UNKNOWN'",
             "sh -c 'sh p.sh; eval x'",
             "python3 -c 'import p' p.sh",
+            "timeout --new-option 5s sh p.sh",
+            "sudo -R /jail sh p.sh",
+            "sh -c 'exec -a name ./p.sh'",
+            "sh -c 'PATH=bin guard; ./p.sh'",
         ] {
             assert!(!find(line).is_made_out(), "{line}");
         }
