@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -41,8 +41,8 @@ pub(in crate::decide) struct Plugin {
     rests: bool,
     code: Mutex<Code>,
     state: Arc<AsyncMutex<State>>,
-    /// Since when it is at an event that an asker gave up on.
-    overdue: Mutex<Option<Instant>>,
+    /// The question that it is at; only whoever has the state sets it.
+    at_work: Mutex<Option<AtWork>>,
     pub(super) said_what_it_needs: AtomicBool,
 }
 
@@ -52,6 +52,30 @@ struct State {
     rest: Option<Rest>,
     /// How often in a row it failed.
     failures: u32,
+}
+
+/// A question that somebody waits for, or has given up on.
+#[derive(Debug, Clone, Copy)]
+struct AtWork {
+    asked_at: Instant,
+    /// Until when whoever asked it waits.
+    gone_at: Instant,
+}
+
+/// It is at work, until this is dropped, whatever the reason.
+struct Busy<'a>(&'a Plugin);
+
+impl<'a> Busy<'a> {
+    fn with(plugin: &'a Plugin, question: AtWork) -> Self {
+        *plugin.at_work() = Some(question);
+        Self(plugin)
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        *self.0.at_work() = None;
+    }
 }
 
 #[derive(Debug)]
@@ -123,8 +147,12 @@ impl Plugin {
     pub(super) fn new(found: Found, launch: Launch, log: PathBuf, rests: bool) -> Self {
         let code = Mutex::new(found.code(None));
         let (state, said_what_it_needs) = (Arc::default(), AtomicBool::new(false));
-        let overdue = Mutex::default();
-        Self { found, launch, log, rests, code, state, overdue, said_what_it_needs }
+        let at_work = Mutex::default();
+        Self { found, launch, log, rests, code, state, at_work, said_what_it_needs }
+    }
+
+    fn at_work(&self) -> MutexGuard<'_, Option<AtWork>> {
+        self.at_work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What it is called.
@@ -185,7 +213,11 @@ impl Plugin {
         let mut state = self.turn(time.asker).await?;
         let plugin = Arc::clone(self);
         let mut answering = tokio::spawn(async move {
+            let busy = Busy::with(&plugin, AtWork { asked_at, gone_at });
             let answer = plugin.answer(&mut state, &question, time.own, gone_at).await;
+            // In this order: whoever has the state is the only one to say what it is at.
+            drop(busy);
+            drop(state);
             if let (Err(why), true) = (&answer, Instant::now() >= gone_at) {
                 tracing::warn!(plugin = plugin.name(), event_id = %question.id, why, "a plugin failed, and nobody waited for it any more");
             }
@@ -194,30 +226,24 @@ impl Plugin {
         match tokio::time::timeout_at(gone_at.into(), &mut answering).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) => Err(format!("asking it broke off: {error}")),
-            Err(_) => {
-                *self.overdue.lock().unwrap_or_else(PoisonError::into_inner) = Some(asked_at);
-                Err(format!(
-                    "no answer within {:.1} s, which is all the time there was; it goes on",
-                    asked_at.elapsed().as_secs_f64()
-                ))
-            }
+            Err(_) => Err(format!(
+                "no answer within {:.1} s, which is all the time there was; it goes on",
+                asked_at.elapsed().as_secs_f64()
+            )),
         }
     }
 
     /// Waits for a turn. Behind an event that somebody gave up on nobody waits longer than if they had waited
     /// from its start: one that hangs costs a deadline once, not once for each who comes.
     async fn turn(&self, patience: Duration) -> Result<OwnedMutexGuard<State>, String> {
-        let overdue = || self.overdue.lock().unwrap_or_else(PoisonError::into_inner);
         if let Ok(state) = Arc::clone(&self.state).try_lock_owned() {
-            *overdue() = None;
             return Ok(state);
         }
-        let since = *overdue();
-        let patience = since.map_or(patience, |since| patience.saturating_sub(since.elapsed()));
+        let overdue = self.at_work().filter(|it| it.gone_at <= Instant::now());
+        let patience =
+            overdue.map_or(patience, |it| patience.saturating_sub(it.asked_at.elapsed()));
         let turn = tokio::time::timeout(patience, Arc::clone(&self.state).lock_owned()).await;
-        let state = turn.map_err(|_| since.map_or(BUSY, |_| OVERDUE).to_owned())?;
-        *overdue() = None;
-        Ok(state)
+        turn.map_err(|_| overdue.map_or(BUSY, |_| OVERDUE).to_owned())
     }
 
     async fn answer(

@@ -1,0 +1,98 @@
+//! Plugins that somebody relies on: what is asked is what was agreed to, what fails counts as failed, and nothing
+//! that happens to a plugin's process opens a door or closes one for no reason.
+
+#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
+
+use std::fs;
+use std::process::Command;
+
+use hookbus_tests::home::{Home, feed, shown, wait_until};
+use hookbus_tests::plugins::{plugin, tool, write};
+use serde_json::{Value, json};
+
+fn before(command: &str) -> Value {
+    tool("pre_tool_call", "terminal", &json!({"command": command}), &json!({}))
+}
+
+/// An event from somebody who waits this many seconds at most.
+fn within(home: &Home, deadline: &str, payload: &Value) -> Value {
+    let command = home.command(["hook", "hermes", "--deadline", deadline]);
+    let heard = feed(command, payload.to_string().as_bytes());
+    serde_json::from_str(&heard.stdout).unwrap_or(Value::Null)
+}
+
+fn said(home: &Home, payload: &Value) -> String {
+    let answer = home.answer("hermes", payload);
+    let said = answer["context"].as_str().or_else(|| answer["reason"].as_str());
+    said.unwrap_or_default().to_owned()
+}
+
+fn failures(home: &Home) -> Vec<String> {
+    let failure = |said: &Value| said["failure"].as_str().map(str::to_owned);
+    let verdicts = |row: &Value| row["verdicts"].as_array().cloned().unwrap_or_default();
+    home.decisions().iter().flat_map(verdicts).filter_map(|said| failure(&said)).collect()
+}
+
+fn is_alive(pid: &str) -> bool {
+    let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    state.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.starts_with(" Z"))
+}
+
+/// Waits until the file `go` is there where a command says so; `seen` says that it has begun to.
+const WAITS: &str = "
+import os, time
+def wait(place):
+    open(os.path.join(place, 'seen'), 'w').close()
+    while not os.path.exists(os.path.join(place, 'go')):
+        time.sleep(0.01)
+";
+
+#[test]
+fn what_somebody_gave_up_on_long_ago_is_no_reason_to_give_up_now() {
+    let home = Home::with_daemon("running");
+    let place = shown(&home.work());
+    let code = format!(
+        "{WAITS}
+if os.path.exists({place:?} + '/slow'):
+    wait({place:?})
+def before(args, **kwargs):
+    if args['command'] == 'slow':
+        wait({place:?})
+    return {{'action': 'block', 'message': str(os.getpid())}}
+def register(ctx):
+    ctx.register_hook('pre_tool_call', before)
+    ctx.register_hook('post_tool_call', lambda **k: None)
+"
+    );
+    home.write_hooks(&format!(
+        "hooks:\n  '*':\n    - python: {}\n      timeout: 5\n",
+        shown(&plugin(&home, "slow", &code))
+    ));
+    let _daemon = home.serve();
+    let process = said(&home, &before("x"));
+    let given_up = std::time::Instant::now();
+    assert_eq!(within(&home, "1", &before("slow")), Value::Null);
+    write(&home.work(), "go", "");
+    // It is done with that, and then nothing happens for longer than anybody waits.
+    wait_until("it is long ago", || given_up.elapsed() > std::time::Duration::from_secs(7));
+    fs::remove_file(home.work().join("go")).expect("it was there");
+    fs::remove_file(home.work().join("seen")).expect("it was there");
+    write(&home.work(), "slow", "");
+    assert!(Command::new("kill").args(["-9", &process]).status().expect("kill").success());
+    wait_until("it is gone", || !is_alive(&process));
+    // Its next event is one to look on at: it is being started again when a decision comes.
+    home.answer("hermes", &tool("post_tool_call", "x", &json!({}), &json!({})));
+    wait_until("it loads", || home.work().join("seen").exists());
+    let events = || home.log(&["--name", "pre_tool_call", "--kind", "tool.before"]).len();
+    let known = events();
+    let heard = std::thread::scope(|scope| {
+        let heard = scope.spawn(|| said(&home, &before("x")));
+        wait_until("the event has come", || events() > known);
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        write(&home.work(), "go", "");
+        heard.join().expect("an answer")
+    });
+    let failures = failures(&home);
+    assert!(heard.parse::<u32>().is_ok(), "{heard} {failures:?}");
+    assert_eq!(failures.len(), 1, "{failures:?}");
+}
