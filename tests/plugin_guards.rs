@@ -96,3 +96,33 @@ def register(ctx):
     assert!(heard.parse::<u32>().is_ok(), "{heard} {failures:?}");
     assert_eq!(failures.len(), 1, "{failures:?}");
 }
+
+#[test]
+fn a_plugin_whose_prints_nobody_can_keep_goes_on() {
+    let home = Home::with_daemon("running");
+    let code = "
+import os, sys
+full = os.open('/dev/full', os.O_WRONLY)
+os.dup2(full, 1)
+os.dup2(full, 2)
+def before(args, **kwargs):
+    print('asked')
+    print('asked', file=sys.stderr, flush=True)
+    sys.stdout.buffer.write(b'asked')
+    if args['command'] == 'raise':
+        raise ValueError('oh')
+    return {'action': 'block', 'message': str(os.getpid())}
+def register(ctx):
+    ctx.register_hook('pre_tool_call', before)
+";
+    home.write_hooks(&format!(
+        "hooks:\n  '*':\n    - python: {}\n",
+        shown(&plugin(&home, "prints", code))
+    ));
+    let _daemon = home.serve();
+    let process = said(&home, &before("x"));
+    assert!(process.parse::<u32>().is_ok(), "{process} {:?}", failures(&home));
+    assert_eq!(said(&home, &before("raise")), "");
+    assert_eq!(failures(&home), ["before raised ValueError: oh"]);
+    assert_eq!(said(&home, &before("x")), process);
+}

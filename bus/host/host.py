@@ -20,6 +20,7 @@ import copy
 import importlib.machinery
 import importlib.util
 import inspect
+import io
 import json
 import logging
 import mmap
@@ -62,7 +63,7 @@ def main():
         host = Gateway(setup) if setup["form"] == "gateway" else Plugin(setup)
         answers(setup, {"hooks": host.hooks(), "unused": sorted(host.unused)})
     except BaseException as error:  # a plugin may even call exit()
-        traceback.print_exc()
+        show_trace()
         answers(setup, {"error": said(error)})
         return
     work = Work(host, answers, watchdog)
@@ -148,7 +149,7 @@ class Work:
             # One context is in one thread at a time.
             answer = (context.copy() if apart else context).run(self.host.answer, question)
         except BaseException as error:  # an event that is not as it should be costs itself, and not the plugin
-            traceback.print_exc()
+            show_trace()
             answer = {"returns": [], "errors": ["it could not be asked: %s" % said(error)]}
         if os.getpid() != self.mine:
             os._exit(0)  # a child that a callback forked has no more to do here
@@ -237,16 +238,52 @@ class Watchdog:
     @staticmethod
     def tell(name):
         why = "%s took longer than the hook's timeout; it was ended, and what came after it was not heard" % name
-        os.write(2, ("hookbus: %s\n" % why).encode())
-        os.write(1, (json.dumps({"over": why}) + "\n").encode())
+        for where, line in ((1, json.dumps({"over": why})), (2, "hookbus: %s" % why)):
+            try:
+                os.write(where, (line + "\n").encode())
+            except OSError:
+                pass  # the bus has hung up, or the disk is full
 
 
 def end_with_all_children(mine):
     """Nothing that a plugin started outlives it."""
     if os.getpid() == mine and os.getpgrp() == mine:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os.killpg(mine, signal.SIGKILL)
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:  # a plugin may have put anything there
+            os.killpg(mine, signal.SIGKILL)
+
+
+class Printed(io.FileIO):
+    """Where a plugin prints to. A disk that is full is the print's trouble, and not that of whoever printed."""
+
+    def write(self, data):
+        left = memoryview(data).cast("B")
+        size = len(left)
+        try:
+            while left:
+                left = left[super().write(left):]
+        except OSError:
+            pass
+        return size
+
+
+def print_without_fail():
+    for name, where in (("stdout", 1), ("stderr", 2)):
+        printed = Printed(where, "w", closefd=False)
+        printed.name = "<%s>" % name
+        # Not even a text that is none makes a print fail.
+        stream = io.TextIOWrapper(printed, sys.stderr.encoding, "backslashreplace", write_through=True)
+        setattr(sys, name, stream)
+        setattr(sys, "__%s__" % name, stream)
+
+
+def show_trace():
+    try:
+        traceback.print_exc()
+    except Exception:  # in memory as well, there may be no room for it
+        pass
 
 
 def take_the_line():
@@ -530,7 +567,7 @@ class Plugin:
         try:
             return called(callback, **fitting(callback, fields, older))
         except BaseException as error:
-            traceback.print_exc()
+            show_trace()
             errors.append("%s raised %s" % (getattr(callback, "__name__", "a callback"), said(error)))
             return None
 
@@ -656,9 +693,10 @@ class Gateway:
             result = called(self.handle, question["name"], context)
             return {"returns": [] if result is None else [result], "errors": []}
         except BaseException as error:
-            traceback.print_exc()
+            show_trace()
             return {"returns": [], "errors": ["handle raised %s" % said(error)]}
 
 
+print_without_fail()
 logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
 main()
