@@ -315,41 +315,15 @@ fn entry<'a, 'b>(
     node: &'a MarkedYaml<'b>,
     wanted: &str,
 ) -> Option<(&'a MarkedYaml<'b>, &'a MarkedYaml<'b>)> {
-    match &node.data {
-        YamlData::Mapping(pairs) => {
-            pairs.iter().find(|(key, _)| text_of(key).as_deref() == Some(wanted))
-        }
-        YamlData::Value(_)
-        | YamlData::Representation(..)
-        | YamlData::Sequence(_)
-        | YamlData::Tagged(..)
-        | YamlData::Alias(_)
-        | YamlData::BadValue => None,
-    }
+    node.data.as_mapping()?.iter().find(|(key, _)| text_of(key).as_deref() == Some(wanted))
 }
 
 fn first_key<'a, 'b>(node: &'a MarkedYaml<'b>) -> Option<&'a MarkedYaml<'b>> {
-    match &node.data {
-        YamlData::Mapping(pairs) => pairs.iter().next().map(|(key, _)| key),
-        YamlData::Value(_)
-        | YamlData::Representation(..)
-        | YamlData::Sequence(_)
-        | YamlData::Tagged(..)
-        | YamlData::Alias(_)
-        | YamlData::BadValue => None,
-    }
+    node.data.as_mapping()?.keys().next()
 }
 
 fn items<'a, 'b>(node: &'a MarkedYaml<'b>) -> Vec<&'a MarkedYaml<'b>> {
-    match &node.data {
-        YamlData::Sequence(list) => list.iter().collect(),
-        YamlData::Value(_)
-        | YamlData::Representation(..)
-        | YamlData::Mapping(_)
-        | YamlData::Tagged(..)
-        | YamlData::Alias(_)
-        | YamlData::BadValue => Vec::new(),
-    }
+    node.data.as_sequence().into_iter().flatten().collect()
 }
 
 fn first_item<'a, 'b>(node: &'a MarkedYaml<'b>) -> Option<&'a MarkedYaml<'b>> {
