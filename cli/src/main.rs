@@ -1,5 +1,6 @@
 //! The `hookbus` command: picks a verb and turns its result into an exit code.
 
+mod asking;
 mod boot;
 mod cli;
 mod connect;

@@ -10,7 +10,6 @@ mod meaning;
 mod undo;
 mod yaml_edit;
 
-use std::io::{self, BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
@@ -19,6 +18,7 @@ use serde_json::{Value, json};
 
 use self::files::{Change, Record};
 use self::hermes::{BridgeSettings, Plan, TheirHooks, Wanted};
+use crate::asking::{Stands, at_a_terminal, yes};
 use crate::cli::Ending;
 use crate::output::{self, Paint};
 use crate::settings::{Format, Settings};
@@ -91,7 +91,7 @@ pub(crate) fn connect(arguments: Connect, format: Format, settings: &Settings) -
         hermes,
         hookbus,
     };
-    let asking = !arguments.yes && format == Format::Text && at_a_terminal();
+    let asking = !arguments.yes && format == Format::Text && at_a_terminal(Stands::InTheResult);
     // Hooks that were moved before stay moved.
     if known.of(&wanted.hookbus.join("hookbus.yaml")).is_some() && arguments.hooks.is_none() {
         wanted.hooks = TheirHooks::Move;
@@ -103,7 +103,7 @@ pub(crate) fn connect(arguments: Connect, format: Format, settings: &Settings) -
     if format == Format::Text {
         show(&plan, &wanted.hermes, Paint(settings.colour))?;
     }
-    if !(go || asking && yes("make these changes?")?) {
+    if !(go || asking && yes(Stands::InTheResult, "make these changes?")?) {
         return refused(format, &plan);
     }
     let files = changed(&plan);
@@ -158,8 +158,8 @@ pub(crate) fn disconnect(
             show_one(path, now.as_deref(), then.as_deref(), Paint(settings.colour))?;
         }
     }
-    let asking = format == Format::Text && at_a_terminal();
-    if !(arguments.yes || asking && yes("take this back?")?) {
+    let asking = format == Format::Text && at_a_terminal(Stands::InTheResult);
+    if !(arguments.yes || asking && yes(Stands::InTheResult, "take this back?")?) {
         bail!("nothing has changed; say --yes to do it");
     }
     for (path, _, then) in &returns {
@@ -225,8 +225,10 @@ fn ask_about_hooks(wanted: &Wanted, known: &Record) -> Result<TheirHooks> {
     if moving.record.changes.len() == keeping.record.changes.len() {
         return Ok(TheirHooks::Keep);
     }
-    let moved =
-        yes("Hermes has hooks of its own; move them to hookbus.yaml, where the log sees them?")?;
+    let moved = yes(
+        Stands::InTheResult,
+        "Hermes has hooks of its own; move them to hookbus.yaml, where the log sees them?",
+    )?;
     Ok(if moved { TheirHooks::Move } else { TheirHooks::Keep })
 }
 
@@ -282,15 +284,4 @@ pub(crate) fn health(settings: &Settings) -> Vec<(PathBuf, Option<String>)> {
     let known = Record::load(&Record::file(&hookbus, "hermes", &home)).unwrap_or_default();
     let wrong = hermes::trouble(&home, &config, &known, &hookbus);
     vec![(home, wrong)]
-}
-
-fn at_a_terminal() -> bool {
-    io::stdin().is_terminal() && io::stdout().is_terminal()
-}
-
-fn yes(question: &str) -> Result<bool> {
-    output::bytes(format!("{question} [y/N] ").as_bytes())?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }

@@ -1,7 +1,6 @@
 //! `hookbus hooks approve` and `hookbus hooks revoke`: agreeing to what hooks run, having seen it.
 
 use std::fs;
-use std::io::{self, BufRead, IsTerminal};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
@@ -12,6 +11,7 @@ use hookbus::event::{Clock, SystemClock};
 use serde_json::json;
 
 use super::{HooksHere, here};
+use crate::asking::{Stands, at_a_terminal, yes};
 use crate::cli::Ending;
 use crate::files;
 use crate::output::{self, Paint, count, harmless};
@@ -51,7 +51,7 @@ pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) 
     let accepted = |entry: &Agreeable| unasked || own.auto_accept && entry.project.is_none();
     let (mut agreed, asked_about): (Vec<&Agreeable>, Vec<&Agreeable>) =
         waiting.iter().partition(|entry| accepted(entry));
-    if !asked_about.is_empty() && at_a_terminal() && format == Format::Text {
+    if !asked_about.is_empty() && at_a_terminal(Stands::InTheResult) && format == Format::Text {
         agreed.extend(ask(&asked_about, &hooks, Paint(settings.colour))?);
     }
     // What nobody can look through nobody can agree to.
@@ -60,7 +60,7 @@ pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) 
         write(own.consents.file(), |consents| consents.with(&agreed, &all, SystemClock.now()))?;
     }
     let (yes, left) = (agreed.len(), waiting.len() - agreed.len());
-    if left > 0 && !unasked && !at_a_terminal() && format == Format::Text {
+    if left > 0 && !unasked && !at_a_terminal(Stands::InTheResult) && format == Format::Text {
         let waits =
             if left == 1 { "1 hook waits".to_owned() } else { format!("{left} hooks wait") };
         bail!("{waits} for a person's answer; run `hookbus hooks approve` at a terminal");
@@ -71,10 +71,6 @@ pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) 
         Format::Text => format!("agreed to {}, {left} not", count(yes, "hook")),
     })?;
     Ok(if left == 0 { Ending::Yes } else { Ending::No })
-}
-
-fn at_a_terminal() -> bool {
-    io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
 /// Writes the file of consents: whoever else does waits until this one is done, and builds on it.
@@ -103,10 +99,7 @@ fn ask<'a>(
             output::line(paint.bad("  too many files to agree to; name a smaller directory"))?;
             continue;
         }
-        output::bytes(b"agree to this? [y/N] ")?;
-        let mut answer = String::new();
-        io::stdin().lock().read_line(&mut answer)?;
-        if !matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+        if !yes(Stands::InTheResult, "agree to this?")? {
             continue;
         }
         if hooks.again(entry).as_ref() == Some(*entry) {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -13,6 +12,7 @@ use serde_json::{Value, json};
 use super::litter::{self, Folder};
 use super::options::Arguments;
 use super::scene::Scene;
+use crate::asking::{Stands, at_a_terminal, yes};
 use crate::cli::Ending;
 use crate::output::{self, Paint, Progress, count, harmless, shorten};
 use crate::settings::{Format, Settings};
@@ -85,15 +85,12 @@ pub(super) fn ask(
         if plugins {
             output::aside(PLUGINS);
         }
-        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        if !at_a_terminal(Stands::Aside) {
             bail!(
                 "these commands would run; add --yes to run them, or --rules-only to leave them out"
             );
         }
-        output::aside("Run them, in a scratch place? [y/N]");
-        let mut answer = String::new();
-        io::stdin().read_line(&mut answer).context("cannot read your answer")?;
-        if !["y", "yes"].contains(&answer.trim().to_lowercase().as_str()) {
+        if !yes(Stands::Aside, "Run them, in a scratch place?")? {
             bail!("nothing was run; --rules-only leaves commands out");
         }
     }

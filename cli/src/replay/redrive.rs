@@ -1,6 +1,5 @@
 //! `hookbus replay --to-observers`: recorded events for observers, once more.
 
-use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -12,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::options::{Arguments, Pace};
 use super::scene::{locate, selection};
+use crate::asking::{Stands, at_a_terminal, yes};
 use crate::cli::Ending;
 use crate::observe::assignment;
 use crate::output::{self, Progress, count};
@@ -144,13 +144,10 @@ fn may_run(observers: &[Redelivery], arguments: &Arguments) -> Result<bool> {
         let name = observer.observer().name();
         output::aside(format!("would run for real, with HOOKBUS_REPLAY=1: {name}"));
     }
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+    if !at_a_terminal(Stands::Aside) {
         bail!("these observers would run; add --yes (--observer NAME picks some of them)");
     }
-    output::aside("Give them these events? [y/N]");
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    yes(Stands::Aside, "Give them these events?")
 }
 
 /// Publishes the events on subjects of their own.
