@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Output, Stdio};
 
-use hookbus_tests::agents::hermes_program;
+use hookbus_tests::agents::{Act, before_a_person, hermes_program};
 use hookbus_tests::home::{Home, binary, feed, shown};
 use saphyr::{LoadableYamlNode, Yaml};
 use serde_json::{Value, json};
@@ -528,5 +528,115 @@ fn the_doctor_notices_when_hermes_does_not_load_or_reach_us() {
         harm();
         let found = finding().to_string();
         assert!(found.contains(word) && found.contains("hookbus connect"), "{word}: {found}");
+    }
+}
+
+/// A guard that blocks, in a script of its own.
+fn guard(home: &Home, name: &str) -> String {
+    home.script(name, "#!/bin/sh\necho '{\"decision\":\"block\",\"reason\":\"guarded\"}'\n")
+}
+
+/// A Hermes of this name with this hook, which somebody agreed to there.
+fn another_hermes<'a>(home: &'a Home, name: &str, command: &str) -> Hermes<'a> {
+    let folder = home.work().join(name);
+    fs::create_dir_all(&folder).expect("a place for Hermes");
+    let config = format!("# mine\nhooks:\n  pre_tool_call:\n    - command: {command}\n");
+    fs::write(folder.join("config.yaml"), config).expect("a configuration");
+    let approved = json!({"approvals": [{"event": "pre_tool_call", "command": command}]});
+    fs::write(folder.join("shell-hooks-allowlist.json"), approved.to_string()).expect("consent");
+    Hermes { home, folder }
+}
+
+/// How many hooks still wait for somebody's agreement.
+fn waiting(home: &Home) -> Value {
+    let output = home.run(&["hooks", "approve", "--json"]);
+    serde_json::from_slice::<Value>(&output.stdout).expect("JSON")["waiting"].clone()
+}
+
+fn append(file: &Path, text: &str) {
+    let known = fs::read_to_string(file).unwrap_or_default();
+    fs::write(file, known + text).expect("an edit");
+}
+
+#[test]
+fn what_somebody_does_while_the_question_is_open_is_not_lost() {
+    let home = Home::new();
+    home.write_hooks_file(&format!(
+        "hooks:\n  post_tool_call:\n    - command: {}\n",
+        guard(&home, "own.sh")
+    ));
+    let hermes = another_hermes(&home, "hermes", &guard(&home, "theirs.sh"));
+    let at_a_terminal = |words: &[&str], meanwhile: &dyn Fn()| {
+        let mut command = home.command(words);
+        command.env("HERMES_HOME", &hermes.folder).env("HOME", home.work());
+        let meanwhile = || {
+            meanwhile();
+            true
+        };
+        let again = [Act::See("meanwhile"), Act::See("[y/N]"), Act::Type("y"), Act::Enter];
+        let once = [Act::See("[y/N]"), Act::Until(&meanwhile), Act::Type("y"), Act::Enter];
+        before_a_person(command, &[&once[..], &again].concat())
+    };
+    let (config, hooks) = (hermes.folder.join("config.yaml"), home.path().join("hookbus.yaml"));
+    let (exit, screen) = at_a_terminal(&["connect", "hermes", "--hooks", "move"], &|| {
+        home.text(&["hooks", "approve", "--accept-hooks"]);
+        append(&config, "model: first\n");
+        append(&hooks, "on_failure: allow # first\n");
+    });
+    assert_eq!(exit, Some(0), "{screen}");
+    let read = |file: &Path| fs::read_to_string(file).expect("a file");
+    assert!(read(&config).contains("first") && read(&config).contains("- hookbus"));
+    assert!(read(&hooks).contains("first") && read(&hooks).contains("theirs.sh"));
+    assert_eq!(waiting(&home), 0, "{}", read(&home.path().join("consent.json")));
+
+    let (exit, screen) = at_a_terminal(&["disconnect", "hermes"], &|| {
+        home.text(&["hooks", "revoke", &shown(&home.path().with_file_name("own.sh"))]);
+        append(&config, "# second\n");
+        append(&hooks, "# second\n");
+    });
+    assert_eq!(exit, Some(0), "{screen}");
+    assert!(read(&config).contains("second") && read(&config).contains("theirs.sh"));
+    assert!(read(&hooks).contains("second") && !read(&hooks).contains("theirs.sh"));
+    assert_eq!(waiting(&home), 1, "what was taken back stays taken back");
+}
+
+#[test]
+fn many_who_connect_and_agree_at_once_lose_nothing() {
+    for round in 0..6 {
+        let home = Home::new();
+        let own: Vec<String> = (0..3).map(|n| guard(&home, &format!("own{n}.sh"))).collect();
+        let entries: String = own.iter().map(|name| format!("    - command: {name}\n")).collect();
+        home.write_hooks_file(&format!("hooks:\n  post_tool_call:\n{entries}"));
+        let theirs = ["one", "two"].map(|name| guard(&home, &format!("{name}.sh")));
+        let [one, two] = [0, 1].map(|n| another_hermes(&home, ["h-one", "h-two"][n], &theirs[n]));
+        let before = everything(&home.work());
+        let connect = ["connect", "hermes", "--hooks", "move", "--yes", "--json"];
+        let connecting = [&one, &two, &one].map(|hermes| {
+            let mut command = home.command(connect);
+            command.env("HERMES_HOME", &hermes.folder);
+            command
+        });
+        let agreeing =
+            own.iter().map(|name| home.command(["hooks", "approve", "--accept-hooks", name]));
+        let all: Vec<_> = connecting
+            .into_iter()
+            .chain(agreeing)
+            .map(|mut command| {
+                let command = command.stdout(Stdio::null()).stderr(Stdio::piped());
+                command.spawn().expect("hookbus starts")
+            })
+            .collect();
+        for child in all {
+            let ended = child.wait_with_output().expect("hookbus ends");
+            assert!(ended.status.success(), "round {round}: {ended:?}");
+        }
+        let hooks = fs::read_to_string(home.path().join("hookbus.yaml")).expect("hooks");
+        assert!(theirs.iter().all(|name| hooks.matches(name.as_str()).count() == 1), "{hooks}");
+        assert_eq!(waiting(&home), 0, "round {round}");
+        for hermes in [&one, &two] {
+            hermes.done(&["disconnect", "hermes"]);
+        }
+        assert_eq!(everything(&home.work()), before, "round {round}");
+        assert_eq!(waiting(&home), 0, "what was agreed to by itself stays");
     }
 }

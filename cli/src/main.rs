@@ -8,6 +8,7 @@ mod dead;
 mod demo;
 mod export;
 mod files;
+mod home_lock;
 mod hook;
 mod hooks;
 mod import;

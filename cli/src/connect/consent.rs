@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::Result;
 use chrono::{DateTime, Utc};
 use hookbus::decide::{Agreeable, Agreement, Consents, Hooks};
-use hookbus::event::{Clock, SystemClock};
+use hookbus::event::Time;
 use serde_json::{Value, json};
 
 use super::files::{self, Change};
@@ -24,12 +24,13 @@ pub(super) fn file(hookbus: &Path) -> PathBuf {
 }
 
 /// What the file of consents becomes when these hooks are in `hooks`, the text of `hookbus.yaml`; none where
-/// it stays as it is. `known` is what an earlier connection did to it.
+/// it stays as it is. `known` is what an earlier connection did to it, `at` is now.
 pub(super) fn bring_along(
     hooks: &str,
     moved: &[Moved],
     hookbus: &Path,
     known: Option<&Change>,
+    at: Time,
     remarks: &mut Vec<String>,
 ) -> Result<Option<Change>> {
     let Ok(hooks) = Hooks::parse(hooks, hookbus) else { return Ok(None) };
@@ -52,7 +53,7 @@ pub(super) fn bring_along(
     let after = if agreed.is_empty() {
         now.filter(|_| known.is_some())
     } else {
-        let text = hooks.consents.with(&agreed, &all, SystemClock.now());
+        let text = hooks.consents.with(&agreed, &all, at);
         Some(text.map_err(anyhow::Error::msg)?)
     };
     Ok(after.map(|after| Change { path, before, after }))

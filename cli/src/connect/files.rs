@@ -24,7 +24,7 @@ pub(super) struct Change {
 }
 
 /// What a connection did, kept in the home of hookbus until it is taken back.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) changes: Vec<Change>,
     /// The directories that were made, outermost first.

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use hookbus::event::Time;
 use serde_json::{Value, json};
 
 use super::files::{self, Change, Record};
@@ -43,8 +44,11 @@ pub(super) struct Wanted {
     pub(super) hermes: PathBuf,
     pub(super) hookbus: PathBuf,
     pub(super) program: PathBuf,
-    pub(super) hooks: TheirHooks,
+    /// None: as it was, and they stay in Hermes if nothing was.
+    pub(super) hooks: Option<TheirHooks>,
     pub(super) bridge: BridgeSettings,
+    /// When it is wanted.
+    pub(super) at: Time,
 }
 
 /// What the bridge is told; none: as it was.
@@ -56,7 +60,7 @@ pub(super) struct BridgeSettings {
 }
 
 /// All of a connection, thought through and not done yet.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) record: Record,
     /// What has to be written, with what is there now.
@@ -79,7 +83,9 @@ pub(super) fn plan(wanted: &Wanted, known: &Record) -> Result<Plan> {
     let trouble = |path: &Path| format!("{} stays as it is", path.display());
 
     let mut edited = one_wire_only(&text).with_context(|| trouble(&config))?;
-    if wanted.hooks == TheirHooks::Move {
+    // Hooks that were moved before stay moved.
+    let moves = known.of(&hooks_file).map_or(TheirHooks::Keep, |_| TheirHooks::Move);
+    if wanted.hooks.unwrap_or(moves) == TheirHooks::Move {
         let consent = files::read(&wanted.hermes.join("shell-hooks-allowlist.json"))?;
         let (left, moved) = hooks_move::take_out(&edited, consent.as_deref(), &mut plan.remarks)
             .with_context(|| trouble(&config))?;
@@ -94,6 +100,7 @@ pub(super) fn plan(wanted: &Wanted, known: &Record) -> Result<Plan> {
                 &moved,
                 &wanted.hookbus,
                 known.of(&path),
+                wanted.at,
                 &mut plan.remarks,
             )?;
             plan.add(hooks_file, hooks_before, after)?;

@@ -7,17 +7,22 @@ mod hermes;
 mod hooks_move;
 mod lines;
 mod meaning;
+mod settle;
 mod undo;
+mod way_back;
 mod yaml_edit;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
+use hookbus::event::{Clock, SystemClock};
 use serde_json::{Value, json};
 
 use self::files::{Change, Record};
 use self::hermes::{BridgeSettings, Plan, TheirHooks, Wanted};
+use self::settle::{Settled, settle};
+use self::way_back::WayBack;
 use crate::asking::{Stands, at_a_terminal, yes};
 use crate::cli::Ending;
 use crate::output::{self, Paint};
@@ -79,10 +84,9 @@ pub(crate) fn connect(arguments: Connect, format: Format, settings: &Settings) -
     let hermes = hermes::home(arguments.hermes_home, settings)?;
     let hookbus = files::real(&settings.home);
     let file = Record::file(&hookbus, "hermes", &hermes);
-    let known = Record::load(&file)?;
     let mut wanted = Wanted {
         program: std::env::current_exe()?,
-        hooks: arguments.hooks.unwrap_or(TheirHooks::Keep),
+        hooks: arguments.hooks,
         bridge: BridgeSettings {
             deadline: arguments.deadline,
             gateway_deadline: arguments.gateway_deadline,
@@ -90,22 +94,24 @@ pub(crate) fn connect(arguments: Connect, format: Format, settings: &Settings) -
         },
         hermes,
         hookbus,
+        at: SystemClock.now(),
     };
     let asking = !arguments.yes && format == Format::Text && at_a_terminal(Stands::InTheResult);
-    // Hooks that were moved before stay moved.
-    if known.of(&wanted.hookbus.join("hookbus.yaml")).is_some() && arguments.hooks.is_none() {
-        wanted.hooks = TheirHooks::Move;
-    } else if arguments.hooks.is_none() && asking {
-        wanted.hooks = ask_about_hooks(&wanted, &known)?;
+    if wanted.hooks.is_none() && asking {
+        wanted.hooks = ask_about_hooks(&wanted, &Record::load(&file)?)?;
     }
-    let plan = hermes::plan(&wanted, &known)?;
-    let go = arguments.yes || plan.to_write.is_empty();
-    if format == Format::Text {
-        show(&plan, &wanted.hermes, Paint(settings.colour))?;
-    }
-    if !(go || asking && yes(Stands::InTheResult, "make these changes?")?) {
-        return refused(format, &plan);
-    }
+    let think = || hermes::plan(&wanted, &Record::load(&file)?);
+    let agree = |plan: &Plan| {
+        if format == Format::Text {
+            show(plan, &wanted.hermes, Paint(settings.colour))?;
+        }
+        let go = arguments.yes || plan.to_write.is_empty();
+        Ok(go || asking && yes(Stands::InTheResult, "make these changes?")?)
+    };
+    let (plan, _lock) = match settle(&wanted.hookbus, think, agree)? {
+        Settled::Agreed(plan, lock) => (plan, lock),
+        Settled::Refused(plan) => return refused(format, &plan),
+    };
     let files = changed(&plan);
     carry_out(&file, plan.record, &plan.to_write)?;
     match format {
@@ -150,27 +156,21 @@ pub(crate) fn disconnect(
         })?;
         return Ok(Ending::Yes);
     }
-    let (returns, remarks) = ways_back(&known, &hermes, &hookbus)?;
-    let paths: Vec<Value> =
-        returns.iter().map(|(path, ..)| json!(path.to_string_lossy())).collect();
-    if format == Format::Text {
-        for (path, now, then) in &returns {
-            show_one(path, now.as_deref(), then.as_deref(), Paint(settings.colour))?;
-        }
-    }
     let asking = format == Format::Text && at_a_terminal(Stands::InTheResult);
-    if !(arguments.yes || asking && yes(Stands::InTheResult, "take this back?")?) {
-        bail!("nothing has changed; say --yes to do it");
-    }
-    for (path, _, then) in &returns {
-        match then {
-            Some(text) => files::write(path, text)?,
-            None => files::remove(path)?,
+    let agree = |back: &WayBack| {
+        if format == Format::Text {
+            back.show(Paint(settings.colour))?;
         }
-    }
-    files::remove_folders(&known.made);
-    files::remove(&file)?;
-    files::remove_folders(&file.parent().map(Path::to_owned).into_iter().collect::<Vec<_>>());
+        Ok(arguments.yes || asking && yes(Stands::InTheResult, "take this back?")?)
+    };
+    let think = || WayBack::find(Record::load(&file)?, &hermes, &hookbus);
+    let Settled::Agreed(back, _lock) = settle(&hookbus, think, agree)? else {
+        bail!("nothing has changed; say --yes to do it");
+    };
+    back.go(&file)?;
+    let paths: Vec<Value> =
+        back.returns.iter().map(|(path, ..)| json!(path.to_string_lossy())).collect();
+    let remarks = back.remarks;
     match format {
         Format::Json => output::line(report("connected", false, &paths, &remarks).to_string())?,
         Format::Text => {
@@ -181,30 +181,6 @@ pub(crate) fn disconnect(
         }
     }
     Ok(Ending::Yes)
-}
-
-/// A file, what it holds now, and what it shall hold; none: no file.
-type Return = (PathBuf, Option<String>, Option<String>);
-
-fn ways_back(known: &Record, hermes: &Path, hookbus: &Path) -> Result<(Vec<Return>, Vec<String>)> {
-    let (mut returns, mut remarks) = (Vec::new(), Vec::new());
-    let (config, hooks) = (hermes.join("config.yaml"), hookbus.join("hookbus.yaml"));
-    let agreed = consent::file(hookbus);
-    let back = hermes::without_us(&config, &hooks, known, &mut remarks)?;
-    for change in &known.changes {
-        let Change { path, before, .. } = change;
-        let now = files::read(path)?;
-        let then = match path {
-            path if *path == config => back.config.clone(),
-            path if *path == hooks => back.hooks.clone(),
-            path if *path == agreed => consent::taken_back(change, now.as_deref()),
-            _ => before.clone(),
-        };
-        if now.is_some() && then != now {
-            returns.push((path.clone(), now, then));
-        }
-    }
-    Ok((returns, remarks))
 }
 
 /// The record first: whatever happens then can be taken back.
@@ -219,17 +195,23 @@ fn carry_out(file: &Path, mut record: Record, to_write: &[(Change, Option<String
     to_write.iter().try_for_each(|(change, _)| files::write(&change.path, &change.after))
 }
 
-fn ask_about_hooks(wanted: &Wanted, known: &Record) -> Result<TheirHooks> {
-    let keeping = hermes::plan(&Wanted { hooks: TheirHooks::Keep, ..wanted.clone() }, known)?;
-    let moving = hermes::plan(&Wanted { hooks: TheirHooks::Move, ..wanted.clone() }, known)?;
-    if moving.record.changes.len() == keeping.record.changes.len() {
-        return Ok(TheirHooks::Keep);
+/// What becomes of the hooks that Hermes has, if there is anything to ask about.
+fn ask_about_hooks(wanted: &Wanted, known: &Record) -> Result<Option<TheirHooks>> {
+    if known.of(&wanted.hookbus.join("hookbus.yaml")).is_some() {
+        return Ok(None);
+    }
+    let files = |hooks: TheirHooks| {
+        let plan = hermes::plan(&Wanted { hooks: Some(hooks), ..wanted.clone() }, known)?;
+        anyhow::Ok(plan.record.changes.len())
+    };
+    if files(TheirHooks::Move)? == files(TheirHooks::Keep)? {
+        return Ok(None);
     }
     let moved = yes(
         Stands::InTheResult,
         "Hermes has hooks of its own; move them to hookbus.yaml, where the log sees them?",
     )?;
-    Ok(if moved { TheirHooks::Move } else { TheirHooks::Keep })
+    Ok(Some(if moved { TheirHooks::Move } else { TheirHooks::Keep }))
 }
 
 fn show(plan: &Plan, home: &Path, paint: Paint) -> Result<()> {

@@ -1,7 +1,6 @@
 //! `hookbus hooks approve` and `hookbus hooks revoke`: agreeing to what hooks run, having seen it.
 
 use std::fs;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -14,6 +13,7 @@ use super::{HooksHere, here};
 use crate::asking::{Stands, at_a_terminal, yes};
 use crate::cli::Ending;
 use crate::files;
+use crate::home_lock::HomeLock;
 use crate::output::{self, Paint, count, harmless};
 use crate::settings::{Format, Settings};
 
@@ -76,10 +76,7 @@ pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) 
 /// Writes the file of consents: whoever else does waits until this one is done, and builds on it.
 fn write(file: &Path, text: impl FnOnce(&Consents) -> Result<String, String>) -> Result<()> {
     let home = file.parent().unwrap_or(Path::new("/"));
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(home)?;
-    let lock =
-        fs::OpenOptions::new().create(true).append(true).open(file.with_extension("lock"))?;
-    lock.lock()?;
+    let _lock = HomeLock::take(home)?;
     let text = text(&Consents::beside(home)).map_err(anyhow::Error::msg)?;
     files::write(file, &text)
 }
