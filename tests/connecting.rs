@@ -531,6 +531,43 @@ fn the_doctor_notices_when_hermes_does_not_load_or_reach_us() {
     }
 }
 
+#[test]
+fn the_doctor_looks_at_every_hermes_that_was_connected() {
+    let home = Home::new();
+    let usual = Hermes::with(&home, "model: x\n");
+    let other = home.work().join("other hermes");
+    fs::create_dir_all(&other).expect("a place for Hermes");
+    usual.done(&["connect", "hermes"]);
+    usual.done(&["connect", "hermes", "--hermes-home", &shown(&other)]);
+    let findings = || {
+        let output = usual.run(&["hooks", "doctor", "--json"]);
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let rows = report["findings"].as_array().cloned().unwrap_or_default();
+        let about = |row: &&Value| row["about"].to_string().contains("Hermes in");
+        rows.iter().filter(about).map(|row| row["finding"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(findings(), [Value::Null, Value::Null]);
+    fs::remove_dir_all(other.join("plugins")).expect("no plugins");
+    let said = |words: &str| {
+        let found = findings();
+        assert!(found[0].is_null(), "the usual one is well: {found:?}");
+        let found = found[1].to_string();
+        assert!(found.contains(words) && found.contains("--hermes-home '"), "{found}");
+    };
+    said("is missing");
+    usual.done(&["connect", "hermes", "--hermes-home", &shown(&other)]);
+    assert_eq!(findings(), [Value::Null, Value::Null], "as it said, that mends it");
+    // One that is gone for good can be forgotten.
+    fs::remove_dir_all(&other).expect("no Hermes");
+    said("hookbus disconnect hermes");
+    usual.done(&["disconnect", "hermes", "--hermes-home", &shown(&other)]);
+    assert_eq!(findings(), [Value::Null]);
+    let record = fs::read_dir(home.path().join("connected")).expect("records").next();
+    let record = record.expect("a record").expect("a record").path();
+    fs::write(record, "nonsense").expect("a broken record");
+    assert!(findings()[0].to_string().contains("is broken"), "{:?}", findings());
+}
+
 /// A guard that blocks, in a script of its own.
 fn guard(home: &Home, name: &str) -> String {
     home.script(name, "#!/bin/sh\necho '{\"decision\":\"block\",\"reason\":\"guarded\"}'\n")

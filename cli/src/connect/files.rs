@@ -38,6 +38,17 @@ impl Record {
         hookbus.join("connected").join(format!("{agent}-{}.json", &digest[..12]))
     }
 
+    /// All records about homes of an agent, in the order of their names.
+    pub(super) fn files(hookbus: &Path, agent: &str) -> Vec<PathBuf> {
+        let found = fs::read_dir(hookbus.join("connected")).into_iter().flatten().flatten();
+        let (start, end) = (format!("{agent}-"), ".json");
+        let is_ours = |name: &str| name.starts_with(&start) && name.ends_with(end);
+        let found = found.filter(|file| file.file_name().to_str().is_some_and(is_ours));
+        let mut files: Vec<PathBuf> = found.map(|file| file.path()).collect();
+        files.sort();
+        files
+    }
+
     /// The record in `file`; empty where there is none.
     pub(super) fn load(file: &Path) -> Result<Self> {
         let Some(text) = read(file)? else { return Ok(Self::default()) };

@@ -253,9 +253,20 @@ fn bridge_settings(file: &Path, wanted: &Wanted) -> Result<String> {
     Ok(serde_json::to_string_pretty(&settings)? + "\n")
 }
 
-/// What keeps a connection from working, if anything.
-pub(super) fn trouble(home: &Path, config: &str, known: &Record, hookbus: &Path) -> Option<String> {
-    let again = "`hookbus connect hermes` mends that";
+/// The home that a record is about.
+pub(super) fn home_in(known: &Record) -> Option<PathBuf> {
+    let plugin = Path::new("plugins").join(NAME).join(PLUGIN[0].0);
+    let ours = known.changes.iter().find(|change| change.path.ends_with(&plugin))?;
+    ours.path.ancestors().nth(plugin.iter().count()).map(Path::to_owned)
+}
+
+/// What keeps a connection from working, if anything. `option` is how this home is named on the command line.
+pub(super) fn trouble(home: &Path, option: &str, known: &Record, hookbus: &Path) -> Option<String> {
+    if !home.is_dir() {
+        return Some(format!("it is gone; `hookbus disconnect hermes{option}` forgets it"));
+    }
+    let config = &files::read(&home.join("config.yaml")).ok().flatten().unwrap_or_default();
+    let again = format!("`hookbus connect hermes{option}` mends that");
     let events: Vec<_> =
         yaml_edit::read(config).map(|config| hooks_move::entries(&config)).unwrap_or_default();
     let by_shell = events.iter().any(|(_, _, entry)| is_ours(entry));
@@ -316,10 +327,16 @@ fn unreachable(file: &Path, hookbus: &Path) -> Option<String> {
 
 /// The home of the Hermes that is meant.
 pub(super) fn home(said: Option<PathBuf>, settings: &Settings) -> Result<PathBuf> {
-    let home = said.or_else(|| settings.hermes.clone());
-    let home = std::path::absolute(home.context("say where Hermes lives: --hermes-home DIR")?)?;
+    let home = place(said, settings)?;
     if !home.is_dir() {
         bail!("there is no Hermes in {}; start it once, or say --hermes-home DIR", home.display());
     }
+    Ok(home)
+}
+
+/// The same whether or not it is there.
+pub(super) fn place(said: Option<PathBuf>, settings: &Settings) -> Result<PathBuf> {
+    let home = said.or_else(|| settings.hermes.clone());
+    let home = std::path::absolute(home.context("say where Hermes lives: --hermes-home DIR")?)?;
     Ok(files::real(&home))
 }

@@ -3,6 +3,7 @@
 
 mod consent;
 mod files;
+mod health;
 mod hermes;
 mod hooks_move;
 mod lines;
@@ -18,6 +19,8 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use hookbus::event::{Clock, SystemClock};
 use serde_json::{Value, json};
+
+pub(crate) use self::health::health;
 
 use self::files::{Change, Record};
 use self::hermes::{BridgeSettings, Plan, TheirHooks, Wanted};
@@ -137,11 +140,13 @@ pub(crate) fn disconnect(
     settings: &Settings,
 ) -> Result<Ending> {
     let Agent::Hermes = arguments.agent;
-    let hermes = hermes::home(arguments.hermes_home.clone(), settings)?;
+    // One that is gone can still be forgotten.
+    let hermes = hermes::place(arguments.hermes_home.clone(), settings)?;
     let hookbus = files::real(&settings.home);
     let file = Record::file(&hookbus, "hermes", &hermes);
     let known = Record::load(&file)?;
     if known.changes.is_empty() {
+        hermes::home(arguments.hermes_home.clone(), settings)?;
         let config = files::read(&hermes.join("config.yaml"))?.unwrap_or_default();
         if hermes::is_enabled(&config) {
             bail!(
@@ -256,14 +261,4 @@ fn changed(plan: &Plan) -> Vec<Value> {
 
 fn report(word: &str, done: bool, files: &[Value], remarks: &[String]) -> Value {
     json!({"agent": "hermes", word: done, "files": files, "remarks": remarks})
-}
-
-/// What is wrong with each Hermes that was connected from this home, or with the usual one if it is there.
-pub(crate) fn health(settings: &Settings) -> Vec<(PathBuf, Option<String>)> {
-    let Ok(home) = hermes::home(None, settings) else { return Vec::new() };
-    let config = files::read(&home.join("config.yaml")).ok().flatten().unwrap_or_default();
-    let hookbus = files::real(&settings.home);
-    let known = Record::load(&Record::file(&hookbus, "hermes", &home)).unwrap_or_default();
-    let wrong = hermes::trouble(&home, &config, &known, &hookbus);
-    vec![(home, wrong)]
 }
