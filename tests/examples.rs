@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -420,4 +420,40 @@ fn a_start_that_is_long_past_is_left_alone() {
     assert!(log.contains("for event early") && log.contains("more than ten minutes ago"), "{log}");
     assert_eq!(boot(&json!({"id": "now", "time": now, "replay": false})), "asked\n");
     assert_eq!(boot(&json!({"id": "now", "time": now, "replay": false})), "", "once");
+}
+
+#[test]
+fn a_start_that_could_not_be_seen_to_is_seen_to_at_the_next_try() {
+    let home = Home::with_new_binary("off");
+    let agent = home.script("agent", "#!/bin/sh\necho asked\n");
+    let checklist = home.work().join("BOOT.md");
+    fs::write(&checklist, "1. Water the plants.\n").expect("a checklist");
+    fs::create_dir_all(home.path()).expect("a home");
+    let told = json!({"hook_event_name": "gateway:startup", "hookbus": {"id": "once"}});
+    let boot = || {
+        let mut command = home.command(["boot", "--file", &shown(&checklist), "--", &agent]);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.spawn().expect("hookbus starts")
+    };
+    let tell = |mut child: Child| {
+        let mut stdin = child.stdin.take().expect("a pipe");
+        stdin.write_all(told.to_string().as_bytes()).expect("it listens");
+        drop(stdin);
+        child.wait_with_output().expect("hookbus ends")
+    };
+    let log = || fs::read_to_string(home.path().join("boot.log")).unwrap_or_default();
+    // It runs already when its program is taken away, and so cannot start another in the background.
+    let (first, program) = (boot(), home.path().with_file_name("hookbus"));
+    fs::copy(&program, home.work().join("copy")).expect("a copy");
+    fs::remove_file(&program).expect("no program");
+    let failed = tell(first);
+    let said = String::from_utf8_lossy(&failed.stderr).into_owned();
+    assert!(!failed.status.success() && said.contains("in the background"), "{failed:?}");
+    fs::rename(home.work().join("copy"), &program).expect("the program again");
+    for _ in 0..2 {
+        assert!(tell(boot()).status.success(), "{}", log());
+    }
+    wait_until("the agent was asked", || log().contains("asked"));
+    let told = ["begins", "could not begin"].map(|words| log().matches(words).count());
+    assert_eq!(told, [2, 1], "{}", log());
 }

@@ -22,6 +22,9 @@ use crate::settings::{Format, Settings};
 
 const SILENT: &str = "[SILENT]";
 
+/// In `boot.log`, about a start that is still to be seen to.
+const NOT_BEGUN: &str = "could not begin";
+
 /// What a start that is longer ago than this would have needed, it has needed then.
 const PAST: Duration = Duration::from_mins(10);
 
@@ -55,11 +58,11 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         return Ok(Ending::Yes); // no checklist, nothing to do
     }
     let log = settings.home.join("boot.log");
-    if let Some(start) = start {
+    let id = start.as_ref().map(|start| start.id.as_deref().unwrap_or("without an id"));
+    if let (Some(start), Some(id)) = (&start, id) {
         if start.is_known(&log) {
             return Ok(Ending::Yes); // an observer may be told twice
         }
-        let id = start.id.as_deref().unwrap_or("without an id");
         if let Some(why) = start.is_past(SystemClock.now()) {
             keep(&log, &format!("left alone, for event {id}: {why}"))?;
             return Ok(Ending::Yes);
@@ -67,8 +70,11 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         keep(&log, &format!("begins, for event {id}"))?;
     }
     if !arguments.wait {
-        in_the_background(arguments, &file)?;
-        return Ok(Ending::Yes);
+        let started = in_the_background(arguments, &file);
+        if let (Err(why), Some(id)) = (&started, id) {
+            keep(&log, &format!("{NOT_BEGUN}, for event {id}: {why:#}"))?;
+        }
+        return started.map(|()| Ending::Yes);
     }
     // Nobody may be there to see an error: that an agent cannot be started is a report too.
     let said = ask(&arguments.agent, &prompt(&checklist)).unwrap_or_else(|why| format!("{why:#}"));
@@ -115,10 +121,11 @@ impl Start {
         }))
     }
 
-    /// Whether it was seen to before.
+    /// Whether it was seen to before. What could not be begun was not.
     fn is_known(&self, log: &Path) -> bool {
         let known = fs::read_to_string(log).unwrap_or_default();
-        self.id.as_ref().is_some_and(|id| known.contains(id.as_str()))
+        let told = self.id.as_ref().and_then(|id| known.lines().rfind(|line| line.contains(id)));
+        told.is_some_and(|line| !line.contains(NOT_BEGUN))
     }
 
     /// Why it is too late for it.
