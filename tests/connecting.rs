@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
 use hookbus_tests::agents::{Act, before_a_person, hermes_program};
-use hookbus_tests::home::{Home, binary, feed, shown};
+use hookbus_tests::home::{Home, shown};
 use saphyr::{LoadableYamlNode, Yaml};
 use serde_json::{Value, json};
 
@@ -258,14 +258,11 @@ fn without_a_hermes_one_is_told_where_to_look() {
 fn a_person_at_a_terminal_sees_the_change_and_is_asked() {
     let home = Home::new();
     let hermes = Hermes::with(&home, "model: x # mine\n");
-    let at_a_terminal = |verb: &str, answer: &str| {
-        let line = format!("{} {verb} hermes", shown(&binary()));
-        let mut command = std::process::Command::new("script");
-        command
-            .args(["-qec", &line, "/dev/null"])
-            .env("HERMES_HOME", &hermes.folder)
-            .env("HOOKBUS_HOME", home.path());
-        feed(command, format!("{answer}\n").as_bytes()).stdout
+    let at_a_terminal = |verb: &str, answer: &'static str| {
+        let mut command = home.command([verb, "hermes"]);
+        command.env("HERMES_HOME", &hermes.folder).env("HOME", home.work());
+        let acts = [Act::See("[y/N]"), Act::Type(answer), Act::Enter];
+        before_a_person(command, &acts).1
     };
     let asked = at_a_terminal("connect", "n");
     assert!(asked.contains("- hookbus") && asked.contains("[y/N]"), "{asked}");

@@ -4,7 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use hookbus_tests::home::{Home, binary, feed, shown};
+use hookbus_tests::agents::{Act, before_a_person};
+use hookbus_tests::home::{Home, feed, shown};
 use serde_json::{Value, json};
 
 fn call() -> Value {
@@ -288,6 +289,13 @@ fn an_observer_runs_only_after_somebody_agreed() {
     }
 }
 
+/// `hookbus hooks approve` before a person who does this.
+fn approve_at_a_terminal(home: &Home, acts: &[Act<'_>]) -> (Option<i32>, String) {
+    let mut command = home.command(["hooks", "approve"]);
+    command.env("HOME", home.work());
+    before_a_person(command, acts)
+}
+
 #[test]
 fn an_observer_runs_what_lies_beside_its_file_wherever_the_event_comes_from() {
     let home = Home::new();
@@ -319,10 +327,9 @@ fn whoever_is_asked_sees_every_file_and_is_told_where_none_can_be_made_out() {
         "trust: nobody\nhooks:\n  '*':\n    - python: {}\n    - command: python3 -m elsewhere\n      env: {{ A: b }}\n",
         shown(&home.work().join("hooks"))
     ));
-    let line = format!("{} hooks approve", shown(&binary()));
-    let mut command = std::process::Command::new("script");
-    command.args(["-qec", &line, "/dev/null"]).env("HOOKBUS_HOME", home.path());
-    let asked = feed(command, b"n\nn\n").stdout;
+    let no = [Act::See("[y/N]"), Act::Type("n"), Act::Enter];
+    let (exit, asked) = approve_at_a_terminal(&home, &[no, no].concat());
+    assert_eq!(exit, Some(1), "{asked}");
     for word in [
         "# the handler",
         "# the depths",
@@ -380,15 +387,10 @@ fn what_a_person_looked_at_is_what_they_agree_to() {
     let home = Home::new();
     let script = home.script("guard.sh", BLOCK);
     home.write_hooks_file(&format!("hooks: {{ pre_tool_call: [{{ command: {script} }}] }}"));
-    let out = shown(&home.work().join("out"));
-    let line = format!(
-        "(until grep -q 'agree to this' {out} 2>/dev/null; do sleep 0.02; done; printf '#!/bin/sh\\n' > {script}; echo y; sleep 1) \
-         | script -qfec '{} hooks approve' {out}",
-        shown(&binary())
-    );
-    let mut command = std::process::Command::new("bash");
-    command.args(["-c", &line]).env("HOOKBUS_HOME", home.path());
-    let said = feed(command, b"").stdout;
+    let edit = || fs::write(&script, "#!/bin/sh\n").is_ok();
+    let acts = [Act::See("agree to this?"), Act::Until(&edit), Act::Type("y"), Act::Enter];
+    let (exit, said) = approve_at_a_terminal(&home, &acts);
+    assert_eq!(exit, Some(1), "{said}");
     assert!(said.contains("it has changed while you looked at it"), "{said}");
     assert!(!home.path().join("consent.json").exists());
 }

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -49,14 +49,21 @@ const BETWEEN_KEYS: Duration = Duration::from_millis(40);
 /// A person who has done everything does not wait for ever.
 const FAREWELL: Duration = Duration::from_secs(5);
 
+/// No program that ends by itself takes this long.
+const PATIENCE: Duration = Duration::from_mins(1);
+
 /// Any program before a person: its exit code and what was on the screen.
 pub fn before_a_person(command: Command, acts: &[Act<'_>]) -> (Option<i32>, String) {
-    let ended = run(command, acts, Duration::from_secs(20));
+    let ended = run_until(command, acts, PATIENCE, PATIENCE);
     (ended.exit, ended.stdout)
 }
 
 /// Runs `command` at a terminal until everything was done. `limit` is for what must be seen.
-pub(super) fn run(mut command: Command, acts: &[Act<'_>], limit: Duration) -> Ended {
+pub(super) fn run(command: Command, acts: &[Act<'_>], limit: Duration) -> Ended {
+    run_until(command, acts, limit, FAREWELL)
+}
+
+fn run_until(mut command: Command, acts: &[Act<'_>], limit: Duration, farewell: Duration) -> Ended {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let ours = openpt(flags).expect("a terminal");
     grantpt(&ours).expect("a terminal");
@@ -75,19 +82,21 @@ pub(super) fn run(mut command: Command, acts: &[Act<'_>], limit: Duration) -> En
     let mut group = Group::of(&child);
     let screen = Screen::watch(File::from(ours));
     screen.play(acts, started, limit);
-    let ended = wait(&mut child, Instant::now(), FAREWELL);
+    let ended = wait(&mut child, Instant::now(), farewell);
     if ended.is_none() {
         group.kill_with_descendants();
         child.wait().expect("our own child");
     }
     group.look_for_members();
     let exit = ended.and_then(|status| status.code());
-    Ended { exit, timed_out: ended.is_none(), stdout: screen.text(), stderr: String::new(), group }
+    let stdout = screen.last();
+    Ended { exit, timed_out: ended.is_none(), stdout, stderr: String::new(), group }
 }
 
 struct Screen {
     terminal: File,
     shown: Arc<Mutex<String>>,
+    reader: JoinHandle<()>,
 }
 
 impl Screen {
@@ -95,7 +104,7 @@ impl Screen {
     fn watch(terminal: File) -> Self {
         let shown = Arc::new(Mutex::new(String::new()));
         let (sink, mut reader) = (Arc::clone(&shown), terminal.try_clone().expect("a terminal"));
-        thread::spawn(move || {
+        let reader = thread::spawn(move || {
             let mut chunk = vec![0; 65536];
             while let Ok(count @ 1..) = reader.read(&mut chunk) {
                 let text = String::from_utf8_lossy(&chunk[..count]).into_owned();
@@ -107,7 +116,16 @@ impl Screen {
                 sink.lock().expect("nobody panics here").push_str(&without_escapes(&text));
             }
         });
-        Self { terminal, shown }
+        Self { terminal, shown, reader }
+    }
+
+    /// What was shown in the end: all of it, unless somebody else still holds the terminal.
+    fn last(&self) -> String {
+        let ended = Instant::now();
+        while !self.reader.is_finished() && ended.elapsed() < FAREWELL {
+            thread::sleep(BETWEEN_KEYS);
+        }
+        self.text()
     }
 
     fn text(&self) -> String {
