@@ -3,14 +3,17 @@
 #![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use hookbus_tests::home::{Home, binary, feed, wait_until};
+use hookbus_tests::home::{Home, Served, binary, feed, wait_until};
 use hookbus_tests::payloads::hermes_shell;
-use serde_json::json;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
 
 const GUARD: &str = "hooks:\n  tool.before:\n    - rule: {when: {command: rm}, block: guarded}\n";
 
@@ -193,7 +196,7 @@ fn a_home_too_deep_for_a_socket_address_works_all_the_same() {
     });
     feed(with_deep(&["hook", "hermes"]), hermes_shell("ls").to_string().as_bytes());
     let status = with_deep(&["status", "--json"]).output().expect("it runs").stdout;
-    let status: serde_json::Value = serde_json::from_slice(&status).expect("JSON");
+    let status: Value = serde_json::from_slice(&status).expect("JSON");
     daemon.kill().expect("ours");
     daemon.wait().expect("ours");
     assert_eq!(status["daemon"]["calls"], 1);
@@ -204,11 +207,9 @@ fn a_daemon_that_hangs_is_worked_around() {
     let home = Home::with_daemon("running");
     home.write_hooks(GUARD);
     let daemon = home.serve();
-    let pid =
-        rustix::process::Pid::from_raw(i32::try_from(daemon.pid()).expect("a pid")).expect("a pid");
-    rustix::process::kill_process(pid, rustix::process::Signal::STOP).expect("ours");
+    send(&daemon, Signal::STOP);
     let told = home.answer("hermes", &hermes_shell("rm x"));
-    rustix::process::kill_process(pid, rustix::process::Signal::CONT).expect("ours");
+    send(&daemon, Signal::CONT);
     assert_eq!(told["reason"], "guarded");
     // Awake again, it finds the event in the log and adds nothing.
     wait_until("it answers", || home.has_daemon());
@@ -216,6 +217,85 @@ fn a_daemon_that_hangs_is_worked_around() {
     assert_eq!(home.log(&["--kind", "tool.before"]).len(), 2);
     assert_eq!(home.decisions().len(), 1);
     assert!(home.is_sound());
+}
+
+fn send(daemon: &Served, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(daemon.pid()).expect("a pid")).expect("a pid");
+    kill_process(pid, signal).expect("ours");
+}
+
+#[test]
+fn a_daemon_that_hangs_is_seen_for_what_it_is() {
+    let home = Home::with_daemon("running");
+    let daemon = home.serve();
+    send(&daemon, Signal::STOP);
+    let seen = format!("running (pid {}) but does not answer", daemon.pid());
+    let status = home.run(&["status"]);
+    assert_eq!(status.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&status.stdout);
+    assert!(text.contains(&seen) && text.contains("`hookbus stop` ends it"), "{text}");
+    let status: Value =
+        serde_json::from_slice(&home.run(&["status", "--json"]).stdout).expect("JSON");
+    assert_eq!(status["daemon"], json!(null), "none answers");
+    assert_eq!(status["hung"]["pid"], daemon.pid());
+    let second = home.run(&["serve"]);
+    assert_eq!(second.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&second.stderr);
+    assert!(text.contains(&seen) && text.contains("`hookbus stop` ends it"), "{text}");
+    // Awake again, it is as it was.
+    send(&daemon, Signal::CONT);
+    wait_until("it answers", || home.has_daemon());
+    assert_eq!(home.json(&["status", "--json"])["hung"], json!(null));
+}
+
+#[test]
+fn stop_ends_a_daemon_that_hangs_and_no_other() {
+    let (home, other) = (Home::with_daemon("running"), Home::with_daemon("running"));
+    home.write_hooks(GUARD);
+    let mut hung = home.serve();
+    let mut hung_elsewhere = other.serve();
+    home.answer("hermes", &hermes_shell("rm x"));
+    send(&hung, Signal::STOP);
+    send(&hung_elsewhere, Signal::STOP);
+    let stopped = home.json(&["stop", "--json"]);
+    assert_eq!(stopped["stopped"], hung.pid());
+    wait_until("it is gone", || hung.has_left());
+    assert!(!hung_elsewhere.has_left());
+    send(&hung_elsewhere, Signal::CONT);
+    wait_until("the other one answers", || other.has_daemon());
+    assert!(home.is_sound());
+    assert_eq!(home.json(&["stop", "--json"])["stopped"], json!(null));
+    let _daemon = home.serve();
+    assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "guarded");
+}
+
+#[test]
+fn whoever_holds_the_home_and_listens_to_nobody_is_ended_the_hard_way() {
+    let home = Home::with_daemon("running");
+    fs::create_dir_all(home.path()).expect("a home");
+    // Holds the lock as a daemon does, and does not hear of a polite request.
+    let deaf = "import fcntl, signal, sys, time\n\
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)\n\
+                lock = open(sys.argv[1], 'w')\n\
+                fcntl.flock(lock, fcntl.LOCK_EX)\n\
+                print('held', flush=True)\n\
+                time.sleep(600)\n";
+    let mut deaf = Command::new("python3")
+        .args(["-c", deaf])
+        .arg(home.path().join("serve.lock"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut held = String::new();
+    let mut said = BufReader::new(deaf.stdout.take().expect("a pipe"));
+    said.read_line(&mut held).expect("it speaks");
+    let stopped = home.run(&["stop", "--json"]);
+    let ended = deaf.try_wait().expect("ours");
+    deaf.kill().expect("ours");
+    deaf.wait().expect("ours");
+    let stopped: Value = serde_json::from_slice(&stopped.stdout).expect("JSON");
+    assert_eq!(stopped, json!({"stopped": deaf.id(), "killed": true}));
+    assert_eq!(ended.and_then(|ended| ended.signal()), Some(9));
 }
 
 #[test]

@@ -34,7 +34,7 @@ enum Verb {
     Serve(serve::Arguments),
     /// Is a daemon up, and what is it doing? Exits 0 only when one answers.
     Status(status::Arguments),
-    /// End the daemon. Hooks go on without it.
+    /// End the daemon, also one that does not answer any more. Hooks go on without it.
     Stop,
     /// Wire an agent to the bus: shows the change and asks first.
     Connect(connect::Connect),

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use hookbus::bus::Bus;
 use hookbus::server::{Daemon, ObserverProgram, Plans, ServeError, Stay};
@@ -15,6 +15,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::cli::Ending;
 use crate::settings::Settings;
+use crate::status::hung_daemon;
 
 /// The daemon's own log file starts anew when it has grown to this.
 const LARGEST_LOG_FILE: u64 = 8 << 20;
@@ -63,6 +64,9 @@ pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> Result<Ending> 
             Ok(daemon) => daemon,
             // The hook that started us was not the only one.
             Err(ServeError::Running(_)) if arguments.background => return Ok(Ending::Yes),
+            Err(ServeError::Running(home)) if let Some(hung) = hung_daemon(settings) => {
+                bail!("a daemon is {hung} (for {})", home.display())
+            }
             Err(error) => return Err(error.into()),
         };
         write_down(arguments, settings)?;

@@ -1,19 +1,23 @@
 //! `hookbus status`: is a daemon up, and how are its log and its hooks?
 
+use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
 use hookbus::decide::HooksSource;
 use hookbus::log::LogPath;
-use hookbus::server::{Reply, Request, SocketPath, ask, describe};
-use serde_json::Value;
+use hookbus::server::{Holder, NoDaemon, Reply, Request, SocketPath, ask, describe};
+use serde_json::{Value, json};
 
 use crate::cli::Ending;
 use crate::output::{self, Paint, harmless, shorten, spell};
 use crate::settings::{Format, Settings};
 
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// A daemon that has its home does not listen yet: it has only just begun.
+const BEGINS_WITHIN: Duration = Duration::from_millis(300);
 
 /// `hookbus status`.
 #[derive(Debug, Args)]
@@ -51,17 +55,70 @@ fn of_observer(name: &str, state: &Value, format: Format, settings: &Settings) -
 
 /// What the daemon says, or what can be seen without one.
 pub(crate) fn state(settings: &Settings) -> Value {
-    let socket = SocketPath::in_home(&settings.home);
-    if let Ok(Reply::Status(json)) = ask(&socket, &Request::Status, PATIENCE)
-        && let Ok(state) = serde_json::from_slice(&json)
-    {
-        return state;
-    }
+    let hung = match daemon(settings) {
+        Daemon::Says(state) => return state,
+        Daemon::Hangs { pid } => json!({"pid": pid}),
+        Daemon::Absent => Value::Null,
+    };
     let log = LogPath::in_home(&settings.home);
     let hooks = HooksSource::new(&settings.home, log.clone());
     let mut state = describe(&log, &hooks);
     state.insert("daemon".to_owned(), Value::Null);
+    state.insert("hung".to_owned(), hung);
     Value::Object(state)
+}
+
+enum Daemon {
+    /// How it is.
+    Says(Value),
+    /// It has the home to itself, and says nothing. No process that can be seen from here where there is no pid.
+    Hangs {
+        pid: Option<i32>,
+    },
+    Absent,
+}
+
+fn daemon(settings: &Settings) -> Daemon {
+    let socket = SocketPath::in_home(&settings.home);
+    let mut asked = ask(&socket, &Request::Status, PATIENCE);
+    let holder = asked.is_err().then(|| Holder::of(&settings.home)).flatten();
+    if let (Err(NoDaemon::Absent), Some(_)) = (&asked, &holder) {
+        sleep(BEGINS_WITHIN);
+        asked = ask(&socket, &Request::Status, PATIENCE);
+    }
+    match asked {
+        Ok(Reply::Status(json)) => {
+            serde_json::from_slice(&json).map_or(Daemon::Absent, Daemon::Says)
+        }
+        Ok(Reply::Answer(_) | Reply::Declined) | Err(NoDaemon::Declined) => Daemon::Absent,
+        Err(NoDaemon::Absent) if holder.is_none() => Daemon::Absent,
+        Err(NoDaemon::Absent | NoDaemon::BrokeOff(_) | NoDaemon::OutOfTime) => {
+            Daemon::Hangs { pid: holder.map(|holder| holder.pid()) }
+        }
+    }
+}
+
+/// What is to be said of a daemon that has its home to itself and does not answer; nothing if there is none, or it
+/// does.
+pub(crate) fn hung_daemon(settings: &Settings) -> Option<String> {
+    match daemon(settings) {
+        Daemon::Hangs { pid } => Some(describe_hung(pid)),
+        Daemon::Says(_) | Daemon::Absent => None,
+    }
+}
+
+/// Whether a daemon listens in this home, well or not.
+pub(crate) fn is_up(settings: &Settings) -> bool {
+    !matches!(daemon(settings), Daemon::Absent)
+}
+
+fn describe_hung(pid: Option<i32>) -> String {
+    match pid {
+        Some(pid) => format!("running (pid {pid}) but does not answer; `hookbus stop` ends it"),
+        None => "running where it cannot be seen from here (another container, another user), and does not answer; \
+                 end it there"
+            .to_owned(),
+    }
 }
 
 fn print(state: &Value, settings: &Settings) -> Result<()> {
@@ -73,7 +130,13 @@ fn print(state: &Value, settings: &Settings) -> Result<()> {
     }
     output::line(format!("home    {}", settings.home.display()))?;
     let daemon = &state["daemon"];
-    if daemon.is_null() {
+    if let Some(hung) = state["hung"].as_object() {
+        let pid = hung["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok());
+        output::line(format!(
+            "daemon  {}; until then each hook handles its event by itself",
+            paint.bad(&describe_hung(pid))
+        ))?;
+    } else if daemon.is_null() {
         output::line(format!(
             "daemon  {}: each hook handles its event by itself; `hookbus serve` starts one",
             paint.bad("not running")

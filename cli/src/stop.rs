@@ -1,41 +1,75 @@
-//! `hookbus stop`: asks the daemon to leave, and waits until it has.
+//! `hookbus stop`: asks the daemon to leave, and waits until it has. One that does not even give its home back is
+//! made to. Whatever is sent goes to the process that holds the lock of this home, and to no other.
 
-use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use rustix::process::{Pid, Signal, kill_process};
+use hookbus::server::Holder;
+use rustix::process::Signal;
 use serde_json::json;
 
 use crate::cli::Ending;
 use crate::output;
 use crate::settings::{Format, Settings};
-use crate::status::state;
+use crate::status::is_up;
 
 /// A daemon lets the calls under way finish, which may take it a minute.
 const PATIENCE: Duration = Duration::from_secs(70);
 
+/// One that is well gives its home back at once; one that has not by then hangs.
+const HANGS_AFTER: Duration = Duration::from_secs(10);
+
+/// A daemon that is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stopped {
+    pid: i32,
+    /// It did not hear that it should leave.
+    killed: bool,
+}
+
 pub(crate) fn run(format: Format, settings: &Settings) -> Result<Ending> {
     let stopped = stop(settings)?;
     output::line(match (format, stopped) {
-        (Format::Json, stopped) => json!({"stopped": stopped}).to_string(),
-        (Format::Text, Some(pid)) => format!("stopped (pid {pid}); hooks go on without it"),
+        (Format::Json, Some(Stopped { pid, killed: true })) => {
+            json!({"stopped": pid, "killed": true}).to_string()
+        }
+        (Format::Json, stopped) => json!({"stopped": stopped.map(|it| it.pid)}).to_string(),
+        (Format::Text, Some(Stopped { pid, killed: false })) => {
+            format!("stopped (pid {pid}); hooks go on without it")
+        }
+        (Format::Text, Some(Stopped { pid, killed: true })) => {
+            format!("killed (pid {pid}), as it did not leave when told to; hooks go on without it")
+        }
         (Format::Text, None) => "no daemon is running".to_owned(),
     })?;
     Ok(Ending::Yes)
 }
 
-/// Ends the daemon of this home; gives back its pid if there was one.
-pub(crate) fn stop(settings: &Settings) -> Result<Option<i64>> {
-    let Some(pid) = state(settings)["daemon"]["pid"].as_i64() else { return Ok(None) };
-    let process =
-        i32::try_from(pid).ok().and_then(Pid::from_raw).context("the daemon has an odd pid")?;
-    kill_process(process, Signal::TERM).context("cannot reach the daemon")?;
-    let asked = Instant::now();
-    // It gives its socket back first, lets the calls under way finish, and only then is it gone.
-    while is_running(process) {
-        if asked.elapsed() > PATIENCE {
+/// Ends the daemon of this home, if there is one.
+pub(crate) fn stop(settings: &Settings) -> Result<Option<Stopped>> {
+    let Some(daemon) = Holder::of(&settings.home) else {
+        if is_up(settings) {
+            bail!(
+                "a daemon has this home, but its process cannot be seen from here (another container, another user); \
+                 stop it where it runs"
+            );
+        }
+        return Ok(None);
+    };
+    let pid = daemon.pid();
+    tell(&daemon, Signal::TERM)?;
+    // One that was put to sleep hears of nothing before it is awake.
+    tell(&daemon, Signal::CONT)?;
+    let told = Instant::now();
+    let mut killed = false;
+    // It gives its home back first, lets the calls under way finish, and only then is it gone.
+    while !daemon.has_ended() {
+        if !killed && told.elapsed() > HANGS_AFTER && daemon.still_holds() {
+            tell(&daemon, Signal::KILL)?;
+            killed = true;
+        }
+        if told.elapsed() > PATIENCE {
             let waited = PATIENCE.as_secs();
             bail!(
                 "the daemon (pid {pid}) has not left after {waited} s; see hookbus.log in its home"
@@ -43,12 +77,13 @@ pub(crate) fn stop(settings: &Settings) -> Result<Option<i64>> {
         }
         sleep(Duration::from_millis(20));
     }
-    Ok(Some(pid))
+    Ok(Some(Stopped { pid, killed }))
 }
 
-/// A process that has ended but that nobody has buried yet is not running.
-fn is_running(process: Pid) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()));
-    let state = stat.ok().and_then(|stat| Some(stat.rsplit_once(')')?.1.trim_start().to_owned()));
-    state.is_some_and(|state| !state.starts_with(['Z', 'X']))
+/// One that has left in the meantime need not be told.
+fn tell(daemon: &Holder, signal: Signal) -> Result<()> {
+    match daemon.signal(signal) {
+        Err(_) if daemon.has_ended() => Ok(()),
+        told => told.with_context(|| format!("cannot reach the daemon (pid {})", daemon.pid())),
+    }
 }

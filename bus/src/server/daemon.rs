@@ -15,6 +15,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
+use super::holder::lock_file;
 use super::message::RECEIVED;
 use super::status::{Counters, describe, of_daemon};
 use super::supervise::{ObserverProgram, Supervisor};
@@ -105,7 +106,7 @@ impl Daemon {
             move |error| ServeError::Home { path, error }
         };
         DirBuilder::new().recursive(true).mode(0o700).create(home).map_err(failed(home))?;
-        let lock_file = home.join("serve.lock");
+        let lock_file = lock_file(home);
         let lock = OpenOptions::new()
             .create(true)
             .truncate(false)
