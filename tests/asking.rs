@@ -128,6 +128,61 @@ fn a_timeline_joins_calls_with_results_and_decisions() {
 }
 
 #[test]
+fn a_timeline_says_of_each_hook_what_it_did_and_of_no_other() {
+    let home = Home::with_hooks(
+        "hooks:\n  tool.before:\n\
+         \x20   - {name: talker, rule: {context: by the way}}\n\
+         \x20   - {name: broken, rule: {}}\n\
+         \x20   - {name: guard, rule: {when: {command: rm}, block: guarded}}\n\
+         \x20   - {name: asker, rule: {when: {command: sudo}, ask: really}}\n\
+         \x20 pre_llm_call: [{name: late, rule: {block: too late}}]\n",
+    );
+    let of = |payload: Value, session: &str| {
+        home.hook("hermes", in_session(payload, session));
+        home.text(&["show", session])
+    };
+    let text = of(hermes_shell("rm x"), "one");
+    assert!(text.contains("blocked by guard: guarded\n"), "{text}");
+    assert!(
+        text.contains("context by talker: by the way (hermes takes no context here: left out)")
+    );
+    assert!(text.contains("failed broken: "), "{text}");
+    assert_eq!(text.matches("blocked by").count(), 1, "{text}");
+    // A question that became a block did block.
+    let text = of(hermes_shell("sudo x"), "two");
+    assert!(text.contains("blocked by asker: really (wanted a person to be asked"), "{text}");
+    // Nobody can be blocked here, and nobody was.
+    let text = of(payloads::one("hermes", "pre_llm_call"), "three");
+    assert!(text.contains("block by late: too late (hermes cannot be blocked here: left out)"));
+    assert!(!text.contains("no objection") && !text.contains("blocked by"), "{text}");
+}
+
+#[test]
+fn a_timeline_says_which_hook_was_not_even_asked() {
+    let home = Home::new();
+    let script = home.script("policy.sh", "#!/bin/sh\n");
+    home.write_hooks_file(&format!(
+        "hooks:\n  \"*\": [{{name: policy, command: {script}}}]\n  tool.before: [{{name: other, rule: {{allow: true}}}}]\n"
+    ));
+    home.text(&["hooks", "approve", "--accept-hooks"]);
+    home.script("policy.sh", "#!/bin/sh\n# changed\n");
+    home.hook("hermes", in_session(payloads::one("hermes", "pre_llm_call"), "one"));
+    let text = home.text(&["show", "one"]);
+    assert!(text.contains("not asked: policy: it has changed since"), "{text}");
+    assert!(!text.contains("no objection by"), "{text}");
+    home.hook("hermes", in_session(hermes_shell("ls"), "two"));
+    let text = home.text(&["show", "two"]);
+    assert!(
+        text.contains("blocked by policy, which was not asked: it has changed since"),
+        "{text}"
+    );
+    assert!(text.contains("allowed by other"), "{text}");
+    let shown = home.json(&["show", "two", "--json"]);
+    let hooks = &shown["turns"][0]["items"][0]["decision"]["hooks"];
+    assert_eq!((&hooks[0]["refused"], &hooks[0]["failed"]), (&json!(true), &json!(true)));
+}
+
+#[test]
 fn calls_without_ids_are_joined_first_in_first_out() {
     let home = Home::new();
     let mut after = payloads::one("gemini", "AfterTool");

@@ -2,13 +2,14 @@
 
 use anyhow::Result;
 use clap::Args;
+use hookbus::decide::became_a_block;
 use hookbus::log::{LogReader, Query, ReadError, Row};
 
 use crate::cli::Ending;
 use crate::output::{self, Paint, count, harmless, local, shorten, spell};
 use crate::reading::open_log;
 use crate::settings::{Format, Settings};
-use crate::timeline::{Item, Outcome, Said, Timeline, What};
+use crate::timeline::{HookSaid, Item, Outcome, Said, Timeline, What};
 
 /// Sub-agents of sub-agents of sub-agents: deep enough.
 const DEEPEST: usize = 5;
@@ -164,33 +165,55 @@ fn item_lines(item: &Item, paint: Paint, lines: &mut Vec<String>) {
 }
 
 fn decision_lines(said: &Said, paint: Paint) -> Vec<String> {
-    let outcome = match said.outcome.as_str() {
+    let indent = "                ";
+    let mut lines: Vec<String> = said
+        .hooks
+        .iter()
+        .filter(|hook| hook.verdict != "none" || hook.reason.is_some())
+        .map(|hook| format!("{indent}{}", hook_line(hook, &said.outcome, paint)))
+        .collect();
+    if lines.is_empty() {
+        let hooks: Vec<&str> = said.hooks.iter().map(|hook| hook.hook.as_str()).collect();
+        let outcome = outcome(&said.outcome, paint);
+        lines.push(format!("{indent}{outcome} from {}", shorten(&hooks.join(", "), 200)));
+    }
+    lines.extend(said.note.iter().map(|note| format!("{indent}{}", shorten(note, 200))));
+    lines
+}
+
+/// What one hook did: its own word, and no other's.
+fn hook_line(said: &HookSaid, decided: &str, paint: Paint) -> String {
+    let hook = shorten(&said.hook, 60);
+    let why =
+        said.reason.as_ref().map_or_else(String::new, |why| format!(": {}", shorten(why, 100)));
+    let note =
+        said.note.as_ref().map_or_else(String::new, |note| format!(" ({})", shorten(note, 150)));
+    let refuses = |word: &str| matches!(word, "block" | "stop");
+    let became_a_block = said.note.as_deref().is_some_and(became_a_block);
+    let blocks = refuses(decided) && (refuses(&said.verdict) || became_a_block);
+    let word = if became_a_block { "block" } else { &said.verdict };
+    let word = outcome(word, paint);
+    match (blocks, said.failed, said.refused) {
+        (true, _, true) => format!("{word} by {hook}, which was not asked{why}{note}"),
+        (true, true, false) => format!("{word} by {hook}, which failed{why}{note}"),
+        (false, _, true) => format!("{} {hook}{why}", paint.bad("not asked:")),
+        (false, true, false) => format!("{} {hook}{why}{note}", paint.bad("failed")),
+        (true, false, false) => format!("{word} by {hook}{why}{note}"),
+        // It wanted to, and the agent could not take it.
+        (false, false, false) if refuses(&said.verdict) => {
+            format!("{} by {hook}{why}{note}", harmless(&said.verdict))
+        }
+        (false, false, false) => format!("{word} by {hook}{why}{note}"),
+    }
+}
+
+/// What a verdict or a decision does to the agent, in a word.
+fn outcome(word: &str, paint: Paint) -> String {
+    match word {
         "block" => paint.bad("blocked"),
         "stop" => paint.bad("stopped"),
         "none" => paint.dim("no objection"),
         "allow" => paint.good("allowed"),
         other => paint.notable(&harmless(other)),
-    };
-    let spoke = |verdict: &str, reason: &Option<String>| verdict != "none" || reason.is_some();
-    let mut lines: Vec<String> = said
-        .hooks
-        .iter()
-        .filter(|(_, verdict, reason)| spoke(verdict, reason))
-        .map(|(hook, verdict, reason)| {
-            let reason =
-                reason.as_ref().map_or_else(String::new, |why| format!(": {}", shorten(why, 100)));
-            let hook = shorten(hook, 60);
-            // Who says nothing and gives a reason for it has failed.
-            if verdict == "none" {
-                format!("                {} {hook}{reason}", paint.bad("failed"))
-            } else {
-                format!("                {outcome} by {hook}{reason}")
-            }
-        })
-        .collect();
-    if lines.is_empty() {
-        let hooks: Vec<&str> = said.hooks.iter().map(|(hook, ..)| hook.as_str()).collect();
-        lines.push(format!("                {outcome} from {}", shorten(&hooks.join(", "), 200)));
     }
-    lines
 }

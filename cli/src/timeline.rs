@@ -68,7 +68,45 @@ pub(crate) struct Outcome {
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) outcome: String,
-    pub(crate) hooks: Vec<(String, String, Option<String>)>,
+    pub(crate) hooks: Vec<HookSaid>,
+    /// About the decision as a whole.
+    pub(crate) note: Option<String>,
+}
+
+/// What one hook had to do with a decision.
+#[derive(Debug)]
+pub(crate) struct HookSaid {
+    pub(crate) hook: String,
+    pub(crate) verdict: String,
+    /// Why it failed, else why it says so, else what it says.
+    pub(crate) reason: Option<String>,
+    pub(crate) failed: bool,
+    /// It was not asked for want of consent.
+    pub(crate) refused: bool,
+    /// What the agent could not take of it, and what became of that.
+    pub(crate) note: Option<String>,
+}
+
+impl HookSaid {
+    fn read(verdict: &Value) -> Self {
+        let text = |key: &str| verdict[key].as_str().map(str::to_owned);
+        Self {
+            hook: text("hook").unwrap_or_default(),
+            verdict: text("verdict").unwrap_or_default(),
+            reason: text("failure").or_else(|| text("reason")).or_else(|| text("context")),
+            failed: verdict["failed"] == true,
+            refused: verdict.get("refused").is_some(),
+            note: text("note"),
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        let Self { hook, verdict, reason, failed, refused, note } = self;
+        json!({
+            "hook": hook, "verdict": verdict, "reason": reason,
+            "failed": failed, "refused": refused, "note": note,
+        })
+    }
 }
 
 impl Timeline {
@@ -159,12 +197,9 @@ impl Timeline {
         let outcome = payload["outcome"].as_str().unwrap_or("?").to_owned();
         self.decisions += 1;
         self.blocked += usize::from(matches!(outcome.as_str(), "block" | "stop"));
-        let hooks = payload["verdicts"].as_array().into_iter().flatten().map(|verdict| {
-            let text = |key: &str| verdict[key].as_str().map(str::to_owned);
-            let reason = text("failure").or_else(|| text("reason")).or_else(|| text("context"));
-            (text("hook").unwrap_or_default(), text("verdict").unwrap_or_default(), reason)
-        });
-        let said = Said { outcome, hooks: hooks.collect() };
+        let hooks = payload["verdicts"].as_array().into_iter().flatten().map(HookSaid::read);
+        let note = payload["note"].as_str().map(str::to_owned);
+        let said = Said { outcome, hooks: hooks.collect(), note };
         let cause = row.cause.map(hookbus::event::Seq::as_i64);
         if let Some(item) = self.items().find(|item| Some(item.seq) == cause) {
             item.decision = Some(said);
@@ -259,8 +294,8 @@ impl Item {
             "seq": self.seq, "time": self.at.to_string(), "name": self.name, "text": self.text,
             "decision": self.decision.as_ref().map(|said| json!({
                 "outcome": said.outcome,
-                "hooks": said.hooks.iter().map(|(hook, verdict, reason)|
-                    json!({"hook": hook, "verdict": verdict, "reason": reason})).collect::<Vec<_>>(),
+                "note": said.note,
+                "hooks": said.hooks.iter().map(HookSaid::to_json).collect::<Vec<_>>(),
             })),
         });
         match &self.what {

@@ -5,6 +5,14 @@ use super::hook::{Action, Hook, OnFailure};
 use crate::dialect::{Manner, Takes};
 use crate::event::{Agent, Ruling, Verdict};
 
+/// What a note says of something that became a block.
+const BLOCKED_INSTEAD: &str = "blocked instead";
+
+/// Whether a recorded note says that what its hook wanted became a block.
+pub fn became_a_block(note: &str) -> bool {
+    note.contains(BLOCKED_INSTEAD)
+}
+
 /// The part of `verdict` that can be said, and a note about the rest. `can_ask` is only called
 /// where the answer matters.
 pub(super) fn fit(
@@ -39,7 +47,7 @@ pub(super) fn fit(
         {
             fitted.ruling = Some(Ruling::Block);
             fitted.reason = Some(reason.unwrap_or_else(|| format!("hook `{}` {says}", hook.name)));
-            notes.push(format!("{says}: blocked instead"));
+            notes.push(format!("{says}: {BLOCKED_INSTEAD}"));
         } else {
             notes.push(format!("{says}: left out"));
         }
