@@ -1,11 +1,13 @@
 //! Agreeing to what hooks run, trying them, and the doctor who says what is wrong and how to mend it.
 
+#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use hookbus_tests::agents::{Act, before_a_person};
-use hookbus_tests::home::{Home, feed, shown};
+use hookbus_tests::home::{Home, feed, shown, wait_until};
 use serde_json::{Value, json};
 
 fn call() -> Value {
@@ -436,7 +438,7 @@ fn the_same_words_in_two_places_are_agreed_to_in_each() {
             .expect("a mode");
         place
     });
-    let answer = |place: &std::path::Path, agent: &str| {
+    let answer = |place: &Path, agent: &str| {
         let payload = json!({"hook_event_name": if agent == "hermes" { "pre_tool_call" } else { "BeforeTool" },
             "tool_name": "terminal", "tool_input": {}, "session_id": "s"});
         let mut command = home.command(["hook", agent]);
@@ -551,6 +553,43 @@ fn an_interpreter_of_ones_own_is_agreed_to_as_it_is() {
     let last = home.decisions().pop().expect("a decision");
     assert!(last["verdicts"][0]["failure"].to_string().contains("has changed since"), "{last}");
     assert!(!ran.exists(), "nobody agreed to that");
+}
+
+#[test]
+fn what_was_agreed_to_anew_runs_anew_wherever_in_a_plugin_it_was_edited() {
+    let home = Home::with_daemon("running");
+    let shared = place_with(&home, "shared", &[("words.py", "word = 'old'\n")]);
+    let plugin = place_with(
+        &home,
+        "plugin",
+        &[
+            ("plugin.yaml", "name: p\n"),
+            ("say.sh", "#!/bin/sh\necho old\n"),
+            (
+                "__init__.py",
+                "import os, subprocess\nfrom .lib.words import word\nhere = os.path.dirname(__file__)\n\
+                 said = subprocess.check_output([here + '/say.sh'], text=True).strip()\n\
+                 def register(ctx):\n    ctx.register_hook('pre_llm_call', lambda **k: word + ' ' + said)\n",
+            ),
+        ],
+    );
+    std::os::unix::fs::symlink(&shared, plugin.join("lib")).expect("a link");
+    home.write_hooks_file(&format!("hooks: {{ '*': [{{ python: {} }}] }}", shown(&plugin)));
+    let _daemon = home.serve();
+    let turn = json!({"hook_event_name": "pre_llm_call", "session_id": "s", "extra": {}});
+    home.text(&["hooks", "approve", "--accept-hooks"]);
+    assert_eq!(home.answer("hermes", &turn), json!({"context": "old old"}));
+    let hash = || home.decisions().pop().expect("a decision")["verdicts"][0]["script"].clone();
+    let first = hash();
+    for (file, text, says) in [
+        (shared.join("words.py"), "word = 'new'\n", "new old"),
+        (plugin.join("say.sh"), "#!/bin/sh\necho new\n", "new new"),
+    ] {
+        fs::write(file, text).expect("an edit");
+        home.text(&["hooks", "approve", "--accept-hooks"]);
+        wait_until(says, || home.answer("hermes", &turn) == json!({"context": says}));
+    }
+    assert_ne!(hash(), first, "the log says which version spoke");
 }
 
 #[test]

@@ -4,7 +4,6 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -12,8 +11,10 @@ use serde_json::{Value, json};
 
 use super::agreed_files::{Files, FoundFiles, agreement, makes_way};
 use super::consent::{Agreeable, Agreement};
-use super::evidence::{Evidence, Exhibit, Readings};
+use super::evidence::{Evidence, Exhibit};
 use super::projects::of_project_in;
+use super::readings::Readings;
+use super::stamp::Stamp;
 use crate::event::Time;
 
 /// What was agreed to.
@@ -24,9 +25,6 @@ pub struct Consents {
     /// What the files hold that are compared with it.
     pub(super) readings: Readings,
 }
-
-/// What changes when the file does.
-pub(super) type Stamp = (u64, u64, i64, i64);
 
 /// An entry: the project's file it stands in, if it is not the person's own, its event and what it runs.
 #[derive(Debug, Clone, Copy)]
@@ -152,8 +150,7 @@ impl Consents {
     }
 
     pub(super) fn stamp(&self) -> Stamp {
-        fs::metadata(&self.file)
-            .map_or((0, 0, 0, 0), |file| (file.ino(), file.len(), file.ctime(), file.ctime_nsec()))
+        Stamp::of(&self.file)
     }
 
     fn rows(&self) -> Result<Vec<Given>, String> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde_json::Map;
 use sha2::{Digest, Sha256};
 
+use super::code_files::Extent;
 use super::consent::Trust;
 use super::consents::Consents;
 use super::entry;
@@ -133,7 +134,7 @@ impl Hooks {
     /// Which plugins are loaded, and where they print to.
     pub(super) fn meant(&self) -> Meant<'_> {
         let home = self.consents.file().parent().unwrap_or(&self.base);
-        Meant { lists: &self.plugins, log_in: home }
+        Meant { lists: &self.plugins, extent: Extent::of(self.project.is_some()), log_in: home }
     }
 
     fn call_it(&mut self, content: String) {

@@ -1,16 +1,14 @@
 //! Which hooks are in force: the file's, if it can be used; else its last good version, from
 //! memory or from the log, so that a typo never switches a policy off.
 
-use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::fs::OFlags;
-
-use super::consents::{self, Consents};
+use super::consents::Consents;
 use super::project_file::LARGEST;
+use super::regular;
+use super::stamp::Stamp;
 use super::{Hooks, Problem};
 use crate::log::{HooksDraft, LogPath, LogReader, ReadError};
 
@@ -86,16 +84,7 @@ pub struct HooksSource {
 }
 
 /// Of the file, and of what was agreed to of a project's.
-type Stamps = (Stamp, Option<consents::Stamp>);
-
-/// What changes when a file does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    inode: u64,
-    length: u64,
-    /// When its content or anything else about it changed; no tool can turn that back.
-    changed: (i64, i64),
-}
+type Stamps = (Stamp, Option<Stamp>);
 
 impl HooksSource {
     /// The file `hookbus.yaml` in `home`, with the log there to fall back on.
@@ -115,7 +104,7 @@ impl HooksSource {
 
     /// The hooks in force now. One look at the file's stamp when nothing has changed.
     pub fn in_force(&self) -> Arc<InForce> {
-        let stamp = (self.stamp(), self.project.as_ref().map(|consents| consents.stamp()));
+        let stamp = (Stamp::of(&self.file), self.project.as_ref().map(|consents| consents.stamp()));
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((then, in_force)) = &*known
             && *then == stamp
@@ -138,16 +127,6 @@ impl HooksSource {
     /// The hooks of a project with what nobody has agreed to yet, for whoever is about to.
     pub fn to_look_at(&self) -> InForce {
         self.read_as(self.none().read_whole(), None).in_force
-    }
-
-    fn stamp(&self) -> Stamp {
-        fs::metadata(&self.file).map_or(Stamp { inode: 0, length: 0, changed: (0, 0) }, |file| {
-            Stamp {
-                inode: file.ino(),
-                length: file.len(),
-                changed: (file.ctime(), file.ctime_nsec()),
-            }
-        })
     }
 
     fn read(&self, before: Option<&InForce>) -> Read {
@@ -235,18 +214,9 @@ impl Read {
     }
 }
 
-/// The text of a file, not much more of it than `largest`. A pipe or a device in its place would be waited on
-/// for ever, and is not even opened, unless it was put there this moment.
+/// The text of a file, not much more of it than `largest`.
 fn read_regular(file: &Path, largest: Option<usize>) -> io::Result<String> {
-    let not_regular = || Err(io::Error::other("it is not a regular file"));
-    if !fs::metadata(file)?.is_file() {
-        return not_regular();
-    }
-    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
-    let opened = OpenOptions::new().read(true).custom_flags(flags).open(file)?;
-    if !opened.metadata()?.is_file() {
-        return not_regular();
-    }
+    let opened = regular::open(file)?;
     let Some(largest) = largest else { return io::read_to_string(opened) };
     let mut bytes = Vec::new();
     opened.take(largest as u64 + 1).read_to_end(&mut bytes)?;

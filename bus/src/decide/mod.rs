@@ -3,6 +3,7 @@
 
 mod absent;
 mod agreed_files;
+mod code_files;
 mod command;
 mod conclude;
 mod consent;
@@ -29,12 +30,15 @@ mod plan;
 mod problem;
 mod project_file;
 mod projects;
+mod readings;
+mod regular;
 mod rehearsal;
 mod rule;
 mod run;
 mod run_plugins;
 mod script;
 mod shell_line;
+mod stamp;
 mod surroundings;
 mod unasked;
 mod wrapper;

@@ -5,6 +5,7 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
+use super::code_files::Extent;
 use super::hook::{Action, Hook, Python};
 use super::host::{self, Launch, Meant, Plugin, Shelf, Time};
 use super::launch;
@@ -80,7 +81,8 @@ impl Onlookers {
         let folder = launch::folder(&python.folder, place, &observer.base);
         let interpreter = launch::with_home(&python.launch.interpreter, place);
         let launch = Launch { interpreter, ..python.launch };
-        let meant = Meant { lists: &observer.plugins, log_in: &observer.base };
+        let (lists, log_in) = (&observer.plugins, observer.base.as_path());
+        let meant = Meant { lists, extent: Extent::ItsOwn, log_in };
         let plugins = self.shelf.plugins(&folder, meant, &launch, python.timeout).await;
         let plugins =
             plugins.ok_or_else(|| format!("{} could not be read in time", folder.display()))?;

@@ -3,11 +3,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use super::super::code_files::{CodeFile, CodeFiles, Extent};
+use super::super::readings::Readings;
 use super::super::yaml;
 
 /// `plugins:` in the hooks file, in the words of Hermes' own configuration.
@@ -48,6 +49,8 @@ pub(super) struct Found {
     pub(super) key: String,
     pub(super) form: Form,
     pub(super) manifest: Map<String, Value>,
+    /// How much of its directory is its code.
+    pub(super) extent: Extent,
     /// Why it cannot be loaded.
     pub(super) broken: Option<String>,
 }
@@ -64,44 +67,49 @@ impl Found {
 
     /// Its code as it lies there now. Reading is left out where nothing changed since `known`.
     pub(super) fn code(&self, known: Option<&Code>) -> Code {
-        let files = files(&self.folder);
-        let mut stamp = Sha256::new();
-        for file in &files {
-            stamp.update(file.as_os_str().as_encoded_bytes());
-            let about = fs::metadata(file);
-            let edited = about.as_ref().ok().and_then(|about| about.modified().ok());
-            let edited = edited.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-            let size = about.map_or(0, |about| about.len());
-            stamp.update(format!("\0{edited:?} {size}\0"));
+        let found = CodeFiles::below(std::slice::from_ref(&self.folder), self.extent);
+        if found.too_many {
+            tracing::warn!(folder = %self.folder.display(), "a plugin has too many files; not all are watched");
         }
-        let stamp = hex::encode(stamp.finalize());
         match known {
-            Some(known) if known.stamp == stamp => known.clone(),
-            Some(_) | None => Code { stamp, hash: self.hash(&files) },
+            Some(known) if known.files == found.files => known.clone(),
+            Some(_) | None => Code { hash: self.hash(&found.files), files: found.files },
         }
     }
 
-    fn hash(&self, files: &[PathBuf]) -> String {
+    fn hash(&self, files: &[CodeFile]) -> String {
+        let readings = Readings::default();
+        let mut reader = readings.reader();
         let mut hash = Sha256::new();
-        for file in files {
+        for CodeFile { path, stamp } in files {
             hash.update(
-                file.strip_prefix(&self.folder).unwrap_or(file).to_string_lossy().as_bytes(),
+                path.strip_prefix(&self.folder).unwrap_or(path).as_os_str().as_encoded_bytes(),
             );
             hash.update([0]);
-            hash.update(Sha256::digest(fs::read(file).unwrap_or_default()));
+            let content = reader.hash(path, *stamp);
+            hash.update(hex::decode(&content).unwrap_or_else(|_| content.into_bytes()));
         }
         hex::encode(hash.finalize())
     }
 }
 
 /// One version of a plugin's code.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct Code {
-    /// Which files there are, and when each was edited.
-    stamp: String,
+    /// Which files there are, and what changes when they do.
+    files: Vec<CodeFile>,
     /// Of what is in them, so that the log knows which version spoke.
     pub(super) hash: String,
 }
+
+/// What is in the files says which version it is: one that was only touched need not be started anew.
+impl PartialEq for Code {
+    fn eq(&self, other: &Self) -> bool {
+        self.hash == other.hash
+    }
+}
+
+impl Eq for Code {}
 
 /// The plugins at `place`, in the order of their names.
 pub(super) fn find(place: &Path, lists: &Lists) -> Vec<Found> {
@@ -172,7 +180,7 @@ fn read(folder: &Path, category: Option<&str>) -> Option<Found> {
         broken = broken.or_else(|| Some(format!("there is no {code} beside its {file}")));
     }
     let key = category.map_or(name, |category| format!("{category}/{directory}"));
-    Some(Found { folder: folder.to_owned(), key, form, manifest, broken })
+    Some(Found { folder: folder.to_owned(), key, form, manifest, extent: Extent::ItsOwn, broken })
 }
 
 fn folders(place: &Path) -> Vec<PathBuf> {
@@ -185,43 +193,37 @@ fn folders(place: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// Where nothing of the plugin's own lies, or nothing that it is loaded from.
-const NOT_ITS_OWN: [&str; 6] =
-    ["venv", ".venv", "node_modules", "site-packages", "__pycache__", ".git"];
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// A plugin has fewer files and directories than this, and they lie less deep.
-const MOST: usize = 20_000;
-const DEEPEST: usize = 12;
-
-/// Its code and its manifest, in the order of their names. Directories that are links are not entered: they
-/// may lead in a circle, or to all of the disk.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut seen = 0;
-    let mut waiting = vec![(folder.to_owned(), 0)];
-    while let Some((folder, depth)) = waiting.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            seen += 1;
-            if seen > MOST {
-                tracing::warn!(folder = %folder.display(), "a plugin has too many files; not all are watched");
-                found.sort();
-                return found;
-            }
-            let (path, name) = (entry.path(), entry.file_name());
-            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            if is_folder && depth < DEEPEST && NOT_ITS_OWN.iter().all(|other| name != *other) {
-                waiting.push((path, depth + 1));
-            } else if is_code(&path) && path.is_file() {
-                found.push(path);
-            }
+    #[test]
+    fn another_version_is_what_holds_something_else() {
+        let place = tempfile::tempdir().expect("a place");
+        let at = |name: &str| place.path().join("plugin").join(name);
+        let shared = place.path().join("shared");
+        fs::create_dir_all(at("")).expect("a folder");
+        fs::create_dir_all(&shared).expect("a folder");
+        std::os::unix::fs::symlink(&shared, at("lib")).expect("a link");
+        for (file, text) in [
+            (at("plugin.yaml"), "name: p"),
+            (at("__init__.py"), ""),
+            (at("state.json"), "{}"),
+            (shared.join("words.py"), "x = 1"),
+        ] {
+            fs::write(file, text).expect("a file");
         }
+        let found = find(&at(""), &Lists::default()).pop().expect("a plugin");
+        let first = found.code(None);
+        for same in [at("state.json"), at("__init__.py")] {
+            let text = fs::read(&same).expect("a file");
+            fs::write(same, text).expect("touched");
+        }
+        assert_eq!(found.code(Some(&first)), first);
+        fs::write(shared.join("words.py"), "x = 2").expect("an edit");
+        let second = found.code(Some(&first));
+        assert_ne!(second, first);
+        fs::write(at("more.so"), "").expect("one more");
+        assert_ne!(found.code(Some(&second)), second);
     }
-    found.sort();
-    found
-}
-
-/// Of YAML only the manifest: a plugin may keep its own state in such a file.
-fn is_code(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default();
-    path.extension().is_some_and(|end| end == "py") || MANIFESTS.iter().any(|one| name == *one)
 }

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex as AsyncMutex;
 
-use super::folder::{Lists, find};
+use super::super::code_files::Extent;
+use super::folder::{Found, Lists, find};
 use super::log;
 use super::plugin::Plugin;
 use super::process::Launch;
@@ -24,6 +25,8 @@ type Key = (PathBuf, Launch);
 #[derive(Debug, Clone, Copy)]
 pub(in crate::decide) struct Meant<'a> {
     pub(in crate::decide) lists: &'a Lists,
+    /// How much of a plugin's directory is its code.
+    pub(in crate::decide) extent: Extent,
     /// The directory that their log is in.
     pub(in crate::decide) log_in: &'a Path,
 }
@@ -75,10 +78,10 @@ impl Shelf {
             if let Some(plugins) = self.fresh(&key, meant.lists) {
                 return Some(plugins);
             }
-            let Meant { lists, log_in } = meant;
+            let Meant { lists, extent, log_in } = meant;
             let (shelf, log_in, lists) = (Arc::clone(self), log_in.to_owned(), lists.clone());
             let key = key.clone();
-            let look = move || shelf.look(key, Meant { lists: &lists, log_in: &log_in });
+            let look = move || shelf.look(key, Meant { lists: &lists, extent, log_in: &log_in });
             tokio::task::spawn_blocking(look).await.ok()
         };
         match tokio::time::timeout(limit, look).await {
@@ -113,6 +116,7 @@ impl Shelf {
         let known = self.known(&key).map(|seen| seen.plugins).unwrap_or_default();
         let plugins: Vec<Arc<Plugin>> = find(&key.0, meant.lists)
             .into_iter()
+            .map(|found| Found { extent: meant.extent, ..found })
             .map(|found| match known.iter().find(|plugin| plugin.found == found) {
                 Some(plugin) => {
                     plugin.look();
