@@ -7,7 +7,7 @@ use std::fs;
 use std::process::Command;
 
 use hookbus_tests::home::{Home, feed, shown, wait_until};
-use hookbus_tests::plugins::{plugin, tool, write};
+use hookbus_tests::plugins::{call, plugin, tool, write};
 use serde_json::{Value, json};
 
 fn before(command: &str) -> Value {
@@ -95,6 +95,63 @@ def register(ctx):
     let failures = failures(&home);
     assert!(heard.parse::<u32>().is_ok(), "{heard} {failures:?}");
     assert_eq!(failures.len(), 1, "{failures:?}");
+}
+
+#[test]
+fn an_event_that_is_too_large_for_a_plugin_costs_itself_and_not_the_plugin() {
+    let home = Home::with_daemon("running");
+    let code = "
+import os
+def before(args, **kwargs):
+    return {'action': 'block', 'message': str(os.getpid())}
+def register(ctx):
+    ctx.register_hook('pre_tool_call', before)
+    ctx.register_hook('post_tool_call', lambda **k: None)
+";
+    home.write_hooks(&format!(
+        "hooks:\n  '*':\n    - python: {}\n      memory: 128\n",
+        shown(&plugin(&home, "small", code))
+    ));
+    let _daemon = home.serve();
+    let process = said(&home, &before("x"));
+    let large = "x".repeat(60 << 20);
+    assert_eq!(said(&home, &before(&large)), "");
+    let failures = failures(&home);
+    assert!(failures.len() == 1 && failures[0].contains("MemoryError"), "{failures:?}");
+    home.answer("hermes", &tool("post_tool_call", "x", &json!({"command": large}), &json!({})));
+    assert_eq!(said(&home, &before("x")), process, "it lives on");
+}
+
+#[test]
+fn onlookers_that_wait_do_not_fill_a_plugins_memory() {
+    let home = Home::with_daemon("running");
+    let place = shown(&home.work());
+    let code = format!(
+        "{WAITS}
+seen = 0
+def after(**kwargs):
+    global seen
+    wait({place:?})
+    seen += 1
+def register(ctx):
+    ctx.register_hook('post_tool_call', after)
+    ctx.register_hook('pre_llm_call', lambda **k: str(seen))
+"
+    );
+    home.write_hooks(&format!(
+        "hooks:\n  '*':\n    - python: {}\n",
+        shown(&plugin(&home, "busy", &code))
+    ));
+    let _daemon = home.serve();
+    let large = json!({"text": "x".repeat(16 << 20)});
+    for _ in 0..8 {
+        home.answer("hermes", &tool("post_tool_call", "x", &large, &json!({})));
+    }
+    let printed = || fs::read_to_string(home.path().join("plugins.log")).unwrap_or_default();
+    wait_until("some go by", || printed().contains("post_tool_call goes by unseen"));
+    write(&home.work(), "go", "");
+    let seen = || said(&home, &call("pre_llm_call", &json!({}))).parse::<u32>().unwrap_or(0);
+    wait_until("the others are seen", || seen() > 4);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 """Runs one Hermes plugin directory (`plugin.yaml` + `register(ctx)`) or gateway hook directory (`HOOK.yaml` +
 `handler.py`), unmodified, outside of Hermes. Speaks JSON lines: each question has a number, and its answer the same.
+After the line of a question come as many bytes of payload as it says, so that one that is too large costs itself only.
 
 A question marked `looks_on` has no answer: it is for callbacks that are not waited for. All callbacks run in one
 thread, the one the plugin was loaded in, in the order of their events, as Hermes itself calls them: what a plugin
@@ -41,8 +42,8 @@ NAMESPACE = "hermes_plugins"
 MOMENT, FIRST_MOMENT = 1.0, 5.0
 # How long it all may take to end.
 FAREWELL = 5
-# Onlookers that wait; more than this many are left out, and that is said.
-MOST_WAITING = 10_000
+# Onlookers that wait, and the bytes of their payloads; what is more is left out, and that is said.
+MOST_WAITING, MOST_BYTES = 10_000, 64 << 20
 sys.dont_write_bytecode = True  # nothing of ours in a directory of theirs
 if sys.path and not sys.path[0]:
     del sys.path[0]  # the directory of the agent: what lies there is nothing to import
@@ -67,7 +68,7 @@ def main():
         answers(setup, {"error": said(error)})
         return
     work = Work(host, answers, watchdog)
-    threading.Thread(target=work.take_in, args=(questions,), daemon=True).start()
+    threading.Thread(target=or_end, args=(work.take_in, questions), daemon=True).start()
     work.run()
 
 
@@ -79,7 +80,7 @@ class Work:
         self.contexts = Contexts()
         self.mine = os.getpid()
         self.change = threading.Condition()
-        self.waiting = collections.deque()
+        self.waiting, self.bytes = collections.deque(), 0
         self.begun, self.is_busy, self.unseen = 0, False, 0
         # The onlooker that was overtaken: it is not waited for again.
         self.overtaken = None
@@ -91,6 +92,7 @@ class Work:
                 self.is_busy = False
                 self.change.wait_for(lambda: self.waiting)
                 question = self.waiting.popleft()
+                self.bytes -= size_of(question)
                 self.begun, self.is_busy = self.begun + 1, True
                 self.change.notify_all()
             if question is None:
@@ -108,7 +110,7 @@ class Work:
                 # Told only when it changes, and in the order of the questions, which an answer may not keep.
                 env = question["env"] = question.get("env") or env
             looks_on = question is not None and question.get("looks_on")
-            if looks_on and len(self.waiting) >= MOST_WAITING:
+            if looks_on and (len(self.waiting) >= MOST_WAITING or self.bytes >= MOST_BYTES):
                 print("hookbus: too slow, %s goes by unseen" % question.get("name"), file=sys.stderr)
                 self.unseen += 1
                 continue
@@ -121,6 +123,7 @@ class Work:
     def put(self, question):
         with self.change:
             self.waiting.append(question)
+            self.bytes += size_of(question)
             self.change.notify_all()
 
     def overtakes(self, question):
@@ -134,6 +137,7 @@ class Work:
                 return False
             self.overtaken = self.begun
             self.waiting.pop()
+            self.bytes -= size_of(question)
             return True
 
     def behind(self, apart):
@@ -145,6 +149,7 @@ class Work:
         behind = self.behind(apart)
         try:
             enter(question)
+            question["payload"] = read_payload(question)
             context = self.contexts.of(question)
             # One context is in one thread at a time.
             answer = (context.copy() if apart else context).run(self.host.answer, question)
@@ -158,6 +163,23 @@ class Work:
                 print("hookbus: at %s: %s" % (question.get("name"), error), file=sys.stderr)
         else:
             self.answers(question, dict(answer, behind=behind))
+
+
+def size_of(question):
+    return question["size"] if question else 0
+
+
+def read_payload(question):
+    """Read when it is needed: until then it takes no more room than it has bytes."""
+    payload = question.pop("payload")
+    try:
+        if payload is None:
+            raise MemoryError
+        payload = str(payload, "utf-8")
+        return json.loads(payload)
+    except MemoryError:
+        why = "%.0f MiB of payload are too much for it; raise `memory`" % (question["size"] / (1 << 20))
+        raise MemoryError(why) from None
 
 
 class Contexts:
@@ -272,7 +294,6 @@ class Printed(io.FileIO):
 def print_without_fail():
     for name, where in (("stdout", 1), ("stderr", 2)):
         printed = Printed(where, "w", closefd=False)
-        printed.name = "<%s>" % name
         # Not even a text that is none makes a print fail.
         stream = io.TextIOWrapper(printed, sys.stderr.encoding, "backslashreplace", write_through=True)
         setattr(sys, name, stream)
@@ -299,13 +320,15 @@ def take_the_line():
 
     def listen():
         for line in line_in:
-            questions.put(json.loads(line))
+            question = json.loads(line)
+            question["payload"] = take(line_in, question["size"])
+            questions.put(question)
         questions.put(None)
         threading.Event().wait(FAREWELL)
         end_with_all_children(mine)
         os._exit(0)
 
-    threading.Thread(target=listen, daemon=True).start()
+    threading.Thread(target=or_end, args=(listen,), daemon=True).start()
 
     def answer(question, value):
         if os.getpid() != mine:
@@ -318,6 +341,32 @@ def take_the_line():
             pass  # the bus has hung up
 
     return questions, answer
+
+
+def take(line_in, size):
+    """So many bytes; none where there is no room for them, and what comes after is found all the same."""
+    try:
+        taken = bytearray(size)
+    except MemoryError:
+        while size:
+            passed = len(line_in.read(min(size, 1 << 16)))
+            size = size - passed if passed else 0
+        return None
+    left = memoryview(taken)
+    while left:
+        read = line_in.readinto(left)
+        left = left[read:] if read else None
+    return taken
+
+
+def or_end(work, *args):
+    """For a thread that all depends on: a process that is gone is noticed, one that is deaf is waited for."""
+    try:
+        work(*args)
+    except BaseException:
+        show_trace()
+        end_with_all_children(os.getpid())
+        os._exit(1)
 
 
 def encoded(value):

@@ -126,6 +126,7 @@ impl Process {
             "form": found.form.as_str(), "folder": bytes(found.folder.as_os_str()), "key": found.key,
             "manifest": found.manifest, "memory": launch.memory, "cwd": bytes(place.cwd.as_os_str()),
         });
+        let hello = Asked { head: hello, payload: String::new() };
         let loaded = process.exchange(hello, limit).await?;
         if let Some(why) = loaded["error"].as_str() {
             return Err(broken(format!("it cannot be loaded: {why}{}", details(log, place))));
@@ -149,10 +150,10 @@ impl Process {
         limit: Duration,
         patience: Duration,
     ) -> Result<Value, Trouble> {
-        let mut question = self.written(question);
+        let mut asked = self.written(question);
         let waited_for = if patience.is_zero() { limit } else { limit.min(patience) };
-        question["limit"] = json!(waited_for.as_secs_f64());
-        self.exchange(question, limit).await
+        asked.head["limit"] = json!(waited_for.as_secs_f64());
+        self.exchange(asked, limit).await
     }
 
     /// What it has heard by now. Onlookers that the answer has overtaken had not been told yet.
@@ -169,12 +170,12 @@ impl Process {
         limit: Duration,
         own: Duration,
     ) -> Result<(), Trouble> {
-        let mut question = self.written(question);
-        question["looks_on"] = json!(true);
-        question["timeout"] = json!(own.as_secs_f64());
+        let mut asked = self.written(question);
+        asked.head["looks_on"] = json!(true);
+        asked.head["timeout"] = json!(own.as_secs_f64());
         self.begin()?;
-        let line = line(&question);
-        let sent = tokio::time::timeout(limit, self.to.write_all(line.as_bytes())).await;
+        let asked = asked.bytes();
+        let sent = tokio::time::timeout(limit, self.to.write_all(&asked)).await;
         self.finish(sent.is_ok());
         match sent {
             Ok(sent) => {
@@ -184,29 +185,29 @@ impl Process {
         }
     }
 
-    fn written(&mut self, question: &Question) -> Value {
+    fn written(&mut self, question: &Question) -> Asked {
         let Question { name, session, payload, place, .. } = question;
         self.told += 1;
-        let mut question = json!({
-            "name": name, "session": session, "payload": payload, "cwd": bytes(place.cwd.as_os_str()),
-        });
+        let mut head =
+            json!({"name": name, "session": session, "cwd": bytes(place.cwd.as_os_str())});
         if self.env != place.env {
             let pair =
                 |(key, value): &(OsString, OsString)| (bytes(key), Value::String(bytes(value)));
-            question["env"] = Value::Object(place.env.iter().map(pair).collect());
+            head["env"] = Value::Object(place.env.iter().map(pair).collect());
             self.env.clone_from(&place.env);
         }
-        question
+        Asked { head, payload: payload.to_string() }
     }
 
-    async fn exchange(&mut self, mut question: Value, limit: Duration) -> Result<Value, Trouble> {
+    async fn exchange(&mut self, mut asked: Asked, limit: Duration) -> Result<Value, Trouble> {
         let started = Instant::now();
         self.begin()?;
         self.asked += 1;
-        question["id"] = json!(self.asked);
+        asked.head["id"] = json!(self.asked);
         let mut written = false;
+        let asked = asked.bytes();
         let talk = async {
-            self.to.write_all(line(&question).as_bytes()).await.map_err(Silence::Ended)?;
+            self.to.write_all(&asked).await.map_err(Silence::Ended)?;
             written = true;
             let ended = || Err(Silence::Ended(io::Error::other("it ended")));
             self.from.recv().await.unwrap_or_else(ended)
@@ -278,8 +279,17 @@ impl Drop for Process {
     }
 }
 
-fn line(question: &Value) -> String {
-    question.to_string() + "\n"
+/// A question as it is written: a line that says what it is and how much follows, and the payload.
+struct Asked {
+    head: Value,
+    payload: String,
+}
+
+impl Asked {
+    fn bytes(mut self) -> Vec<u8> {
+        self.head["size"] = json!(self.payload.len());
+        format!("{}\n{}", self.head, self.payload).into_bytes()
+    }
 }
 
 /// Where to read more. What is printed in a replay goes with its scratch place.
