@@ -77,6 +77,8 @@ impl Agreeable {
 pub(super) struct Objection {
     pub(super) agreement: Agreement,
     pub(super) why: String,
+    /// Whether that is known; else it could not be found out.
+    pub(super) looked_into: bool,
 }
 
 /// Why `hook` must not run what stands behind it, if so.
@@ -90,7 +92,7 @@ pub(super) fn objection(
     let entry = Entry { project, event: &event, command: &command };
     if found.too_many {
         let why = "it has too many files to be agreed to; name a smaller directory".to_owned();
-        return Some(Objection { agreement: Agreement::Never, why });
+        return Some(Objection { agreement: Agreement::Never, why, looked_into: true });
     }
     let agreement = consents.to(entry, found);
     let what = match agreement {
@@ -101,7 +103,7 @@ pub(super) fn objection(
     // The model may read this: it is not the one to agree, and a path can hold anybody's words.
     let place = if project.is_some() { ", inside of the project" } else { "" };
     let why = format!("{what}; a person has to look at it with `hookbus hooks approve`{place}");
-    Some(Objection { agreement, why })
+    Some(Objection { agreement, why, looked_into: true })
 }
 
 impl Hooks {
@@ -146,18 +148,6 @@ impl Hooks {
             made_out,
             too_many,
         })
-    }
-
-    /// Why `hook` must not be asked, if so: the one gate before everything that runs.
-    pub(super) fn objection(&self, hook: &Hook, place: &Surroundings) -> Option<Objection> {
-        if self.trust == Trust::Home {
-            return None;
-        }
-        if let Some(unread) = self.unread(hook) {
-            return Some(unread);
-        }
-        let found = evidence::of(hook, place, &self.base, &self.consents.readings)?;
-        objection(&self.consents, self.project.as_deref(), hook, &found)
     }
 
     /// Why an entry of a project must not even be looked into, if so: nobody agreed to these words.

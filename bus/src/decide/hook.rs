@@ -180,6 +180,19 @@ impl Hook {
         matches!(self.action, Action::Command(_))
     }
 
+    /// How long it may take; no time where nothing outside runs.
+    pub(super) const fn timeout(&self) -> Duration {
+        match &self.action {
+            Action::Command(command) => command.timeout,
+            Action::Python(python) => python.timeout,
+            Action::Rule(_)
+            | Action::Webhook(_)
+            | Action::Archive(_)
+            | Action::Broken(_)
+            | Action::Unread { .. } => Duration::ZERO,
+        }
+    }
+
     /// How its command is launched: as the agent would whose name of the event it stands under. What an
     /// observer runs is beside its own file: the directory of an event may be any bus' word.
     pub(super) fn manner(&self) -> Manner {

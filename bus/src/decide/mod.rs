@@ -14,6 +14,7 @@ mod event_key;
 mod evidence;
 mod field;
 mod fit;
+mod gate;
 mod hook;
 mod hooks_file;
 mod host;

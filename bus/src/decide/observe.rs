@@ -47,8 +47,8 @@ pub async fn run_once(
 ) -> Result<(), String> {
     let Action::Command(command) = &hook.action else { return Err("it has no command".to_owned()) };
     let surroundings = surroundings(observer, row, place);
-    if let Some(why) = observer.objection(hook, &surroundings) {
-        return Err(why);
+    if let Some(objection) = observer.objection_in_time(hook, &surroundings).await {
+        return Err(objection.why);
     }
     let words = words(observer, hook, command, Some(row), &surroundings)?;
     let input = input(row, place);

@@ -43,9 +43,11 @@ impl Onlookers {
             return Err("it has no plugin".to_owned());
         };
         let then = surroundings(observer, row, place);
-        if let Some(why) = observer.objection(hook, &then) {
-            self.shelf.let_go(&launch::folder(&python.folder, &then, &observer.base));
-            return Err(why);
+        if let Some(objection) = observer.objection_in_time(hook, &then).await {
+            if objection.looked_into {
+                self.shelf.let_go(&launch::folder(&python.folder, &then, &observer.base));
+            }
+            return Err(objection.why);
         }
         let plugins = self.plugins(observer, python, &then).await?;
         // Rows of our own making: Hermes has no word for them.

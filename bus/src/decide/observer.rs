@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::EventKey;
-use super::consent::{self, Trust};
+use super::consent::{Objection, Trust};
 use super::consents::Consents;
-use super::evidence;
+use super::gate::Gate;
 use super::hook::{Action, Hook, Mode};
 use super::hooks_file::Hooks;
 use super::host::Lists;
@@ -192,11 +192,24 @@ impl Observer {
         self.hooks.iter().find_map(|hook| self.objection(hook, &place))
     }
 
-    /// Why `hook` must not run, if so.
+    /// Why `hook` must not run, if so, found out within its own time.
+    pub(super) async fn objection_in_time(
+        &self,
+        hook: &Hook,
+        place: &Surroundings,
+    ) -> Option<Objection> {
+        self.gate(hook, place)?.objection_within(hook.timeout()).await
+    }
+
+    /// The gate before `hook`; none where everything is agreed to.
+    pub(super) fn gate<'a>(&'a self, hook: &'a Hook, place: &'a Surroundings) -> Option<Gate<'a>> {
+        let (consents, base) = (self.consents.as_ref()?, &self.base);
+        Some(Gate { consents, project: None, base, hook, place })
+    }
+
+    /// The same on the spot, before anything else has begun.
     pub(super) fn objection(&self, hook: &Hook, place: &Surroundings) -> Option<String> {
-        let consents = self.consents.as_ref()?;
-        let found = evidence::of(hook, place, &self.base, &consents.readings)?;
-        consent::objection(consents, None, hook, &found).map(|objection| objection.why)
+        self.gate(hook, place)?.objection().map(|objection| objection.why)
     }
 
     pub(super) fn first(&self) -> &Hook {

@@ -189,8 +189,10 @@ impl<'a, 'p> Errand<'a, 'p> {
 
     /// One record per hook, or per plugin of a directory; none from whoever has no opinion.
     async fn ask<'h>(&self, hook: &'h Hook, event: &Event) -> Vec<Spoken<'h>> {
-        let objection = self.plan.whole(hook).objection(hook, self.surroundings);
-        if let (Some(_), Action::Python(python)) = (&objection, &hook.action) {
+        let limit = hook.timeout().min(self.end.saturating_duration_since(Instant::now()));
+        let objection = self.plan.whole(hook).objection(hook, self.surroundings, limit).await;
+        let is_known = objection.as_ref().is_some_and(|objection| objection.looked_into);
+        if let (true, Action::Python(python)) = (is_known, &hook.action) {
             self.let_go(hook, python);
         }
         let records = match &hook.action {
@@ -284,7 +286,7 @@ pub(super) fn with_ours(raw: &[u8], ours: &Value) -> Vec<u8> {
 }
 
 /// It has failed. One that was agreed to before it changed blocks, unless it says otherwise.
-fn refused(hook: &Hook, Objection { agreement, why }: Objection) -> VerdictRecord {
+fn refused(hook: &Hook, Objection { agreement, why, .. }: Objection) -> VerdictRecord {
     let mut hook = hook.clone();
     if agreement == Agreement::Lapsed {
         hook.on_failure = hook.on_failure.or(Some(OnFailure::Block));

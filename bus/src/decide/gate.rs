@@ -1,0 +1,185 @@
+//! The gate before everything that runs: was it agreed to, as it lies there now? Whoever waits at it waits for a
+//! hook's own time at most, and nobody else waits: what may take long to look through is not looked through on the
+//! thread that all agents share.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::consent::{self, Agreement, Objection, Trust};
+use super::consents::Consents;
+use super::hook::{Action, Hook};
+use super::surroundings::Surroundings;
+use super::{Hooks, evidence, launch, named};
+
+/// So little is looked at quicker than it is handed to another thread.
+const LITTLE: Little = Little { files: 32, bytes: 256 << 10 };
+
+/// What is asked about before `hook` runs in `place`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Gate<'a> {
+    pub(super) consents: &'a Arc<Consents>,
+    pub(super) project: Option<&'a Path>,
+    /// The directory of the hooks file.
+    pub(super) base: &'a Path,
+    pub(super) hook: &'a Hook,
+    pub(super) place: &'a Surroundings,
+}
+
+/// The same for later, or for another thread.
+#[derive(Debug)]
+pub(super) struct KeptGate {
+    consents: Arc<Consents>,
+    project: Option<PathBuf>,
+    base: PathBuf,
+    hook: Hook,
+    place: Surroundings,
+}
+
+impl KeptGate {
+    /// Why the hook must not run, if so, with everything looked at that lies behind it.
+    pub(super) fn objection(&self) -> Option<Objection> {
+        let Self { consents, project, base, hook, place } = self;
+        Gate { consents, project: project.as_deref(), base, hook, place }.objection()
+    }
+}
+
+impl Gate<'_> {
+    pub(super) fn kept(self) -> KeptGate {
+        KeptGate {
+            consents: Arc::clone(self.consents),
+            project: self.project.map(Path::to_owned),
+            base: self.base.to_owned(),
+            hook: self.hook.clone(),
+            place: self.place.clone(),
+        }
+    }
+
+    /// Why the hook must not run, if so; that nobody knows it after `limit` is a reason too.
+    pub(super) async fn objection_within(self, limit: Duration) -> Option<Objection> {
+        if self.is_quickly_looked_at() {
+            return self.objection();
+        }
+        let kept = self.kept();
+        let looking = tokio::task::spawn_blocking(move || kept.objection());
+        match tokio::time::timeout(limit, looking).await {
+            Ok(Ok(objection)) => objection,
+            Ok(Err(error)) => Some(unknown(format!("looking into it broke off: {error}"))),
+            Err(_) => Some(unknown(format!(
+                "what it runs could not be looked through within {:.1} s, to see whether it was agreed to; name less, or raise `timeout`",
+                limit.as_secs_f64()
+            ))),
+        }
+    }
+
+    /// Why the hook must not run, if so, however long it takes to find out.
+    pub(super) fn objection(self) -> Option<Objection> {
+        let found = evidence::of(self.hook, self.place, self.base, &self.consents.readings)?;
+        consent::objection(self.consents, self.project, self.hook, &found)
+    }
+
+    fn is_quickly_looked_at(self) -> bool {
+        let mut little = LITTLE;
+        match &self.hook.action {
+            Action::Command(command) => {
+                let words = launch::words(command, self.hook.manner(), self.place, self.base);
+                let named = named::by(&words.unwrap_or_default(), &command.env, self.place);
+                named.files.iter().chain(&named.folders).all(|path| little.holds(path))
+            }
+            Action::Python(python) => {
+                little.holds(&launch::folder(&python.folder, self.place, self.base))
+            }
+            // Nothing lies behind these.
+            Action::Rule(_)
+            | Action::Webhook(_)
+            | Action::Archive(_)
+            | Action::Broken(_)
+            | Action::Unread { .. } => true,
+        }
+    }
+}
+
+/// How much may still be there.
+struct Little {
+    files: usize,
+    bytes: u64,
+}
+
+impl Little {
+    /// Whether this, and all that is below it, is not too much; it is looked at no further than that.
+    fn holds(&mut self, path: &Path) -> bool {
+        let Some(files) = self.files.checked_sub(1) else { return false };
+        self.files = files;
+        let Ok(about) = fs::metadata(path) else { return true };
+        if about.is_dir() {
+            let entries = fs::read_dir(path).into_iter().flatten().flatten();
+            return entries.into_iter().all(|entry| self.holds(&entry.path()));
+        }
+        let bytes = self.bytes.checked_sub(about.len());
+        self.bytes = bytes.unwrap_or(0);
+        bytes.is_some()
+    }
+}
+
+fn unknown(why: String) -> Objection {
+    Objection { agreement: Agreement::Never, why, looked_into: false }
+}
+
+impl Hooks {
+    /// Why `hook` must not be asked, if so, found out within `limit`.
+    pub(super) async fn objection(
+        &self,
+        hook: &Hook,
+        place: &Surroundings,
+        limit: Duration,
+    ) -> Option<Objection> {
+        if let Some(unread) = self.unread(hook) {
+            return Some(unread);
+        }
+        self.gate(hook, place)?.objection_within(limit).await
+    }
+
+    /// The gate before `hook`; none where everything is agreed to.
+    pub(super) fn gate<'a>(&'a self, hook: &'a Hook, place: &'a Surroundings) -> Option<Gate<'a>> {
+        let (consents, project, base) = (&self.consents, self.project.as_deref(), &self.base);
+        (self.trust == Trust::Nobody).then_some(Gate { consents, project, base, hook, place })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
+    }
+
+    #[test]
+    fn what_cannot_be_looked_through_in_time_does_not_run_and_holds_nobody() {
+        let place = tempfile::tempdir().expect("a place");
+        let folder = place.path().join("pkg");
+        fs::create_dir(&folder).expect("a folder");
+        for n in 0..200 {
+            // Nothing on the disk, and a lot to read.
+            let file = fs::File::create(folder.join(format!("{n}.py"))).expect("a file");
+            file.set_len(1 << 20).expect("a large file");
+        }
+        let text = "hooks: { tool.before: [{ command: python3 -m pkg }, { command: ls }] }";
+        let hooks = Hooks::parse(text, place.path()).expect("hooks");
+        let here = Surroundings { cwd: place.path().to_owned(), ..Surroundings::default() };
+        let runtime = runtime();
+        let objection = |hook: usize, limit: Duration| {
+            runtime.block_on(hooks.objection(&hooks.hooks[hook], &here, limit)).expect("one")
+        };
+        let hasty = objection(0, Duration::from_millis(1));
+        assert!(
+            !hasty.looked_into && hasty.why.contains("could not be looked through"),
+            "{hasty:?}"
+        );
+        // Where there is little to look at, no time is needed.
+        let little = objection(1, Duration::ZERO);
+        assert!(little.looked_into && little.why.contains("nobody has agreed"), "{little:?}");
+        runtime.shutdown_background();
+    }
+}
