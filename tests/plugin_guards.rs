@@ -38,6 +38,10 @@ fn is_alive(pid: &str) -> bool {
     state.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.starts_with(" Z"))
 }
 
+fn approve(home: &Home, more: &[&str]) {
+    home.text(&[&["hooks", "approve", "--accept-hooks"], more].concat());
+}
+
 /// Waits until the file `go` is there where a command says so; `seen` says that it has begun to.
 const WAITS: &str = "
 import os, time
@@ -46,6 +50,51 @@ def wait(place):
     while not os.path.exists(os.path.join(place, 'go')):
         time.sleep(0.01)
 ";
+
+#[test]
+fn a_plugin_that_is_edited_while_an_event_waits_in_line_is_not_started() {
+    let home = Home::with_daemon("running");
+    let place = shown(&home.work());
+    let code = |word: &str| {
+        format!(
+            "{WAITS}
+def before(args, **kwargs):
+    if args['command'] == 'die':
+        wait({place:?})
+        os._exit(3)
+    return {{'action': 'block', 'message': {word:?}}}
+def register(ctx):
+    ctx.register_hook('pre_tool_call', before)
+"
+        )
+    };
+    let folder = plugin(&home, "edited", &code("as agreed"));
+    let arrived = home.script("arrived.sh", &format!("#!/bin/sh\ntouch {place}/arrived\n"));
+    home.write_hooks_file(&format!(
+        "hooks:\n  tool.before:\n    - {{ name: edited, python: {} }}\n    - command: {arrived}\n",
+        shown(&folder)
+    ));
+    approve(&home, &[]);
+    let _daemon = home.serve();
+    assert_eq!(said(&home, &before("x")), "as agreed");
+    fs::remove_file(home.work().join("arrived")).expect("it was asked about");
+    let heard = std::thread::scope(|scope| {
+        let first = scope.spawn(|| said(&home, &before("die")));
+        wait_until("the first is at it", || home.work().join("seen").exists());
+        wait_until("others are asked", || home.work().join("arrived").exists());
+        fs::remove_file(home.work().join("arrived")).expect("it was asked about");
+        let second = scope.spawn(|| said(&home, &before("x")));
+        // Asked at the same time as the plugin: so the second stands in line by now.
+        wait_until("the second waits", || home.work().join("arrived").exists());
+        write(&folder, "__init__.py", &code("as edited"));
+        write(&home.work(), "go", "");
+        first.join().expect("the first");
+        second.join().expect("the second")
+    });
+    assert!(heard.contains("it has changed since it was agreed to"), "{heard}");
+    let last = home.decisions().pop().expect("a decision");
+    assert_eq!(last["verdicts"][0]["refused"], "consent", "{last}");
+}
 
 #[test]
 fn what_somebody_gave_up_on_long_ago_is_no_reason_to_give_up_now() {

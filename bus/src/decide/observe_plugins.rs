@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::code_files::Extent;
 use super::hook::{Action, Hook, Python};
-use super::host::{self, Launch, Meant, Plugin, Shelf, Time};
+use super::host::{self, Launch, Meant, Plugin, Shelf, Stand, Time};
 use super::launch;
 use super::observe::{Place, surroundings};
 use super::observer::{Observer, heard};
@@ -56,10 +56,11 @@ impl Onlookers {
             Some((event, told)) if event == row.id => told,
             Some(_) | None => Vec::new(),
         };
-        let (event, then) = (&event, &then);
+        let gate = observer.gate(hook, &then).map(|gate| Arc::new(gate.kept()));
+        let (event, stand) = (&event, &Stand { place: then, gate });
         let left = plugins.iter().filter(|plugin| !told.iter().any(|name| name == plugin.name()));
         let telling = left.map(|plugin| async move {
-            let answer = host::ask(plugin, event, then, Time::all(python.timeout)).await;
+            let answer = host::ask(plugin, event, stand, Time::all(python.timeout)).await;
             (plugin.name().to_owned(), answer.and_then(|answer| answer.failure))
         });
         let mut failures = Vec::new();

@@ -286,7 +286,7 @@ pub(super) fn with_ours(raw: &[u8], ours: &Value) -> Vec<u8> {
 }
 
 /// It has failed. One that was agreed to before it changed blocks, unless it says otherwise.
-fn refused(hook: &Hook, Objection { agreement, why, .. }: Objection) -> VerdictRecord {
+pub(super) fn refused(hook: &Hook, Objection { agreement, why, .. }: Objection) -> VerdictRecord {
     let mut hook = hook.clone();
     if agreement == Agreement::Lapsed {
         hook.on_failure = hook.on_failure.or(Some(OnFailure::Block));

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::consent::Objection;
 use super::due::Due;
 use super::hook::{Hook, OnFailure, Python};
-use super::host::{self, Launch, Meant, Plugin, Time, Told};
+use super::host::{self, Launch, Meant, Plugin, Stand, Time, Told};
 use super::launch;
 use super::plan::policy_of;
-use super::run::{Errand, join_in_order, record};
-use super::surroundings::Surroundings;
+use super::run::{Errand, join_in_order, record, refused};
 use crate::dialect::{Takes, takes};
 use crate::event::{Event, Verdict, VerdictRecord};
 
@@ -44,15 +44,17 @@ impl Errand<'_, '_> {
         }
         let alone = plugins.len() == 1;
         self.start_anew(hook, &plugins).await;
-        let place = self.stand();
+        let stand = &self.stand(hook);
         if takes(event) == Takes::NOTHING {
-            self.let_look_on(&plugins, python, event, &place).await;
+            self.let_look_on(&plugins, python, event, stand).await;
             return Vec::new();
         }
-        let place = &place;
         let asked = plugins.iter().map(|plugin| async move {
             let started = Instant::now();
-            let told = host::ask(plugin, event, place, self.time(python)).await?;
+            let told = host::ask(plugin, event, stand, self.time(python)).await?;
+            if let Some(objection) = told.objection {
+                return Some(Err(objection));
+            }
             // What is missing is recorded once, unless somebody is to be stopped by it.
             if told.again && policy_of(hook) == OnFailure::Allow {
                 return None;
@@ -60,9 +62,15 @@ impl Errand<'_, '_> {
             let Told { verdict, failure, hash, heard, .. } = told;
             let record = record(hook, verdict, failure, started.elapsed());
             let name = name_of(hook, plugin, alone);
-            Some(VerdictRecord { script: hash, heard, hook: name, ..record })
+            Some(Ok(VerdictRecord { script: hash, heard, hook: name, ..record }))
         });
-        join_in_order(asked).await.into_iter().flatten().collect()
+        let said: Result<Vec<VerdictRecord>, Objection> =
+            join_in_order(asked).await.into_iter().flatten().collect();
+        // Agreement is to all of a directory at once.
+        said.unwrap_or_else(|objection| {
+            self.let_go(hook, python);
+            vec![refused(hook, objection)]
+        })
     }
 
     /// Nobody agrees to these plugins any more.
@@ -101,7 +109,7 @@ impl Errand<'_, '_> {
         plugins: &[Arc<Plugin>],
         python: &Python,
         event: &Event,
-        place: &Surroundings,
+        stand: &Stand,
     ) {
         let lives_on = self.surroundings.pid != Some(std::process::id());
         if !lives_on || self.scratch.is_some() {
@@ -110,7 +118,7 @@ impl Errand<'_, '_> {
                 None => Time::all(python.timeout),
             };
             let looking = plugins.iter().map(|plugin| async {
-                let told = host::ask(plugin, event, place, time).await;
+                let told = host::ask(plugin, event, stand, time).await;
                 warn(plugin, event, told.and_then(|told| told.failure));
             });
             join_in_order(looking).await;
@@ -120,9 +128,9 @@ impl Errand<'_, '_> {
             // Before the agent is answered: its next event must not be heard before this one.
             let turn = plugin.line_up().await;
             let (plugin, limit) = (Arc::clone(plugin), python.timeout);
-            let (event, place, due) = (event.clone(), place.clone(), Due::one());
+            let (event, stand, due) = (event.clone(), stand.clone(), Due::one());
             drop(tokio::spawn(async move {
-                let told = host::tell(&plugin, turn, &event, &place, limit).await;
+                let told = host::tell(&plugin, turn, &event, &stand, limit).await;
                 warn(&plugin, &event, told.err());
                 drop(due);
             }));
@@ -130,8 +138,10 @@ impl Errand<'_, '_> {
     }
 
     /// Where a plugin stands: where its agent does, or in the scratch place of a rehearsal.
-    fn stand(&self) -> Surroundings {
+    fn stand(&self, hook: &Hook) -> Stand {
         let mut place = self.surroundings.clone();
+        let gate = self.plan.whole(hook).gate(hook, self.surroundings);
+        let gate = gate.map(|gate| Arc::new(gate.kept()));
         if let Some(scratch) = self.scratch {
             scratch.cwd().clone_into(&mut place.cwd);
             let hermes = ("HERMES_HOME".as_ref(), scratch.hermes().as_os_str());
@@ -140,7 +150,7 @@ impl Errand<'_, '_> {
                 place.env.push((name.to_owned(), value.to_owned()));
             }
         }
-        place
+        Stand { place, gate }
     }
 }
 

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::super::consent::Objection;
+use super::super::gate::KeptGate;
 use super::super::surroundings::Surroundings;
 use super::moment::{name, payload};
-use super::plugin::{Plugin, Question, Reply, Time, Turn};
+use super::plugin::{Plugin, Question, Reply, Time, Turn, Unanswered};
 use crate::dialect::returned;
 use crate::event::{Event, Heard, Rewrite, Verdict};
 
@@ -20,52 +22,73 @@ pub(in crate::decide) struct Told {
     pub(in crate::decide) heard: Option<Heard>,
     /// Whether all of it was said before, and nothing is new.
     pub(in crate::decide) again: bool,
+    /// It failed because nobody has agreed to it as it is now.
+    pub(in crate::decide) objection: Option<Objection>,
+}
+
+/// Where a plugin stands, and what is asked before it is started there.
+#[derive(Debug, Clone)]
+pub(in crate::decide) struct Stand {
+    pub(in crate::decide) place: Surroundings,
+    pub(in crate::decide) gate: Option<Arc<KeptGate>>,
 }
 
 /// Asks `plugin` about `event`; nothing where it has no hook for it.
 pub(in crate::decide) async fn ask(
     plugin: &Arc<Plugin>,
     event: &Event,
-    place: &Surroundings,
+    stand: &Stand,
     time: Time,
 ) -> Option<Told> {
     let name = name(event, plugin.found.form)?;
-    if let Some(why) = obstacle(plugin, place) {
+    if let Some(why) = obstacle(plugin, &stand.place) {
         return Some(Told {
             again: plugin.says_again_what_it_needs() && plugin.found.broken.is_none(),
             ..failed(why)
         });
     }
-    match plugin.call(question(name, event, place), time).await {
+    match plugin.call(question(name, event, stand), time).await {
         Ok(None) => None,
         Ok(Some(reply)) => Some(understood(event, reply)),
-        Err(why) => Some(failed(why)),
+        Err(Unanswered::Failed(why)) => Some(failed(why)),
+        Err(Unanswered::Refused(objection)) => {
+            Some(Told { objection: Some(objection.clone()), ..failed(objection.why) })
+        }
     }
 }
 
 /// Tells `plugin` about `event` when its turn comes, where nothing can be said; what went wrong before
 /// it knew of it.
 pub(in crate::decide) async fn tell(
-    plugin: &Plugin,
+    plugin: &Arc<Plugin>,
     turn: Turn,
     event: &Event,
-    place: &Surroundings,
+    stand: &Stand,
     limit: Duration,
 ) -> Result<(), String> {
     let Some(name) = name(event, plugin.found.form) else { return Ok(()) };
-    if let Some(why) = obstacle(plugin, place) {
+    if let Some(why) = obstacle(plugin, &stand.place) {
         return if plugin.says_again_what_it_needs() { Ok(()) } else { Err(why) };
     }
-    plugin.tell(turn, question(name, event, place), limit).await
+    let told = plugin.tell(turn, question(name, event, stand), limit).await;
+    told.map_err(|unanswered| unanswered.why().to_owned())
 }
 
-fn question(name: String, event: &Event, place: &Surroundings) -> Question {
-    let (session, payload, place) = (event.session.clone(), payload(event), place.clone());
-    Question { id: event.id, name, session, payload, place }
+fn question(name: String, event: &Event, stand: &Stand) -> Question {
+    let (session, payload) = (event.session.clone(), payload(event));
+    let Stand { place, gate } = stand.clone();
+    Question { id: event.id, name, session, payload, place, gate }
 }
 
 fn failed(why: String) -> Told {
-    Told { verdict: Verdict::silent(), failure: Some(why), hash: None, heard: None, again: false }
+    Told {
+        verdict: Verdict::silent(),
+        failure: Some(why),
+        hash: None,
+        heard: None,
+        again: false,
+        objection: None,
+    }
 }
 
 /// Why it cannot be asked anything.
@@ -101,5 +124,5 @@ fn understood(event: &Event, reply: Reply) -> Told {
     let errors: Vec<String> =
         list("errors").iter().filter_map(|error| error.as_str().map(str::to_owned)).collect();
     let failure = (!errors.is_empty()).then(|| errors.join("; "));
-    Told { verdict, failure, hash: Some(hash), heard: Some(heard), again: false }
+    Told { verdict, failure, hash: Some(hash), heard: Some(heard), again: false, objection: None }
 }

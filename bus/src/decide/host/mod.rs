@@ -9,7 +9,7 @@ mod plugin;
 mod process;
 mod shelf;
 
-pub(super) use ask::{Told, ask, tell};
+pub(super) use ask::{Stand, Told, ask, tell};
 pub(super) use folder::{Lists, MANIFESTS, absent, needs};
 pub(super) use plugin::{Plugin, Time};
 pub(super) use process::Launch;

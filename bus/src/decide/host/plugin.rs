@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
+use super::super::consent::Objection;
+use super::super::gate::KeptGate;
 use super::super::surroundings::Surroundings;
 use super::folder::{Code, Found};
 use super::process::{Launch, Process, Trouble};
@@ -94,6 +96,28 @@ pub(super) struct Reply {
     pub(super) heard: Heard,
 }
 
+/// Why there is no reply.
+#[derive(Debug)]
+pub(super) enum Unanswered {
+    Failed(String),
+    /// Nobody has agreed to what would have been started.
+    Refused(Objection),
+}
+
+impl From<&str> for Unanswered {
+    fn from(why: &str) -> Self {
+        Self::Failed(why.to_owned())
+    }
+}
+
+impl Unanswered {
+    pub(super) fn why(&self) -> &str {
+        match self {
+            Self::Failed(why) | Self::Refused(Objection { why, .. }) => why,
+        }
+    }
+}
+
 /// A place in the line before a plugin.
 pub(in crate::decide) struct Turn(Waiting);
 
@@ -120,6 +144,8 @@ pub(super) struct Question {
     pub(super) session: String,
     pub(super) payload: Value,
     pub(super) place: Surroundings,
+    /// What is asked again before anything is started for it: it may have waited in line for long.
+    pub(super) gate: Option<Arc<KeptGate>>,
 }
 
 /// How long a question may take.
@@ -207,7 +233,7 @@ impl Plugin {
         self: &Arc<Self>,
         question: Question,
         time: Time,
-    ) -> Result<Option<Reply>, String> {
+    ) -> Result<Option<Reply>, Unanswered> {
         let asked_at = Instant::now();
         let gone_at = asked_at + time.asker;
         let mut state = self.turn(time.asker).await?;
@@ -218,24 +244,24 @@ impl Plugin {
             // In this order: whoever has the state is the only one to say what it is at.
             drop(busy);
             drop(state);
-            if let (Err(why), true) = (&answer, Instant::now() >= gone_at) {
-                tracing::warn!(plugin = plugin.name(), event_id = %question.id, why, "a plugin failed, and nobody waited for it any more");
+            if let (Err(unanswered), true) = (&answer, Instant::now() >= gone_at) {
+                tracing::warn!(plugin = plugin.name(), event_id = %question.id, why = unanswered.why(), "a plugin failed, and nobody waited for it any more");
             }
             answer
         });
         match tokio::time::timeout_at(gone_at.into(), &mut answering).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => Err(format!("asking it broke off: {error}")),
-            Err(_) => Err(format!(
+            Ok(Err(error)) => Err(Unanswered::Failed(format!("asking it broke off: {error}"))),
+            Err(_) => Err(Unanswered::Failed(format!(
                 "no answer within {:.1} s, which is all the time there was; it goes on",
                 asked_at.elapsed().as_secs_f64()
-            )),
+            ))),
         }
     }
 
     /// Waits for a turn. Behind an event that somebody gave up on nobody waits longer than if they had waited
     /// from its start: one that hangs costs a deadline once, not once for each who comes.
-    async fn turn(&self, patience: Duration) -> Result<OwnedMutexGuard<State>, String> {
+    async fn turn(&self, patience: Duration) -> Result<OwnedMutexGuard<State>, Unanswered> {
         if let Ok(state) = Arc::clone(&self.state).try_lock_owned() {
             return Ok(state);
         }
@@ -243,16 +269,16 @@ impl Plugin {
         let patience =
             overdue.map_or(patience, |it| patience.saturating_sub(it.asked_at.elapsed()));
         let turn = tokio::time::timeout(patience, Arc::clone(&self.state).lock_owned()).await;
-        turn.map_err(|_| overdue.map_or(BUSY, |_| OVERDUE).to_owned())
+        turn.map_err(|_| overdue.map_or(BUSY, |_| OVERDUE).into())
     }
 
     async fn answer(
-        &self,
+        self: &Arc<Self>,
         state: &mut State,
         question: &Question,
         limit: Duration,
         gone_at: Instant,
-    ) -> Result<Option<Reply>, String> {
+    ) -> Result<Option<Reply>, Unanswered> {
         let end = Instant::now() + limit;
         let left = || end.saturating_duration_since(Instant::now());
         loop {
@@ -281,13 +307,13 @@ impl Plugin {
 
     /// Tells about an event where nothing can be said, and waits only until it was told.
     pub(super) async fn tell(
-        &self,
+        self: &Arc<Self>,
         turn: Turn,
         question: Question,
         limit: Duration,
-    ) -> Result<(), String> {
+    ) -> Result<(), Unanswered> {
         let turn = tokio::time::timeout(limit, turn.come()).await;
-        let mut state = turn.map_err(|_| BUSY.to_owned())?;
+        let mut state = turn.map_err(|_| Unanswered::from(BUSY))?;
         let end = Instant::now() + limit;
         let left = || end.saturating_duration_since(Instant::now());
         loop {
@@ -307,7 +333,7 @@ impl Plugin {
 
     /// Its process, if it listens to the event; started if need be.
     async fn listener<'s>(
-        &self,
+        self: &Arc<Self>,
         state: &'s mut State,
         question: &Question,
         limit: Duration,
@@ -325,6 +351,9 @@ impl Plugin {
             state.rest = None;
         }
         if state.process.is_none() {
+            let begun = Instant::now();
+            let code = self.code_to_start(question, limit).await?;
+            let limit = limit.saturating_sub(begun.elapsed());
             let started =
                 Process::start(&self.found, &code, &self.launch, question, &self.log, limit);
             let started = started.await?;
@@ -333,10 +362,31 @@ impl Plugin {
         Ok(state.process.as_deref_mut().filter(|process| process.listens_to(&question.name)))
     }
 
+    /// Its code as it lies there now, if it was agreed to: since the event came, it may have been edited.
+    async fn code_to_start(
+        self: &Arc<Self>,
+        question: &Question,
+        limit: Duration,
+    ) -> Result<Code, Trouble> {
+        let (plugin, gate) = (Arc::clone(self), question.gate.clone());
+        let looking = tokio::task::spawn_blocking(move || {
+            plugin.look();
+            gate.and_then(|gate| gate.objection())
+        });
+        match tokio::time::timeout(limit, looking).await {
+            Ok(Ok(None)) => Ok(self.code()),
+            Ok(Ok(Some(objection))) => Err(Trouble::Refused(objection)),
+            Ok(Err(_)) | Err(_) => {
+                Err(Trouble::Broken("its code could not be read in time".to_owned()))
+            }
+        }
+    }
+
     /// What is said about it, and how long it is left alone.
-    fn failed(&self, state: &mut State, trouble: Trouble) -> String {
+    fn failed(&self, state: &mut State, trouble: Trouble) -> Unanswered {
         let (why, first_rest) = match trouble {
-            Trouble::Resting(why) | Trouble::Garbled(why) => return why,
+            Trouble::Refused(objection) => return Unanswered::Refused(objection),
+            Trouble::Resting(why) | Trouble::Garbled(why) => return Unanswered::Failed(why),
             Trouble::Hung(why) | Trouble::Broken(why) | Trouble::Gone(why) | Trouble::Died(why)
                 if !self.rests =>
             {
@@ -354,7 +404,7 @@ impl Plugin {
             why: why.clone(),
             code: self.code(),
         });
-        why
+        Unanswered::Failed(why)
     }
 }
 

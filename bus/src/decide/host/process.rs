@@ -13,6 +13,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc;
 
+use super::super::consent::Objection;
 use super::super::surroundings::Surroundings;
 use super::folder::{Code, Found};
 use super::log;
@@ -69,6 +70,8 @@ pub(super) enum Trouble {
     Broken(String),
     /// It is not asked for a while.
     Resting(String),
+    /// Nobody has agreed to what would be started.
+    Refused(Objection),
 }
 
 /// What one process is started with.
