@@ -113,7 +113,8 @@ fn where_nobody_can_be_asked_a_question_is_a_no() {
     let home = Home::with_hooks(ASK);
     let run = Hermes::working("nobody there").connected(&home, "off").one_shot().go();
     assert_eq!((run.exit, run.file("made.txt")), (Some(0), None));
-    assert!(result_of_the_tool(&run).contains("is that wise"), "{}", result_of_the_tool(&run));
+    let told = result_of_the_tool(&run);
+    assert!(told.contains("is that wise (nobody can be asked here"), "{told}");
     // `hermes -z` would have said yes to its own question.
     assert_eq!(decisions_on(&home, "hermes", "pre_tool_call")[0]["outcome"], "block");
 }

@@ -1,6 +1,6 @@
 //! `hookbus.yaml`: what people write, what it does, and what they are told when it is wrong.
 
-use hookbus_tests::home::{Home, wait_until};
+use hookbus_tests::home::{Home, feed, wait_until};
 use hookbus_tests::payloads::{self, gemini_shell, hermes_shell};
 use serde_json::{Value, json};
 
@@ -69,7 +69,12 @@ fn every_answer_of_a_rule_does_what_it_says() {
             "rewrite",
         ),
         // Nobody sits before this Gemini, and told to ask it would end the session in silence.
-        ("ask: are you sure", json!({"decision": "deny", "reason": "are you sure"}), "block"),
+        (
+            "ask: are you sure",
+            json!({"decision": "deny",
+                   "reason": "are you sure (nobody can be asked here, so it is blocked)"}),
+            "block",
+        ),
         // Gemini takes no context here; nothing is blocked over that.
         ("context: by the way", Value::Null, "none"),
     ];
@@ -99,6 +104,56 @@ fn what_hermes_cannot_take_becomes_a_block_unless_it_may_fail() {
         assert_eq!(decision["outcome"], if blocked { "block" } else { "none" });
         let note = decision["verdicts"][0]["note"].as_str().expect("both are recorded");
         assert!(note.contains(if blocked { "blocked instead" } else { "left out" }), "{note}");
+    }
+}
+
+#[test]
+fn the_model_hears_that_nobody_could_be_asked() {
+    let home = Home::with_hooks("hooks: {tool.before: [{name: asker, rule: {ask: sure?}}]}");
+    let told = "sure? (nobody can be asked here, so it is blocked)";
+    let shell = home.answer("hermes", &hermes_shell("ls"));
+    assert_eq!(shell, json!({"decision": "block", "reason": told}));
+    let mut bridge = home.command(["hook", "hermes", "--wire", "bridge"]);
+    bridge.env("HERMES_YOLO_MODE", "1");
+    let heard = feed(bridge, hermes_shell("ls").to_string().as_bytes());
+    let heard: Value = serde_json::from_str(&heard.stdout).expect("an answer");
+    assert_eq!(heard, json!({"action": "block", "message": told}));
+    // What the hook said is kept as it said it.
+    for decision in home.decisions() {
+        assert_eq!(decision["verdicts"][0]["reason"], "sure?");
+    }
+    // A question without a word is not left without one.
+    let mute = home.script(
+        "mute.sh",
+        "#!/bin/sh\necho '{\"hookSpecificOutput\": {\"permissionDecision\": \"ask\"}}'\n",
+    );
+    home.write_hooks(&format!("hooks: {{tool.before: [{{name: mute, command: {mute}}}]}}"));
+    let told = home.answer("hermes", &hermes_shell("ls"));
+    assert_eq!(told["reason"], "hook `mute` wanted a person to be asked, and nobody can be");
+}
+
+#[test]
+fn what_was_wanted_is_called_by_its_name() {
+    let home = Home::with_hooks(
+        "hooks:\n  turn.output: [{name: t, rule: {rewrite: {text: x}}}]\n  \
+         tool.output: [{name: o, rule: {rewrite: {text: x}}}]\n  \
+         message.in: [{name: m, rule: {rewrite: {text: x}}}]\n  \
+         command: [{name: c, rule: {rewrite: {command: x}}}]\n  \
+         tool.before: [{name: b, rule: {rewrite: {command: x}}}]\n",
+    );
+    for (event, wanted) in [
+        ("transform_llm_output", "another text"),
+        ("transform_tool_result", "another text"),
+        ("pre_gateway_dispatch", "another text"),
+        ("command:reset", "another command"),
+        ("pre_tool_call", "another tool input"),
+    ] {
+        home.answer("hermes", &json!({"hook_event_name": event, "session_id": "s", "extra": {}}));
+        let decisions = home.decisions();
+        let note = decisions.last().expect("a decision")["verdicts"][0]["note"].clone();
+        let note = note.as_str().expect("a note");
+        let said = format!("wanted {wanted}, which hermes takes none of here");
+        assert!(note.starts_with(&said), "{event}: {note}");
     }
 }
 

@@ -126,7 +126,8 @@ fn a_stop_ends_the_run() {
 fn a_question_that_nobody_can_be_asked_is_a_block_and_not_the_silent_end() {
     let (run, home) = gemini("hooks: { tool.before: [{ rule: { ask: shall it be made? } }] }");
     assert_eq!((run.exit, run.file("made.txt")), (Some(0), None));
-    assert!(result(&run).contains("shall it be made?"), "{}", result(&run));
+    let told = result(&run);
+    assert!(told.contains("shall it be made? (nobody can be asked here"), "{told}");
     assert!(run.stdout.contains("Done."), "the turn goes on: {}", run.stdout);
     let decision = &decisions_on(&home, "gemini", "BeforeTool")[0];
     assert_eq!(decision["outcome"], "block");

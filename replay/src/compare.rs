@@ -1,7 +1,9 @@
 //! What is different between a decision of then and one of now. How long something took is never
 //! a difference.
 
+use hookbus::decide::without_our_words;
 use hookbus::event::{Decision, Heard, Outcome};
+use serde_json::Value;
 
 use crate::recorded::{Then, ThenVerdict};
 
@@ -104,8 +106,10 @@ pub fn compare(
             ..Comparison::of(Class::Failed)
         };
     }
-    let same_answer =
-        then.and_then(|then| then.answer.as_ref()) == now.and_then(|now| now.answer.as_ref());
+    let same_answer = is_same(
+        then.and_then(|then| then.answer.as_ref()),
+        now.and_then(|now| now.answer.as_ref()),
+    );
     if outcome_then == outcome_now && same_answer {
         return Comparison::of(Class::Unchanged);
     }
@@ -126,6 +130,11 @@ pub fn compare(
     }
     let hook = responsible(class, before, &after).map(str::to_owned);
     Comparison { hook, notes: script_notes(then, now), ..Comparison::of(class) }
+}
+
+/// A log may be older than what the bus adds to the words of hooks.
+fn is_same(then: Option<&Value>, now: Option<&Value>) -> bool {
+    then == now || then.map(without_our_words) == now.map(without_our_words)
 }
 
 fn newly_failed<'a>(
@@ -278,7 +287,7 @@ mod tests {
     use std::time::Duration;
 
     use hookbus::event::{Verdict, VerdictRecord};
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -330,6 +339,19 @@ mod tests {
         let reworded =
             now(Verdict::block("never"), json!({"decision": "block", "reason": "never"}), None);
         assert_eq!(compare(Some(&blocked), Some(&reworded), &|_| false).class, Class::Changed);
+    }
+
+    #[test]
+    fn how_the_bus_puts_it_is_no_difference() {
+        let asks = json!([{"hook": "guard", "verdict": "ask", "reason": "sure?"}]);
+        let older = then("block", &json!({"action": "block", "message": "sure?"}), &asks);
+        let told = |message: &str| {
+            let answer = json!({"action": "block", "message": message});
+            let asked = Verdict { reason: Some("sure?".to_owned()), ..Verdict::block("") };
+            compare(Some(&older), Some(&now(asked, answer, None)), &|_| false).class
+        };
+        assert_eq!(told("sure? (nobody can be asked here, so it is blocked)"), Class::Unchanged);
+        assert_eq!(told("no! (nobody can be asked here, so it is blocked)"), Class::Changed);
     }
 
     #[test]

@@ -1,12 +1,30 @@
 //! What becomes of a verdict that the agent cannot take at this event. Nothing is lost in
 //! silence: it becomes a block or is left out, and the note says which.
 
+use serde_json::Value;
+
 use super::hook::{Action, Hook, OnFailure};
 use crate::dialect::{Manner, Takes};
-use crate::event::{Agent, Ruling, Verdict};
+use crate::event::{Event, Kind, Ruling, Verdict};
 
 /// What a note says of something that became a block.
 const BLOCKED_INSTEAD: &str = "blocked instead";
+
+/// What is added to a question that became a block, so that whoever hears it does not wait for an answer.
+const UNASKED: &str = " (nobody can be asked here, so it is blocked)";
+
+/// An answer without what the bus itself adds to a hook's words: how that is put is no difference between two
+/// answers.
+pub fn without_our_words(answer: &Value) -> Value {
+    match answer {
+        Value::String(text) => Value::String(text.replace(UNASKED, "")),
+        Value::Array(all) => all.iter().map(without_our_words).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(key, value)| (key.clone(), without_our_words(value))).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => answer.clone(),
+    }
+}
 
 /// Whether a recorded note says that what its hook wanted became a block.
 pub fn became_a_block(note: &str) -> bool {
@@ -18,10 +36,11 @@ pub fn became_a_block(note: &str) -> bool {
 pub(super) fn fit(
     verdict: &Verdict,
     hook: &Hook,
-    agent: Agent,
+    event: &Event,
     takes: Takes,
     can_ask: impl FnOnce() -> bool,
 ) -> (Verdict, Option<String>) {
+    let agent = event.agent;
     let mut fitted = verdict.clone();
     let mut notes = Vec::new();
     let mut refuse = Vec::new();
@@ -33,14 +52,15 @@ pub(super) fn fit(
     }
     if fitted.ruling == Some(Ruling::Ask) && !(takes.ask && can_ask()) {
         fitted.ruling = None;
-        refuse.push((Untakeable::Ask, fitted.reason.clone()));
+        let question = fitted.reason.as_ref().filter(|question| !question.trim().is_empty());
+        refuse.push((Untakeable::Ask, question.map(|question| format!("{question}{UNASKED}"))));
     }
     if fitted.rewrite.is_some() && !takes.rewrite {
         fitted.rewrite = None;
         refuse.push((Untakeable::Rewrite, None));
     }
     for (what, reason) in refuse {
-        let says = what.says(agent);
+        let says = what.says(event);
         if takes.block
             && fitted.ruling != Some(Ruling::Block)
             && what.policy(hook) == OnFailure::Block
@@ -63,6 +83,16 @@ pub(super) fn fit(
     (fitted, (!notes.is_empty()).then(|| notes.join("; ")))
 }
 
+/// What a rewrite is of.
+#[expect(clippy::wildcard_enum_match_arm, reason = "everywhere else it is the tool's input")]
+const fn changed_at(kind: Kind) -> &'static str {
+    match kind {
+        Kind::ToolOutput | Kind::TurnOutput | Kind::MessageIn => "text",
+        Kind::Command => "command",
+        _ => "tool input",
+    }
+}
+
 #[derive(Clone, Copy)]
 enum Untakeable {
     Stop,
@@ -71,11 +101,15 @@ enum Untakeable {
 }
 
 impl Untakeable {
-    fn says(self, agent: Agent) -> String {
+    fn says(self, event: &Event) -> String {
+        let agent = event.agent;
         match self {
             Self::Stop => format!("wanted to stop {agent}, which it cannot be told here"),
             Self::Ask => "wanted a person to be asked, and nobody can be".to_owned(),
-            Self::Rewrite => format!("wanted another tool input, which {agent} takes none of here"),
+            Self::Rewrite => {
+                let what = changed_at(event.kind);
+                format!("wanted another {what}, which {agent} takes none of here")
+            }
         }
     }
 

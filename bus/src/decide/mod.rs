@@ -51,7 +51,7 @@ pub use consents::Consents;
 pub use due::tell_the_rest;
 pub use event_key::EventKey;
 pub use evidence::Exhibit;
-pub use fit::became_a_block;
+pub use fit::{became_a_block, without_our_words};
 pub use hook::{Hook, HookSummary, Mode, OnFailure};
 pub use hooks_file::Hooks;
 pub use hosts_of_then::Starts;
