@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use rusqlite::ErrorCode;
 
@@ -49,9 +50,15 @@ pub enum AppendError {
     /// No right to write.
     #[error("the log is read-only; check who owns HOOKBUS_HOME")]
     ReadOnly,
-    /// Another process held the log past the deadline.
-    #[error("the log was locked by another process past the deadline")]
+    /// Another process held the log for too long.
+    #[error("the log was locked by another process for too long")]
     Locked,
+    /// It was not done by the deadline, and nobody can say why.
+    #[error("the log did not take it within {0:.1?}; another process may have it locked")]
+    Late(Duration),
+    /// All the time was used up before.
+    #[error("no time was left to wait for the log")]
+    OutOfTime,
     /// The log cannot be opened at all.
     #[error(transparent)]
     Open(OpenError),

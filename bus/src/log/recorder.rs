@@ -146,7 +146,7 @@ impl Recorder {
         decision: Option<&Draft>,
         hooks: &[Arc<HooksDraft>],
     ) -> Kept {
-        self.keep_in_spool(event, decision, hooks, AppendError::Locked)
+        self.keep_in_spool(event, decision, hooks, AppendError::OutOfTime)
     }
 
     fn keep_in_spool(
@@ -167,5 +167,23 @@ async fn within<T>(
     patience: Duration,
     append: impl Future<Output = Result<T, AppendError>>,
 ) -> Result<T, AppendError> {
-    tokio::time::timeout(patience, append).await.unwrap_or(Err(AppendError::Locked))
+    let late =
+        if patience.is_zero() { AppendError::OutOfTime } else { AppendError::Late(patience) };
+    tokio::time::timeout(patience, append).await.unwrap_or(Err(late))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_lock_is_blamed_only_where_there_was_time_to_wait_for_it() {
+        let never = std::future::pending::<Result<(), AppendError>>;
+        let used_up = within(Duration::ZERO, never()).await;
+        assert!(matches!(used_up, Err(AppendError::OutOfTime)), "{used_up:?}");
+        let waited = within(Duration::from_millis(1), never()).await.map_err(|why| why.to_string());
+        assert!(waited.is_err_and(|why| why.contains("may have it locked")));
+        let in_time = within(Duration::ZERO, std::future::ready(Ok(()))).await;
+        assert!(in_time.is_ok(), "what is done is done");
+    }
 }
