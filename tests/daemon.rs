@@ -3,10 +3,11 @@
 #![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -333,4 +334,25 @@ fn a_daemon_holds_nothing_that_the_hook_was_given() {
         .expect("bash runs");
     assert!(piped.status.success());
     wait_until("a daemon answers", || home.has_daemon());
+}
+
+#[test]
+fn what_a_daemon_writes_down_does_not_grow_without_end() {
+    let home = Home::with_daemon("auto");
+    home.answer("hermes", &hermes_shell("ls"));
+    wait_until("a daemon answers", || home.has_daemon());
+    let (log, put_aside) = (home.path().join("hookbus.log"), home.path().join("hookbus.log.old"));
+    // As an observer would, which writes there too and has it open.
+    let mut observer = fs::File::options().append(true).open(&log).expect("a log");
+    let line = format!("{}\n", "x".repeat(1023));
+    observer.write_all(line.repeat(9 << 10).as_bytes()).expect("room");
+    let length = |file: &Path| fs::metadata(file).map_or(0, |file| file.len());
+    wait_until("it is put aside", || length(&log) == 0 && length(&put_aside) > 9 << 20);
+    observer.write_all(b"one more\n").expect("room");
+    home.text(&["stop"]);
+    let text = fs::read_to_string(&log).expect("a log");
+    assert!(text.starts_with("one more\n") && text.contains("leaving"), "{text}");
+    let earlier = fs::read_to_string(&put_aside).expect("what was there before");
+    assert!(earlier.contains("serving"), "nothing of it is lost");
+    assert_eq!(fs::metadata(&put_aside).expect("it is there").permissions().mode() & 0o077, 0);
 }

@@ -252,3 +252,18 @@ def register(ctx):
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o600);
     assert!(size("plugins.log") < size("plugins.log.old"));
 }
+
+#[test]
+fn a_plugin_that_is_left_alone_is_complained_about_once() {
+    let home = Home::with_daemon("auto");
+    hooks(&home, &plugin(&home, "broken", "raise RuntimeError('not today')\n"), "");
+    let after = tool("post_tool_call", "terminal", &json!({}), &json!({}));
+    bridged(&home, &after, "55");
+    wait_until("a daemon answers", || home.has_daemon());
+    for _ in 0..20 {
+        bridged(&home, &after, "55");
+    }
+    home.text(&["stop"]);
+    let log = fs::read_to_string(home.path().join("hookbus.log")).expect("a log");
+    assert_eq!(log.matches("not today").count(), 1, "{log}");
+}

@@ -3,13 +3,14 @@
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use hookbus::bus::Bus;
+use hookbus::decide::make_room;
 use hookbus::server::{Daemon, ObserverProgram, Plans, ServeError, Stay};
 use tracing_subscriber::EnvFilter;
 
@@ -17,8 +18,8 @@ use crate::cli::Ending;
 use crate::settings::Settings;
 use crate::status::hung_daemon;
 
-/// The daemon's own log file starts anew when it has grown to this.
-const LARGEST_LOG_FILE: u64 = 8 << 20;
+/// How often the daemon looks whether its own log file has become too large.
+const LOOK_AFTER_LOG: Duration = Duration::from_secs(2);
 
 /// `hookbus serve`.
 #[derive(Debug, Args)]
@@ -70,8 +71,12 @@ pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> Result<Ending> 
             Err(error) => return Err(error.into()),
         };
         write_down(arguments, settings)?;
-        daemon.serve().await.context("the daemon cannot go on")?;
-        Ok(Ending::Yes)
+        let room = arguments.background.then(|| tokio::spawn(keep_room(own_log(settings))));
+        let served = daemon.serve().await.context("the daemon cannot go on");
+        if let Some(room) = room {
+            room.abort();
+        }
+        served.map(|()| Ending::Yes)
     })
 }
 
@@ -83,7 +88,7 @@ fn observer_program(arguments: &Arguments, settings: &Settings) -> Option<Observ
         words.extend(["--nats".into(), nats.into()]);
     }
     words.push("--".into());
-    let complaints = arguments.background.then(|| settings.home.join("hookbus.log"));
+    let complaints = arguments.background.then(|| own_log(settings));
     Some(ObserverProgram { program, arguments: words, complaints })
 }
 
@@ -119,7 +124,7 @@ fn write_down(arguments: &Arguments, settings: &Settings) -> Result<()> {
         return Ok(());
     }
     let lines = tracing_subscriber::fmt().with_env_filter(filter(settings)).with_ansi(false);
-    let path = settings.home.join("hookbus.log");
+    let path = own_log(settings);
     make_room(&path);
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
     let file = file.with_context(|| format!("cannot write {}", path.display()))?;
@@ -127,9 +132,19 @@ fn write_down(arguments: &Arguments, settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-fn make_room(path: &Path) {
-    let full = fs::metadata(path).is_ok_and(|file| file.len() > LARGEST_LOG_FILE);
-    if full && let Err(error) = fs::rename(path, path.with_extension("log.old")) {
-        tracing::debug!(%error, "the log file grows on");
+/// Where a daemon in the background and its observers write.
+fn own_log(settings: &Settings) -> PathBuf {
+    settings.home.join("hookbus.log")
+}
+
+/// A daemon stays for months.
+async fn keep_room(log: PathBuf) {
+    loop {
+        let log = log.clone();
+        // Copying it would keep agents waiting.
+        if let Err(error) = tokio::task::spawn_blocking(move || make_room(&log)).await {
+            tracing::debug!(%error, "not looked after this time");
+        }
+        tokio::time::sleep(LOOK_AFTER_LOG).await;
     }
 }

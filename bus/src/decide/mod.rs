@@ -54,6 +54,7 @@ pub use evidence::Exhibit;
 pub use fit::{became_a_block, without_our_words};
 pub use hook::{Hook, HookSummary, Mode, OnFailure};
 pub use hooks_file::Hooks;
+pub use host::make_room;
 pub use hosts_of_then::Starts;
 pub use in_force::{HooksSource, InForce, Standing};
 pub use observe::{Child, Place, input, line, run_once, start};

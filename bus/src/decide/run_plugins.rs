@@ -160,7 +160,11 @@ fn name_of(hook: &Hook, plugin: &Plugin, alone: bool) -> String {
 }
 
 fn warn(plugin: &Plugin, event: &Event, failure: Option<String>) {
-    if let Some(why) = failure {
+    let Some(why) = failure else { return };
+    if why.starts_with(host::LEFT_ALONE) {
+        // That was said when it failed; an agent at work would fill the log with it.
+        tracing::debug!(plugin = plugin.name(), event_id = %event.id, why, "not told");
+    } else {
         tracing::warn!(plugin = plugin.name(), event_id = %event.id, why, "a plugin failed");
     }
 }

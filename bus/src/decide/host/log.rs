@@ -19,13 +19,13 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     Ok(log)
 }
 
-/// Puts what is in it aside where that is too much. Plugins hold it open and write at its end, wherever that is:
-/// so it is copied and emptied, and stays the same file.
-pub(super) fn make_room(path: &Path) {
+/// Puts what is in a log file aside where that is too much. Those who write there hold it open and write at its end,
+/// wherever that is: so it is copied and emptied, and stays the same file.
+pub fn make_room(path: &Path) {
     if fs::metadata(path).is_ok_and(|file| file.len() > LARGEST)
         && let Err(error) = put_aside(path)
     {
-        tracing::warn!(log = %path.display(), %error, "the plugins' log grows on");
+        tracing::warn!(log = %path.display(), %error, "a log file grows on");
     }
 }
 

@@ -11,6 +11,7 @@ mod shelf;
 
 pub(super) use ask::{Stand, Told, ask, tell};
 pub(super) use folder::{Lists, MANIFESTS, absent, needs};
-pub(super) use plugin::{Plugin, Time};
+pub use log::make_room;
+pub(super) use plugin::{LEFT_ALONE, Plugin, Time};
 pub(super) use process::Launch;
 pub(super) use shelf::{Meant, Shelf};

@@ -30,6 +30,9 @@ const LONGEST_REST: Duration = Duration::from_mins(10);
 /// Whoever waited for all of a plugin's time also hears what became of it.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
+/// What is said of one that is left alone, before why.
+pub(in crate::decide) const LEFT_ALONE: &str = "left alone for a while";
+
 const BUSY: &str = "it was busy with other events until the end";
 const OVERDUE: &str = "it is still at an event that somebody gave up on";
 
@@ -346,7 +349,7 @@ impl Plugin {
             if rest.code != code {
                 state.failures = 0;
             } else if Instant::now() < rest.until {
-                return Err(Trouble::Resting(format!("left alone for a while: {}", rest.why)));
+                return Err(Trouble::Resting(format!("{LEFT_ALONE}: {}", rest.why)));
             }
             state.rest = None;
         }
