@@ -379,3 +379,19 @@ fn a_real_hermes_session_through_plugins_that_remember_is_unchanged_as_recorded(
     assert_unchanged(&report(&home, &["last"]));
     assert!(before == log_files(&home));
 }
+
+#[test]
+fn a_report_tells_plugins_without_a_name_apart() {
+    let home = forgetful_nobody();
+    fire(&home, "s", tool("pre_tool_call", "terminal", &json!({"command": "ls"}), &json!({})));
+    let text = home.text(&["replay", "--all", "--as-recorded", "--yes"]);
+    let lines: Vec<&str> =
+        text.lines().filter(|line| line.contains(" → ") && !line.contains("hooks (")).collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    for plugin in ["(third)", "(notes)"] {
+        assert_eq!(lines.iter().filter(|line| line.contains(plugin)).count(), 1, "{text}");
+    }
+    let arrows: Vec<Option<usize>> =
+        lines.iter().map(|line| line.chars().position(|letter| letter == '→')).collect();
+    assert_eq!(arrows[0], arrows[1], "one column: {text}");
+}

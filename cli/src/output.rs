@@ -132,6 +132,18 @@ pub(crate) fn shorten(text: &str, most: usize) -> String {
     flat.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
+/// The same for a hook's name, cut in the middle: one that has none goes by its command or its directory, and what tells
+/// it from the next stands at the end.
+pub(crate) fn shorten_name(name: &str, most: usize) -> String {
+    let flat = shorten(name, usize::MAX);
+    let length = flat.chars().count();
+    if length <= most {
+        return flat;
+    }
+    let (start, end) = (most / 4, most - most / 4 - 1);
+    flat.chars().take(start).chain(['…']).chain(flat.chars().skip(length - end)).collect()
+}
+
 /// How far a long job is, on stderr, from the second second on and only for a person.
 #[derive(Debug)]
 pub(crate) struct Progress {
@@ -201,6 +213,15 @@ mod tests {
             (harmless(fine), harmless_lines("a\nb\u{1b}")),
             (fine.into(), "a\nb\u{fffd}".into())
         );
+    }
+
+    #[test]
+    fn a_name_that_is_too_long_keeps_both_of_its_ends() {
+        let name = "/home/somebody/.hermes/plugins (calculator)";
+        assert_eq!(shorten_name(name, 30), "/home/s…s/plugins (calculator)");
+        assert_eq!(shorten_name(name, 30).chars().count(), 30);
+        assert_eq!(shorten_name("guard", 30), "guard");
+        assert_eq!(shorten_name("漢字漢字漢字漢字", 4), "漢…漢字");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use hookbus::decide::became_a_block;
 use hookbus::log::{LogReader, Query, ReadError, Row};
 
 use crate::cli::Ending;
-use crate::output::{self, Paint, count, harmless, local, shorten, spell};
+use crate::output::{self, Paint, count, harmless, local, shorten, shorten_name, spell};
 use crate::reading::open_log;
 use crate::settings::{Format, Settings};
 use crate::timeline::{HookSaid, Item, Outcome, Said, Timeline, What};
@@ -173,7 +173,8 @@ fn decision_lines(said: &Said, paint: Paint) -> Vec<String> {
         .map(|hook| format!("{indent}{}", hook_line(hook, &said.outcome, paint)))
         .collect();
     if lines.is_empty() {
-        let hooks: Vec<&str> = said.hooks.iter().map(|hook| hook.hook.as_str()).collect();
+        let hooks: Vec<String> =
+            said.hooks.iter().map(|hook| shorten_name(&hook.hook, 60)).collect();
         let outcome = outcome(&said.outcome, paint);
         lines.push(format!("{indent}{outcome} from {}", shorten(&hooks.join(", "), 200)));
     }
@@ -183,7 +184,7 @@ fn decision_lines(said: &Said, paint: Paint) -> Vec<String> {
 
 /// What one hook did: its own word, and no other's.
 fn hook_line(said: &HookSaid, decided: &str, paint: Paint) -> String {
-    let hook = shorten(&said.hook, 60);
+    let hook = shorten_name(&said.hook, 60);
     let why =
         said.reason.as_ref().map_or_else(String::new, |why| format!(": {}", shorten(why, 100)));
     let note =

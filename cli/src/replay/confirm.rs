@@ -14,7 +14,7 @@ use super::options::Arguments;
 use super::scene::Scene;
 use crate::asking::{Stands, at_a_terminal, yes};
 use crate::cli::Ending;
-use crate::output::{self, Paint, Progress, count, harmless, shorten};
+use crate::output::{self, Paint, Progress, count, harmless, shorten_name};
 use crate::settings::{Format, Settings};
 
 /// What a person should know before plugins hear everything once more.
@@ -123,7 +123,7 @@ fn list(planned: &BTreeMap<Planned, u64>, arguments: &Arguments) -> Vec<String> 
     let lines = planned.iter().map(|(planned, runs)| {
         let Planned { hook, event, command, runs: would } = planned;
         let hook =
-            if hook == command { String::new() } else { format!("  ({})", shorten(hook, 40)) };
+            if hook == command { String::new() } else { format!("  ({})", shorten_name(hook, 40)) };
         // The whole of it: a person decides by these lines.
         let first =
             format!("  {:>7} ×  {:<16} {}{hook}", times(runs), harmless(event), harmless(command));

@@ -5,7 +5,7 @@ use hookbus_replay::{Drive, Judged, Part, drive};
 use serde_json::{Value, json};
 
 use crate::cli::Ending;
-use crate::output::{self, Paint, harmless, local, shorten};
+use crate::output::{self, Paint, harmless, local, shorten, shorten_name};
 use crate::settings::{Format, Settings};
 
 pub(super) fn run(what: &Drive<'_>, format: Format, settings: &Settings) -> Result<Ending> {
@@ -99,7 +99,7 @@ fn decision(title: &str, decision: &Value, paint: Paint) -> Vec<String> {
         let text = |key: &str| verdict[key].as_str().map(|text| shorten(text, 100));
         let said = format!(
             "  {:<28} {:<8} {:>9}",
-            text("hook").unwrap_or_default(),
+            verdict["hook"].as_str().map(|hook| shorten_name(hook, 60)).unwrap_or_default(),
             text("verdict").unwrap_or_default(),
             millis(&verdict["ms"]),
         );

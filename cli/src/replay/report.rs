@@ -9,11 +9,17 @@ use serde_json::{Value, json};
 
 use super::options::Arguments;
 use super::scene::Scene;
-use crate::output::{self, Paint, count, harmless, shorten, spell};
+use crate::output::{self, Paint, count, harmless, shorten, shorten_name, spell};
 use crate::settings::{Format, Settings};
 
 /// So many calls are named.
 const TOP: usize = 10;
+
+/// A hook's name is cut to this.
+const LONGEST_NAME: usize = 48;
+
+/// Where names are short, their column is as wide as this.
+const SHORTEST_COLUMN: usize = 28;
 
 /// A report under way.
 pub(super) struct Report<'a> {
@@ -206,9 +212,12 @@ fn calls(tally: &Tally) -> Vec<String> {
 }
 
 fn hooks(tally: &Tally, paint: Paint) -> Vec<String> {
+    let width = |name: &String| shorten_name(name, LONGEST_NAME).chars().count();
+    let width = tally.hooks.keys().map(width).max().unwrap_or_default().max(SHORTEST_COLUMN);
     let line = |(name, hook): (&String, &HookTally)| {
         let HookTally { then, now, differences, failed, failure, asked, took } = hook;
-        let mut parts = vec![format!("{:<28} {then:>7} → {now}", shorten(name, 28))];
+        let mut parts =
+            vec![format!("{:<width$} {then:>7} → {now}", shorten_name(name, LONGEST_NAME))];
         if *differences > 0 {
             parts.push(count(to_usize(*differences), "difference"));
         }
