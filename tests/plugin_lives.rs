@@ -1,6 +1,7 @@
 //! What becomes of a plugin that is slow, hangs or is not wanted any more: who pays for it, and who is told.
 
 use std::fs;
+use std::process::Stdio;
 
 use hookbus_tests::home::{Home, feed, shown, wait_until};
 use hookbus_tests::plugins::{call, plugin, tool};
@@ -29,15 +30,19 @@ fn failures(home: &Home) -> Vec<String> {
     home.decisions().iter().filter_map(failure).collect()
 }
 
+/// Takes its time until there is a file of this name, to load and at an event.
 const SLOW: &str = "
-import time
-time.sleep(3)
+import os, time
+def until(name):
+    while not os.path.exists(os.path.join(WORK, name)):
+        time.sleep(0.02)
+until('loaded')
 count = 0
 def before(args, **kwargs):
     global count
     count += 1
     if args['command'] == 'slow':
-        time.sleep(3)
+        until('done')
     return {'action': 'block', 'message': 'no %d' % count}
 def register(ctx):
     ctx.register_hook('pre_tool_call', before)
@@ -46,14 +51,18 @@ def register(ctx):
 #[test]
 fn who_cannot_wait_costs_nobody_else_the_plugin() {
     let home = Home::with_daemon("running");
-    hooks(&home, &plugin(&home, "slow", SLOW), "");
+    let code = SLOW.replace("WORK", &format!("{:?}", shown(&home.work())));
+    hooks(&home, &plugin(&home, "slow", &code), "");
     let _daemon = home.serve();
+    let go_on = |name: &str| fs::write(home.work().join(name), "").expect("a file");
     // It is still loading when the first one has to leave.
     let dispatch = call("pre_gateway_dispatch", &json!({"event": {"text": "hi"}}));
-    assert_eq!(bridged(&home, &dispatch, "2"), Value::Null);
+    assert_eq!(bridged(&home, &dispatch, "5"), Value::Null);
+    go_on("loaded");
     assert_eq!(bridged(&home, &before("x"), "55")["message"], "no 1");
     // Warm, it keeps what it knows, and an answer that comes too late is nobody's.
-    assert_eq!(bridged(&home, &before("slow"), "1.5"), Value::Null);
+    assert_eq!(bridged(&home, &before("slow"), "5"), Value::Null);
+    go_on("done");
     assert_eq!(bridged(&home, &before("x"), "55")["message"], "no 3");
     let failures = failures(&home);
     assert!(failures.iter().all(|why| why.contains("all the time there was")), "{failures:?}");
@@ -68,7 +77,7 @@ fn one_that_hangs_costs_a_deadline_once_however_short_it_is() {
     hooks(&home, &plugin(&home, "stuck", code), "");
     let _daemon = home.serve();
     for _ in 0..3 {
-        assert_eq!(bridged(&home, &before("x"), "2"), Value::Null);
+        assert_eq!(bridged(&home, &before("x"), "5"), Value::Null);
     }
     let failures = failures(&home);
     assert!(failures[0].contains("all the time there was"), "{failures:?}");
@@ -88,7 +97,8 @@ def register(ctx):
 #[test]
 fn an_onlooker_that_hangs_is_ended_and_that_is_said() {
     let home = Home::with_daemon("auto");
-    hooks(&home, &plugin(&home, "hangs", HANGS), "      timeout: 4\n");
+    // Long enough for a decision to come in between, on any machine.
+    hooks(&home, &plugin(&home, "hangs", HANGS), "      timeout: 20\n");
     let process = || {
         let said = home.answer("hermes", &call("pre_llm_call", &json!({})))["context"].clone();
         said.as_str().unwrap_or_default().to_owned()
@@ -126,7 +136,7 @@ def register(ctx):
 fn a_plugin_that_lets_no_other_thread_run_ends_all_the_same() {
     for kept_by_the_daemon in [true, false] {
         let home = Home::with_daemon("running");
-        let timeout = if kept_by_the_daemon { "      timeout: 3\n" } else { "" };
+        let timeout = if kept_by_the_daemon { "      timeout: 10\n" } else { "" };
         hooks(&home, &plugin(&home, "holds", HOLDS_ALL), timeout);
         let mut daemon = home.serve();
         let said = home.answer("hermes", &call("pre_llm_call", &json!({})))["context"].clone();
@@ -195,18 +205,27 @@ def register(ctx):
 
 #[test]
 fn what_onlookers_are_due_they_hear_before_the_daemon_leaves() {
-    let home = Home::with_daemon("auto");
+    let home = Home::with_daemon("running");
     let heard = home.work().join("heard");
     let code = format!(
-        "import time\ntime.sleep(2)\ndef after(tool_name, **kwargs):\n    open({:?}, 'a').write(tool_name + '\\n')\n\
+        "{}def after(tool_name, **kwargs):\n    open({:?}, 'a').write(tool_name + '\\n')\n\
          def register(ctx):\n    ctx.register_hook('post_tool_call', after)\n",
+        SLOW.split("count = 0").next().unwrap_or_default(),
         shown(&heard)
     );
+    let code = code.replace("WORK", &format!("{:?}", shown(&home.work())));
     hooks(&home, &plugin(&home, "late", &code), "");
+    let mut daemon = home.serve();
     for name in ["a", "b", "c"] {
         home.answer("hermes", &tool("post_tool_call", name, &json!({}), &json!({})));
     }
-    home.text(&["stop"]);
+    assert_eq!(home.json(&["status", "--json"])["daemon"]["calls"], 3, "it has all three");
+    let mut stop = home.command(["stop"]).stdout(Stdio::null()).spawn().expect("hookbus starts");
+    // It takes no more calls, and has not left: the plugin is still loading.
+    wait_until("it is leaving", || !home.path().join("bus.sock").exists());
+    assert!(!daemon.has_left() && !heard.exists());
+    fs::write(home.work().join("loaded"), "").expect("a file");
+    assert!(stop.wait().expect("hookbus ends").success());
     let said = || fs::read_to_string(&heard).unwrap_or_default();
     wait_until("all three are heard", || said() == "a\nb\nc\n");
 }
@@ -225,8 +244,15 @@ fn a_plugin_that_is_not_agreed_to_any_more_does_not_stay() {
     let process = ask().as_str().expect("its process").to_owned();
     assert!(is_alive(&process));
     home.text(&["hooks", "revoke", "warm"]);
+    // The event that would have been its is its end, and nothing is started for it.
     assert_eq!(ask(), Value::Null);
+    let refused = home.decisions().pop().expect("a decision")["verdicts"][0].clone();
+    let why = refused["failure"].as_str().unwrap_or_default();
+    assert!(refused["refused"] == "consent" && why.contains("nobody has agreed"), "{refused}");
     wait_until("it is gone", || !is_alive(&process));
+    home.text(&["hooks", "approve", "--accept-hooks"]);
+    let another = ask().as_str().expect("its process").to_owned();
+    assert!(is_alive(&another) && another != process);
 }
 
 #[test]
