@@ -260,7 +260,10 @@ fn a_hook_that_hangs_and_a_daemon_that_dies_do_not_silence_a_gateway() {
     let home = Home::with_daemon("auto");
     home.write_hooks("hooks: { message.in: [{ name: hangs, command: sleep 600 }] }");
     let script = vec![Step::text("FIRST answer"), Step::text("SECOND answer")];
-    let gateway = Hermes::new("hanging").script(script).connected(&home, "auto").gateway();
+    // Its deadline is all that ends the hook, and long enough to get as far as that without a daemon too.
+    let patience = ["--gateway-deadline", "10"];
+    let hermes = Hermes::new("hanging").script(script);
+    let gateway = hermes.connected_with(&home, "auto", &patience).gateway();
     gateway.hears("hello", "FIRST");
     wait_until_idle(&gateway, &home);
     let pid = home.json(&["status", "--json"])["daemon"]["pid"].to_string();

@@ -564,7 +564,7 @@ fn a_plugin_in_trouble_is_started_again_and_hurts_nobody_else() {
         "def register(ctx):\n    ctx.register_hook('pre_llm_call', lambda **k: 'fine')\n",
     );
     home.write_hooks(&format!(
-        "plugins: {{ enabled: [trouble, fine] }}\nhooks:\n  '*':\n    - {{ name: all, python: {}, timeout: 3, memory: 400 }}\n",
+        "plugins: {{ enabled: [trouble, fine] }}\nhooks:\n  '*':\n    - {{ name: all, python: {}, timeout: 15, memory: 400 }}\n",
         shown(&folder)
     ));
     let _daemon = home.serve();

@@ -99,6 +99,22 @@ impl Stage {
         observers.into_iter().find(|observer| observer["name"] == name).unwrap_or_default()
     }
 
+    /// Ends the daemon, and has each observer go through all that is left for it: nothing more comes after that.
+    fn let_all_come(&self) {
+        wait_until("it is relayed", || {
+            let status = self.home.json(&["status", "--json"]);
+            self.nats.is_none() || status["relay"]["published"] == status["log"]["rows"]
+        });
+        self.home.text(&["stop"]);
+        let status = self.home.run(&["status", "--json"]);
+        let status: Value = serde_json::from_slice(&status.stdout).expect("JSON");
+        let names = status["observers"].as_array().cloned().unwrap_or_default();
+        assert!(!names.is_empty(), "{status}");
+        for name in names.iter().filter_map(|observer| observer["name"].as_str()) {
+            self.home.text(&["observe", name, "--drain"]);
+        }
+    }
+
     fn by_hand(&self, arguments: &[&str]) -> ByHand {
         let child = self
             .home
@@ -284,16 +300,21 @@ fn a_stand_by_takes_over(stage: &Stage) {
     let _second = stage.by_hand(&["watch"]);
     stage.fire(0, 5);
     wait_until("the first has seen them", || stage.seen().len() >= 5);
-    std::thread::sleep(Duration::from_millis(800)); // its position is saved by then
+    wait_until("its position is saved", || {
+        let state = stage.observer("watch");
+        // It counts what waits whenever it has saved; the other one writes there too.
+        state["pid"] == first.0.id() && state["handled"] == 5 && state["lag_events"] == 0
+    });
     first.0.kill().expect("ours");
     first.0.wait().expect("ours");
     stage.fire(5, 10);
-    wait_until("the second has seen the rest", || stage.seen().len() >= 10);
+    let sights = || -> Vec<String> {
+        stage.seen().iter().filter_map(|line| Some(line.split_once(' ')?.0.to_owned())).collect()
+    };
+    wait_until("the second has seen the rest", || first_sights(&sights()).len() >= 10);
     let who: Vec<String> =
         stage.seen().iter().filter_map(|line| Some(line.split_once(' ')?.1.to_owned())).collect();
-    let sights: Vec<String> =
-        stage.seen().iter().filter_map(|line| Some(line.split_once(' ')?.0.to_owned())).collect();
-    assert_eq!(first_sights(&sights), (0..10).collect::<Vec<_>>());
+    assert_eq!(first_sights(&sights()), (0..10).collect::<Vec<_>>());
     assert!(who[..5].iter().all(|pid| *pid == who[0]) && who[9] != who[0], "{who:?}");
     drop(daemon);
 }
@@ -384,7 +405,7 @@ fn filters_choose_what_is_seen(stage: &Stage) {
             .to_vec();
     expected.sort();
     wait_until("all are seen", || stage.seen().len() >= expected.len());
-    std::thread::sleep(Duration::from_millis(300)); // more would come by then
+    stage.let_all_come();
     let mut seen = stage.seen();
     seen.sort();
     assert_eq!(seen, expected);
@@ -778,7 +799,7 @@ fn a_server_that_is_added_brings_nothing_twice() {
     let _daemon = stage.home.serve();
     stage.fire(5, 8);
     wait_until("the rest is seen", || stage.seen().len() >= 8);
-    std::thread::sleep(Duration::from_millis(500)); // more would come by then
+    stage.let_all_come();
     assert_eq!(numbers(&stage.seen()), (0..8).collect::<Vec<_>>());
 }
 

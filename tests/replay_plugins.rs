@@ -217,14 +217,16 @@ def turn(**kwargs):
 def after(tool_name, **kwargs):
     global count
     import os, time
-    if tool_name == 'slow' and not os.environ.get('HOOKBUS_REPLAY'):
-        time.sleep(2)
+    while tool_name == 'slow' and not os.environ.get('HOOKBUS_REPLAY') and not os.path.exists(DONE):
+        time.sleep(0.02)
     count += 10
 def register(ctx):
     ctx.register_hook('pre_llm_call', turn)
     ctx.register_hook('post_tool_call', after)
 ";
-    let folder = plugin(&home, "counts", counts);
+    let done = home.work().join("done");
+    let counts = counts.replace("DONE", &format!("{:?}", shown(&done)));
+    let folder = plugin(&home, "counts", &counts);
     home.write_hooks(&format!("trust: home\nhooks:\n  '*': [{{ python: {} }}]\n", shown(&folder)));
     let daemon = home.serve();
     let turn = |session: &str| fire(&home, session, call("pre_llm_call", &json!({})));
@@ -240,6 +242,7 @@ def register(ctx):
     // A decision that overtook a slow onlooker knew less than one that waited.
     fire(&home, "third", tool("post_tool_call", "slow", &json!({}), &json!({})));
     assert_eq!(turn("third")["context"], "call 3");
+    fs::write(done, "").expect("a file");
     drop(daemon);
     let overtaken = report(&home, &["third", "--as-recorded"]);
     assert_eq!(overtaken["summary"]["not_comparable"], 1, "{overtaken:#}");
