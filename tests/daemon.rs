@@ -72,8 +72,13 @@ fn a_daemon_that_a_hook_started_leaves_when_nobody_calls() {
     let mut command = home.command(["hook", "hermes"]);
     command.env("HOOKBUS_IDLE", "0.6");
     feed(command, hermes_shell("ls").to_string().as_bytes());
-    wait_until("a daemon answers", || home.has_daemon());
-    let pid = pid_of(&home);
+    // It may have left again before anybody could ask it.
+    let said = || fs::read_to_string(home.path().join("hookbus.log")).unwrap_or_default();
+    wait_until("it has come", || said().contains("serving"));
+    wait_until("it is leaving", || said().contains("leaving reason=\"idle\""));
+    let told = said();
+    let pid = told.split("pid=").nth(1).and_then(|rest| rest.split_whitespace().next());
+    let pid = pid.and_then(|pid| pid.parse().ok()).expect("it says who it is");
     wait_until("it has left", || !is_alive(pid));
     assert!(!home.path().join("bus.sock").exists());
 }
@@ -304,7 +309,8 @@ fn an_answer_that_nobody_waits_for_is_marked_so() {
     let home = Home::with_daemon("running");
     let slow = home.script(
         "slow.sh",
-        "#!/bin/sh\ncat >/dev/null\ntouch started\nsleep 1\necho '{\"decision\":\"block\"}'\n",
+        "#!/bin/sh\ncat >/dev/null\ntouch started\nuntil [ -e go ]; do sleep 0.05; done\n\
+         echo '{\"decision\":\"block\"}'\n",
     );
     home.write_hooks(&format!("hooks:\n  tool.before:\n    - command: {slow}\n"));
     let _daemon = home.serve();
@@ -317,6 +323,7 @@ fn an_answer_that_nobody_waits_for_is_marked_so() {
     wait_until("the hook runs", || home.work().join("started").exists());
     client.kill().expect("ours");
     client.wait().expect("ours");
+    fs::write(home.work().join("go"), "").expect("a file");
     wait_until("the decision is recorded", || !home.log(&["--kind", "decision"]).is_empty());
     assert_eq!(home.decisions()[0]["waited_for"], false);
 }

@@ -134,7 +134,7 @@ fn a_log_that_stays_locked_past_the_deadline_is_not_waited_for() {
         fs::File::options().write(true).open(home.path().join("log.lock")).expect("the lock");
     rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).expect("nobody has it");
     let heard = feed(
-        home.command(["hook", "hermes", "--deadline", "1"]),
+        home.command(["hook", "hermes", "--deadline", "5"]),
         hermes_shell("rm x").to_string().as_bytes(),
     );
     assert_eq!((heard.exit, heard.stderr.as_str()), (Some(0), ""));
@@ -262,7 +262,7 @@ fn a_payload_that_nobody_can_read_meets_the_policy_of_the_bus() {
 #[test]
 fn a_pipe_that_is_never_closed_is_not_waited_on() {
     let home = Home::with_hooks(GUARD);
-    let mut command = home.command(["hook", "hermes", "--deadline", "1"]);
+    let mut command = home.command(["hook", "hermes", "--deadline", "5"]);
     let (mut reader, writer) = std::io::pipe().expect("a pipe");
     let mut child =
         command.stdin(std::process::Stdio::piped()).stdout(writer).spawn().expect("it starts");
@@ -285,18 +285,20 @@ fn a_daemon_that_took_the_call_and_hangs_does_not_switch_the_rules_off() {
     home.write_hooks(GUARD);
     let listener =
         std::os::unix::net::UnixListener::bind(home.path().join("bus.sock")).expect("a socket");
+    let (answered, is_answered) = std::sync::mpsc::channel::<()>();
     let impostor = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("a call");
         let mut some = [0; 100];
         stream.read_exact(&mut some).expect("a request");
         stream.write_all(b"!").expect("it listens");
-        std::thread::sleep(std::time::Duration::from_secs(3));
+        is_answered.recv().expect_err("nobody says anything, and then nobody is there");
     });
     let heard = feed(
-        home.command(["hook", "hermes", "--deadline", "1"]),
+        home.command(["hook", "hermes", "--deadline", "5"]),
         hermes_shell("rm x").to_string().as_bytes(),
     );
     assert!(heard.stdout.contains("guarded"), "{heard:?}");
+    drop(answered);
     impostor.join().expect("it is done");
     fs::remove_file(home.path().join("bus.sock")).expect("ours");
     home.answer("hermes", &hermes_shell("ls"));

@@ -132,10 +132,7 @@ fn a_person_who_is_asked_can_say_yes() {
         Act::Type("/exit"),
         Act::Enter,
     ];
-    let run = Hermes::working("asked")
-        .time_limit(std::time::Duration::from_secs(40))
-        .connected(&home, "off")
-        .run_at_a_terminal(&acts);
+    let run = Hermes::working("asked").connected(&home, "off").run_at_a_terminal(&acts);
     assert_eq!(run.file("made.txt").as_deref(), Some("made\n"), "{}", run.stdout);
     assert_eq!(decisions_on(&home, "hermes", "pre_tool_call")[0]["outcome"], "ask");
 }
@@ -319,31 +316,38 @@ fn an_answer_that_cannot_be_read_is_no_permission() {
 
 /// A daemon that takes calls and never answers.
 const DEAF: &str = "
-import socket, sys, threading, time
-import os
+import os, socket, sys, threading
 os.makedirs(os.environ['HOOKBUS_HOME'], exist_ok=True)
 deaf = socket.socket(socket.AF_UNIX)
 deaf.bind(os.path.join(os.environ['HOOKBUS_HOME'], 'bus.sock'))
 deaf.listen(50)
+called = []
+def take(on_it):
+    one, _ = deaf.accept()
+    called.append(one)
+    if on_it:
+        one.recv(1 << 20)
+        one.sendall(b'!')
+def take_all():
+    while True:
+        take(True)
 if ON_IT:
-    def take():
-        kept = []
-        while True:
-            one, _ = deaf.accept()
-            one.recv(1 << 20)
-            one.sendall(b'!')
-            kept.append(one)
-    threading.Thread(target=take, daemon=True).start()
+    threading.Thread(target=take_all, daemon=True).start()
 from hermes_cli.plugins import discover_plugins, invoke_hook
 discover_plugins()
-took = []
+client = next(module for name, module in sys.modules.items() if name.endswith('hookbus.client'))
+client.LAST_MOMENT, client.AVOID_FOR = 5.0, 600.0  # as long as a slow machine needs
 for n in range(5):
-    started = time.monotonic()
     said = invoke_hook('pre_llm_call', session_id='s', user_message='hello')
     assert said == [{'context': 'hello'}], said
-    took.append(time.monotonic() - started)
-slow = sum(1 for one in took if one >= 1.0)
-assert took[0] < DEADLINE + 1 and slow <= 1, took
+if not ON_IT:
+    deaf.setblocking(False)
+    try:
+        while True:
+            take(False)
+    except BlockingIOError:
+        pass  # all who called were counted
+assert len(called) == 1, called
 print('once')
 ";
 
@@ -352,9 +356,9 @@ fn a_daemon_that_hangs_is_waited_for_once() {
     for on_it in ["False", "True"] {
         let home = Home::with_daemon("running");
         home.write_hooks("hooks: { turn.start: [{ rule: { context: hello } }] }");
-        let code = DEAF.replace("ON_IT", on_it).replace("DEADLINE", "4");
+        let code = DEAF.replace("ON_IT", on_it);
         let run = Hermes::new("deaf")
-            .connected_with(&home, "running", &["--deadline", "4"])
+            .connected_with(&home, "running", &["--deadline", "20"])
             .run_python(&code);
         assert!(run.stdout.contains("once"), "{on_it}: {} {}", run.stdout, run.stderr);
         std::fs::remove_file(home.path().join("bus.sock")).expect("the deaf one's socket");

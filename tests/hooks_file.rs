@@ -245,7 +245,7 @@ fn a_hook_that_runs_out_of_time_takes_its_children_with_it() {
     let home = Home::new();
     let script = home.script("hook.sh", "#!/bin/sh\nsleep 60 &\necho $! > child.pid\nwait\n");
     home.write_hooks(&format!(
-        "hooks:\n  tool.before:\n    - command: {script}\n      timeout: 0.5\n"
+        "hooks:\n  tool.before:\n    - command: {script}\n      timeout: 5\n"
     ));
     home.answer("hermes", &hermes_shell("x"));
     let child = std::fs::read_to_string(home.work().join("child.pid")).expect("it ran");
@@ -260,13 +260,16 @@ fn a_child_left_behind_does_not_hold_the_agent() {
     let home = Home::new();
     let script = home.script(
         "hook.sh",
-        "#!/bin/sh\nsleep 3 &\necho '{\"decision\":\"block\",\"reason\":\"quick\"}'\n",
+        "#!/bin/sh\n(until [ -e go ]; do sleep 0.05; done; touch gone) &\n\
+         echo '{\"decision\":\"block\",\"reason\":\"quick\"}'\n",
     );
     home.write_hooks(&format!(
-        "hooks:\n  tool.before:\n    - command: {script}\n      timeout: 2\n"
+        "hooks:\n  tool.before:\n    - command: {script}\n      timeout: 20\n"
     ));
     // Were the pipe waited for, the time-out would have come first and dropped the answer.
     assert_eq!(home.answer("hermes", &hermes_shell("x"))["reason"], "quick");
+    std::fs::write(home.work().join("go"), "").expect("a file");
+    wait_until("the child was left alone, and has ended", || home.work().join("gone").exists());
 }
 
 #[test]

@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -165,13 +164,6 @@ impl Hermes {
     #[must_use]
     pub fn prompts(mut self, prompts: &[&str]) -> Self {
         self.stage.prompts = prompts.iter().map(|&prompt| prompt.to_owned()).collect();
-        self
-    }
-
-    /// How long one prompt may take.
-    #[must_use]
-    pub fn time_limit(mut self, limit: Duration) -> Self {
-        self.stage.limit = limit;
         self
     }
 
