@@ -3,6 +3,7 @@
 
 mod absent;
 mod agreed_files;
+mod checkup;
 mod code_files;
 mod command;
 mod conclude;
@@ -19,6 +20,7 @@ mod hook;
 mod hooks_file;
 mod host;
 mod hosts_of_then;
+mod idle;
 mod in_force;
 mod launch;
 mod matcher;
@@ -45,6 +47,7 @@ mod unasked;
 mod wrapper;
 mod yaml;
 
+pub use checkup::look_on;
 pub use conclude::{Circumstances, conclude};
 pub use consent::{Agreeable, Agreement, Trust};
 pub use consents::Consents;
@@ -54,8 +57,9 @@ pub use evidence::Exhibit;
 pub use fit::{became_a_block, without_our_words};
 pub use hook::{Hook, HookSummary, Mode, OnFailure};
 pub use hooks_file::Hooks;
-pub use host::make_room;
+pub use host::{Ailment, Attempt, Checkup, Exam, make_room};
 pub use hosts_of_then::Starts;
+pub use idle::Idle;
 pub use in_force::{HooksSource, InForce, Standing};
 pub use observe::{Child, Place, input, line, run_once, start};
 pub use observe_plugins::Onlookers;

@@ -74,7 +74,7 @@ pub(in crate::decide) async fn tell(
     told.map_err(|unanswered| unanswered.why().to_owned())
 }
 
-fn question(name: String, event: &Event, stand: &Stand) -> Question {
+pub(super) fn question(name: String, event: &Event, stand: &Stand) -> Question {
     let (session, payload) = (event.session.clone(), payload(event));
     let Stand { place, gate } = stand.clone();
     Question { id: event.id, name, session, payload, place, gate }
@@ -92,7 +92,7 @@ fn failed(why: String) -> Told {
 }
 
 /// Why it cannot be asked anything.
-fn obstacle(plugin: &Plugin, place: &Surroundings) -> Option<String> {
+pub(super) fn obstacle(plugin: &Plugin, place: &Surroundings) -> Option<String> {
     if let Some(why) = &plugin.found.broken {
         return Some(why.clone());
     }

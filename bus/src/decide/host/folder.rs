@@ -116,6 +116,19 @@ pub(super) fn find(place: &Path, lists: &Lists) -> Vec<Found> {
     if let Some(found) = read(place, None) {
         return vec![found].into_iter().filter(|found| !names(&lists.disabled, found)).collect();
     }
+    let mut all = below(place);
+    let opted_in = |found: &Found| found.form == Form::Gateway || names(&lists.enabled, found);
+    all.retain(|found| opted_in(found) && !names(&lists.disabled, found));
+    all
+}
+
+/// What lies at `place`, by name, whether or not it is loaded.
+pub(in crate::decide) fn lying(place: &Path) -> Vec<String> {
+    let found = read(place, None).map_or_else(|| below(place), |found| vec![found]);
+    found.into_iter().map(|found| found.key).collect()
+}
+
+fn below(place: &Path) -> Vec<Found> {
     let mut all = Vec::new();
     for folder in folders(place) {
         match read(&folder, None) {
@@ -129,8 +142,6 @@ pub(super) fn find(place: &Path, lists: &Lists) -> Vec<Found> {
             }
         }
     }
-    let opted_in = |found: &Found| found.form == Form::Gateway || names(&lists.enabled, found);
-    all.retain(|found| opted_in(found) && !names(&lists.disabled, found));
     all
 }
 

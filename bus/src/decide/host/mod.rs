@@ -2,6 +2,7 @@
 //! process per directory, so that one cannot hurt another.
 
 mod ask;
+mod checkup;
 mod folder;
 mod log;
 mod moment;
@@ -10,7 +11,9 @@ mod process;
 mod shelf;
 
 pub(super) use ask::{Stand, Told, ask, tell};
-pub(super) use folder::{Lists, MANIFESTS, absent, needs};
+pub use checkup::{Ailment, Attempt, Checkup, Exam};
+pub(super) use checkup::{Asks, Manner as CheckupManner, check, log_of};
+pub(super) use folder::{Lists, MANIFESTS, absent, lying, needs};
 pub use log::make_room;
 pub(super) use plugin::{LEFT_ALONE, Plugin, Time};
 pub(super) use process::Launch;

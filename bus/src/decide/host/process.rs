@@ -142,6 +142,11 @@ impl Process {
         Ok(process)
     }
 
+    /// What it listens to.
+    pub(super) fn hooks(&self) -> &[String] {
+        &self.hooks
+    }
+
     pub(super) fn listens_to(&self, name: &str) -> bool {
         self.hooks.iter().any(|pattern| hears(pattern, name))
     }

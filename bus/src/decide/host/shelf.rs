@@ -17,7 +17,7 @@ use super::process::Launch;
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Where everything a plugin prints goes, beside the hooks file.
-const LOG: &str = "plugins.log";
+pub(super) const LOG: &str = "plugins.log";
 
 type Key = (PathBuf, Launch);
 
