@@ -267,6 +267,13 @@ pub(super) fn trouble(home: &Path, option: &str, known: &Record, hookbus: &Path)
     }
     let config = &files::read(&home.join("config.yaml")).ok().flatten().unwrap_or_default();
     let again = format!("`hookbus connect hermes{option}` mends that");
+    if let Err(error) = yaml_edit::read(config) {
+        let file = home.join("config.yaml");
+        return Some(format!(
+            "{} is not YAML ({error}); mend it by hand, then run `hookbus connect hermes{option}`",
+            file.display()
+        ));
+    }
     let events: Vec<_> =
         yaml_edit::read(config).map(|config| hooks_move::entries(&config)).unwrap_or_default();
     let by_shell = events.iter().any(|(_, _, entry)| is_ours(entry));
