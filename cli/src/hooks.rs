@@ -8,10 +8,10 @@ mod trial;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Subcommand;
 use hookbus::decide::{
-    Agreeable, Agreement, Asked, HookSummary, HooksSource, InForce, Problem, Projects, Reach,
+    Agreeable, Agreement, Asked, HookSummary, HooksSource, Idle, InForce, Problem, Projects, Reach,
     Standing, Surroundings, Trust,
 };
 use hookbus::log::LogPath;
@@ -26,7 +26,7 @@ use crate::settings::{Format, Settings};
 pub(crate) enum Verb {
     /// The hooks in force, in order, and what is wrong with the file. Exits 1 if anything is broken.
     List,
-    /// Put a made-up event to the hooks, and see what each says. Nothing is recorded.
+    /// Put a made-up event to the hooks, and see what each says, who only looked on, what failed. Nothing is recorded.
     Test(trial::Arguments),
     /// Agree to what hooks run: shows each entry and its script, and asks. Until then they do not run.
     Approve(consent::Approve),
@@ -35,7 +35,8 @@ pub(crate) enum Verb {
         /// What it runs, as it is written in hookbus.yaml, or its name: all hooks of that name.
         command: String,
     },
-    /// Can everything run that should, is the agent wired, do events arrive? Exits 1 if anything is wrong.
+    /// Can everything run that should, is the agent wired, do events arrive? Each command is tried with a made-up
+    /// event, each plugin with one of every kind it can answer. Exits 1 if anything is wrong.
     Doctor,
 }
 
@@ -75,6 +76,23 @@ impl HooksHere {
         };
         let nearer = projects.nearest(&here).filter(is_another).map(looked_at);
         Self { own: (own, own_in_force), project: project.map(looked_at), nearer }
+    }
+
+    /// Says what is wrong with a file that cannot be read; an error where nothing of the person's own is in force
+    /// for it, and whatever else could be said would be an all-clear.
+    fn must_be_readable(&self) -> Result<()> {
+        for (source, in_force) in self.files() {
+            let file = harmless(&source.file().display().to_string());
+            let Some(problem) = in_force.standing.problem() else { continue };
+            let wrong = format!("{file}:{}: {}", problem.line, harmless(&problem.message));
+            let is_void = matches!(in_force.standing, Standing::NothingGood(_));
+            if is_void && in_force.hooks.project.is_none() {
+                bail!("{wrong}; no hooks are in force until you mend it");
+            }
+            let what = if is_void { "nothing of it" } else { "its last good version" };
+            output::aside(format!("{wrong}; {what} is in force until you mend it"));
+        }
+        Ok(())
     }
 
     fn asked(&self) -> Asked<'_> {
@@ -142,10 +160,18 @@ fn list(format: Format, settings: &Settings) -> Result<Ending> {
         }
     }
     let sound = hooks.files().all(|(_, in_force)| {
-        let broken = in_force.hooks.problems.iter().any(|problem| problem.reach != Reach::Nothing);
+        let broken = problems_of(in_force).iter().any(|problem| problem.reach != Reach::Nothing);
         matches!(in_force.standing, Standing::Current | Standing::NoFile) && !broken
     });
     Ok(if sound { Ending::Yes } else { Ending::No })
+}
+
+/// What is wrong with a file that can be read, and with what it names.
+fn problems_of(in_force: &InForce) -> Vec<Problem> {
+    let idle = in_force.hooks.idle_plugins(&here()).into_iter();
+    let idle =
+        idle.map(|Idle { line, why, .. }| Problem { line, message: why, reach: Reach::Entry });
+    in_force.hooks.problems.iter().cloned().chain(idle).collect()
 }
 
 /// Each hook, and how the person stands to it; none where they need not be asked.
@@ -176,9 +202,7 @@ fn to_json(source: &HooksSource, in_force: &InForce) -> Value {
                    "on_failure": on_failure, "line": line, "consent": consent})
         })
         .collect();
-    let problems: Vec<Value> = in_force
-        .hooks
-        .problems
+    let problems: Vec<Value> = problems_of(in_force)
         .iter()
         .map(|problem| json!({"line": problem.line, "message": problem.message}))
         .collect();
@@ -216,7 +240,7 @@ fn print(source: &HooksSource, in_force: &InForce, paint: Paint) -> Result<()> {
     for (hook, agreement) in hooks_of(in_force) {
         output::line(describe(&hook, agreement, paint))?;
     }
-    for problem in &in_force.hooks.problems {
+    for problem in &problems_of(in_force) {
         output::line(wrong(problem))?;
     }
     Ok(())

@@ -35,6 +35,7 @@ pub(crate) struct Approve {
 
 pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) -> Result<Ending> {
     let hooks = HooksHere::find(settings);
+    hooks.must_be_readable()?;
     let own = &hooks.own.1.hooks;
     let all = hooks.agreeables();
     let named = |entry: &&Agreeable| {
