@@ -354,7 +354,8 @@ fn the_doctor_tries_each_entry_once_and_knows_a_home_when_it_sees_one() {
     let plugin = home.work().join("plugin");
     fs::create_dir_all(&plugin).expect("a folder");
     fs::write(plugin.join("plugin.yaml"), "name: p\n").expect("a file");
-    fs::write(plugin.join("__init__.py"), "def register(ctx): pass\n").expect("a file");
+    let code = "def register(ctx): ctx.register_hook('pre_tool_call', lambda **k: None)\n";
+    fs::write(plugin.join("__init__.py"), code).expect("a file");
     let python = home.work().join("python");
     fs::write(&python, "#!/bin/sh\nexec python3 \"$@\"\n").expect("a program");
     fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).expect("a mode");

@@ -3,6 +3,7 @@
 
 mod consent;
 mod doctor;
+mod made_up;
 mod trial;
 
 use std::ffi::OsString;

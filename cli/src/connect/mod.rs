@@ -1,6 +1,7 @@
 //! `hookbus connect` and `hookbus disconnect`: wires an agent to the bus and takes that back. The change
 //! is shown first; nothing is written without a yes.
 
+mod bridged;
 mod consent;
 mod files;
 mod health;
@@ -20,6 +21,7 @@ use clap::{Args, ValueEnum};
 use hookbus::event::{Clock, SystemClock};
 use serde_json::{Value, json};
 
+pub(crate) use self::bridged::is_bridged;
 pub(crate) use self::health::health;
 
 use self::files::{Change, Record};

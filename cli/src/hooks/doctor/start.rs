@@ -1,0 +1,53 @@
+//! Whether what an entry names can be started at all: its program, and the interpreter of that.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use hookbus::decide::Agreeable;
+
+/// Why it cannot, if so.
+pub(super) fn trouble(entry: &Agreeable) -> Option<String> {
+    let Some(program) = entry.words.first() else {
+        return Some(format!("`{}` has a quote that is never closed", entry.command));
+    };
+    let found = on_path(program);
+    let Some(program) = found else {
+        return Some(format!("`{program}` does not exist; check the path, or `PATH`"));
+    };
+    let mode = fs::metadata(&program).map_or(0, |file| file.permissions().mode());
+    if mode & 0o111 == 0 {
+        return Some(format!("it is not executable; run `chmod +x {}`", program.display()));
+    }
+    let start = fs::read(&program).unwrap_or_default();
+    let line = String::from_utf8_lossy(&start[..start.len().min(200)])
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .to_owned();
+    let interpreter =
+        line.strip_prefix("#!")?.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let named = match interpreter.as_slice() {
+        [env, name, ..] if env.ends_with("/env") => name,
+        [name, ..] => name,
+        [] => {
+            return Some(
+                "its first line names no interpreter; start it with `#!/bin/sh` or the like"
+                    .to_owned(),
+            );
+        }
+    };
+    on_path(named).is_none().then(|| {
+        format!("its interpreter `{named}` does not exist; install it, or change the first line")
+    })
+}
+
+/// Where a program is found.
+pub(super) fn on_path(program: &str) -> Option<PathBuf> {
+    let here = std::env::current_dir().unwrap_or_default().join(program);
+    if program.contains('/') {
+        return here.is_file().then_some(here);
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).map(|place| place.join(program)).find(|file| file.is_file())
+}

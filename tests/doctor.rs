@@ -1,0 +1,383 @@
+//! The doctor, and hooks tried by hand: what is wrong is found, it is said whose it is, and how to mend it.
+
+#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
+
+use std::fs;
+use std::process::Output;
+
+use hookbus_tests::home::{Home, shown};
+use hookbus_tests::plugins::{gateway_hook, plugin, write};
+use serde_json::{Value, json};
+
+/// What the doctor says, without a Hermes unless the test has one.
+fn findings(home: &Home) -> Vec<Value> {
+    let hermes = home.work().join("hermes");
+    let mut command = home.command(["hooks", "doctor", "--json"]);
+    let output = command.env("HERMES_HOME", hermes).output().expect("hookbus runs");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let findings = report["findings"].as_array().cloned().expect("findings");
+    let wrong = findings.iter().any(|finding| finding["ok"] == false);
+    assert_eq!(output.status.code(), Some(i32::from(wrong)), "{findings:?}");
+    findings
+}
+
+/// What it says where all of these words are in what it is about.
+fn about(findings: &[Value], words: &[&str]) -> Vec<String> {
+    let is_it = |finding: &&Value| {
+        let about = finding["about"].as_str().unwrap_or_default();
+        words.iter().all(|word| about.contains(word))
+    };
+    let said = findings.iter().filter(is_it);
+    said.map(|finding| finding["finding"].as_str().unwrap_or("ok").to_owned()).collect()
+}
+
+fn says(findings: &[Value], whose: &[&str], words: &[&str]) {
+    let said = about(findings, whose);
+    let is_it = |said: &&String| words.iter().all(|word| said.contains(word));
+    assert!(said.iter().any(|said| is_it(&said)), "{whose:?} {words:?}: {said:?} of {findings:?}");
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+const NOTHING: &str = "def register(ctx): pass\n";
+
+#[test]
+fn a_directory_in_which_nothing_is_loaded_is_named_with_what_to_do() {
+    let home = Home::new();
+    let (empty, bare) = (home.work().join("empty"), home.work().join("bare"));
+    fs::create_dir_all(&empty).expect("a folder");
+    write(&bare, "__init__.py", NOTHING);
+    let off = plugin(&home, "one", NOTHING);
+    plugin(&home, "two", NOTHING);
+    let (off, gone) = (off.parent().expect("a folder"), home.work().join("gone"));
+    for (folder, mode, mend) in [
+        (empty.as_path(), "decide", "plugin.yaml"),
+        (&bare, "decide", "plugin.yaml"),
+        (off, "decide", "(one, two) nothing is loaded; name it under `plugins: enabled:`"),
+        (&gone, "decide", "check the path"),
+        (&gone, "observe", "check the path"),
+        (off, "observe", "`plugins: enabled:`"),
+    ] {
+        home.write_hooks(&format!(
+            "hooks: {{ '*': [{{ name: own, mode: {mode}, python: {} }}] }}",
+            shown(folder)
+        ));
+        says(&findings(&home), &["own on *"], &[mend]);
+        let list = home.run(&["hooks", "list"]);
+        assert!(!list.status.success() && text(&list).contains(mend), "{list:?}");
+        let json: Value =
+            serde_json::from_slice(&home.run(&["hooks", "list", "--json"]).stdout).expect("JSON");
+        assert!(json["problems"].to_string().contains(mend), "{json}");
+    }
+}
+
+/// One callback for each of these events, in Hermes' own signature.
+const GOOD: &str = "
+def tool(tool_name, args, task_id, session_id, tool_call_id, **k): args['command'].lower()
+def result(tool_name, args, result, duration_ms, status, **k): result.lower()
+def turn(session_id, user_message, conversation_history, is_first_turn, model, platform, **k): user_message.lower()
+def answer(user_message, assistant_response, conversation_history, **k): assistant_response.lower()
+def message(event, gateway, session_store, **k): (event.text.lower(), event.source.chat_id.lower())
+def api(request_messages, model, **k): len(request_messages)
+def response(assistant_message, usage, api_duration, **k): (assistant_message.content.lower(), usage['input_tokens'])
+def output(command, output, returncode, **k): output.lower()
+def child(parent_session_id, child_role, child_goal, **k): child_goal.lower()
+def verify(final_response, changed_paths, attempt, **k): changed_paths[0]
+def approval(command, description, pattern_keys, surface, **k): command.lower()
+def register(ctx):
+    ctx.register_hook('pre_tool_call', tool)
+    ctx.register_hook('post_tool_call', result)
+    ctx.register_hook('transform_tool_result', result)
+    ctx.register_hook('pre_llm_call', turn)
+    ctx.register_hook('post_llm_call', answer)
+    ctx.register_hook('pre_gateway_dispatch', message)
+    ctx.register_hook('pre_api_request', api)
+    ctx.register_hook('post_api_request', response)
+    ctx.register_hook('transform_terminal_output', output)
+    ctx.register_hook('subagent_start', child)
+    ctx.register_hook('pre_verify', verify)
+    ctx.register_hook('pre_approval_request', approval)
+";
+
+#[test]
+fn each_plugin_is_tried_at_all_it_listens_to_and_what_fails_says_whose_it_is() {
+    let home = Home::new();
+    let hook = |event: &str, body: &str| {
+        format!("def f(**k):\n    {body}\ndef register(ctx): ctx.register_hook('{event}', f)\n")
+    };
+    plugin(&home, "good", GOOD);
+    plugin(&home, "late", &hook("pre_llm_call", "raise ValueError('too late')"));
+    plugin(&home, "tail", &hook("post_tool_call", "1 / 0"));
+    plugin(&home, "theirs", "import hermes_constants\n");
+    plugin(&home, "bare", "x = 1\n");
+    plugin(&home, "leaver", &hook("pre_tool_call", "import os; os._exit(3)"));
+    plugin(&home, "sleeper", &hook("pre_tool_call", "import time; time.sleep(60)"));
+    plugin(&home, "deaf", NOTHING);
+    plugin(&home, "typo", &hook("pre_tool_cal", "pass"));
+    let needy = plugin(&home, "needy", NOTHING);
+    write(&needy, "plugin.yaml", "name: needy\nrequires_env: [NOBODY_HAS_THIS]\n");
+    let folder = needy.parent().expect("a folder").to_owned();
+    home.write_hooks(&format!(
+        "plugins: {{ enabled: [good, late, tail, theirs, bare, leaver, sleeper, deaf, typo, needy] }}\nhooks:\n  '*':\n    - {{ name: all, python: {}, timeout: 5 }}\n",
+        shown(&folder)
+    ));
+    let found = findings(&home);
+    assert_eq!(about(&found, &["all (good) on *"]), ["ok"], "{found:?}");
+    assert_eq!(about(&found, &["all (tail) on *"]), ["ok"], "what it does there it does for good");
+    for (whose, words) in [
+        ("late", ["pre_llm_call", "ValueError: too late", "plugins.log"]),
+        ("theirs", ["No module named 'hermes_constants'", "interpreter:", "Hermes"]),
+        ("bare", ["register", "`register(ctx)`", "__init__.py"]),
+        ("leaver", ["pre_tool_call", "its process is gone", "exit"]),
+        ("sleeper", ["pre_tool_call", "no answer within", "timeout:"]),
+        ("deaf", ["registers no hook", "plugins: enabled:", "take it out"]),
+        ("typo", ["`pre_tool_cal`", "did you mean", "`pre_tool_call`"]),
+        ("needy", ["NOBODY_HAS_THIS", "set it", "needs"]),
+    ] {
+        says(&found, &[&format!("all ({whose}) on *")], &words);
+    }
+    home.write_hooks(&format!(
+        "hooks: {{ pre_verify: [{{ name: one, python: {} }}] }}",
+        shown(&folder.join("late"))
+    ));
+    says(&findings(&home), &["one on pre_verify"], &["pre_llm_call", "put it under"]);
+}
+
+#[test]
+fn gateway_hooks_are_loaded_and_tried_wherever_they_stand() {
+    let home = Home::new();
+    let handler = "async def handle(event_type, context): context['message'].lower()\n";
+    gateway_hook(
+        &home,
+        "good",
+        "[agent:start, 'session:*', 'command:deploy']",
+        "async def handle(event_type, context): context['platform'].lower()\n",
+    );
+    gateway_hook(&home, "plain", "agent:start", handler);
+    gateway_hook(&home, "odd", "[agent:start\nname: [", handler);
+    gateway_hook(&home, "none", "[agent:start]", "def handel(e, c): pass\n");
+    gateway_hook(&home, "quiet", "[]", handler);
+    let raises = "def handle(event_type, context): raise KeyError(event_type)\n";
+    let started = home.work().join("started");
+    let boot = format!("def handle(e, c): open({:?}, 'w')\n", shown(&started));
+    gateway_hook(&home, "boot", "['gateway:startup']", &boot);
+    gateway_hook(&home, "raises", "['command:*']", raises);
+    home.write_hooks(&format!(
+        "hooks: {{ '*': [{{ name: all, python: {} }}] }}",
+        shown(&home.work().join("hooks"))
+    ));
+    let found = findings(&home);
+    assert_eq!(about(&found, &["all (good) on *"]), ["ok"], "{found:?}");
+    assert_eq!(about(&found, &["all (boot) on *"]), ["ok"], "{found:?}");
+    assert!(!started.exists(), "nobody's agent is started for a look");
+    for (whose, words) in [
+        ("plain", ["letter by letter", "events: [agent:start]"]),
+        ("odd", ["HOOK.yaml", "mend"]),
+        ("none", ["no attribute 'handle'", "`handle(event_type, context)`"]),
+        ("quiet", ["events:", "HOOK.yaml"]),
+        ("raises", ["command:", "KeyError"]),
+    ] {
+        says(&found, &[&format!("all ({whose}) on *")], &words);
+    }
+}
+
+#[test]
+fn an_observer_in_trouble_is_found() {
+    let home = Home::new();
+    let needy = plugin(&home, "needy", GOOD);
+    write(&needy, "plugin.yaml", "name: needy\nrequires_env: [NOBODY_HAS_THIS]\n");
+    let broken = plugin(&home, "broken", "import nothing_of_the_kind\n");
+    let fails = home.script("fails.sh", "#!/bin/sh\nexit 3\n");
+    home.write_hooks(&format!(
+        "hooks:\n  '*':\n    - {{ name: needy, mode: observe, python: {} }}\n    - {{ name: broken, mode: observe, python: {} }}\n    - {{ name: fails, mode: observe, command: {fails}, tries: 1 }}\n",
+        shown(&needy),
+        shown(&broken)
+    ));
+    let call = json!({"hook_event_name": "pre_tool_call", "tool_name": "terminal", "tool_input": {}, "session_id": "s"});
+    home.answer("hermes", &call);
+    home.run(&["observe", "fails", "--source", "log", "--from", "start", "--drain"]);
+    let found = findings(&home);
+    says(&found, &["needy on *"], &["NOBODY_HAS_THIS", "set it"]);
+    says(&found, &["broken on *"], &["nothing_of_the_kind", "interpreter:"]);
+    says(&found, &["the observer fails"], &["set aside", "hookbus dead list fails", "dead retry"]);
+}
+
+#[test]
+fn what_a_command_does_wrong_comes_with_the_way_to_mend_it() {
+    let home = Home::new();
+    let script = |name: &str, body: &str| home.script(name, &format!("#!/bin/sh\n{body}\n"));
+    let (odd, chatty) = (script("odd", "echo oops >&2; exit 7"), script("chatty", "echo hello"));
+    let (slow, killed) = (script("slow", "sleep 60"), script("killed", "kill -9 $$"));
+    let held = script("held", "sleep 60 &");
+    home.write_hooks(&format!(
+        "hooks:\n  tool.before:\n    - {{ name: odd, command: {odd} }}\n    - {{ name: chatty, command: {chatty} }}\n    - {{ name: slow, command: {slow}, timeout: 1 }}\n    - {{ name: killed, command: {killed} }}\n    - {{ name: held, command: {held}, timeout: 1 }}\n"
+    ));
+    let found = findings(&home);
+    for (whose, words) in [
+        ("odd", ["exit code 7: oops", "exit 0", "hookbus hooks test pre_tool_call"]),
+        ("chatty", ["not one JSON object", "stderr", "hookbus hooks test pre_tool_call"]),
+        ("slow", ["no answer within", "timeout:", "mode: observe"]),
+        ("killed", ["killed by signal 9", "hookbus hooks test pre_tool_call", "mend"]),
+        ("held", ["holds its output open", ">/dev/null", "&"]),
+    ] {
+        says(&found, &[&format!("{whose} on tool.before")], &words);
+    }
+}
+
+#[test]
+fn the_doctor_knows_what_connect_can_mend_and_what_it_cannot() {
+    let home = Home::new();
+    let hermes = home.work().join("hermes");
+    fs::create_dir_all(&hermes).expect("a place for Hermes");
+    fs::write(hermes.join("config.yaml"), "model: [x\nplugins: {\n").expect("a configuration");
+    let found = findings(&home);
+    says(&found, &["Hermes in"], &["config.yaml", "is not YAML", "mend it by hand, then"]);
+    fs::write(hermes.join("config.yaml"), "model: x\n").expect("a configuration");
+    says(&findings(&home), &["Hermes in"], &["not wired", "hookbus connect hermes"]);
+    says(&findings(&home), &["events"], &["hookbus connect hermes"]);
+    let mut connect = home.command(["connect", "hermes", "--yes"]);
+    assert!(connect.env("HERMES_HOME", &hermes).status().expect("hookbus runs").success());
+    let said = about(&findings(&home), &["events"]);
+    assert!(!said[0].contains("connect hermes") && said[0].contains("restart"), "{said:?}");
+}
+
+#[test]
+fn whoever_only_looks_on_is_shown_with_what_failed_and_how_long_it_took() {
+    let home = Home::new();
+    plugin(&home, "good", GOOD);
+    plugin(&home, "other", NOTHING);
+    let fails = "def f(**k): 1 / 0\ndef register(ctx): ctx.register_hook('post_tool_call', f)\n";
+    let folder = plugin(&home, "fails", fails);
+    let heard = home.work().join("heard");
+    gateway_hook(
+        &home,
+        "greet",
+        "[agent:start]",
+        &format!("def handle(e, c): open({:?}, 'a').write(e)\n", shown(&heard)),
+    );
+    let hooks = |top: &str| {
+        home.write_hooks_file(&format!(
+            "{top}\nplugins: {{ enabled: [good, other, fails] }}\nhooks:\n  '*':\n    - {{ name: all, python: {} }}\n    - {{ name: gate, python: {} }}\n",
+            shown(folder.parent().expect("a folder")),
+            shown(&home.work().join("hooks"))
+        ));
+    };
+    hooks("trust: home");
+    let tried = home.text(&["hooks", "test", "post_tool_call", "--for-tool", "terminal"]);
+    for word in [
+        "all (good)",
+        "all (fails)",
+        "looked on",
+        " ms",
+        "failed: f raised ZeroDivisionError",
+        "nothing can be answered",
+    ] {
+        assert!(tried.contains(word), "{word}: {tried}");
+    }
+    assert!(!tried.contains("all (other)") && !tried.contains("gate"), "{tried}");
+    for event in [
+        "post_llm_call",
+        "pre_api_request",
+        "post_api_request",
+        "subagent_start",
+        "pre_approval_request",
+    ] {
+        let tried = home.text(&["hooks", "test", event]);
+        assert!(tried.contains("all (good)") && !tried.contains("failed"), "{event}: {tried}");
+    }
+    let json = home.json(&["hooks", "test", "post_tool_call", "--json"]);
+    let names: Vec<&Value> =
+        json["verdicts"].as_array().into_iter().flatten().map(|one| &one["hook"]).collect();
+    assert_eq!(names, ["all (fails)", "all (good)"], "{json}");
+    let tried = home.text(&["hooks", "test", "agent:start"]);
+    assert!(tried.contains("gate") && tried.contains("looked on"), "{tried}");
+    assert_eq!(fs::read_to_string(&heard).expect("it ran"), "agent:start", "and once only");
+    hooks("trust: nobody");
+    let tried = home.text(&["hooks", "test", "agent:start"]);
+    assert!(tried.contains("nobody has agreed"), "{tried}");
+    assert_eq!(fs::read_to_string(&heard).expect("it ran"), "agent:start", "it did not run");
+}
+
+#[test]
+fn a_made_up_event_comes_as_a_connected_hermes_would_send_it() {
+    let home = Home::with_hooks(
+        "hooks: { tool.before: [{ name: safer, tool: shell, rule: { rewrite: { command: true } } }] }",
+    );
+    let hermes = home.work().join("hermes");
+    fs::create_dir_all(&hermes).expect("a place for Hermes");
+    let run = |words: &[&str]| {
+        let output = home.command(words).env("HERMES_HOME", &hermes).output().expect("it runs");
+        assert!(output.status.success(), "{output:?}");
+        text(&output)
+    };
+    let tried = run(&["hooks", "test", "pre_tool_call"]);
+    assert!(tried.contains("outcome: block") && tried.contains("over the shell wire"), "{tried}");
+    run(&["connect", "hermes", "--yes"]);
+    let tried = run(&["hooks", "test", "pre_tool_call"]);
+    assert!(tried.contains("outcome: rewrite") && tried.contains("over the bridge"), "{tried}");
+    let tried = run(&["hooks", "test", "pre_tool_call", "--wire", "shell"]);
+    assert!(tried.contains("outcome: block"), "{tried}");
+}
+
+#[test]
+fn a_payload_in_the_words_of_hermes_own_test_is_understood() {
+    let home = Home::with_hooks(
+        "hooks: { tool.before: [{ name: rm, tool: shell, rule: { when: { command: 'rm -rf' }, block: no rm } }], turn.start: [{ rule: { when: { text: secret }, context: careful } }] }",
+    );
+    let file = home.work().join("payload.json");
+    let outcome = |event: &str, payload: &Value| {
+        fs::write(&file, payload.to_string()).expect("a payload");
+        home.json(&["hooks", "test", event, "--payload-file", &shown(&file), "--json"])["outcome"]
+            .clone()
+    };
+    let call = json!({"tool_name": "terminal", "args": {"command": "rm -rf /"}});
+    assert_eq!(outcome("pre_tool_call", &call), "block");
+    let call = json!({"tool_name": "terminal", "tool_input": {"command": "rm -rf /"}});
+    assert_eq!(outcome("pre_tool_call", &call), "block");
+    let turn = json!({"session_id": "x", "user_message": "a secret"});
+    assert_eq!(outcome("pre_llm_call", &turn), "context");
+    let turn = json!({"session_id": "x", "extra": {"user_message": "a secret"}});
+    assert_eq!(outcome("pre_llm_call", &turn), "context");
+}
+
+#[test]
+fn an_event_that_nobody_has_is_answered_with_those_that_are_near() {
+    let home = Home::with_hooks("hooks: {}");
+    for (words, said) in [
+        (&["BeforeTool"][..], &["--agent gemini", "`pre_tool_call`"][..]),
+        (&["pre_tool_cal"], &["did you mean `pre_tool_call`"]),
+        (&["tool.before"], &["`pre_tool_call`"]),
+        (&["tool.before", "--agent", "gemini"], &["`BeforeTool`"]),
+        (&["beforetool"], &["BeforeTool", "--agent gemini"]),
+        (&["xyz"], &["pre_tool_call", "agent:start", "on_session_start"]),
+    ] {
+        let output = home.run(&[&["hooks", "test"], words].concat());
+        let text = text(&output);
+        assert!(!output.status.success(), "{words:?}");
+        assert!(said.iter().all(|word| text.contains(word)), "{words:?}: {text}");
+    }
+}
+
+#[test]
+fn a_hooks_file_that_cannot_be_read_is_no_all_clear() {
+    let home = Home::new();
+    home.write_hooks_file("hooks: [\n");
+    for words in [&["hooks", "test", "pre_tool_call"][..], &["hooks", "approve"]] {
+        let output = home.run(words);
+        let text = text(&output);
+        assert!(!output.status.success(), "{words:?}: {text}");
+        assert!(text.contains("hookbus.yaml") && text.contains("mend"), "{words:?}: {text}");
+    }
+    let good = Home::new();
+    good.write_hooks_file("hooks: { '*': [{ rule: { block: no } }] }\n");
+    let call = json!({"hook_event_name": "pre_tool_call", "tool_name": "terminal", "tool_input": {}, "session_id": "s"});
+    good.answer("hermes", &call);
+    good.write_hooks_file("hooks: [\n");
+    let output = good.run(&["hooks", "test", "pre_tool_call"]);
+    assert!(output.status.success(), "its last good version is in force");
+    assert!(
+        text(&output).contains("last good version") && text(&output).contains("outcome: block")
+    );
+}
