@@ -177,7 +177,7 @@ fn nonsense_on_the_socket_harms_nobody() {
         [&b""[..], b"GET / HTTP/1.1\r\n\r\n", &[0; 64], &[255; 64], b"\0\0\0\0\0\0\0\x05\x09abcd"]
     {
         let mut stream = UnixStream::connect(home.path().join("bus.sock")).expect("it listens");
-        std::io::Write::write_all(&mut stream, nonsense).expect("it reads");
+        Write::write_all(&mut stream, nonsense).expect("it reads");
     }
     assert_eq!(home.answer("hermes", &hermes_shell("ls")), json!(null));
     assert_eq!(home.json(&["status", "--json"])["daemon"]["in_flight"], 0);
@@ -317,7 +317,7 @@ fn an_answer_that_nobody_waits_for_is_marked_so() {
     let mut client = home.command(["hook", "hermes"]);
     let mut client = client.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it starts");
     let mut stdin = client.stdin.take().expect("a pipe");
-    std::io::Write::write_all(&mut stdin, hermes_shell("ls").to_string().as_bytes())
+    Write::write_all(&mut stdin, hermes_shell("ls").to_string().as_bytes())
         .expect("it reads");
     drop(stdin);
     wait_until("the hook runs", || home.work().join("started").exists());
