@@ -2,7 +2,9 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -591,6 +593,35 @@ fn what_was_agreed_to_anew_runs_anew_wherever_in_a_plugin_it_was_edited() {
         wait_until(says, || home.answer("hermes", &turn) == json!({"context": says}));
     }
     assert_ne!(hash(), first, "the log says which version spoke");
+}
+
+#[test]
+fn in_a_home_whose_name_is_no_text_a_guard_guards_as_in_any_other() {
+    for (command, event) in [("./g.sh", "tool.before"), ("~/g.sh", "pre_tool_call")] {
+        let home = Home::new();
+        let odd = home.work().join(OsStr::from_bytes(b"h\xff"));
+        fs::create_dir(&odd).expect("a home");
+        let write = |name: &str, text: &str| {
+            fs::write(odd.join(name), text).expect("a file");
+            fs::set_permissions(odd.join(name), fs::Permissions::from_mode(0o755)).expect("a mode");
+        };
+        write("hookbus.yaml", &format!("hooks: {{ \"{event}\": [{{ command: {command} }}] }}"));
+        write("g.sh", BLOCK);
+        let run = |arguments: &[&str]| {
+            let mut command = home.command(arguments);
+            command.env("HOOKBUS_HOME", &odd).env("HOME", &odd);
+            feed(command, call().to_string().as_bytes())
+        };
+        let agreed = run(&["hooks", "approve", "--accept-hooks"]);
+        assert_eq!(agreed.exit, Some(0), "{command}: {agreed:?}");
+        let heard = run(&["hook", "hermes"]).stdout;
+        assert!(heard.contains("guarded"), "{command}: {heard}");
+        let well = run(&["hooks", "doctor"]).stdout;
+        assert!(!well.contains("does not exist"), "{command}: {well}");
+        write("g.sh", &BLOCK.replace("guarded", "edited"));
+        let heard = run(&["hook", "hermes"]).stdout;
+        assert!(heard.contains("has changed since"), "{command}: {heard}");
+    }
 }
 
 #[test]

@@ -317,8 +317,7 @@ fn an_answer_that_nobody_waits_for_is_marked_so() {
     let mut client = home.command(["hook", "hermes"]);
     let mut client = client.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it starts");
     let mut stdin = client.stdin.take().expect("a pipe");
-    Write::write_all(&mut stdin, hermes_shell("ls").to_string().as_bytes())
-        .expect("it reads");
+    Write::write_all(&mut stdin, hermes_shell("ls").to_string().as_bytes()).expect("it reads");
     drop(stdin);
     wait_until("the hook runs", || home.work().join("started").exists());
     client.kill().expect("ours");

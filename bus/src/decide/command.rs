@@ -1,6 +1,7 @@
 //! Running one command: JSON in, output and an ending out, never longer than its limit. The whole
 //! process group goes down with it when the time is up.
 
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
@@ -44,7 +45,7 @@ pub(super) struct Ran {
 /// A program to run, and where.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Program<'a> {
-    pub(super) words: &'a [String],
+    pub(super) words: &'a [OsString],
     pub(super) env: &'a [(String, String)],
     pub(super) surroundings: &'a Surroundings,
     /// In a replay it runs here, within limits, and nothing of it stays.
@@ -157,8 +158,9 @@ fn start(program: &Program<'_>) -> Result<Child, String> {
 }
 
 /// What to do about a program that does not start.
-pub(super) fn why_not(program: &str, error: &io::Error) -> String {
+pub(super) fn why_not(program: &OsStr, error: &io::Error) -> String {
     const NO_SHEBANG: i32 = 8; // ENOEXEC
+    let program = program.display();
     if error.kind() == io::ErrorKind::NotFound {
         format!("`{program}` does not exist; check the path, or the shebang of the script")
     } else if error.kind() == io::ErrorKind::PermissionDenied {

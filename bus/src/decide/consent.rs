@@ -2,6 +2,7 @@
 //! [`evidence`] finds behind it: an edited script has to be agreed to again. Of a project's file every entry
 //! has to be agreed to, word for word, before it is even looked into.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::Hooks;
@@ -45,7 +46,7 @@ pub struct Agreeable {
     /// Whether anything outside of the bus runs for it.
     pub runs_something: bool,
     /// The words that are run; none where the command cannot be split.
-    pub words: Vec<String>,
+    pub words: Vec<OsString>,
     /// The entry as it is written, as JSON.
     pub written: String,
     /// What it says about how it is run: variables, the interpreter.

@@ -2,8 +2,10 @@
 //! each file behind it. Several agreements to the same words can stand side by side: the same `./check.sh`
 //! is another script in another directory.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -66,7 +68,14 @@ impl Given {
         let files: Vec<Value> = self
             .files
             .iter()
-            .map(|(path, hash)| json!({"path": path.to_string_lossy(), "hash": hash}))
+            .map(|(path, hash)| {
+                let mut file = json!({"path": path.to_string_lossy(), "hash": hash});
+                // Two paths that are no text could look the same in it.
+                if path.to_str().is_none() {
+                    file["bytes"] = json!(hex::encode(path.as_os_str().as_bytes()));
+                }
+                file
+            })
             .collect();
         let mut row = json!({
             "event": self.event, "command": self.command, "terms": self.terms, "files": files,
@@ -80,7 +89,11 @@ impl Given {
 
     fn from_json(row: &Value) -> Option<Self> {
         let text = |row: &Value, key: &str| row[key].as_str().map(str::to_owned);
-        let file = |row: &Value| Some((text(row, "path")?.into(), text(row, "hash")?));
+        let path = |row: &Value| match text(row, "bytes") {
+            Some(bytes) => Some(OsString::from_vec(hex::decode(bytes).ok()?).into()),
+            None => Some(PathBuf::from(text(row, "path")?)),
+        };
+        let file = |row: &Value| Some((path(row)?, text(row, "hash")?));
         Some(Self {
             project: text(row, "project"),
             event: text(row, "event")?,

@@ -316,7 +316,7 @@ impl Entry<'_> {
                 "`python` is a directory with a plugin.yaml or HOOK.yaml; write `python: ~/.hermes/plugins/x`",
             ));
         };
-        let interpreter = self.text("interpreter").unwrap_or_else(|| "python3".to_owned());
+        let interpreter = self.text("interpreter").map_or_else(|| "python3".into(), Into::into);
         let launch = Launch { interpreter, memory: self.memory() << 20 };
         Ok(Action::Python(Python { folder, timeout: self.timeout(), launch }))
     }

@@ -2,6 +2,7 @@
 //! scripts and the plugin code that it names. What those read or import from elsewhere is not in here, and what
 //! they write is not code.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -37,7 +38,7 @@ impl Exhibit {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Evidence {
     /// The words that are run; none where the command cannot be split.
-    pub(super) words: Vec<String>,
+    pub(super) words: Vec<OsString>,
     /// What the entry says about how: variables, the interpreter.
     pub(super) settings: Vec<String>,
     /// The hash of what the entry says.
@@ -132,8 +133,8 @@ fn of_python(
     let code = CodeFiles::below(std::slice::from_ref(&folder), Extent::of(hook.of_project));
     files.extend(exhibits(&code, &mut reader));
     Evidence {
-        settings: vec![format!("interpreter {interpreter}")],
-        terms: digest(&json!({"interpreter": python.launch.interpreter})),
+        settings: vec![format!("interpreter {}", interpreter.display())],
+        terms: digest(&json!({"interpreter": python.launch.interpreter.to_string_lossy()})),
         words,
         made_out: !code.files.is_empty(),
         too_many: code.too_many,

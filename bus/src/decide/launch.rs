@@ -1,5 +1,7 @@
 //! How a command line becomes a process, as the agent that owns the event name would do it.
 
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -16,17 +18,24 @@ pub(super) fn argv(
     event: Option<&Event>,
     surroundings: &Surroundings,
     base: &Path,
-) -> Result<Vec<String>, String> {
+) -> Result<Vec<OsString>, String> {
     Ok(fill(words(command, manner, surroundings, base)?, command, event))
 }
 
 /// The words with their placeholders filled: after the split, so that nothing in a tool's name can
 /// become another word.
-pub(super) fn fill(words: Vec<String>, command: &Command, event: Option<&Event>) -> Vec<String> {
-    match event.filter(|_| command.placeholders == Placeholders::Filled) {
-        Some(event) => words.iter().map(|word| filled(word, event)).collect(),
-        None => words,
-    }
+pub(super) fn fill(
+    words: Vec<OsString>,
+    command: &Command,
+    event: Option<&Event>,
+) -> Vec<OsString> {
+    let Some(event) = event.filter(|_| command.placeholders == Placeholders::Filled) else {
+        return words;
+    };
+    // Only a path can be no text, and its placeholders stay.
+    let fill =
+        |word: OsString| word.to_str().map(|text| filled(text, event).into()).unwrap_or(word);
+    words.into_iter().map(fill).collect()
 }
 
 /// The same with its placeholders as they are written.
@@ -35,19 +44,25 @@ pub(super) fn words(
     manner: Manner,
     surroundings: &Surroundings,
     base: &Path,
-) -> Result<Vec<String>, String> {
+) -> Result<Vec<OsString>, String> {
     if manner == Manner::Gemini {
         let line = with_gemini_variables(&command.text, surroundings);
-        return Ok(vec!["bash".to_owned(), "-c".to_owned(), line]);
+        return Ok(vec!["bash".into(), "-c".into(), line.into()]);
     }
-    let line = with_home(&command.text, surroundings);
-    let mut words = shlex::split(&line)
+    let words = shlex::split(&command.text)
         .filter(|words| !words.is_empty())
         .ok_or_else(|| format!("`{}` has a quote that is never closed", command.text))?;
-    if manner == Manner::Common && (words[0].starts_with("./") || words[0].starts_with("../")) {
-        words[0] = base.join(&words[0]).to_string_lossy().into_owned();
-    }
-    Ok(words)
+    let program = if command.text.starts_with('~') {
+        with_home(&words[0], surroundings)
+    } else if manner == Manner::Common
+        && (words[0].starts_with("./") || words[0].starts_with("../"))
+    {
+        base.join(&words[0]).into_os_string()
+    } else {
+        OsString::from(&words[0])
+    };
+    let rest = words.into_iter().skip(1).map(OsString::from);
+    Ok(std::iter::once(program).chain(rest).collect())
 }
 
 /// A directory that an entry names: a leading `~` is the client's home, the rest is beside the file.
@@ -56,12 +71,15 @@ pub(super) fn folder(text: &str, surroundings: &Surroundings, base: &Path) -> Pa
 }
 
 /// A leading `~` is the client's home, as in Hermes; nothing else is expanded.
-pub(super) fn with_home(line: &str, surroundings: &Surroundings) -> String {
-    match (line.strip_prefix('~'), surroundings.var("HOME")) {
-        (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
-            format!("{}{rest}", home.to_string_lossy())
+pub(super) fn with_home(word: impl AsRef<OsStr>, surroundings: &Surroundings) -> OsString {
+    let word = word.as_ref();
+    match (word.as_bytes().strip_prefix(b"~"), surroundings.var("HOME")) {
+        (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with(b"/") => {
+            let mut whole = home.to_owned();
+            whole.push(OsStr::from_bytes(rest));
+            whole
         }
-        _ => line.to_owned(),
+        _ => word.to_owned(),
     }
 }
 

@@ -2,14 +2,15 @@
 //! interpreter is given, and the same inside of a shell's line. Never a word that merely is the name of some
 //! file where the agent happens to stand, and never what a script writes or reads.
 
-use std::ffi::OsString;
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use super::launch::with_home;
-use super::script::ends_like_a_script;
+use super::script::{ends_like_a_script, is_a_path};
 use super::shell_line;
 use super::surroundings::Surroundings;
 use super::wrapper;
@@ -54,7 +55,7 @@ impl Named {
 }
 
 /// What `words` run, with `env` on top of what is there.
-pub(super) fn by(words: &[String], env: &[(String, String)], place: &Surroundings) -> Named {
+pub(super) fn by(words: &[OsString], env: &[(String, String)], place: &Surroundings) -> Named {
     let mut named = Named::default();
     Search { env, place }.command(words, DEEPEST, &mut named);
     named
@@ -67,18 +68,18 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// One command: a program and its words.
-    fn command(&self, words: &[String], depth: usize, named: &mut Named) {
+    fn command(&self, words: &[OsString], depth: usize, named: &mut Named) {
         let Some((program, rest)) = words.split_first() else { return };
         let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy();
         let name = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
         if let Some(wrapper) = wrapper::called(name) {
             named.add(self.own_copy(program));
-            let inner = wrapper.inner(rest);
+            let inner = wrapper.inner(&rest.iter().map(|word| text(word)).collect::<Vec<_>>());
             named.open |= !inner.certain;
             return self.command(&rest[inner.at..], depth, named);
         }
         // An option of a wrapper that is not known as one.
-        named.open |= program.starts_with('-');
+        named.open |= is_option(program);
         if SHELLS.contains(&name) || INTERPRETERS.contains(&name) {
             named.add(self.own_copy(program));
         }
@@ -86,26 +87,29 @@ impl Search<'_> {
             self.shell(rest, depth, named);
         } else if INTERPRETERS.contains(&name) {
             self.interpreter(rest, named);
-        } else if matches!(program.as_str(), "." | "source") {
+        } else if program == "." || program == "source" {
             named.add(rest.first().and_then(|word| self.file(word)));
         } else {
             named.add(self.program(program).filter(|file| !is_of_the_machine(file)));
         }
         // A script by its ending, or something that can be run and is given by its path.
-        for word in rest.iter().filter(|word| ends_like_a_script(word) || word.contains('/')) {
+        for word in rest.iter().filter(|word| ends_like_a_script(word) || is_a_path(word)) {
             named.add(self.file(word).filter(|file| is_code(file)));
         }
     }
 
-    fn shell(&self, words: &[String], depth: usize, named: &mut Named) {
-        let is_line =
-            |word: &&String| word.starts_with('-') && !word.starts_with("--") && word.contains('c');
+    fn shell(&self, words: &[OsString], depth: usize, named: &mut Named) {
+        let is_line = |word: &&OsString| {
+            let word = text(word);
+            word.starts_with('-') && !word.starts_with("--") && word.contains('c')
+        };
         let Some(at) = words.iter().position(|word| is_line(&word)) else {
-            let script = words.iter().find(|word| !word.starts_with('-'));
+            let script = words.iter().find(|word| !is_option(word));
             named.add(script.and_then(|word| self.file(word)));
             return;
         };
-        let Some(line) = words.get(at + 1).filter(|_| depth > 0) else {
+        let line = words.get(at + 1).and_then(|line| line.to_str());
+        let Some(line) = line.filter(|_| depth > 0) else {
             named.open = true;
             return;
         };
@@ -113,23 +117,25 @@ impl Search<'_> {
         named.open |= line.contains(['$', '`', '*', '[']);
         named.open |= ["eval", "PATH="].iter().any(|word| line.contains(word));
         for simple in shell_line::commands(&line) {
-            let words: Vec<String> =
+            let words: Vec<OsString> =
                 simple.into_iter().map(|(word, _)| with_home(&word, self.place)).collect();
             self.command(&words, depth - 1, named);
         }
         for word in read_from(&line) {
-            named.add(self.file(word));
+            named.add(self.file(OsStr::new(word)));
         }
     }
 
-    fn interpreter(&self, words: &[String], named: &mut Named) {
+    fn interpreter(&self, words: &[OsString], named: &mut Named) {
         if let Some(at) = words.iter().position(|word| word == "-m") {
-            let found = words.get(at + 1).is_some_and(|module| self.module(module, named));
+            let module = words.get(at + 1).and_then(|module| module.to_str());
+            let found = module.is_some_and(|module| self.module(module, named));
             named.open |= !found;
             return;
         }
-        named.open |= words.iter().any(|word| matches!(word.as_str(), "-c" | "-e" | "--eval"));
-        let given = words.iter().filter(|word| !word.starts_with('-'));
+        let line = ["-c", "-e", "--eval"];
+        named.open |= words.iter().any(|word| line.iter().any(|option| word == option));
+        let given = words.iter().filter(|word| !is_option(word));
         for path in given.map(|word| self.place.cwd.join(word)) {
             if path.is_file() {
                 return named.add([path]);
@@ -165,21 +171,21 @@ impl Search<'_> {
         own.map(|(_, value)| value.into()).or_else(|| self.place.var(name).map(OsString::from))
     }
 
-    fn file(&self, word: &str) -> Option<PathBuf> {
+    fn file(&self, word: &OsStr) -> Option<PathBuf> {
         let path = self.place.cwd.join(word);
         (!word.is_empty() && path.is_file()).then_some(path)
     }
 
     /// A well-known program that is given by its path, and is not the machine's: it may be anything.
-    fn own_copy(&self, word: &str) -> Option<PathBuf> {
-        let file = self.file(word).filter(|file| word.contains('/') && !is_of_the_machine(file))?;
+    fn own_copy(&self, word: &OsStr) -> Option<PathBuf> {
+        let file = self.file(word).filter(|file| is_a_path(word) && !is_of_the_machine(file))?;
         let is_a_link = file.canonicalize().is_ok_and(|real| is_of_the_machine(&real));
         (!is_a_link).then_some(file)
     }
 
     /// Where a program is found: by its path, or where the command would look.
-    fn program(&self, word: &str) -> Option<PathBuf> {
-        if word.contains('/') {
+    fn program(&self, word: &OsStr) -> Option<PathBuf> {
+        if is_a_path(word) {
             return self.file(word);
         }
         let path = self.var("PATH").filter(|_| !word.is_empty())?;
@@ -200,9 +206,11 @@ impl Search<'_> {
             let end = body.find(|letter: char| !(letter.is_alphanumeric() || letter == '_'));
             let (name, tail) = body.split_at(end.unwrap_or(body.len()));
             let tail = if open.is_some() { tail.strip_prefix('}') } else { Some(tail) };
-            match self.var(name).zip(tail) {
+            // What is no text stays as well, and so is seen not to be made out.
+            let value = self.var(name).and_then(|value| value.into_string().ok());
+            match value.zip(tail) {
                 Some((value, tail)) => {
-                    out.push_str(&value.to_string_lossy());
+                    out.push_str(&value);
                     rest = tail;
                 }
                 None => {
@@ -213,6 +221,14 @@ impl Search<'_> {
         }
         out + rest
     }
+}
+
+fn text(word: &OsStr) -> Cow<'_, str> {
+    word.to_string_lossy()
+}
+
+fn is_option(word: &OsStr) -> bool {
+    text(word).starts_with('-')
 }
 
 /// The words after `<` in a line.
@@ -232,8 +248,7 @@ fn is_of_the_machine(file: &Path) -> bool {
 }
 
 fn is_code(file: &Path) -> bool {
-    let by_ending = file.to_str().is_some_and(ends_like_a_script);
-    (by_ending || can_run(file) && is_script(file)) && !is_of_the_machine(file)
+    (ends_like_a_script(file) || can_run(file) && is_script(file)) && !is_of_the_machine(file)
 }
 
 fn can_run(file: &Path) -> bool {
@@ -247,6 +262,8 @@ fn is_script(file: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
 
     /// A place with scripts and with things that are none.
@@ -270,17 +287,24 @@ mod tests {
         std::os::unix::fs::symlink("/bin/sh", at("python")).expect("a link");
         fs::create_dir(at("pkg")).expect("a package");
         fs::write(at("pkg/__main__.py"), "pass\n").expect("a module");
-        let env =
-            vec![("D".into(), folder.path().into()), ("PATH".into(), "/usr/bin:/bin:bin".into())];
+        let env = vec![
+            ("D".into(), folder.path().into()),
+            ("PATH".into(), "/usr/bin:/bin:bin".into()),
+            ("NO_TEXT".into(), OsStr::from_bytes(b"/\xff").into()),
+        ];
         let cwd = folder.path().to_owned();
         (folder, Surroundings { cwd, env, ..Surroundings::default() })
+    }
+
+    fn words(line: &str) -> Vec<OsString> {
+        shlex::split(line).expect("words").into_iter().map(OsString::from).collect()
     }
 
     #[test]
     fn a_script_is_found_wherever_in_a_line_it_hides() {
         let (folder, place) = place();
         let at = |name: &str| folder.path().join(name);
-        let find = |line: &str| by(&shlex::split(line).expect("words"), &[], &place);
+        let find = |line: &str| by(&words(line), &[], &place);
         for line in [
             "./p.sh",
             "sh p.sh --log notes.out",
@@ -318,7 +342,7 @@ mod tests {
     #[test]
     fn words_that_happen_to_be_files_are_no_scripts() {
         let (_folder, place) = place();
-        let find = |line: &str| by(&shlex::split(line).expect("words"), &[], &place);
+        let find = |line: &str| by(&words(line), &[], &place);
         for line in ["echo test", "true --check .", "jq -c . state.json", "python3 -m elsewhere"] {
             assert!(find(line).files.is_empty() && find(line).folders.is_empty(), "{line}");
             assert!(!find(line).is_made_out(), "{line}");
@@ -328,10 +352,11 @@ mod tests {
     #[test]
     fn what_else_may_run_is_said() {
         let (_folder, place) = place();
-        let find = |line: &str| by(&shlex::split(line).expect("words"), &[], &place);
+        let find = |line: &str| by(&words(line), &[], &place);
         for line in [
             "sh -c 'sh p.sh; sh ${Q:-y.sh}'",
             "sh -c 'sh p.sh; sh $UNKNOWN'",
+            "sh -c 'sh p.sh; sh $NO_TEXT/q.sh'",
             "sh -c 'sh p.sh; eval x'",
             "python3 -c 'import p' p.sh",
             "timeout --new-option 5s sh p.sh",

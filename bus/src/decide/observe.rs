@@ -150,7 +150,7 @@ fn words(
     command: &Command,
     row: Option<&Row>,
     surroundings: &Surroundings,
-) -> Result<Vec<String>, String> {
+) -> Result<Vec<OsString>, String> {
     let event = row.and_then(heard);
     launch::argv(command, hook.manner(), event.as_ref(), surroundings, &observer.base)
 }

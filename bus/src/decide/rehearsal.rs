@@ -1,7 +1,7 @@
 //! Where the commands of a replay run: their own directories in a scratch place, a mark in their
 //! environment, limits on time and memory. Their programs are found where they were.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -170,9 +170,14 @@ impl Plan<'_> {
                 let words = words.map(|words| where_it_was(words, then)).unwrap_or_default();
                 let line = match words.as_slice() {
                     [] => command.text.clone(),
-                    [bash, flag, line] if bash == "bash" && flag == "-c" => line.clone(),
-                    words => shlex::try_join(words.iter().map(String::as_str))
-                        .unwrap_or_else(|_| words.join(" ")),
+                    [bash, flag, line] if bash == "bash" && flag == "-c" => {
+                        line.to_string_lossy().into_owned()
+                    }
+                    words => {
+                        let words: Vec<_> = words.iter().map(|it| it.to_string_lossy()).collect();
+                        shlex::try_join(words.iter().map(AsRef::as_ref))
+                            .unwrap_or_else(|_| words.join(" "))
+                    }
                 };
                 WouldRun { line, env: command.env.clone() }
             }
@@ -191,14 +196,15 @@ impl Plan<'_> {
 
 /// The same words, with the program and its script by their whole path where they are given relative
 /// to the directory of then. Other words are the command's own business, and stay as they are.
-pub(super) fn where_it_was(words: Vec<String>, then: &Surroundings) -> Vec<String> {
+pub(super) fn where_it_was(words: Vec<OsString>, then: &Surroundings) -> Vec<OsString> {
     match words.as_slice() {
         [bash, flag, line] if bash == "bash" && flag == "-c" => {
-            vec![bash.clone(), flag.clone(), line_where_it_was(line, then)]
+            let moved = line.to_str().map(|line| line_where_it_was(line, then).into());
+            vec![bash.clone(), flag.clone(), moved.unwrap_or_else(|| line.clone())]
         }
         [..] => {
             let named = named(&words, then);
-            let place = |(at, word): (usize, String)| {
+            let place = |(at, word): (usize, OsString)| {
                 named.iter().find(|(index, _)| *index == at).map_or(word, |(_, it)| it.clone())
             };
             words.into_iter().enumerate().map(place).collect()
@@ -207,16 +213,17 @@ pub(super) fn where_it_was(words: Vec<String>, then: &Surroundings) -> Vec<Strin
 }
 
 /// Which of these words are a program or a script, and where that is.
-fn named(words: &[String], then: &Surroundings) -> Vec<(usize, String)> {
+fn named(words: &[OsString], then: &Surroundings) -> Vec<(usize, OsString)> {
     // A name alone is a program on the PATH; `guard.py` after it is a file.
-    let program = words.first().filter(|word| word.contains('/')).map(|_| 0);
+    let program = words.first().filter(|word| script::is_a_path(word)).map(|_| 0);
     let script = script::place(words);
     let mut places: Vec<usize> = program.into_iter().chain(script).collect();
     places.dedup();
     let whole = |at: usize| {
-        let word = words.get(at).filter(|word| !word.is_empty() && !word.starts_with('/'))?;
+        let word =
+            words.get(at).filter(|word| !word.is_empty() && Path::new(word).is_relative())?;
         let place: PathBuf = then.cwd.join(word).components().collect();
-        place.is_file().then(|| (at, place.to_string_lossy().into_owned()))
+        place.is_file().then(|| (at, place.into_os_string()))
     };
     places.into_iter().filter_map(whole).collect()
 }
@@ -225,11 +232,14 @@ fn line_where_it_was(line: &str, then: &Surroundings) -> String {
     let mut moved = line.to_owned();
     // From the end, so that what comes before keeps its place.
     for command in shell_line::commands(line).into_iter().rev() {
-        let (words, places): (Vec<String>, Vec<_>) = command.into_iter().unzip();
+        let (words, places): (Vec<OsString>, Vec<_>) =
+            command.into_iter().map(|(word, place)| (OsString::from(word), place)).unzip();
         let mut named = named(&words, then);
         named.sort_unstable_by(|(a, _), (b, _)| b.cmp(a));
         for (at, whole) in named {
-            let quoted = shlex::try_quote(&whole).map_or_else(|_| whole.clone(), String::from);
+            // What is no text has no place in a line.
+            let Some(whole) = whole.to_str() else { continue };
+            let quoted = shlex::try_quote(whole).map_or_else(|_| whole.to_owned(), String::from);
             if let Some(place) = places.get(at) {
                 moved.replace_range(place.clone(), &quoted);
             }
@@ -250,7 +260,8 @@ mod tests {
         let place = then.path().join("hooks/a.py").to_string_lossy().into_owned();
         let then = Surroundings { cwd: then.path().to_owned(), ..Surroundings::default() };
         let moved = |words: &[&str]| {
-            where_it_was(words.iter().map(|word| (*word).to_owned()).collect(), &then)
+            let moved = where_it_was(words.iter().map(OsString::from).collect(), &then);
+            moved.into_iter().map(|word| word.into_string().expect("text")).collect::<Vec<_>>()
         };
         assert_eq!(moved(&["python3", "hooks/a.py", "b/c"]), ["python3", &place, "b/c"]);
         let line = moved(&["bash", "-c", "python3 hooks/a.py || true"]);

@@ -97,9 +97,11 @@ pub(super) fn called(name: &str) -> Option<&'static Wrapper> {
 
 impl Wrapper {
     /// Where in its words the other program begins. After a word that is not understood that is a guess.
-    pub(super) fn inner(&self, words: &[String]) -> Inner {
+    pub(super) fn inner(&self, words: &[impl AsRef<str>]) -> Inner {
         let mut inner = Inner { at: 0, certain: true };
-        while let Some(word) = words.get(inner.at).filter(|word| word.starts_with('-')) {
+        while let Some(word) =
+            words.get(inner.at).map(AsRef::as_ref).filter(|word| word.starts_with('-'))
+        {
             inner.at += 1;
             if word == "--" {
                 break;
@@ -112,7 +114,9 @@ impl Wrapper {
         }
         inner.at += self.operands;
         if self.settings {
-            while let Some((name, _)) = words.get(inner.at).and_then(|word| word.split_once('=')) {
+            while let Some((name, _)) =
+                words.get(inner.at).and_then(|word| word.as_ref().split_once('='))
+            {
                 inner.certain &= !name.contains("PATH");
                 inner.at += 1;
             }

@@ -78,7 +78,7 @@ pub(super) enum Trouble {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(in crate::decide) struct Launch {
     /// The Python to run it with.
-    pub(in crate::decide) interpreter: String,
+    pub(in crate::decide) interpreter: OsString,
     /// How many bytes it may use.
     pub(in crate::decide) memory: u64,
 }
@@ -107,7 +107,7 @@ impl Process {
             .map_err(|error| {
                 broken(format!(
                     "cannot start `{}`: {error}; set `interpreter:`",
-                    launch.interpreter
+                    launch.interpreter.display()
                 ))
             })?;
         let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hookbus::decide::Agreeable;
 
@@ -13,6 +13,7 @@ pub(super) fn trouble(entry: &Agreeable) -> Option<String> {
     };
     let found = on_path(program);
     let Some(program) = found else {
+        let program = program.display();
         return Some(format!("`{program}` does not exist; check the path, or `PATH`"));
     };
     let mode = fs::metadata(&program).map_or(0, |file| file.permissions().mode());
@@ -43,9 +44,10 @@ pub(super) fn trouble(entry: &Agreeable) -> Option<String> {
 }
 
 /// Where a program is found.
-pub(super) fn on_path(program: &str) -> Option<PathBuf> {
+pub(super) fn on_path(program: impl AsRef<Path>) -> Option<PathBuf> {
+    let program = program.as_ref();
     let here = std::env::current_dir().unwrap_or_default().join(program);
-    if program.contains('/') {
+    if program.components().count() > 1 {
         return here.is_file().then_some(here);
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
