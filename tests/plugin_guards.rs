@@ -232,3 +232,59 @@ def register(ctx):
     assert_eq!(failures(&home), ["before raised ValueError: oh"]);
     assert_eq!(said(&home, &before("x")), process);
 }
+
+const BLOCKS: &str = "
+def register(ctx):
+    ctx.register_hook('pre_tool_call', lambda **k: {'action': 'block', 'message': 'guarded'})
+";
+
+#[test]
+fn of_two_entries_for_one_plugin_the_stricter_policy_holds() {
+    let home = Home::new();
+    let folder = shown(&plugin(&home, "broken", "import nothing_of_that_name\n"));
+    for (first, second) in [("", ", on_failure: block"), (", on_failure: block", "")] {
+        home.write_hooks(&format!(
+            "hooks:\n  '*':\n    - {{ name: lax, python: {folder}{first} }}\n  tool.before:\n    - {{ name: strict, python: {folder}{second} }}\n"
+        ));
+        let heard = said(&home, &before("x"));
+        assert!(heard.contains("nothing_of_that_name"), "{heard}");
+    }
+    let decisions = home.decisions();
+    assert!(decisions.iter().all(|row| row["verdicts"].as_array().expect("some").len() == 1));
+}
+
+#[test]
+fn of_two_entries_for_one_plugin_one_that_is_agreed_to_is_enough() {
+    let home = Home::new();
+    let folder = shown(&plugin(&home, "guard", BLOCKS));
+    home.write_hooks_file(&format!(
+        "hooks:\n  '*':\n    - {{ name: first, python: {folder} }}\n  tool.before:\n    - {{ name: second, python: {folder} }}\n"
+    ));
+    assert_eq!(said(&home, &before("x")), "");
+    assert_eq!(failures(&home).len(), 1, "{:?}", failures(&home));
+    approve(&home, &["second"]);
+    assert_eq!(said(&home, &before("x")), "guarded");
+}
+
+#[test]
+fn a_plugin_with_another_interpreter_is_another_one() {
+    let home = Home::with_daemon("running");
+    let code = "
+import os
+def register(ctx):
+    ctx.register_hook('pre_llm_call', lambda **k: os.environ.get('WHICH', 'plain') + ' ' + str(os.getpid()))
+";
+    let folder = shown(&plugin(&home, "asked", code));
+    let wrapper = home.script("py", "#!/bin/sh\nexec python3 \"$@\"\n");
+    home.write_hooks_file(&format!(
+        "hooks:\n  '*':\n    - {{ name: plain, python: {folder} }}\n    - {{ name: own, python: {folder}, interpreter: {wrapper} }}\n"
+    ));
+    approve(&home, &["plain"]);
+    let _daemon = home.serve();
+    let ask = || said(&home, &call("pre_llm_call", &json!({})));
+    let first = ask();
+    assert!(first.starts_with("plain ") && !first.contains('\n'), "{first}");
+    assert_eq!(ask(), first, "nobody agreed to the other, and this one stays what it is");
+    approve(&home, &[]);
+    assert_eq!(ask().lines().filter(|line| line.starts_with("plain ")).count(), 2, "{}", ask());
+}

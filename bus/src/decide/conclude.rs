@@ -52,7 +52,7 @@ pub fn conclude(
         .into_iter()
         .map(|Spoken { hook, record }| {
             let (verdict, note) = match hook {
-                Some(hook) => fit(&record.verdict, hook, event, takes, can_ask),
+                Some(hook) => fit(&record.verdict, &plan.for_all(hook), event, takes, can_ask),
                 None => (record.verdict.clone(), None),
             };
             (verdict, VerdictRecord { note, ..record })

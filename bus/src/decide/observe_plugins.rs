@@ -3,6 +3,7 @@
 //! all of it went through does.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::code_files::Extent;
@@ -45,7 +46,7 @@ impl Onlookers {
         let then = surroundings(observer, row, place);
         if let Some(objection) = observer.objection_in_time(hook, &then).await {
             if objection.looked_into {
-                self.shelf.let_go(&launch::folder(&python.folder, &then, &observer.base));
+                self.shelf.let_go(&place_of(observer, python, &then));
             }
             return Err(objection.why);
         }
@@ -81,9 +82,7 @@ impl Onlookers {
         python: &Python,
         place: &Surroundings,
     ) -> Result<Vec<Arc<Plugin>>, String> {
-        let folder = launch::folder(&python.folder, place, &observer.base);
-        let interpreter = launch::with_home(&python.launch.interpreter, place);
-        let launch = Launch { interpreter, ..python.launch };
+        let (folder, launch) = place_of(observer, python, place);
         let (lists, log_in) = (&observer.plugins, observer.base.as_path());
         let meant = Meant { lists, extent: Extent::ItsOwn, log_in };
         let plugins = self.shelf.plugins(&folder, meant, &launch, python.timeout).await;
@@ -123,6 +122,13 @@ impl Onlookers {
         }
         Ok(())
     }
+}
+
+/// Where an observer's plugins are, and what they are started with.
+fn place_of(observer: &Observer, python: &Python, place: &Surroundings) -> (PathBuf, Launch) {
+    let interpreter = launch::with_home(&python.launch.interpreter, place);
+    let launch = Launch { interpreter, ..python.launch };
+    (launch::folder(&python.folder, place, &observer.base), launch)
 }
 
 fn no_plugins(folder: &std::path::Path) -> String {

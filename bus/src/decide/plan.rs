@@ -1,5 +1,7 @@
 //! Which hooks are for an event.
 
+use std::borrow::Cow;
+
 use super::consent::Agreement;
 use super::hook::{Action, Hook, Mode};
 use super::{Hooks, OnFailure};
@@ -10,6 +12,8 @@ use crate::event::{Agent, Body, Event};
 #[derive(Debug)]
 pub struct Plan<'a> {
     pub(super) hooks: Vec<&'a Hook>,
+    /// Further entries for the plugins of one of them, which are asked once for all.
+    pub(super) doubles: Vec<Double<'a>>,
     /// Each hook is handed the input as the one before left it.
     pub(super) sequential: bool,
     /// Nobody can read the event, and this says that such a thing must not pass.
@@ -17,6 +21,13 @@ pub struct Plan<'a> {
     /// The person's own hooks, all of them.
     pub(super) own: &'a Hooks,
     pub(super) project: Option<&'a Hooks>,
+}
+
+/// An entry that another one stands for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Double<'a> {
+    asked: &'a Hook,
+    also: &'a Hook,
 }
 
 /// The hooks that can be asked about an event: the person's own, then those of the project that it
@@ -67,6 +78,28 @@ impl<'a> Plan<'a> {
         })
     }
 
+    /// The entries that `hook` stands for, itself first.
+    pub(super) fn entries<'h>(&'h self, hook: &'h Hook) -> impl Iterator<Item = &'h Hook> {
+        let of_it = self.doubles.iter().filter(|double| std::ptr::eq(double.asked, hook));
+        std::iter::once(hook).chain(of_it.map(|double| double.also))
+    }
+
+    /// `hook` with what the strictest of the entries that it stands for says about a failure.
+    pub(super) fn for_all<'h>(&self, hook: &'h Hook) -> Cow<'h, Hook> {
+        let strictness = |said: &Option<OnFailure>| match said {
+            Some(OnFailure::Allow) => 0,
+            None => 1,
+            Some(OnFailure::Block) => 2,
+        };
+        let said = self.entries(hook).map(|entry| entry.on_failure);
+        let on_failure = said.max_by_key(strictness).flatten();
+        if on_failure == hook.on_failure {
+            Cow::Borrowed(hook)
+        } else {
+            Cow::Owned(Hook { on_failure, ..hook.clone() })
+        }
+    }
+
     /// The file that `hook` stands in, all of it.
     pub(super) fn whole(&self, hook: &Hook) -> &'a Hooks {
         self.project.filter(|_| hook.of_project).unwrap_or(self.own)
@@ -102,7 +135,7 @@ pub fn plan<'a>(event: &Event, hooks: impl Into<Asked<'a>>) -> Plan<'a> {
     let mut matched: Vec<&Hook> =
         if unreadable || !answered { Vec::new() } else { hooks.all().filter(asked).collect() };
     drop_repeated(event.agent, &mut matched);
-    drop_repeated_plugins(&mut matched);
+    let doubles = drop_repeated_plugins(&mut matched);
     // As in Hermes: plugins are heard before anything else.
     matched.sort_by_key(|hook| !hook.is_plugin());
     // A project has no say in what nobody can read.
@@ -110,7 +143,7 @@ pub fn plan<'a>(event: &Event, hooks: impl Into<Asked<'a>>) -> Plan<'a> {
     keep_one_unread(project, &mut matched);
     let counts = |hook: &&Hook| !matches!(hook.action, Action::Unread { .. });
     let sequential = matched.iter().copied().filter(counts).any(|hook| hook.sequential);
-    Plan { hooks: matched, sequential, guard, own, project }
+    Plan { hooks: matched, doubles, sequential, guard, own, project }
 }
 
 fn guard(agent: Agent, hooks: &Hooks) -> Option<Guard<'_>> {
@@ -118,12 +151,22 @@ fn guard(agent: Agent, hooks: &Hooks) -> Option<Guard<'_>> {
     hook.or((hooks.on_failure == OnFailure::Block).then_some(Guard::Bus))
 }
 
-/// A directory of plugins that several keys lead to is asked once: it would count the event twice.
-fn drop_repeated_plugins<'a>(matched: &mut Vec<&'a Hook>) {
-    keep_first(matched, |hook: &'a Hook| {
+/// A directory of plugins that several keys lead to is asked once: it would count the event twice. With another
+/// interpreter, or more memory, it is another process. What the others say counts all the same.
+fn drop_repeated_plugins<'a>(matched: &mut Vec<&'a Hook>) -> Vec<Double<'a>> {
+    let key = |hook: &'a Hook| {
         let Action::Python(python) = &hook.action else { return None };
-        Some((python.folder.as_str(), hook.of_project))
-    });
+        Some((python.folder.as_str(), &python.launch, hook.of_project))
+    };
+    let all = matched.clone();
+    keep_first(matched, key);
+    let is_kept = |hook: &Hook| matched.iter().any(|kept| std::ptr::eq(*kept, hook));
+    let dropped = all.into_iter().filter(|hook| !is_kept(hook));
+    let double = |also: &'a Hook| {
+        let asked = matched.iter().copied().find(|kept| key(kept) == key(also));
+        asked.map(|asked| Double { asked, also })
+    };
+    dropped.filter_map(double).collect()
 }
 
 /// Of those with the same key only the first.

@@ -42,7 +42,7 @@ pub fn run_rules<'a>(plan: &Plan<'a>, event: &Event) -> Vec<Spoken<'a>> {
 pub fn run_out_of_time<'a>(plan: &Plan<'a>, event: &Event) -> Vec<Spoken<'a>> {
     ask_inside(plan, event, |hook| {
         let why = "no time was left to ask it".to_owned();
-        Some(record(hook, Verdict::silent(), Some(why), Duration::ZERO))
+        Some(record(&plan.for_all(hook), Verdict::silent(), Some(why), Duration::ZERO))
     })
 }
 
@@ -118,7 +118,7 @@ pub async fn tell_plugins(
 ) {
     // They come first, so that nobody else has changed what they hear.
     let hooks = plan.hooks.iter().copied().filter(|hook| hook.is_plugin()).collect();
-    let plan = Plan { hooks, guard: None, ..*plan };
+    let plan = Plan { hooks, doubles: plan.doubles.clone(), guard: None, ..*plan };
     drop(Errand::of_then(&plan, home, surroundings, scratch, &[]).ask_everybody(event).await);
 }
 
@@ -189,17 +189,18 @@ impl<'a, 'p> Errand<'a, 'p> {
 
     /// One record per hook, or per plugin of a directory; none from whoever has no opinion.
     async fn ask<'h>(&self, hook: &'h Hook, event: &Event) -> Vec<Spoken<'h>> {
-        let limit = hook.timeout().min(self.end.saturating_duration_since(Instant::now()));
-        let objection = self.plan.whole(hook).objection(hook, self.surroundings, limit).await;
-        let is_known = objection.as_ref().is_some_and(|objection| objection.looked_into);
-        if let (true, Action::Python(python)) = (is_known, &hook.action) {
-            self.let_go(hook, python);
-        }
+        let for_all = &self.plan.for_all(hook);
+        let agreed = match self.agreed(hook).await {
+            Ok(entry) => entry,
+            Err(objection) => {
+                let record = self.turned_away(for_all, objection);
+                return vec![Spoken { hook: Some(hook), record }];
+            }
+        };
         let records = match &hook.action {
-            _ if objection.is_some() => objection.map(|it| refused(hook, it)).into_iter().collect(),
             Action::Python(_) if !self.said.is_empty() => self.said_by(hook),
             Action::Command(command) => vec![self.run(hook, command, event).await],
-            Action::Python(python) => self.ask_plugins(hook, python, event).await,
+            Action::Python(_) => self.ask_plugins(for_all, agreed, event).await,
             Action::Rule(_)
             | Action::Webhook(_)
             | Action::Archive(_)
@@ -209,6 +210,31 @@ impl<'a, 'p> Errand<'a, 'p> {
             }
         };
         records.into_iter().map(|record| Spoken { hook: Some(hook), record }).collect()
+    }
+
+    /// The first of the entries that `hook` stands for to which somebody agreed; else the worst that is to be said
+    /// against them.
+    async fn agreed<'h>(&'h self, hook: &'h Hook) -> Result<&'h Hook, Objection> {
+        let whole = self.plan.whole(hook);
+        let mut worst: Option<Objection> = None;
+        for entry in self.plan.entries(hook) {
+            let limit = entry.timeout().min(self.end.saturating_duration_since(Instant::now()));
+            let objection = whole.objection(entry, self.surroundings, limit).await;
+            let Some(objection) = objection else { return Ok(entry) };
+            let looked_into =
+                objection.looked_into && worst.as_ref().is_none_or(|it| it.looked_into);
+            let worse = worst.take().filter(|it| it.agreement >= objection.agreement);
+            worst = Some(Objection { looked_into, ..worse.unwrap_or(objection) });
+        }
+        worst.map_or(Ok(hook), Err)
+    }
+
+    /// Nobody has agreed to it, and what runs of it does not go on.
+    pub(super) fn turned_away(&self, hook: &Hook, objection: Objection) -> VerdictRecord {
+        if let (true, Action::Python(python)) = (objection.looked_into, &hook.action) {
+            self.let_go(hook, python);
+        }
+        refused(hook, objection)
     }
 
     fn said_by(&self, hook: &Hook) -> Vec<VerdictRecord> {
@@ -286,7 +312,7 @@ pub(super) fn with_ours(raw: &[u8], ours: &Value) -> Vec<u8> {
 }
 
 /// It has failed. One that was agreed to before it changed blocks, unless it says otherwise.
-pub(super) fn refused(hook: &Hook, Objection { agreement, why, .. }: Objection) -> VerdictRecord {
+fn refused(hook: &Hook, Objection { agreement, why, .. }: Objection) -> VerdictRecord {
     let mut hook = hook.clone();
     if agreement == Agreement::Lapsed {
         hook.on_failure = hook.on_failure.or(Some(OnFailure::Block));

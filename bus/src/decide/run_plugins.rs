@@ -1,30 +1,31 @@
 //! Asking plugins: all of a directory at once, each in its own process.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::consent::Objection;
 use super::due::Due;
-use super::hook::{Hook, OnFailure, Python};
+use super::hook::{Action, Hook, OnFailure, Python};
 use super::host::{self, Launch, Meant, Plugin, Stand, Time, Told};
 use super::launch;
 use super::plan::policy_of;
-use super::run::{Errand, join_in_order, record, refused};
+use super::run::{Errand, join_in_order, record};
 use crate::dialect::{Takes, takes};
 use crate::event::{Event, Verdict, VerdictRecord};
 
 impl Errand<'_, '_> {
-    /// One record per plugin that has a hook for the event.
+    /// One record per plugin that has a hook for the event, in the name of `hook`; it is `agreed` that somebody
+    /// agreed to.
     pub(super) async fn ask_plugins(
         &self,
         hook: &Hook,
-        python: &Python,
+        agreed: &Hook,
         event: &Event,
     ) -> Vec<VerdictRecord> {
+        let Action::Python(python) = &agreed.action else { return Vec::new() };
         let whole = self.plan.whole(hook);
-        let folder = launch::folder(&python.folder, self.surroundings, &whole.base);
-        let interpreter = launch::with_home(&python.launch.interpreter, self.surroundings);
-        let launch = Launch { interpreter, ..python.launch };
+        let (folder, launch) = self.place_of(hook, python);
         let limit = python.timeout.min(self.end.saturating_duration_since(Instant::now()));
         let (shelf, meant) = match self.scratch {
             Some(scratch) => {
@@ -44,7 +45,7 @@ impl Errand<'_, '_> {
         }
         let alone = plugins.len() == 1;
         self.start_anew(hook, &plugins).await;
-        let stand = &self.stand(hook);
+        let stand = &self.stand(agreed);
         if takes(event) == Takes::NOTHING {
             self.let_look_on(&plugins, python, event, stand).await;
             return Vec::new();
@@ -67,17 +68,21 @@ impl Errand<'_, '_> {
         let said: Result<Vec<VerdictRecord>, Objection> =
             join_in_order(asked).await.into_iter().flatten().collect();
         // Agreement is to all of a directory at once.
-        said.unwrap_or_else(|objection| {
-            self.let_go(hook, python);
-            vec![refused(hook, objection)]
-        })
+        said.unwrap_or_else(|objection| vec![self.turned_away(hook, objection)])
+    }
+
+    /// Where the plugins of an entry are, and what they are started with.
+    fn place_of(&self, hook: &Hook, python: &Python) -> (PathBuf, Launch) {
+        let base = &self.plan.whole(hook).base;
+        let interpreter = launch::with_home(&python.launch.interpreter, self.surroundings);
+        let launch = Launch { interpreter, ..python.launch };
+        (launch::folder(&python.folder, self.surroundings, base), launch)
     }
 
     /// Nobody agrees to these plugins any more.
     pub(super) fn let_go(&self, hook: &Hook, python: &Python) {
-        let whole = self.plan.whole(hook);
         if self.scratch.is_none() {
-            whole.shelf.let_go(&launch::folder(&python.folder, self.surroundings, &whole.base));
+            self.plan.whole(hook).shelf.let_go(&self.place_of(hook, python));
         }
     }
 

@@ -90,11 +90,10 @@ impl Shelf {
         }
     }
 
-    /// Lets go of all plugins at `place`: who is not agreed to any more does not run either. Each has a few
-    /// seconds for what it was told, and for its goodbye.
-    pub(in crate::decide) fn let_go(&self, place: &Path) {
-        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
-        folders.retain(|(folder, _), _| folder != place);
+    /// Lets go of all plugins there that are started so: who is not agreed to any more does not run either. Each
+    /// has a few seconds for what it was told, and for its goodbye.
+    pub(in crate::decide) fn let_go(&self, key: &Key) {
+        drop(self.folders.lock().unwrap_or_else(PoisonError::into_inner).remove(key));
     }
 
     fn known(&self, key: &Key) -> Option<Seen> {
