@@ -86,15 +86,18 @@ fn a_plugin_directory_is_agreed_to_as_a_whole() {
         shown(&folder)
     ));
     let turn = json!({"hook_event_name": "pre_llm_call", "session_id": "s", "extra": {}});
-    assert_eq!(home.answer("hermes", &turn), Value::Null);
+    // A plugin that fails says nothing either: what is recorded tells one from the other.
+    let refused = |why: &str| {
+        assert_eq!(home.answer("hermes", &turn), Value::Null);
+        let said = home.decisions().pop().expect("a decision")["verdicts"][0].clone();
+        assert_eq!(said["refused"], "consent", "{said}");
+        assert!(said["failure"].to_string().contains(why), "{said}");
+    };
+    refused("nobody has agreed to it");
     home.text(&["hooks", "approve", "--accept-hooks"]);
     assert_eq!(home.answer("hermes", &turn), json!({"context": "hello"}));
     fs::write(folder.join("more.py"), "x = 1\n").expect("a file");
-    assert_eq!(
-        home.answer("hermes", &turn),
-        Value::Null,
-        "an edited plugin waits for a new answer"
-    );
+    refused("it has changed since it was agreed to");
 }
 
 #[test]
@@ -245,29 +248,41 @@ fn a_script_behind_a_shell_or_a_module_is_found_and_its_edit_noticed() {
 
 #[test]
 fn other_variables_or_another_interpreter_are_another_agreement() {
-    let home = agreed("{ command: \"sh -c ':'\", env: { A: one } }");
-    assert_eq!(home.answer("hermes", &call()), Value::Null);
-    home.write_hooks(
-        "trust: nobody\nhooks:\n  pre_tool_call:\n    - { command: \"sh -c ':'\", env: { A: two } }\n",
-    );
+    let says_how = "echo '{\"decision\":\"block\",\"reason\":\"'$HOW'\"}'";
+    let home = Home::new();
+    let script = home.script("how.sh", &format!("#!/bin/sh\n{says_how}\n"));
+    let entry = |how: &str| format!("{{ command: {script}, env: {{ HOW: {how} }} }}");
+    let home = agreed(&entry("one"));
+    assert_eq!(home.answer("hermes", &call())["reason"], "one");
+    home.write_hooks_file(&format!("hooks: {{ pre_tool_call: [{}] }}", entry("two")));
     assert!(is_refused(&home), "BASH_ENV and the like decide what runs");
 
-    let folder = home.work().join("plugin");
-    fs::create_dir_all(folder.join("_impl")).expect("a folder");
-    fs::write(folder.join("plugin.yaml"), "name: p\n").expect("a file");
-    fs::write(folder.join("_impl/a.py"), "x = 1\n").expect("a file");
-    fs::write(folder.join("__init__.py"), "def register(ctx): pass\n").expect("a file");
-    let entry = format!("python: {}", shown(&folder));
+    let plugin = place_with(
+        &home,
+        "plugin",
+        &[
+            ("plugin.yaml", "name: p\n"),
+            ("_impl/a.py", "said = 'one'\n"),
+            (
+                "__init__.py",
+                "from ._impl.a import said\ndef register(ctx):\n    \
+                 ctx.register_hook('pre_tool_call', lambda **k: {'action': 'block', 'message': said})\n",
+            ),
+        ],
+    );
+    let entry = format!("python: {}", shown(&plugin));
     let home = agreed(&format!("{{ {entry} }}"));
-    assert!(!is_refused(&home));
-    fs::write(folder.join("_impl/a.py"), "x = 2\n").expect("an edit");
+    assert_eq!(home.answer("hermes", &call())["reason"], "one");
+    fs::write(plugin.join("_impl/a.py"), "said = 'two'\n").expect("an edit");
     assert!(is_refused(&home), "a module behind an underscore is code too");
     let home = agreed(&format!("{{ {entry} }}"));
+    assert_eq!(home.answer("hermes", &call())["reason"], "two");
     let other = home.script("other", "#!/bin/sh\nexec python3 \"$@\"\n");
-    home.write_hooks(&format!(
-        "trust: nobody\nhooks:\n  pre_tool_call:\n    - {{ {entry}, interpreter: {other} }}\n"
-    ));
+    let with = format!("hooks: {{ pre_tool_call: [{{ {entry}, interpreter: {other} }}] }}");
+    home.write_hooks_file(&with);
     assert!(is_refused(&home));
+    home.text(&["hooks", "approve", "--accept-hooks"]);
+    assert_eq!(home.answer("hermes", &call())["reason"], "two");
 }
 
 #[test]
@@ -275,10 +290,12 @@ fn an_observer_runs_only_after_somebody_agreed() {
     for way in ["", ", long_lived: true"] {
         let home = Home::new();
         let seen = home.work().join("seen");
-        let script = home.script("look.sh", &format!("#!/bin/sh\necho x >> {}\n", shown(&seen)));
-        home.write_hooks(&format!(
-            "trust: nobody\nhooks:\n  '*':\n    - {{ name: look, mode: observe, command: {script}, tries: 1{way} }}\n"
+        // By a name of its own, which is looked for where it runs.
+        home.write_hooks_file(&format!(
+            "hooks:\n  '*':\n    - {{ name: look, mode: observe, command: sh look.sh, tries: 1{way} }}\n"
         ));
+        let text = format!("echo x >> {}\n", shown(&seen));
+        fs::write(home.path().join("look.sh"), text).expect("a script");
         home.answer("hermes", &call());
         let look =
             || home.run(&["observe", "look", "--source", "log", "--from", "start", "--drain"]);

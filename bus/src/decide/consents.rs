@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ use crate::event::Time;
 #[derive(Debug, Default)]
 pub struct Consents {
     file: PathBuf,
-    known: Mutex<Option<(Stamp, Vec<Given>)>>,
+    known: Mutex<Option<(Stamp, Arc<[Given]>)>>,
     /// What the files hold that are compared with it.
     pub(super) readings: Readings,
 }
@@ -154,11 +154,19 @@ impl Consents {
     }
 
     fn look<T>(&self, answer: impl FnOnce(&[Given]) -> T) -> T {
+        // Nobody else waits while the answer looks for files.
+        answer(&self.known())
+    }
+
+    fn known(&self) -> Arc<[Given]> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = self.stamp();
         match &mut *known {
-            Some((then, known)) if *then == stamp => answer(known),
-            outdated => answer(&outdated.insert((stamp, self.rows().unwrap_or_default())).1),
+            Some((then, known)) if *then == stamp => Arc::clone(known),
+            outdated => {
+                let rows = self.rows().unwrap_or_default().into();
+                Arc::clone(&outdated.insert((stamp, rows)).1)
+            }
         }
     }
 
