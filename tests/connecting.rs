@@ -639,7 +639,8 @@ fn many_who_connect_and_agree_at_once_lose_nothing() {
     for round in 0..6 {
         let home = Home::new();
         let own: Vec<String> = (0..3).map(|n| guard(&home, &format!("own{n}.sh"))).collect();
-        let entries: String = own.iter().map(|name| format!("    - command: {name}\n")).collect();
+        let entries = own.iter().map(|name| format!("    - command: {name}\n"));
+        let entries = entries.collect::<Vec<_>>().concat();
         home.write_hooks_file(&format!("hooks:\n  post_tool_call:\n{entries}"));
         let theirs = ["one", "two"].map(|name| guard(&home, &format!("{name}.sh")));
         let [one, two] = [0, 1].map(|n| another_hermes(&home, ["h-one", "h-two"][n], &theirs[n]));

@@ -4,6 +4,7 @@
 #![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use hookbus_tests::home::{Home, feed, shown, wait_until};
@@ -237,6 +238,68 @@ const BLOCKS: &str = "
 def register(ctx):
     ctx.register_hook('pre_tool_call', lambda **k: {'action': 'block', 'message': 'guarded'})
 ";
+
+fn guarded_by(home: &Home, folder: &Path, more: &str) {
+    home.write_hooks(&format!(
+        "hooks:\n  tool.before:\n    - {{ name: guard, python: {}, on_failure: block }}\n{more}",
+        shown(folder)
+    ));
+}
+
+#[test]
+fn a_guard_that_is_not_there_any_more_lets_nothing_pass() {
+    let home = Home::new();
+    let folder = plugin(&home, "guard", BLOCKS);
+    guarded_by(&home, &folder, "");
+    assert_eq!(said(&home, &before("x")), "guarded");
+    // Switched off on purpose, it is not missed.
+    guarded_by(&home, &folder, "plugins: { disabled: [guard] }\n");
+    assert_eq!(said(&home, &before("x")), "");
+    // One of a directory that is not enabled, or gone from it.
+    let all = folder.parent().expect("a directory").to_owned();
+    guarded_by(&home, &all, "plugins: { enabled: [guard] }\n");
+    assert_eq!(said(&home, &before("x")), "guarded");
+    let is_missed = || {
+        let said = said(&home, &before("x"));
+        ["nothing is loaded; name it", "put one there"].iter().any(|words| said.contains(words))
+    };
+    guarded_by(&home, &all, "");
+    assert!(is_missed(), "{}", said(&home, &before("x")));
+    guarded_by(&home, &all, "plugins: { disabled: [guard] }\n");
+    assert_eq!(said(&home, &before("x")), "");
+    guarded_by(&home, &folder, "");
+    fs::remove_file(folder.join("plugin.yaml")).expect("a manifest");
+    assert!(is_missed(), "{}", said(&home, &before("x")));
+}
+
+#[test]
+fn a_guard_that_was_missed_then_is_missed_in_a_replay() {
+    for policy in ["block", "allow"] {
+        let home = Home::new();
+        let folder = home.work().join("plugins");
+        fs::create_dir_all(&folder).expect("a directory");
+        home.write_hooks(&format!(
+            "hooks: {{ tool.before: [{{ name: guard, python: {}, on_failure: {policy} }}] }}",
+            shown(&folder)
+        ));
+        assert_eq!(said(&home, &before("x")).contains("put one there"), policy == "block");
+        assert_eq!(failures(&home).len(), 1);
+        let replayed = home.json(&["replay", "--yes", "--json", "--all"]);
+        assert_eq!(replayed["summary"]["unchanged"], 1, "{replayed}");
+    }
+}
+
+#[test]
+fn a_directory_of_which_nothing_is_enabled_is_no_news() {
+    let home = Home::new();
+    let all = plugin(&home, "guard", BLOCKS).parent().expect("a directory").to_owned();
+    home.write_hooks(&format!("hooks: {{ '*': [{{ python: {} }}] }}", shown(&all)));
+    assert_eq!(said(&home, &before("x")), "");
+    assert_eq!(failures(&home), [""; 0]);
+    fs::remove_dir_all(all.join("guard")).expect("a plugin");
+    assert_eq!(said(&home, &before("x")), "");
+    assert!(failures(&home)[0].contains("put one there"), "{:?}", failures(&home));
+}
 
 #[test]
 fn of_two_entries_for_one_plugin_the_stricter_policy_holds() {

@@ -8,6 +8,7 @@ use super::Hooks;
 use super::consent::Agreeable;
 use super::hook::{Action, Hook, Mode, Python};
 use super::host::{self, Asks, Checkup, CheckupManner, Exam, Launch};
+use super::idle::NoneLoaded;
 use super::launch;
 use super::plan::Plan;
 use super::run::{Spoken, record};
@@ -64,7 +65,7 @@ pub async fn look_on<'a>(
         let whole = plan.whole(hook);
         let folder = launch::folder(&python.folder, place, &whole.base);
         let refused = whole.objection(hook, place, python.timeout).await.is_some();
-        if refused || host::lying(&folder).is_empty() {
+        if refused || NoneLoaded::find(&folder, &whole.plugins).is_some() {
             continue;
         }
         let checkups = check(whole, python, &exam, place, Asks::Everybody).await;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::code_files::Extent;
 use super::hook::{Action, Hook, Python};
 use super::host::{self, Launch, Meant, Plugin, Shelf, Stand, Time};
+use super::idle::NoneLoaded;
 use super::launch;
 use super::observe::{Place, surroundings};
 use super::observer::{Observer, heard};
@@ -88,8 +89,8 @@ impl Onlookers {
         let plugins = self.shelf.plugins(&folder, meant, &launch, python.timeout).await;
         let plugins =
             plugins.ok_or_else(|| format!("{} could not be read in time", folder.display()))?;
-        if plugins.is_empty() {
-            return Err(no_plugins(&folder));
+        if let (true, Some(why)) = (plugins.is_empty(), NoneLoaded::find(&folder, lists)) {
+            return Err(why.said_of(&folder));
         }
         Ok(plugins)
     }
@@ -103,10 +104,10 @@ impl Onlookers {
         let Action::Python(python) = &observer.first().action else { return Ok(()) };
         let place = Surroundings { env: env.to_vec(), ..Surroundings::default() };
         let folder = launch::folder(&python.folder, &place, &observer.base);
-        let found = host::needs(&folder, &observer.plugins);
-        if found.is_empty() {
-            return Err(no_plugins(&folder));
+        if let Some(why) = NoneLoaded::find(&folder, &observer.plugins) {
+            return Err(why.said_of(&folder));
         }
+        let found = host::needs(&folder, &observer.plugins);
         let missing = |name: &&String| {
             !Surroundings::is_recorded(name)
                 && place.var(name).is_none_or(std::ffi::OsStr::is_empty)
@@ -129,15 +130,4 @@ fn place_of(observer: &Observer, python: &Python, place: &Surroundings) -> (Path
     let interpreter = launch::with_home(&python.launch.interpreter, place);
     let launch = Launch { interpreter, ..python.launch };
     (launch::folder(&python.folder, place, &observer.base), launch)
-}
-
-fn no_plugins(folder: &std::path::Path) -> String {
-    if folder.is_dir() {
-        let folder = folder.display();
-        format!(
-            "no plugin in {folder} is loaded; put one there, or name it under `plugins: enabled:`"
-        )
-    } else {
-        format!("there is no directory {}", folder.display())
-    }
 }

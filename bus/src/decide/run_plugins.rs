@@ -8,6 +8,7 @@ use super::consent::Objection;
 use super::due::Due;
 use super::hook::{Action, Hook, OnFailure, Python};
 use super::host::{self, Launch, Meant, Plugin, Stand, Time, Told};
+use super::idle::NoneLoaded;
 use super::launch;
 use super::plan::policy_of;
 use super::run::{Errand, join_in_order, record};
@@ -39,9 +40,9 @@ impl Errand<'_, '_> {
             let why = format!("{} could not be read in time", folder.display());
             return vec![record(hook, Verdict::silent(), Some(why), limit)];
         };
-        if plugins.is_empty() && !folder.is_dir() {
-            let why = format!("there is no directory {}", folder.display());
-            return vec![record(hook, Verdict::silent(), Some(why), Duration::ZERO)];
+        if plugins.is_empty() {
+            let failed = self.none_is_loaded(hook, folder, limit).await;
+            return failed.into_iter().collect();
         }
         let alone = plugins.len() == 1;
         self.start_anew(hook, &plugins).await;
@@ -69,6 +70,35 @@ impl Errand<'_, '_> {
             join_in_order(asked).await.into_iter().flatten().collect();
         // Agreement is to all of a directory at once.
         said.unwrap_or_else(|objection| vec![self.turned_away(hook, objection)])
+    }
+
+    /// A guard that is not loaded does not guard: that is a failure, unless somebody wants it so. Whom it stops
+    /// nobody by, hears of it once, and in a rehearsal not again.
+    async fn none_is_loaded(
+        &self,
+        hook: &Hook,
+        folder: PathBuf,
+        limit: Duration,
+    ) -> Option<VerdictRecord> {
+        let failed = |why: String| Some(record(hook, Verdict::silent(), Some(why), Duration::ZERO));
+        if !folder.is_dir() {
+            return failed(NoneLoaded::NoFolder.said_of(&folder));
+        }
+        let whole = self.plan.whole(hook);
+        let stops = policy_of(hook) == OnFailure::Block;
+        if !stops && (self.scratch.is_some() || whole.shelf.was_seen_empty(&folder)) {
+            return None;
+        }
+        let (all, at, place) = (whole.clone(), folder.clone(), self.surroundings.clone());
+        let look = tokio::task::spawn_blocking(move || all.none_loaded(&at, &place));
+        match tokio::time::timeout(limit, look).await {
+            Ok(Ok(None | Some(NoneLoaded::SwitchedOff(_)))) => None,
+            Ok(Ok(Some(NoneLoaded::NotEnabled(_) | NoneLoaded::Missing(_)))) if !stops => None,
+            Ok(Ok(Some(why))) => failed(why.said_of(&folder)),
+            Ok(Err(_)) | Err(_) => {
+                failed(format!("{} could not be read in time", folder.display()))
+            }
+        }
     }
 
     /// Where the plugins of an entry are, and what they are started with.

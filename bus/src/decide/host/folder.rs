@@ -122,10 +122,13 @@ pub(super) fn find(place: &Path, lists: &Lists) -> Vec<Found> {
     all
 }
 
-/// What lies at `place`, by name, whether or not it is loaded.
-pub(in crate::decide) fn lying(place: &Path) -> Vec<String> {
+/// What lies at `place`, by name: what is switched off, and the rest.
+pub(in crate::decide) fn lying(place: &Path, lists: &Lists) -> (Vec<String>, Vec<String>) {
     let found = read(place, None).map_or_else(|| below(place), |found| vec![found]);
-    found.into_iter().map(|found| found.key).collect()
+    let (off, other): (Vec<Found>, Vec<Found>) =
+        found.into_iter().partition(|found| names(&lists.disabled, found));
+    let keys = |found: Vec<Found>| found.into_iter().map(|found| found.key).collect();
+    (keys(off), keys(other))
 }
 
 fn below(place: &Path) -> Vec<Found> {

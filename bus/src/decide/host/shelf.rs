@@ -1,6 +1,6 @@
 //! The plugins of one hooks file: looked for every now and then, kept as long as they stay the same.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -39,6 +39,8 @@ pub(in crate::decide) struct Shelf {
     folders: Mutex<HashMap<Key, Seen>>,
     /// Whoever looks, looks alone: else a plugin could be there twice.
     looking: AsyncMutex<()>,
+    /// Where nothing was loaded from, and somebody knows.
+    empty: Mutex<HashSet<PathBuf>>,
 }
 
 #[derive(Debug, Clone)]
@@ -50,7 +52,12 @@ struct Seen {
 
 impl Default for Shelf {
     fn default() -> Self {
-        Self { rests: true, folders: Mutex::default(), looking: AsyncMutex::default() }
+        Self {
+            rests: true,
+            folders: Mutex::default(),
+            looking: AsyncMutex::default(),
+            empty: Mutex::default(),
+        }
     }
 }
 
@@ -94,6 +101,12 @@ impl Shelf {
     /// has a few seconds for what it was told, and for its goodbye.
     pub(in crate::decide) fn let_go(&self, key: &Key) {
         drop(self.folders.lock().unwrap_or_else(PoisonError::into_inner).remove(key));
+    }
+
+    /// Whether somebody asked before, because nothing at `place` is loaded.
+    pub(in crate::decide) fn was_seen_empty(&self, place: &Path) -> bool {
+        let mut empty = self.empty.lock().unwrap_or_else(PoisonError::into_inner);
+        !empty.insert(place.to_owned())
     }
 
     fn known(&self, key: &Key) -> Option<Seen> {
