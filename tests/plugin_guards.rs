@@ -1,8 +1,6 @@
 //! Plugins that somebody relies on: what is asked is what was agreed to, what fails counts as failed, and nothing
 //! that happens to a plugin's process opens a door or closes one for no reason.
 
-#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
