@@ -349,3 +349,32 @@ def register(ctx):
     approve(&home, &[]);
     assert_eq!(ask().lines().filter(|line| line.starts_with("plain ")).count(), 2, "{}", ask());
 }
+
+#[test]
+fn the_plugins_of_a_project_that_is_gone_do_not_stay() {
+    let home = Home::with_daemon("running");
+    home.write_hooks("hooks: {}");
+    let code = "
+import os
+def register(ctx):
+    ctx.register_hook('pre_llm_call', lambda **k: str(os.getpid()))
+";
+    let folder = plugin(&home, "warm", code);
+    let project = home.work().join("project");
+    let hooks = format!("hooks:\n  '*':\n    - {{ name: warm, python: {} }}\n", shown(&folder));
+    write(&project.join(".hookbus"), "hookbus.yaml", &hooks);
+    let run = |arguments: &[&str], stdin: &str| {
+        let mut command = home.command(arguments);
+        command.current_dir(&project);
+        feed(command, stdin.as_bytes())
+    };
+    let approved = run(&["hooks", "approve", "--accept-hooks"], "");
+    assert_eq!(approved.exit, Some(0), "{approved:?}");
+    let _daemon = home.serve();
+    let heard = run(&["hook", "hermes"], &call("pre_llm_call", &json!({})).to_string()).stdout;
+    let heard: Value = serde_json::from_str(&heard).expect("an answer");
+    let process = heard["context"].as_str().expect("its process").to_owned();
+    assert!(is_alive(&process));
+    fs::remove_dir_all(&project).expect("a project");
+    wait_until("it is gone", || !is_alive(&process));
+}

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode, flock};
 use serde_json::{Map, Value};
@@ -159,6 +159,7 @@ impl Daemon {
                     }
                     daemon.keep_relay();
                     daemon.keep_observers();
+                    daemon.bus.projects.let_go(Instant::now());
                 }
                 () = daemon.newer_client.notified() => break "a newer client called",
                 _ = asked_to_leave.recv() => break "asked to leave",
