@@ -46,6 +46,9 @@ impl fmt::Debug for Act<'_> {
 /// Fast enough for a test, slow enough that keys are not taken for a paste.
 const BETWEEN_KEYS: Duration = Duration::from_millis(40);
 
+/// By then what was typed is on the screen, if it ever is.
+const ECHO: Duration = Duration::from_secs(10);
+
 /// A person who has done everything does not wait for ever.
 const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -157,11 +160,24 @@ impl Screen {
                         thread::sleep(BETWEEN_KEYS);
                     }
                 }
-                Act::Type(text) => text.chars().for_each(|key| self.press(key)),
+                Act::Type(text) => self.type_in(text),
                 Act::Enter => self.press('\r'),
                 Act::Escape => self.press('\x1b'),
             }
         }
+    }
+
+    /// A program that is busy takes keys that it reads all at once for a paste, and a return behind them for a
+    /// part of it: a person looks at what they typed first.
+    fn type_in(&self, text: &str) {
+        let before = self.text().len();
+        text.chars().for_each(|key| self.press(key));
+        let typed = Instant::now();
+        // Not every program shows it in one piece.
+        while !self.text()[before..].contains(text) && typed.elapsed() < ECHO {
+            thread::sleep(BETWEEN_KEYS);
+        }
+        thread::sleep(BETWEEN_KEYS);
     }
 
     fn press(&self, key: char) {
