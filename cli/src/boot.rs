@@ -2,39 +2,34 @@
 //! background; what it reports is kept, and handed on where a person wants that. `[SILENT]` means nothing to say.
 //! An observer of the start is what it is made for: each start is worked through once, and not when it is long past.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
+mod start;
 
-use anyhow::{Context, Result};
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+use anyhow::{Context, Result, bail};
 use clap::Args;
-use hookbus::event::{Clock, SystemClock, Time};
-use hookbus::json::read_leniently;
+use hookbus::event::{Clock, SystemClock};
 use serde_json::{Value, json};
 
+use self::start::{NOT_BEGUN, Start};
 use crate::cli::Ending;
 use crate::output;
-use crate::reading::moment;
 use crate::settings::{Format, Settings};
 
 const SILENT: &str = "[SILENT]";
 
-/// In `boot.log`, about a start that is still to be seen to.
-const NOT_BEGUN: &str = "could not begin";
-
-/// What a start that is longer ago than this would have needed, it has needed then.
-const PAST: Duration = Duration::from_mins(10);
-
-/// No event is longer.
-const LONGEST_EVENT: u64 = 64 << 20;
+/// More than this of what a failed agent wrote to stderr helps nobody.
+const LONGEST_ERROR: usize = 4000;
 
 /// `hookbus boot`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The checklist; `BOOT.md` in the home of Hermes unless said.
+    /// The checklist, which has to be there; `BOOT.md` in the home of Hermes unless said, which need not.
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// A program that gets the report on its stdin, if there is something to report.
@@ -48,94 +43,129 @@ pub(crate) struct Arguments {
     agent: Vec<String>,
 }
 
+/// What becomes of it.
+enum Outcome {
+    /// There is nothing to do, and this is why.
+    Idle(String),
+    /// The agent works in the background.
+    Begun,
+    /// The agent is done; none: it has nothing to say.
+    Done(Option<String>),
+}
+
 pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
     let usual = || settings.hermes.as_ref().map(|home| home.join("BOOT.md"));
     let file =
         arguments.file.clone().or_else(usual).context("say where the checklist is: --file FILE")?;
-    let checklist = fs::read_to_string(&file).unwrap_or_default();
-    let start = Start::told()?;
-    if checklist.trim().is_empty() {
-        return Ok(Ending::Yes); // no checklist, nothing to do
-    }
     let log = settings.home.join("boot.log");
-    let id = start.as_ref().map(|start| start.id.as_deref().unwrap_or("without an id"));
-    if let (Some(start), Some(id)) = (&start, id) {
-        if start.is_known(&log) {
-            return Ok(Ending::Yes); // an observer may be told twice
-        }
-        if let Some(why) = start.is_past(SystemClock.now()) {
-            keep(&log, &format!("left alone, for event {id}: {why}"))?;
-            return Ok(Ending::Yes);
-        }
-        keep(&log, &format!("begins, for event {id}"))?;
-    }
-    if !arguments.wait {
-        let started = in_the_background(arguments, &file);
-        if let (Err(why), Some(id)) = (&started, id) {
-            keep(&log, &format!("{NOT_BEGUN}, for event {id}: {why:#}"))?;
-        }
-        return started.map(|()| Ending::Yes);
-    }
-    // Nobody may be there to see an error: that an agent cannot be started is a report too.
-    let said = ask(&arguments.agent, &prompt(&checklist)).unwrap_or_else(|why| format!("{why:#}"));
-    let report =
-        (!said.trim().is_empty() && !said.contains(SILENT)).then(|| said.trim().to_owned());
-    keep(&log, report.as_deref().unwrap_or("nothing to report"))?;
-    if let (Some(report), Some(command)) = (&report, &arguments.deliver)
-        && let Err(why) = deliver(command, report)
-    {
-        keep(&log, &format!("the report was not delivered: {why:#}"))?;
-        return Err(why);
-    }
-    if format == Format::Json {
-        output::line(json!({"report": report}).to_string())?;
-    } else if let Some(report) = report {
-        output::line(report)?;
+    let start = Start::told()?;
+    let outcome = see_to(arguments, &file, start.as_ref(), &log)?;
+    match (format, outcome) {
+        (Format::Json, outcome) => output::line(in_json(&file, &log, outcome).to_string())?,
+        (Format::Text, Outcome::Done(Some(report))) => output::line(report)?,
+        // What a hook prints, an agent may read.
+        (Format::Text, Outcome::Idle(_) | Outcome::Begun) if start.is_some() => {}
+        (Format::Text, Outcome::Idle(why)) => output::line(format!("{why}; nothing to do"))?,
+        (Format::Text, Outcome::Begun) => output::line(format!(
+            "an agent works through {} in the background; its report goes to {}",
+            file.display(),
+            log.display()
+        ))?,
+        (Format::Text, Outcome::Done(None)) => {}
     }
     Ok(Ending::Yes)
 }
 
-/// The start of a gateway, as a hook or an observer tells of it.
-#[derive(Debug)]
-struct Start {
-    id: Option<String>,
-    at: Option<Time>,
-    /// It is told once more, for others to rebuild what they keep.
-    replayed: bool,
+fn in_json(file: &Path, log: &Path, outcome: Outcome) -> Value {
+    let (file, log) = (file.to_string_lossy(), log.to_string_lossy());
+    match outcome {
+        Outcome::Idle(why) => {
+            json!({"file": file, "begun": false, "why": why, "log": log, "report": null})
+        }
+        Outcome::Begun => json!({"file": file, "begun": true, "log": log, "report": null}),
+        Outcome::Done(report) => {
+            json!({"file": file, "begun": true, "log": log, "report": report})
+        }
+    }
 }
 
-impl Start {
-    /// The one on stdin; whoever runs this by hand gives none.
-    fn told() -> Result<Option<Self>> {
-        if io::IsTerminal::is_terminal(&io::stdin()) {
-            return Ok(None);
+fn see_to(
+    arguments: &Arguments,
+    file: &Path,
+    start: Option<&Start>,
+    log: &Path,
+) -> Result<Outcome> {
+    let checklist = match checklist(file)? {
+        Ok(checklist) => checklist,
+        Err(why) => return without_checklist(why, arguments, start, log),
+    };
+    let id = start.map(Start::id);
+    if let (Some(start), Some(id)) = (start, id) {
+        if start.is_known(log) {
+            // An observer may be told twice.
+            return Ok(Outcome::Idle(format!("event {id} was seen to before")));
         }
-        let mut event = Vec::new();
-        io::stdin().lock().take(LONGEST_EVENT).read_to_end(&mut event)?;
-        let event = read_leniently(&event).unwrap_or_default();
-        let text = |key: &str| event["hookbus"][key].as_str().map(str::to_owned);
-        Ok(event.get("hookbus").map(|ours| Self {
-            id: text("id"),
-            at: text("time").and_then(|time| moment(&time).ok()),
-            replayed: ours.get("replay") == Some(&Value::Bool(true)),
-        }))
-    }
-
-    /// Whether it was seen to before. What could not be begun was not.
-    fn is_known(&self, log: &Path) -> bool {
-        let known = fs::read_to_string(log).unwrap_or_default();
-        let told = self.id.as_ref().and_then(|id| known.lines().rfind(|line| line.contains(id)));
-        told.is_some_and(|line| !line.contains(NOT_BEGUN))
-    }
-
-    /// Why it is too late for it.
-    fn is_past(&self, now: Time) -> Option<String> {
-        if self.replayed {
-            return Some("it is replayed".to_owned());
+        if let Some(why) = start.is_past(SystemClock.now()) {
+            keep(log, &format!("left alone, for event {id}: {why}"))?;
+            return Ok(Outcome::Idle(why));
         }
-        let at = self.at.filter(|at| now.since(*at) > PAST)?;
-        Some(format!("the gateway started at {at}, which is more than ten minutes ago"))
+        keep(log, &format!("begins, for event {id}"))?;
     }
+    if arguments.wait {
+        return work_through(&checklist, arguments, log).map(Outcome::Done);
+    }
+    let started = in_the_background(arguments, file);
+    if let (Err(why), Some(id)) = (&started, id) {
+        keep(log, &format!("{NOT_BEGUN}, for event {id}: {why:#}"))?;
+    }
+    started.map(|()| Outcome::Begun)
+}
+
+/// What is to be done, or why that is nothing.
+fn checklist(file: &Path) -> Result<Result<String, String>> {
+    let shown = file.display();
+    match fs::read_to_string(file) {
+        Ok(text) if text.trim().is_empty() => Ok(Err(format!("{shown} is empty"))),
+        Ok(text) => Ok(Ok(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Ok(Err(format!("there is no {shown}")))
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot read {shown}")),
+    }
+}
+
+/// The usual checklist need not be there. One that was named is missed: a person at once, and where a gateway starts
+/// the log says so.
+fn without_checklist(
+    why: String,
+    arguments: &Arguments,
+    start: Option<&Start>,
+    log: &Path,
+) -> Result<Outcome> {
+    let is_missing = arguments.file.as_ref().is_some_and(|file| !file.exists());
+    match start {
+        None if is_missing => bail!("{why}; check the path after --file"),
+        Some(start) if is_missing && !start.is_known(log) => {
+            keep(log, &format!("left alone, for event {}: {why}", start.id()))?;
+        }
+        Some(_) | None => {}
+    }
+    Ok(Outcome::Idle(why))
+}
+
+/// Has the agent do it; gives back what it reports, kept and delivered.
+fn work_through(checklist: &str, arguments: &Arguments, log: &Path) -> Result<Option<String>> {
+    // Nobody may be there to see an error: that an agent cannot be started is a report too.
+    let report =
+        ask(&arguments.agent, &prompt(checklist)).unwrap_or_else(|why| Some(format!("{why:#}")));
+    keep(log, report.as_deref().unwrap_or("nothing to report"))?;
+    if let (Some(report), Some(command)) = (&report, &arguments.deliver)
+        && let Err(why) = deliver(command, report)
+    {
+        keep(log, &format!("the report was not delivered: {why:#}"))?;
+        return Err(why);
+    }
+    Ok(report)
 }
 
 fn prompt(checklist: &str) -> String {
@@ -154,13 +184,14 @@ fn in_the_background(arguments: &Arguments, file: &Path) -> Result<()> {
         command.args(["--deliver", deliver]);
     }
     command.arg("--").args(&arguments.agent);
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    command.process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().context("cannot start in the background")?;
     Ok(())
 }
 
-fn ask(agent: &[String], prompt: &str) -> Result<String> {
+/// What the agent has to say; none: nothing.
+fn ask(agent: &[String], prompt: &str) -> Result<Option<String>> {
     let (program, words) =
         agent.split_first().context("say which agent: `hookbus boot -- hermes -z`")?;
     let output = Command::new(program)
@@ -169,14 +200,31 @@ fn ask(agent: &[String], prompt: &str) -> Result<String> {
         .stdin(Stdio::null())
         .output()
         .with_context(|| format!("cannot start `{program}`; say which agent after `--`"))?;
-    if !output.status.success() {
-        let why = String::from_utf8_lossy(&output.stderr).into_owned();
-        return Ok(format!("`{program}` failed: {}", output::shorten(&why, 400)));
+    let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    if output.status.success() {
+        return Ok(Some(said).filter(|said| !said.is_empty() && !said.contains(SILENT)));
     }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    // Whatever it said before it failed, silence is not what it meant.
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let errors = output::shorten(errors.trim(), LONGEST_ERROR);
+    let parts = [format!("`{program}` failed ({})", how(output.status)), said, errors];
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    Ok(Some(parts.join("\n")))
+}
+
+/// How a process ended that did not end well.
+fn how(ended: ExitStatus) -> String {
+    match (ended.code(), ended.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("killed by signal {signal}"),
+        (None, None) => ended.to_string(),
+    }
 }
 
 fn keep(log: &Path, text: &str) -> Result<()> {
+    if let Some(home) = log.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(home)?;
+    }
     let mut log = OpenOptions::new().create(true).append(true).mode(0o600).open(log)?;
     writeln!(log, "{} {text}", SystemClock.now())?;
     Ok(())
