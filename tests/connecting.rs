@@ -675,3 +675,54 @@ fn many_who_connect_and_agree_at_once_lose_nothing() {
         assert_eq!(waiting(&home), 0, "what was agreed to by itself stays");
     }
 }
+
+#[test]
+fn a_call_of_the_bus_inside_of_a_wrapped_command_is_a_wire_too() {
+    let home = Home::new();
+    let script = home.script(
+        "bus.sh",
+        "#!/bin/sh\n# to the bus\nset -e\nexport HOOKBUS_LOG=warn\nif command -v hookbus >/dev/null 2>&1; then\n  exec hookbus hook hermes\nfi\nexit 0\n",
+    );
+    for command in [
+        "sh -c 'command -v hookbus >/dev/null && exec hookbus hook hermes || true'",
+        "bash -c 'hookbus hook hermes'",
+        "bash -lc \"HOOKBUS_HOME=~/.hookbus $HOME/.local/bin/hookbus hook --deadline 20 hermes 2>>/tmp/bus.log\"",
+        "timeout 5 /usr/bin/env sh -c '/opt/bin/hookbus hook hermes; exit 0'",
+        "env HOOKBUS_DAEMON=off hookbus hook hermes",
+        &script,
+        &format!("bash {script}"),
+    ] {
+        let own = "  post_tool_call:\n    - command: sh -c 'echo hookbus >> /tmp/notes'\n";
+        let config = format!(
+            "# mine\nhooks:\n  pre_tool_call:\n    - command: {} # the bus\n{own}",
+            json!(command)
+        );
+        let hermes = Hermes::with(&home, &config);
+        let before = everything(&home.work());
+        hermes.done(&["connect", "hermes"]);
+        let expected = format!("# mine\nhooks:\n{own}plugins:\n  enabled:\n    - hookbus\n");
+        assert_eq!(hermes.config(), expected, "{command}");
+        hermes.done(&["disconnect", "hermes"]);
+        assert_eq!(everything(&home.work()), before, "{command}");
+    }
+}
+
+#[test]
+fn a_command_that_calls_the_bus_and_does_more_is_for_a_person_to_part() {
+    let home = Home::new();
+    let script = home.script("both.sh", "#!/bin/sh\ntee -a /tmp/mine | hookbus hook hermes\n");
+    for command in ["sh -c 'echo x >> /tmp/mine; hookbus hook hermes'", &script] {
+        let config = format!("hooks:\n  pre_tool_call:\n    - command: {}\n", json!(command));
+        let hermes = Hermes::with(&home, &config);
+        let before = everything(&home.work());
+        for hooks in ["keep", "move"] {
+            let output = hermes.run(&["connect", "hermes", "--yes", "--hooks", hooks]);
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(1), "{said}");
+            for words in ["stays as it is", "pre_tool_call", "`hookbus hook hermes`", "by hand"] {
+                assert!(said.contains(words), "{words}: {said}");
+            }
+            assert_eq!(everything(&home.work()), before, "nothing comes twice, nothing is lost");
+        }
+    }
+}

@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Output;
 
 use hookbus_tests::home::{Home, shown};
@@ -380,4 +381,27 @@ fn a_hooks_file_that_cannot_be_read_is_no_all_clear() {
     assert!(
         text(&output).contains("last good version") && text(&output).contains("outcome: block")
     );
+}
+
+fn connected(home: &Home, config: &str, options: &[&str]) -> PathBuf {
+    let hermes = home.work().join("hermes");
+    write(&hermes, "config.yaml", config);
+    let mut connect = home.command([&["connect", "hermes", "--yes"], options].concat());
+    assert!(connect.env("HERMES_HOME", &hermes).status().expect("hookbus runs").success());
+    hermes
+}
+
+#[test]
+fn a_wrapped_command_that_calls_the_bus_as_well_is_found() {
+    let home = Home::new();
+    let hermes = connected(&home, "model: x\n", &[]);
+    let config = fs::read_to_string(hermes.join("config.yaml")).expect("a configuration");
+    for (command, way) in [
+        ("bash -c 'hookbus hook hermes'", "`hookbus connect hermes` mends that"),
+        ("bash -c 'date >> /tmp/x; hookbus hook hermes'", "by hand"),
+    ] {
+        let hook = format!("hooks:\n  pre_tool_call:\n    - command: {}\n", json!(command));
+        write(&hermes, "config.yaml", &(config.clone() + &hook));
+        says(&findings(&home), &["Hermes in"], &["twice", way]);
+    }
 }

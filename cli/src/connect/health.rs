@@ -2,8 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use super::bridge::{self, NAME};
 use super::files::{self, Record};
-use super::hermes;
+use super::hooks_move::entries;
+use super::meaning::place_in;
+use super::shell_wire::{Calls, calls};
+use super::{hermes, yaml_edit};
 use crate::settings::Settings;
 
 /// What is wrong with the usual Hermes, if it is there, and with each that was connected from this home.
@@ -30,7 +34,7 @@ fn of_one(file: &Path, usual: Option<&PathBuf>, hookbus: &Path) -> (PathBuf, Opt
         return (file.to_owned(), Some(why.to_owned()));
     };
     let option = usual.map_or_else(|| option_for(&home), |_| String::new());
-    let wrong = hermes::trouble(&home, &option, &known, hookbus);
+    let wrong = trouble(&home, &option, &known, hookbus);
     (home, wrong)
 }
 
@@ -39,4 +43,94 @@ fn option_for(home: &Path) -> String {
     let home = home.to_string_lossy();
     let word = shlex::try_quote(&home).unwrap_or_else(|_| home.clone());
     format!(" --hermes-home {word}")
+}
+
+/// What keeps a connection from working, if anything. `option` is how this home is named on the command line.
+fn trouble(home: &Path, option: &str, known: &Record, hookbus: &Path) -> Option<String> {
+    if !home.is_dir() {
+        return Some(format!("it is gone; `hookbus disconnect hermes{option}` forgets it"));
+    }
+    let config = &files::read(&home.join("config.yaml")).ok().flatten().unwrap_or_default();
+    let again = format!("`hookbus connect hermes{option}` mends that");
+    if let Err(error) = yaml_edit::read(config) {
+        let file = home.join("config.yaml");
+        return Some(format!(
+            "{} is not YAML ({error}); mend it by hand, then run `hookbus connect hermes{option}`",
+            file.display()
+        ));
+    }
+    match (hermes::is_enabled(config), shell_wire(config)) {
+        (false, Some(_)) => return None, // wired by hand, over Hermes' own hooks
+        (false, None) => return Some(format!("it is not wired to this bus; {again}")),
+        (true, Some(ShellWire { calls: Calls::AndMore, event, command })) => {
+            return Some(format!(
+                "`{command}` on {event} calls the bus as well, so that event comes twice; take `hookbus hook hermes` out of it by hand"
+            ));
+        }
+        (true, Some(_)) => {
+            return Some(format!("it is wired twice, and every event comes twice; {again}"));
+        }
+        (true, None) => {}
+    }
+    let banned = yaml_edit::read(config).is_ok_and(|file| place_in(&file, "disabled").is_some());
+    if banned {
+        return Some(format!("`plugins: disabled:` in its config.yaml names `{NAME}`; {again}"));
+    }
+    for (file, text) in bridge::code(home) {
+        match files::read(&file) {
+            Ok(Some(there)) if there == *text => {}
+            Ok(Some(_)) => {
+                return Some(format!("{} is of another version; {again}", file.display()));
+            }
+            Ok(None) | Err(_) => return Some(format!("{} is missing; {again}", file.display())),
+        }
+    }
+    let mut folders = bridge::folders(home).into_iter();
+    let wrong = folders.find_map(|folder| unreachable(&folder.join(bridge::SETTINGS), hookbus));
+    wrong.map(|wrong| format!("{wrong}; {again}")).or_else(|| {
+        let elsewhere = "it is connected to another home of hookbus; check HOOKBUS_HOME";
+        known.changes.is_empty().then(|| elsewhere.to_owned())
+    })
+}
+
+/// Why a bridge with these settings does not reach this bus, if so.
+fn unreachable(file: &Path, hookbus: &Path) -> Option<String> {
+    let shown = file.display();
+    if !file.is_file() {
+        return Some(format!("{shown} is missing"));
+    }
+    let settings = bridge::settings_in(file);
+    let path = |key: &str| settings.get(key)?.as_str().map(PathBuf::from);
+    let (Some(program), Some(home)) = (path("hookbus"), path("home")) else {
+        return Some(format!("{shown} does not say where hookbus is"));
+    };
+    let us = std::env::current_exe().map(|program| files::real(&program)).unwrap_or_default();
+    if files::real(&program) != us {
+        return Some(format!(
+            "{shown} names the program {}, not {}",
+            program.display(),
+            us.display()
+        ));
+    }
+    (files::real(&home) != hookbus)
+        .then(|| format!("{shown} names another home of hookbus, {}", home.display()))
+}
+
+/// A shell hook of Hermes that calls the bus.
+struct ShellWire {
+    calls: Calls,
+    event: String,
+    command: String,
+}
+
+/// The one that stands in this configuration, if any; the hardest to part with first.
+fn shell_wire(config: &str) -> Option<ShellWire> {
+    let config = yaml_edit::read(config).ok()?;
+    let wires = entries(&config).into_iter().map(|(event, _, entry)| {
+        let command = entry["command"].as_str().unwrap_or_default().to_owned();
+        ShellWire { calls: calls(&entry), event, command }
+    });
+    let mut wires: Vec<ShellWire> = wires.filter(|it| it.calls != Calls::Nothing).collect();
+    wires.sort_by_key(|it| it.calls == Calls::Only);
+    wires.into_iter().next()
 }

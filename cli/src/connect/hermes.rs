@@ -5,29 +5,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use hookbus::event::Time;
-use serde_json::{Value, json};
 
+use super::bridge::{self, NAME};
 use super::files::{self, Change, Record};
 use super::meaning::{self, Deeds, place_in};
+use super::shell_wire::{Calls, calls};
 use super::undo::undo;
 use super::yaml_edit::{self, CannotEdit, Step, add_to_list};
 use super::{consent, hooks_move};
 use crate::settings::Settings;
-
-/// The name of the plugin and of the gateway hook.
-pub(super) const NAME: &str = "hookbus";
-
-const PLUGIN: [(&str, &str); 3] = [
-    ("plugin.yaml", include_str!("../../bridge/hermes/plugin.yaml")),
-    ("__init__.py", include_str!("../../bridge/hermes/__init__.py")),
-    ("client.py", include_str!("../../bridge/hermes/client.py")),
-];
-
-const GATEWAY: [(&str, &str); 3] = [
-    ("HOOK.yaml", include_str!("../../bridge/hermes/HOOK.yaml")),
-    ("handler.py", include_str!("../../bridge/hermes/handler.py")),
-    ("client.py", include_str!("../../bridge/hermes/client.py")),
-];
 
 /// What becomes of the hooks in Hermes' own configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -46,17 +32,9 @@ pub(super) struct Wanted {
     pub(super) program: PathBuf,
     /// None: as it was, and they stay in Hermes if nothing was.
     pub(super) hooks: Option<TheirHooks>,
-    pub(super) bridge: BridgeSettings,
+    pub(super) bridge: bridge::Said,
     /// When it is wanted.
     pub(super) at: Time,
-}
-
-/// What the bridge is told; none: as it was.
-#[derive(Debug, Default, Clone)]
-pub(super) struct BridgeSettings {
-    pub(super) deadline: Option<f64>,
-    pub(super) gateway_deadline: Option<f64>,
-    pub(super) without_daemon: Option<String>,
 }
 
 /// All of a connection, thought through and not done yet.
@@ -111,19 +89,26 @@ pub(super) fn plan(wanted: &Wanted, known: &Record) -> Result<Plan> {
     }
     edited = add_to_list(&edited, "plugins", "enabled", NAME).with_context(|| trouble(&config))?;
     plan.add(config, config_before, edited)?;
-    for (folder, texts) in [("plugins", PLUGIN), ("hooks", GATEWAY)] {
-        let folder = wanted.hermes.join(folder).join(NAME);
-        let settings = bridge_settings(&folder.join("bridge.json"), wanted)?;
-        let texts = texts.into_iter().map(|(name, text)| (name, text.to_owned()));
-        for (name, text) in texts.chain([("bridge.json", settings)]) {
-            let path = folder.join(name);
-            let before = known
-                .of(&path)
-                .map_or_else(|| files::read(&path), |known| Ok(known.before.clone()))?;
-            plan.add(path, before, text)?;
-        }
-    }
+    plan_bridge(&mut plan, wanted, known)?;
     Ok(plan)
+}
+
+/// The files of the bridge.
+fn plan_bridge(plan: &mut Plan, wanted: &Wanted, known: &Record) -> Result<()> {
+    let code = bridge::code(&wanted.hermes).into_iter();
+    let mut all: Vec<(PathBuf, String)> =
+        code.map(|(path, text)| (path, text.to_owned())).collect();
+    for folder in bridge::folders(&wanted.hermes) {
+        let file = folder.join(bridge::SETTINGS);
+        let text = bridge::settings(&file, &wanted.bridge, &wanted.program, &wanted.hookbus)?;
+        all.push((file, text));
+    }
+    for (path, text) in all {
+        let before =
+            known.of(&path).map_or_else(|| files::read(&path), |known| Ok(known.before.clone()))?;
+        plan.add(path, before, text)?;
+    }
+    Ok(())
 }
 
 impl Plan {
@@ -215,121 +200,25 @@ fn one_wire_only(text: &str) -> Result<String, CannotEdit> {
     let config = yaml_edit::read(text)?;
     let mut paths = Vec::new();
     for (event, index, entry) in hooks_move::entries(&config) {
-        if is_ours(&entry) {
-            let hooks = Step::Key("hooks".to_owned());
-            paths.push(vec![hooks, Step::Key(event), Step::Item(index)]);
+        match calls(&entry) {
+            Calls::Nothing => {}
+            Calls::Only => {
+                let hooks = Step::Key("hooks".to_owned());
+                paths.push(vec![hooks, Step::Key(event), Step::Item(index)]);
+            }
+            Calls::AndMore => {
+                let command = entry["command"].as_str().unwrap_or_default().to_owned();
+                return Err(CannotEdit::CallsUsToo { event, command });
+            }
         }
     }
     paths.extend(place_in(&config, "disabled"));
     yaml_edit::remove(text, &paths)
 }
 
-/// Whether an entry of Hermes' hooks is `hookbus hook hermes`.
-fn is_ours(entry: &Value) -> bool {
-    let command = entry.get("command").and_then(Value::as_str).unwrap_or_default();
-    let words: Vec<&str> = command.split_whitespace().collect();
-    let program = |word: &&str| Path::new(word).file_name().is_some_and(|name| name == NAME);
-    let place = words.iter().position(program);
-    place.is_some_and(|place| words.get(place + 1..place + 3) == Some(&["hook", "hermes"]))
-}
-
-fn bridge_settings(file: &Path, wanted: &Wanted) -> Result<String> {
-    let known: Value =
-        files::read(file)?.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-    let BridgeSettings { deadline, gateway_deadline, without_daemon } = wanted.bridge.clone();
-    let number = |said: Option<f64>, key: &str, usual: f64| {
-        json!(said.or_else(|| known.get(key)?.as_f64()).unwrap_or(usual))
-    };
-    let without =
-        without_daemon.or_else(|| known.get("without_daemon")?.as_str().map(str::to_owned));
-    let settings = json!({
-        "hookbus": wanted.program.to_string_lossy(),
-        "version": env!("CARGO_PKG_VERSION"),
-        "home": wanted.hookbus.to_string_lossy(),
-        "deadline": number(deadline, "deadline", 55.0),
-        "gateway_deadline": number(gateway_deadline, "gateway_deadline", 2.0),
-        "without_daemon": without.unwrap_or_else(|| "hook".to_owned()),
-    });
-    Ok(serde_json::to_string_pretty(&settings)? + "\n")
-}
-
 /// The home that a record is about.
 pub(super) fn home_in(known: &Record) -> Option<PathBuf> {
-    let plugin = Path::new("plugins").join(NAME).join(PLUGIN[0].0);
-    let ours = known.changes.iter().find(|change| change.path.ends_with(&plugin))?;
-    ours.path.ancestors().nth(plugin.iter().count()).map(Path::to_owned)
-}
-
-/// What keeps a connection from working, if anything. `option` is how this home is named on the command line.
-pub(super) fn trouble(home: &Path, option: &str, known: &Record, hookbus: &Path) -> Option<String> {
-    if !home.is_dir() {
-        return Some(format!("it is gone; `hookbus disconnect hermes{option}` forgets it"));
-    }
-    let config = &files::read(&home.join("config.yaml")).ok().flatten().unwrap_or_default();
-    let again = format!("`hookbus connect hermes{option}` mends that");
-    if let Err(error) = yaml_edit::read(config) {
-        let file = home.join("config.yaml");
-        return Some(format!(
-            "{} is not YAML ({error}); mend it by hand, then run `hookbus connect hermes{option}`",
-            file.display()
-        ));
-    }
-    let events: Vec<_> =
-        yaml_edit::read(config).map(|config| hooks_move::entries(&config)).unwrap_or_default();
-    let by_shell = events.iter().any(|(_, _, entry)| is_ours(entry));
-    match (is_enabled(config), by_shell) {
-        (false, true) => return None, // wired by hand, over Hermes' own hooks
-        (false, false) => return Some(format!("it is not wired to this bus; {again}")),
-        (true, true) => {
-            return Some(format!("it is wired twice, and every event comes twice; {again}"));
-        }
-        (true, false) => {}
-    }
-    let banned = yaml_edit::read(config).is_ok_and(|file| place_in(&file, "disabled").is_some());
-    if banned {
-        return Some(format!("`plugins: disabled:` in its config.yaml names `{NAME}`; {again}"));
-    }
-    let texts = PLUGIN
-        .iter()
-        .map(|file| ("plugins", file))
-        .chain(GATEWAY.iter().map(|file| ("hooks", file)));
-    for (folder, (name, text)) in texts {
-        let file = home.join(folder).join(NAME).join(name);
-        match files::read(&file) {
-            Ok(Some(there)) if there == *text => {}
-            Ok(Some(_)) => {
-                return Some(format!("{} is of another version; {again}", file.display()));
-            }
-            Ok(None) | Err(_) => return Some(format!("{} is missing; {again}", file.display())),
-        }
-    }
-    let folders = ["plugins", "hooks"].map(|folder| home.join(folder).join(NAME));
-    let wrong = folders.iter().find_map(|folder| unreachable(&folder.join("bridge.json"), hookbus));
-    wrong.map(|wrong| format!("{wrong}; {again}")).or_else(|| {
-        let elsewhere = "it is connected to another home of hookbus; check HOOKBUS_HOME";
-        known.changes.is_empty().then(|| elsewhere.to_owned())
-    })
-}
-
-/// Why a bridge with these settings does not reach this bus, if so.
-fn unreachable(file: &Path, hookbus: &Path) -> Option<String> {
-    let shown = file.display();
-    let Ok(Some(text)) = files::read(file) else { return Some(format!("{shown} is missing")) };
-    let settings: Value = serde_json::from_str(&text).unwrap_or_default();
-    let path = |key: &str| settings.get(key)?.as_str().map(PathBuf::from);
-    let (Some(program), Some(home)) = (path("hookbus"), path("home")) else {
-        return Some(format!("{shown} does not say where hookbus is"));
-    };
-    let us = std::env::current_exe().map(|program| files::real(&program)).unwrap_or_default();
-    if files::real(&program) != us {
-        return Some(format!(
-            "{shown} names the program {}, not {}",
-            program.display(),
-            us.display()
-        ));
-    }
-    (files::real(&home) != hookbus)
-        .then(|| format!("{shown} names another home of hookbus, {}", home.display()))
+    known.changes.iter().find_map(|change| bridge::home_of(&change.path))
 }
 
 /// The home of the Hermes that is meant.

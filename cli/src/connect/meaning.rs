@@ -4,8 +4,9 @@
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
+use super::bridge::NAME;
 use super::files::Change;
-use super::hermes::NAME;
+
 use super::hooks_move::entries;
 use super::yaml_edit::{self, CannotEdit, Step};
 

@@ -1,6 +1,7 @@
 //! `hookbus connect` and `hookbus disconnect`: wires an agent to the bus and takes that back. The change
 //! is shown first; nothing is written without a yes.
 
+mod bridge;
 mod bridged;
 mod consent;
 mod files;
@@ -10,6 +11,7 @@ mod hooks_move;
 mod lines;
 mod meaning;
 mod settle;
+mod shell_wire;
 mod undo;
 mod way_back;
 mod yaml_edit;
@@ -25,7 +27,7 @@ pub(crate) use self::bridged::is_bridged;
 pub(crate) use self::health::health;
 
 use self::files::{Change, Record};
-use self::hermes::{BridgeSettings, Plan, TheirHooks, Wanted};
+use self::hermes::{Plan, TheirHooks, Wanted};
 use self::settle::{Settled, settle};
 use self::way_back::WayBack;
 use crate::asking::{Stands, at_a_terminal, yes};
@@ -92,7 +94,7 @@ pub(crate) fn connect(arguments: Connect, format: Format, settings: &Settings) -
     let mut wanted = Wanted {
         program: std::env::current_exe()?,
         hooks: arguments.hooks,
-        bridge: BridgeSettings {
+        bridge: bridge::Said {
             deadline: arguments.deadline,
             gateway_deadline: arguments.gateway_deadline,
             without_daemon: arguments.without_daemon,

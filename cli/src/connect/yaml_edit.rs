@@ -19,6 +19,17 @@ pub(super) enum CannotEdit {
     /// The text is written in a way that this cannot edit safely.
     #[error("`{0}` is written in a way that cannot be edited safely; edit it by hand")]
     Unusual(String),
+    /// A hook that cannot stay, because everything would come twice, and cannot go, because something else would too.
+    #[error(
+        "`{command}` on {event} calls the bus and does something else too, so with the bridge that event would come twice; \
+         take `hookbus hook hermes` out of it by hand, then run this again"
+    )]
+    CallsUsToo {
+        /// Its event.
+        event: String,
+        /// What it runs.
+        command: String,
+    },
 }
 
 /// The content of a YAML file; `Null` for an empty one.
