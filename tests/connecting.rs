@@ -11,6 +11,7 @@ use std::process::{Output, Stdio};
 
 use hookbus_tests::agents::{Act, before_a_person, hermes_program};
 use hookbus_tests::home::{Home, shown};
+use hookbus_tests::plugins::write;
 use saphyr::{LoadableYamlNode, Yaml};
 use serde_json::{Value, json};
 
@@ -725,4 +726,78 @@ fn a_command_that_calls_the_bus_and_does_more_is_for_a_person_to_part() {
             assert_eq!(everything(&home.work()), before, "nothing comes twice, nothing is lost");
         }
     }
+}
+
+/// A plugin of Hermes, in its own directory.
+fn plugin_of(hermes: &Hermes<'_>, name: &str) {
+    let folder = hermes.folder.join("plugins").join(name);
+    write(&folder, "plugin.yaml", &format!("name: {name}\n"));
+    write(&folder, "__init__.py", "def register(ctx): pass\n");
+}
+
+#[test]
+fn a_plugin_that_hermes_and_the_bus_would_both_run_is_named() {
+    let home = Home::new();
+    let config = "plugins:\n  enabled: [both, theirs, off]\n  disabled: [off]\n";
+    let hermes = Hermes::with(&home, config);
+    for name in ["both", "theirs", "ours", "off"] {
+        plugin_of(&hermes, name);
+    }
+    let gateway = hermes.folder.join("hooks/greet");
+    write(&gateway, "HOOK.yaml", "name: greet\nevents: [agent:start]\n");
+    write(&gateway, "handler.py", "def handle(e, c): pass\n");
+    let connected = |hooks: &str| {
+        home.write_hooks(hooks);
+        let remarks = hermes.done(&["connect", "hermes"])["remarks"].clone();
+        hermes.done(&["disconnect", "hermes"]);
+        let remarks = remarks.as_array().cloned().unwrap_or_default();
+        remarks.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let plugins = shown(&hermes.folder.join("plugins"));
+    let remarks = connected(&format!(
+        "plugins: {{ enabled: [both, ours, off] }}\nhooks: {{ '*': [{{ python: {plugins} }}] }}"
+    ));
+    assert_eq!(remarks.len(), 1, "{remarks:?}");
+    for word in ["`both`", "twice", "plugins: enabled:", "hookbus.yaml"] {
+        assert!(remarks[0].contains(word), "{word}: {remarks:?}");
+    }
+    let remarks = connected(&format!("hooks: {{ '*': [{{ python: {plugins}/both }}] }}"));
+    assert!(remarks.len() == 1 && remarks[0].contains("`both`"), "{remarks:?}");
+    let remarks = connected(&format!(
+        "hooks: {{ '*': [{{ python: {} }}] }}",
+        shown(&hermes.folder.join("hooks"))
+    ));
+    assert!(remarks.len() == 1 && remarks[0].contains("`greet`"), "{remarks:?}");
+    assert!(remarks[0].contains("gateway") && remarks[0].contains("twice"), "{remarks:?}");
+    for fine in [
+        format!("hooks: {{ '*': [{{ python: {plugins}/both, agent: gemini }}] }}"),
+        format!("hooks: {{ BeforeTool: [{{ python: {plugins}/both }}] }}"),
+        format!("hooks: {{ '*': [{{ python: {plugins}/ours }}] }}"),
+        format!("hooks: {{ '*': [{{ python: {plugins} }}] }}"),
+    ] {
+        assert_eq!(connected(&fine), Vec::<String>::new(), "{fine}");
+    }
+    let both = format!("hooks: {{ '*': [{{ python: {plugins}/both }}] }}");
+    home.write_hooks(&both);
+    let twice = || {
+        let output = hermes.run(&["hooks", "doctor", "--json"]);
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let rows = report["findings"].as_array().cloned().unwrap_or_default();
+        rows.iter().filter(|row| row["finding"].to_string().contains("twice")).count()
+    };
+    assert_eq!(twice(), 0, "this Hermes does not call the bus");
+    hermes.done(&["connect", "hermes"]);
+    assert_eq!(twice(), 1);
+}
+
+#[test]
+fn whoever_wants_no_process_started_is_told_that_a_daemon_has_to_run() {
+    let home = Home::new();
+    let hermes = Hermes::with(&home, "model: x\n");
+    let remarks = |words: &[&str]| hermes.done(words)["remarks"].to_string();
+    for words in [&["connect", "hermes", "--without-daemon", "allow"][..], &["connect", "hermes"]] {
+        let said = remarks(words);
+        assert!(said.contains("hookbus serve") && said.contains("--without-daemon hook"), "{said}");
+    }
+    assert_eq!(remarks(&["connect", "hermes", "--without-daemon", "hook"]), "[]");
 }

@@ -8,6 +8,7 @@ use std::process::Output;
 
 use hookbus_tests::home::{Home, shown};
 use hookbus_tests::plugins::{gateway_hook, plugin, write};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 /// What the doctor says, without a Hermes unless the test has one.
@@ -389,6 +390,34 @@ fn connected(home: &Home, config: &str, options: &[&str]) -> PathBuf {
     let mut connect = home.command([&["connect", "hermes", "--yes"], options].concat());
     assert!(connect.env("HERMES_HOME", &hermes).status().expect("hookbus runs").success());
     hermes
+}
+
+#[test]
+fn a_daemon_that_hangs_is_found() {
+    let home = Home::with_daemon("running");
+    let daemon = home.serve();
+    assert_eq!(about(&findings(&home), &["daemon"]), Vec::<String>::new());
+    let pid = Pid::from_raw(i32::try_from(daemon.pid()).expect("a pid")).expect("a pid");
+    kill_process(pid, Signal::STOP).expect("ours");
+    let found = findings(&home);
+    kill_process(pid, Signal::CONT).expect("ours");
+    let whom = format!("pid {}", daemon.pid());
+    says(&found, &["the daemon"], &[&whom, "does not answer", "hookbus stop"]);
+}
+
+#[test]
+fn a_hermes_that_goes_on_without_a_daemon_needs_one_that_stays() {
+    let home = Home::with_daemon("running");
+    connected(&home, "model: x\n", &["--without-daemon", "allow"]);
+    let found = findings(&home);
+    says(&found, &["Hermes in"], &["no daemon", "hookbus serve", "--without-daemon hook"]);
+    says(&found, &["events"], &["none has arrived yet", "hookbus serve"]);
+    assert!(!about(&found, &["events"])[0].contains("connect hermes"), "{found:?}");
+    let leaving = home.serve_with(&["--idle", "60"]);
+    says(&findings(&home), &["Hermes in"], &["leaves", "without calls", "hookbus serve"]);
+    drop(leaving);
+    let _daemon = home.serve();
+    assert_eq!(about(&findings(&home), &["Hermes in"]), ["ok"]);
 }
 
 #[test]

@@ -70,6 +70,11 @@ pub(super) fn settings(file: &Path, said: &Said, program: &Path, hookbus: &Path)
     Ok(serde_json::to_string_pretty(&settings)? + "\n")
 }
 
+/// Whether a bridge with these settings lets everything pass when no daemon is up.
+pub(super) fn needs_a_daemon(settings: &Value) -> bool {
+    settings["without_daemon"] == "allow"
+}
+
 /// The home of Hermes that a file of the plugin is in, if it is one.
 pub(super) fn home_of(file: &Path) -> Option<PathBuf> {
     let plugin = Path::new("plugins").join(NAME).join(PLUGIN[0].0);

@@ -10,8 +10,27 @@ use super::shell_wire::{Calls, calls};
 use super::{hermes, yaml_edit};
 use crate::settings::Settings;
 
-/// What is wrong with the usual Hermes, if it is there, and with each that was connected from this home.
-pub(crate) fn health(settings: &Settings) -> Vec<(PathBuf, Option<String>)> {
+/// How one Hermes is.
+#[derive(Debug)]
+pub(crate) struct Health {
+    /// Its home; where that is not known, the record about it.
+    pub(crate) home: PathBuf,
+    /// What keeps its events from the bus, if anything.
+    pub(crate) wrong: Option<String>,
+    /// Whether it calls the bus at all.
+    pub(crate) calls: bool,
+    /// Whether it lets everything pass while no daemon is up; then how `connect` is told otherwise.
+    pub(crate) needs_a_daemon: Option<String>,
+}
+
+impl Health {
+    fn broken(home: PathBuf, wrong: String) -> Self {
+        Self { home, wrong: Some(wrong), calls: false, needs_a_daemon: None }
+    }
+}
+
+/// How the usual Hermes is, if it is there, and each that was connected from this home.
+pub(crate) fn health(settings: &Settings) -> Vec<Health> {
     let hookbus = files::real(&settings.home);
     let usual = hermes::home(None, settings).ok();
     let own = usual.as_ref().map(|home| Record::file(&hookbus, "hermes", home));
@@ -21,21 +40,29 @@ pub(crate) fn health(settings: &Settings) -> Vec<(PathBuf, Option<String>)> {
     usual.chain(others.map(|file| of_one(&file, None, &hookbus))).collect()
 }
 
-fn of_one(file: &Path, usual: Option<&PathBuf>, hookbus: &Path) -> (PathBuf, Option<String>) {
+fn of_one(file: &Path, usual: Option<&PathBuf>, hookbus: &Path) -> Health {
     let known = match Record::load(file) {
         Ok(known) => known,
         Err(broken) => {
             let about = usual.cloned().unwrap_or_else(|| file.to_owned());
-            return (about, Some(format!("{broken:#}")));
+            return Health::broken(about, format!("{broken:#}"));
         }
     };
     let Some(home) = usual.cloned().or_else(|| hermes::home_in(&known)) else {
         let why = "it does not say where Hermes is; take hookbus out by hand and delete it";
-        return (file.to_owned(), Some(why.to_owned()));
+        return Health::broken(file.to_owned(), why.to_owned());
     };
     let option = usual.map_or_else(|| option_for(&home), |_| String::new());
     let wrong = trouble(&home, &option, &known, hookbus);
-    (home, wrong)
+    let config = files::read(&home.join("config.yaml")).ok().flatten().unwrap_or_default();
+    let is_enabled = hermes::is_enabled(&config);
+    let calls = is_enabled || shell_wire(&config).is_some();
+    let lets_pass = bridge::folders(&home)
+        .iter()
+        .any(|folder| bridge::needs_a_daemon(&bridge::settings_in(&folder.join(bridge::SETTINGS))));
+    let otherwise = format!("hookbus connect hermes{option} --without-daemon hook");
+    let needs_a_daemon = (is_enabled && lets_pass).then_some(otherwise);
+    Health { home, wrong, calls, needs_a_daemon }
 }
 
 /// How a home that is not the usual one is named on the command line.

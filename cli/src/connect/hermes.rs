@@ -4,12 +4,14 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use hookbus::decide::Hooks;
 use hookbus::event::Time;
 
 use super::bridge::{self, NAME};
 use super::files::{self, Change, Record};
 use super::meaning::{self, Deeds, place_in};
 use super::shell_wire::{Calls, calls};
+use super::twice::{Twice, run_twice};
 use super::undo::undo;
 use super::yaml_edit::{self, CannotEdit, Step, add_to_list};
 use super::{consent, hooks_move};
@@ -90,7 +92,21 @@ pub(super) fn plan(wanted: &Wanted, known: &Record) -> Result<Plan> {
     edited = add_to_list(&edited, "plugins", "enabled", NAME).with_context(|| trouble(&config))?;
     plan.add(config, config_before, edited)?;
     plan_bridge(&mut plan, wanted, known)?;
+    plan.remarks.extend(done_twice(wanted)?);
     Ok(plan)
+}
+
+fn lets_pass(settings: &str) -> bool {
+    serde_json::from_str(settings).is_ok_and(|settings| bridge::needs_a_daemon(&settings))
+}
+
+/// What Hermes and the bus would both run, in the words of a remark.
+fn done_twice(wanted: &Wanted) -> Result<Vec<String>> {
+    let file = wanted.hookbus.join("hookbus.yaml");
+    let text = files::read(&file)?.unwrap_or_default();
+    let Ok(hooks) = Hooks::parse(&text, &wanted.hookbus) else { return Ok(Vec::new()) };
+    let twice = run_twice(&wanted.hermes, &hooks, &file).into_iter();
+    Ok(twice.map(|Twice { plugin, why }| format!("the plugin `{plugin}`: {why}")).collect())
 }
 
 /// The files of the bridge.
@@ -102,6 +118,13 @@ fn plan_bridge(plan: &mut Plan, wanted: &Wanted, known: &Record) -> Result<()> {
         let file = folder.join(bridge::SETTINGS);
         let text = bridge::settings(&file, &wanted.bridge, &wanted.program, &wanted.hookbus)?;
         all.push((file, text));
+    }
+    if all.iter().any(|(path, text)| path.ends_with(bridge::SETTINGS) && lets_pass(text)) {
+        plan.remarks.push(
+            "with `--without-daemon allow` the bridge starts no daemon, and while none is up every event passes unseen: \
+             keep `hookbus serve` running, or connect with `--without-daemon hook`"
+                .to_owned(),
+        );
     }
     for (path, text) in all {
         let before =

@@ -12,6 +12,7 @@ mod lines;
 mod meaning;
 mod settle;
 mod shell_wire;
+mod twice;
 mod undo;
 mod way_back;
 mod yaml_edit;
@@ -24,7 +25,8 @@ use hookbus::event::{Clock, SystemClock};
 use serde_json::{Value, json};
 
 pub(crate) use self::bridged::is_bridged;
-pub(crate) use self::health::health;
+pub(crate) use self::health::{Health, health};
+pub(crate) use self::twice::{Twice, run_twice};
 
 use self::files::{Change, Record};
 use self::hermes::{Plan, TheirHooks, Wanted};
@@ -62,7 +64,8 @@ pub(crate) struct Connect {
     /// The same where all chats of a gateway would wait (2 unless said).
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     gateway_deadline: Option<f64>,
-    /// What the bridge does when no daemon answers: run `hookbus hook` (unless said), or allow.
+    /// What the bridge does when no daemon answers: run `hookbus hook`, which starts one (unless said), or allow, for
+    /// whoever keeps `hookbus serve` running.
     #[arg(long, value_name = "WHAT", value_parser = ["hook", "allow"])]
     without_daemon: Option<String>,
 }

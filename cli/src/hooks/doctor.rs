@@ -29,7 +29,7 @@ pub(crate) fn run(format: Format, settings: &Settings) -> Result<Ending> {
         findings.extend(about_file(source, in_force));
     }
     findings.extend(observers::look(settings));
-    findings.extend(wiring::look(settings));
+    findings.extend(wiring::look(settings, &hooks));
     let wrong = findings.iter().filter(|finding| finding.wrong.is_some()).count();
     report(&findings, format, Paint(settings.colour))?;
     Ok(if wrong == 0 { Ending::Yes } else { Ending::No })
