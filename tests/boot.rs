@@ -1,8 +1,6 @@
 //! `hookbus boot` by hand and from an observer: nothing that the agent said is lost, and whoever asked hears what
 //! became of it.
 
-#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
-
 use std::fs;
 use std::process::Output;
 

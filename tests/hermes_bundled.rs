@@ -34,12 +34,14 @@ fn under(home: &Home, plugin: &str, scene: impl Fn(Hermes) -> Hermes) -> Run {
 /// Tools one by one and together, one that fails, a request that fails, and a second turn in a new process.
 fn a_day_of_work(hermes: Hermes) -> Hermes {
     let read = |path: &str| ("read_file", json!({"path": path}));
+    // Hermes runs tools that only read side by side, in an order that is anybody's guess. This one keeps them apart.
+    let between = ("terminal", json!({"command": "echo between"}));
     hermes
         .with_extras()
         .script(vec![
             Step::tool("terminal", json!({"command": "echo made > made.txt; echo it is made"})),
             Step::error(500, "not now"),
-            Step::tools(&[read("made.txt"), read("none.txt")]),
+            Step::tools(&[read("made.txt"), between, read("none.txt")]),
             Step::text("Done."),
             Step::tool("terminal", json!({"command": "rm -rf ./made.txt"})),
             Step::text("Gone."),
@@ -120,7 +122,7 @@ fn langfuse_sends_the_same_traces() {
     let expected = spans(&first, &theirs);
     let names: Vec<&str> = expected.iter().filter_map(|span| span["name"].as_str()).collect();
     let turns = names.iter().filter(|name| **name == "Hermes turn").count();
-    assert_eq!((turns, names.len()), (2, 12), "{names:?}");
+    assert_eq!((turns, names.len()), (2, 13), "{names:?}");
     assert!(json!(expected).to_string().contains("it is made"));
 
     let home = Home::with_daemon("auto");

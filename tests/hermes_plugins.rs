@@ -376,7 +376,7 @@ fn what_a_plugin_does_at_its_exit_is_done_when_the_daemon_leaves() {
     let told = home.work().join("told");
     let code = format!(
         "import atexit, threading\ndef tell(word):\n    open({:?}, 'a').write(word + '\\n')\natexit.register(tell, 'bye')\n\
-         def register(ctx):\n    ctx.register_hook('on_session_end', lambda **k: (threading.Event().wait(1), tell('end')))\n    \
+         def register(ctx):\n    ctx.register_hook('on_session_end', lambda **k: (tell('begin'), threading.Event().wait(1), tell('end')))\n    \
          ctx.register_hook('pre_llm_call', lambda **k: 'hello')\n",
         shown(&told)
     );
@@ -384,9 +384,10 @@ fn what_a_plugin_does_at_its_exit_is_done_when_the_daemon_leaves() {
     let mut daemon = home.serve();
     assert_eq!(context(&home, "x"), "hello");
     home.answer("hermes", &call("on_session_end", &json!({})));
-    daemon.kill();
     let said = || fs::read_to_string(&told).unwrap_or_default();
-    wait_until("it said goodbye", || said() == "end\nbye\n");
+    wait_until("it was told", || said() == "begin\n");
+    daemon.kill();
+    wait_until("it said goodbye", || said() == "begin\nend\nbye\n");
 }
 
 #[test]
