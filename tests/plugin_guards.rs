@@ -378,3 +378,52 @@ def register(ctx):
     fs::remove_dir_all(&project).expect("a project");
     wait_until("it is gone", || !is_alive(&process));
 }
+
+#[test]
+fn nobody_waits_for_a_plugin_that_has_no_ear_for_the_event() {
+    let home = Home::with_daemon("running");
+    let code = format!(
+        "{WAITS}
+def register(ctx):
+    ctx.register_hook('pre_llm_call', lambda **k: wait({:?}))
+",
+        shown(&home.work())
+    );
+    let folder = plugin(&home, "slow", &code);
+    home.write_hooks(&format!(
+        "hooks: {{ '*': [{{ name: slow, python: {}, on_failure: block }}] }}",
+        shown(&folder)
+    ));
+    let _daemon = home.serve();
+    within(&home, "1", &call("pre_llm_call", &json!({"user_message": "x"})));
+    wait_until("it is at work", || home.work().join("seen").exists());
+    // It is still at it, and this is none of its business.
+    assert_eq!(within(&home, "20", &before("ls")), Value::Null);
+    assert_eq!(home.decisions().len(), 1, "only the first one was about it");
+    assert!(!home.work().join("go").exists());
+    write(&home.work(), "go", "");
+}
+
+#[test]
+fn what_plugins_print_has_a_time_and_a_name() {
+    let home = Home::with_daemon("running");
+    let code = "import sys
+def after(**k):
+    print('one\\ntwo', end='')
+    print()
+    raise ValueError('three')
+def register(ctx):
+    ctx.register_hook('post_tool_call', after)
+";
+    let folder = plugin(&home, "chatty", code);
+    home.write_hooks(&format!("hooks: {{ '*': [{{ python: {} }}] }}", shown(&folder)));
+    let _daemon = home.serve();
+    home.answer("hermes", &tool("post_tool_call", "terminal", &json!({}), &json!({})));
+    let log = || fs::read_to_string(home.path().join("plugins.log")).unwrap_or_default();
+    wait_until("it raised", || log().contains("ValueError: three"));
+    for line in log().lines() {
+        let said = line.split_once(" chatty: ").map(|(time, said)| (time.len(), said));
+        assert!(said.is_some_and(|(time, _)| time == "2026-11-16 15:00:00".len()), "{line}");
+    }
+    assert!(log().contains(" chatty: one\n") && log().contains(" chatty: two\n"), "{}", log());
+}

@@ -56,6 +56,7 @@ def main():
     setup = questions.get()
     if setup is None:
         return
+    Printed.speaker = setup["key"]
     setup["folder"] = os.fsdecode(raw(setup["folder"]))
     limit_memory(setup.get("memory"))
     enter(setup)
@@ -278,17 +279,31 @@ def end_with_all_children(mine):
 
 
 class Printed(io.FileIO):
-    """Where a plugin prints to. A disk that is full is the print's trouble, and not that of whoever printed."""
+    """Where a plugin prints to, each line with the time and who it is: many print to the same file. A disk that is
+    full is the print's trouble, and not that of whoever printed."""
+
+    speaker = "?"
+    at_start = True
 
     def write(self, data):
-        left = memoryview(data).cast("B")
-        size = len(left)
+        data = bytes(data)
+        size, left = len(data), memoryview(self.marked(data))
         try:
             while left:
                 left = left[super().write(left):]
         except OSError:
             pass
         return size
+
+    def marked(self, data):
+        if not data:
+            return data
+        mark = "%s %s: " % (time.strftime("%Y-%m-%d %H:%M:%S"), Printed.speaker)
+        mark = mark.encode(errors="backslashreplace")
+        start = mark if self.at_start else b""
+        self.at_start = data.endswith(b"\n")
+        body, end = (data[:-1], b"\n") if self.at_start else (data, b"")
+        return start + body.replace(b"\n", b"\n" + mark) + end
 
 
 def print_without_fail():

@@ -15,6 +15,7 @@ use super::super::consent::Objection;
 use super::super::gate::KeptGate;
 use super::super::surroundings::Surroundings;
 use super::folder::{Code, Found};
+use super::moment::hears;
 use super::process::{Launch, Process, Trouble};
 use crate::event::{EventId, Heard};
 
@@ -46,6 +47,8 @@ pub(in crate::decide) struct Plugin {
     rests: bool,
     code: Mutex<Code>,
     state: Arc<AsyncMutex<State>>,
+    /// What the process of this code listened to, or the last one.
+    ears: Mutex<Option<(Code, Vec<String>)>>,
     /// The question that it is at; only whoever has the state sets it.
     at_work: Mutex<Option<AtWork>>,
     pub(super) said_what_it_needs: AtomicBool,
@@ -176,12 +179,19 @@ impl Plugin {
     pub(super) fn new(found: Found, launch: Launch, log: PathBuf, rests: bool) -> Self {
         let code = Mutex::new(found.code(None));
         let (state, said_what_it_needs) = (Arc::default(), AtomicBool::new(false));
-        let at_work = Mutex::default();
-        Self { found, launch, log, rests, code, state, at_work, said_what_it_needs }
+        let (ears, at_work) = (Mutex::default(), Mutex::default());
+        Self { found, launch, log, rests, code, state, ears, at_work, said_what_it_needs }
     }
 
     fn at_work(&self) -> MutexGuard<'_, Option<AtWork>> {
         self.at_work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it is known to have no ear for this: then it is not waited for, and nothing of it can fail.
+    fn is_deaf_to(&self, name: &str) -> bool {
+        let ears = self.ears.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = ears.as_ref().filter(|(code, _)| *code == self.code());
+        known.is_some_and(|(_, hooks)| !hooks.iter().any(|pattern| hears(pattern, name)))
     }
 
     /// What it is called.
@@ -237,6 +247,9 @@ impl Plugin {
         question: Question,
         time: Time,
     ) -> Result<Option<Reply>, Unanswered> {
+        if self.is_deaf_to(&question.name) {
+            return Ok(None);
+        }
         let asked_at = Instant::now();
         let gone_at = asked_at + time.asker;
         let mut state = self.turn(time.asker).await?;
@@ -315,6 +328,9 @@ impl Plugin {
         question: Question,
         limit: Duration,
     ) -> Result<(), Unanswered> {
+        if self.is_deaf_to(&question.name) {
+            return Ok(());
+        }
         let turn = tokio::time::timeout(limit, turn.come()).await;
         let mut state = turn.map_err(|_| Unanswered::from(BUSY))?;
         let end = Instant::now() + limit;
@@ -360,6 +376,8 @@ impl Plugin {
             let started =
                 Process::start(&self.found, &code, &self.launch, question, &self.log, limit);
             let started = started.await?;
+            let ears = (code, started.hooks().to_vec());
+            *self.ears.lock().unwrap_or_else(PoisonError::into_inner) = Some(ears);
             state.process = Some(Box::new(started));
         }
         Ok(state.process.as_deref_mut().filter(|process| process.listens_to(&question.name)))
