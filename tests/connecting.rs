@@ -801,3 +801,109 @@ fn whoever_wants_no_process_started_is_told_that_a_daemon_has_to_run() {
     }
     assert_eq!(remarks(&["connect", "hermes", "--without-daemon", "hook"]), "[]");
 }
+
+#[test]
+fn what_a_person_wrote_into_the_bridge_is_kept_beside_it() {
+    let home = Home::new();
+    let hermes = Hermes::with(&home, CONFIG);
+    let (plugin, gateway) =
+        (hermes.folder.join("plugins/hookbus"), hermes.folder.join("hooks/hookbus"));
+    let edit = |file: &Path, text: &str| append(file, text);
+    let kept = |file: &Path| fs::read_to_string(file).unwrap_or_default();
+    hermes.done(&["connect", "hermes"]);
+    edit(&plugin.join("client.py"), "# first\n");
+    let report = hermes.done(&["connect", "hermes"]);
+    assert!(report["remarks"].to_string().contains("client.py.edited"), "{report}");
+    assert!(kept(&plugin.join("client.py.edited")).ends_with("# first\n"));
+    assert!(!kept(&plugin.join("client.py")).contains("# first"));
+    assert_eq!(hermes.done(&["connect", "hermes"])["remarks"], json!([]));
+    edit(&plugin.join("client.py"), "# second\n");
+    edit(&gateway.join("handler.py"), "# third\n");
+    let refused = hermes.run(&["disconnect", "hermes"]);
+    let shown = String::from_utf8_lossy(&refused.stdout).into_owned();
+    assert!(!refused.status.success() && shown.contains("handler.py.edited"), "{refused:?}");
+    let report = hermes.done(&["disconnect", "hermes"]);
+    for name in ["client.py.edited2", "handler.py.edited"] {
+        assert!(report["remarks"].to_string().contains(name), "{report}");
+    }
+    assert!(kept(&plugin.join("client.py.edited2")).ends_with("# second\n"));
+    assert!(kept(&gateway.join("handler.py.edited")).ends_with("# third\n"));
+    let left = |folder: &Path| fs::read_dir(folder).map(Iterator::count).unwrap_or_default();
+    assert_eq!((left(&plugin), left(&gateway)), (2, 1), "nothing else, so Hermes loads neither");
+    assert_eq!(hermes.config(), CONFIG);
+}
+
+#[test]
+fn what_is_plainly_ours_is_taken_out_although_the_record_of_it_is_lost() {
+    let home = Home::new();
+    let config = "model: x # mine\nplugins:\n  enabled:\n    - a # one\n";
+    let hermes = Hermes::with(&home, config);
+    fs::create_dir_all(hermes.folder.join("plugins")).expect("a folder");
+    fs::create_dir_all(hermes.folder.join("hooks")).expect("a folder");
+    let before = everything(&home.work());
+    let lose = || fs::remove_dir_all(home.path()).expect("no home");
+    hermes.done(&["connect", "hermes"]);
+    lose();
+    let output = hermes.run(&["disconnect", "hermes"]);
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(1), "not without a yes");
+    for word in ["-     - hookbus", "plugins/hookbus/client.py", "hooks/hookbus/HOOK.yaml"] {
+        assert!(shown.contains(word), "{word}: {shown}");
+    }
+    let report = hermes.done(&["disconnect", "hermes"]);
+    assert!(report["remarks"].to_string().contains("lost"), "{report}");
+    assert_eq!(everything(&home.work()), before);
+    assert_eq!(hermes.done(&["disconnect", "hermes"])["files"], json!([]));
+
+    // Connecting anew does not take what was left behind for what Hermes had without us.
+    hermes.done(&["connect", "hermes"]);
+    lose();
+    hermes.done(&["connect", "hermes"]);
+    hermes.done(&["disconnect", "hermes"]);
+    assert_eq!(everything(&home.work()), before);
+
+    // The name is out of the list, but a gateway would still load the rest.
+    hermes.done(&["connect", "hermes"]);
+    lose();
+    fs::write(hermes.folder.join("config.yaml"), config).expect("an edit");
+    append(&hermes.folder.join("hooks/hookbus/handler.py"), "# mine\n");
+    hermes.done(&["disconnect", "hermes"]);
+    assert!(!hermes.folder.join("plugins/hookbus").exists());
+    let kept = hermes.folder.join("hooks/hookbus/handler.py.edited");
+    assert!(fs::read_to_string(&kept).expect("it is kept").ends_with("# mine\n"));
+    assert!(!hermes.folder.join("hooks/hookbus/HOOK.yaml").exists());
+    fs::remove_dir_all(hermes.folder.join("hooks/hookbus")).expect("no rest");
+    assert_eq!(everything(&home.work()), before);
+
+    // What cannot be edited is said, with what to do.
+    hermes.done(&["connect", "hermes"]);
+    lose();
+    append(&hermes.folder.join("config.yaml"), "broken: [\n");
+    let (broken, output) =
+        (everything(&home.work()), hermes.run(&["disconnect", "hermes", "--yes"]));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1));
+    for word in ["by hand", "plugins: enabled:", "plugins/hookbus", "hooks/hookbus"] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+    assert_eq!(everything(&home.work()), broken);
+}
+
+#[test]
+fn a_connection_of_another_home_is_taken_back_from_there() {
+    let (home, other) = (Home::new(), Home::new());
+    let hermes = Hermes::with(&home, CONFIG);
+    hermes.done(&["connect", "hermes"]);
+    let before = everything(&home.work());
+    let mut command = other.command(["disconnect", "hermes", "--yes"]);
+    let output = command.env("HERMES_HOME", &hermes.folder).output().expect("hookbus runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let way = format!("HOOKBUS_HOME={}", shown(&home.path()));
+    assert!(!output.status.success() && said.contains(&way), "{said}");
+    assert_eq!(everything(&home.work()), before);
+    // Nothing that only has the name.
+    let theirs = Hermes::with(&other, CONFIG);
+    write(&theirs.folder.join("plugins/hookbus"), "plugin.yaml", "name: hookbus\n");
+    assert_eq!(theirs.done(&["disconnect", "hermes"])["files"], json!([]));
+    assert!(theirs.folder.join("plugins/hookbus/plugin.yaml").is_file());
+}

@@ -52,8 +52,12 @@ impl Record {
     /// The record in `file`; empty where there is none.
     pub(super) fn load(file: &Path) -> Result<Self> {
         let Some(text) = read(file)? else { return Ok(Self::default()) };
-        let broken =
-            || format!("{} is broken; take hookbus out by hand and delete it", file.display());
+        let broken = || {
+            format!(
+                "{} is broken; see what can be read of what Hermes had before, delete it, then run `hookbus disconnect hermes`, which takes out what is plainly ours",
+                file.display()
+            )
+        };
         let json: Value = serde_json::from_str(&text).with_context(broken)?;
         let list = |key: &str| json[key].as_array().cloned().unwrap_or_default();
         let change = |row: &Value| {

@@ -107,7 +107,10 @@ fn trouble(home: &Path, option: &str, known: &Record, hookbus: &Path) -> Option<
         match files::read(&file) {
             Ok(Some(there)) if there == *text => {}
             Ok(Some(_)) => {
-                return Some(format!("{} is of another version; {again}", file.display()));
+                return Some(format!(
+                    "{} is of another version, or was edited; {again}",
+                    file.display()
+                ));
             }
             Ok(None) | Err(_) => return Some(format!("{} is missing; {again}", file.display())),
         }
@@ -115,8 +118,8 @@ fn trouble(home: &Path, option: &str, known: &Record, hookbus: &Path) -> Option<
     let mut folders = bridge::folders(home).into_iter();
     let wrong = folders.find_map(|folder| unreachable(&folder.join(bridge::SETTINGS), hookbus));
     wrong.map(|wrong| format!("{wrong}; {again}")).or_else(|| {
-        let elsewhere = "it is connected to another home of hookbus; check HOOKBUS_HOME";
-        known.changes.is_empty().then(|| elsewhere.to_owned())
+        let lost = format!("what it had before is not known in this home any more; {again}");
+        known.changes.is_empty().then_some(lost)
     })
 }
 

@@ -8,13 +8,14 @@ use hookbus::decide::Hooks;
 use hookbus::event::Time;
 
 use super::bridge::{self, NAME};
+use super::edited::Kept;
 use super::files::{self, Change, Record};
 use super::meaning::{self, Deeds, place_in};
 use super::shell_wire::{Calls, calls};
 use super::twice::{Twice, run_twice};
 use super::undo::undo;
 use super::yaml_edit::{self, CannotEdit, Step, add_to_list};
-use super::{consent, hooks_move};
+use super::{bridge_plan, consent, hooks_move};
 use crate::settings::Settings;
 
 /// What becomes of the hooks in Hermes' own configuration.
@@ -45,6 +46,8 @@ pub(super) struct Plan {
     pub(super) record: Record,
     /// What has to be written, with what is there now.
     pub(super) to_write: Vec<(Change, Option<String>)>,
+    /// What others wrote into files of the bridge.
+    pub(super) kept: Vec<Kept>,
     pub(super) remarks: Vec<String>,
 }
 
@@ -53,14 +56,19 @@ pub(super) fn plan(wanted: &Wanted, known: &Record) -> Result<Plan> {
     let mut plan = Plan {
         record: Record { changes: Vec::new(), made: known.made.clone() },
         to_write: Vec::new(),
+        kept: Vec::new(),
         remarks: Vec::new(),
     };
     let config = wanted.hermes.join("config.yaml");
     let hooks_file = wanted.hookbus.join("hookbus.yaml");
     let Back { config: config_before, hooks: hooks_before } =
         without_us(&config, &hooks_file, known, &mut plan.remarks)?;
-    let text = config_before.clone().unwrap_or_default();
     let trouble = |path: &Path| format!("{} stays as it is", path.display());
+    let left = bridge_plan::left_behind(wanted, known)?;
+    let without = left.as_ref().map(|left| left.out_of(config_before.clone())).transpose();
+    let without = without.with_context(|| trouble(&config))?.flatten();
+    let config_before = without.or(config_before);
+    let text = config_before.clone().unwrap_or_default();
 
     let mut edited = one_wire_only(&text).with_context(|| trouble(&config))?;
     // Hooks that were moved before stay moved.
@@ -91,13 +99,9 @@ pub(super) fn plan(wanted: &Wanted, known: &Record) -> Result<Plan> {
     }
     edited = add_to_list(&edited, "plugins", "enabled", NAME).with_context(|| trouble(&config))?;
     plan.add(config, config_before, edited)?;
-    plan_bridge(&mut plan, wanted, known)?;
+    bridge_plan::add_to(&mut plan, wanted, known, left.as_ref())?;
     plan.remarks.extend(done_twice(wanted)?);
     Ok(plan)
-}
-
-fn lets_pass(settings: &str) -> bool {
-    serde_json::from_str(settings).is_ok_and(|settings| bridge::needs_a_daemon(&settings))
 }
 
 /// What Hermes and the bus would both run, in the words of a remark.
@@ -109,33 +113,13 @@ fn done_twice(wanted: &Wanted) -> Result<Vec<String>> {
     Ok(twice.map(|Twice { plugin, why }| format!("the plugin `{plugin}`: {why}")).collect())
 }
 
-/// The files of the bridge.
-fn plan_bridge(plan: &mut Plan, wanted: &Wanted, known: &Record) -> Result<()> {
-    let code = bridge::code(&wanted.hermes).into_iter();
-    let mut all: Vec<(PathBuf, String)> =
-        code.map(|(path, text)| (path, text.to_owned())).collect();
-    for folder in bridge::folders(&wanted.hermes) {
-        let file = folder.join(bridge::SETTINGS);
-        let text = bridge::settings(&file, &wanted.bridge, &wanted.program, &wanted.hookbus)?;
-        all.push((file, text));
-    }
-    if all.iter().any(|(path, text)| path.ends_with(bridge::SETTINGS) && lets_pass(text)) {
-        plan.remarks.push(
-            "with `--without-daemon allow` the bridge starts no daemon, and while none is up every event passes unseen: \
-             keep `hookbus serve` running, or connect with `--without-daemon hook`"
-                .to_owned(),
-        );
-    }
-    for (path, text) in all {
-        let before =
-            known.of(&path).map_or_else(|| files::read(&path), |known| Ok(known.before.clone()))?;
-        plan.add(path, before, text)?;
-    }
-    Ok(())
-}
-
 impl Plan {
-    fn add(&mut self, path: PathBuf, before: Option<String>, after: String) -> Result<()> {
+    pub(super) fn add(
+        &mut self,
+        path: PathBuf,
+        before: Option<String>,
+        after: String,
+    ) -> Result<()> {
         let now = files::read(&path)?;
         let change = Change { path, before, after };
         if now.as_ref() != Some(&change.after) {

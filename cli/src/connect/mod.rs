@@ -2,13 +2,16 @@
 //! is shown first; nothing is written without a yes.
 
 mod bridge;
+mod bridge_plan;
 mod bridged;
 mod consent;
+mod edited;
 mod files;
 mod health;
 mod hermes;
 mod hooks_move;
 mod lines;
+mod lost;
 mod meaning;
 mod settle;
 mod shell_wire;
@@ -28,8 +31,10 @@ pub(crate) use self::bridged::is_bridged;
 pub(crate) use self::health::{Health, health};
 pub(crate) use self::twice::{Twice, run_twice};
 
-use self::files::{Change, Record};
+use self::edited::Kept;
+use self::files::Record;
 use self::hermes::{Plan, TheirHooks, Wanted};
+use self::lost::Trace;
 use self::settle::{Settled, settle};
 use self::way_back::WayBack;
 use crate::asking::{Stands, at_a_terminal, yes};
@@ -122,13 +127,12 @@ pub(crate) fn connect(arguments: Connect, format: Format, settings: &Settings) -
         Settled::Agreed(plan, lock) => (plan, lock),
         Settled::Refused(plan) => return refused(format, &plan),
     };
-    let files = changed(&plan);
-    carry_out(&file, plan.record, &plan.to_write)?;
+    let done = report("connected", true, &changed(&plan), &plan.remarks);
+    let is_news = !plan.to_write.is_empty();
+    carry_out(&file, plan)?;
     match format {
-        Format::Json => {
-            output::line(report("connected", true, &files, &plan.remarks).to_string())?;
-        }
-        Format::Text if plan.to_write.is_empty() => {
+        Format::Json => output::line(done.to_string())?,
+        Format::Text if !is_news => {
             output::line("hermes is connected already; nothing has changed")?;
         }
         Format::Text => {
@@ -151,16 +155,9 @@ pub(crate) fn disconnect(
     let hermes = hermes::place(arguments.hermes_home.clone(), settings)?;
     let hookbus = files::real(&settings.home);
     let file = Record::file(&hookbus, "hermes", &hermes);
-    let known = Record::load(&file)?;
-    if known.changes.is_empty() {
+    let think = || way_back(Record::load(&file)?, &hermes, &hookbus);
+    if think()?.is_empty() {
         hermes::home(arguments.hermes_home.clone(), settings)?;
-        let config = files::read(&hermes.join("config.yaml"))?.unwrap_or_default();
-        if hermes::is_enabled(&config) {
-            bail!(
-                "hermes was not connected from {}; set HOOKBUS_HOME to the home it was connected from",
-                settings.home.display()
-            );
-        }
         let nothing = report("connected", false, &[], &[]);
         output::line(match format {
             Format::Json => nothing.to_string(),
@@ -175,35 +172,51 @@ pub(crate) fn disconnect(
         }
         Ok(arguments.yes || asking && yes(Stands::InTheResult, "take this back?")?)
     };
-    let think = || WayBack::find(Record::load(&file)?, &hermes, &hookbus);
     let Settled::Agreed(back, _lock) = settle(&hookbus, think, agree)? else {
         bail!("nothing has changed; say --yes to do it");
     };
     back.go(&file)?;
     let paths: Vec<Value> =
         back.returns.iter().map(|(path, ..)| json!(path.to_string_lossy())).collect();
-    let remarks = back.remarks;
     match format {
-        Format::Json => output::line(report("connected", false, &paths, &remarks).to_string())?,
-        Format::Text => {
-            for remark in &remarks {
-                output::line(remark)?;
-            }
-            output::line("disconnected; restart Hermes where it runs")?;
+        Format::Json => {
+            output::line(report("connected", false, &paths, &back.remarks).to_string())?;
         }
+        Format::Text => output::line("disconnected; restart Hermes where it runs")?,
     }
     Ok(Ending::Yes)
 }
 
+/// By the record; where there is none, by what is plainly ours.
+fn way_back(known: Record, hermes: &Path, hookbus: &Path) -> Result<WayBack> {
+    if !known.changes.is_empty() {
+        return WayBack::find(known, hermes, hookbus);
+    }
+    match lost::trace(hermes, hookbus)? {
+        Trace::None => Ok(WayBack::default()),
+        Trace::Left(left) => left.way_back(hermes),
+        Trace::Of(home) => {
+            let home = home.to_string_lossy();
+            let quoted = shlex::try_quote(&home).unwrap_or_else(|_| home.clone());
+            bail!(
+                "hermes was not connected from {}; set HOOKBUS_HOME={quoted}, where it was, and run this again",
+                hookbus.display()
+            )
+        }
+    }
+}
+
 /// The record first: whatever happens then can be taken back.
-fn carry_out(file: &Path, mut record: Record, to_write: &[(Change, Option<String>)]) -> Result<()> {
+fn carry_out(file: &Path, plan: Plan) -> Result<()> {
+    let Plan { mut record, to_write, kept, .. } = plan;
     let ours = file.ancestors().nth(2);
-    for (change, _) in to_write {
+    for (change, _) in &to_write {
         let private = ours.is_some_and(|home| change.path.starts_with(home));
         let mode = if private { files::PRIVATE } else { 0o777 };
         record.made.extend(files::make_folders(&change.path, mode)?);
     }
     record.save(file)?;
+    kept.iter().try_for_each(|Kept { to, text }| files::write(to, text))?;
     to_write.iter().try_for_each(|(change, _)| files::write(&change.path, &change.after))
 }
 
@@ -231,8 +244,11 @@ fn show(plan: &Plan, home: &Path, paint: Paint) -> Result<()> {
     for (change, now) in &plan.to_write {
         show_one(&change.path, now.as_deref(), Some(&change.after), paint)?;
     }
+    for kept in &plan.kept {
+        show_one(&kept.to, None, Some(&kept.text), paint)?;
+    }
     for remark in &plan.remarks {
-        output::line(remark)?;
+        output::line(output::harmless_lines(remark))?;
     }
     Ok(())
 }

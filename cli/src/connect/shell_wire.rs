@@ -160,7 +160,7 @@ impl Simple {
             ["command", option, ..] => option.starts_with("-v") || option.starts_with("-V"),
             // Another code, or another answer, is one of its own.
             ["exit" | "return"] | ["exit" | "return", "0"] => true,
-            ["cat"] | ["echo" | "printf"] | ["echo" | "printf", "{}" | "{}\\n"] => !self.writes,
+            ["cat" | "echo" | "printf"] | ["echo" | "printf", "{}" | "{}\\n"] => !self.writes,
             [program, ..] => IDLE.contains(program) && !self.writes,
         }
     }

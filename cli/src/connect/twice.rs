@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hookbus::decide::{HookSummary, Hooks};
+use hookbus::decide::{Hook, HookSummary, Hooks};
 use hookbus::event::{Agent, Kind, is_event_of, kind_of};
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ pub(crate) fn run_twice(hermes: &Path, hooks: &Hooks, file: &Path) -> Vec<Twice>
     let ours = Lists::of(&written);
     let gateway = files::real(&hermes.join("hooks"));
     let mut all: Vec<Twice> = Vec::new();
-    for hook in hooks.hooks.iter().filter(|hook| hook.is_plugin()).map(|hook| hook.summary()) {
+    for hook in hooks.hooks.iter().filter(|hook| hook.is_plugin()).map(Hook::summary) {
         let Some(place) = hook.command.as_deref().map(|place| folder(place, file)) else {
             continue;
         };
