@@ -907,3 +907,13 @@ fn a_connection_of_another_home_is_taken_back_from_there() {
     assert_eq!(theirs.done(&["disconnect", "hermes"])["files"], json!([]));
     assert!(theirs.folder.join("plugins/hookbus/plugin.yaml").is_file());
 }
+
+#[test]
+fn having_nothing_to_do_is_no_failure() {
+    let home = Home::new();
+    let hermes = Hermes::with(&home, "model: x\n");
+    for verb in ["disconnect", "connect", "connect", "disconnect", "disconnect"] {
+        let output = hermes.run(&[verb, "hermes", "--yes"]);
+        assert!(output.status.success(), "{verb}: {output:?}");
+    }
+}
