@@ -1,37 +1,53 @@
 //! Whether the files behind an entry are those that somebody agreed to: all of them, none more and none less, each
-//! with the content it had. In another place the same files count as well, if they lie there as they lay then.
+//! with the content it had. In another place the same files count as well, if they lie there as they lay then. Of a
+//! directory of plugins less may be loaded than was agreed to, if nothing of the rest is missed.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use super::consent::Agreement;
+use super::host::{MANIFESTS, Resting, is_bridge, is_hidden};
 
 /// Files by path, and what they hold.
 pub(super) type Files = BTreeMap<PathBuf, String>;
+
+/// Plugins lie in a directory of them, or in a category one level further in.
+const DEEPEST_PLUGIN: usize = 2;
+
+/// What `hookbus connect` calls its bridge.
+const BRIDGE: &str = "hookbus";
 
 /// What stands behind an entry now.
 #[derive(Debug)]
 pub(super) struct FoundFiles<'a> {
     /// The files.
     pub(super) files: &'a Files,
-    /// The directory that they belong to as a whole, if it is known.
+    /// The directory of plugins that they are in.
     pub(super) root: Option<&'a Path>,
+    /// The plugins in there that are not loaded.
+    pub(super) resting: &'a [Resting],
     /// Where the entry's words were looked for.
     pub(super) place: &'a Path,
 }
 
-/// How a person stands to these files who agreed to each of `agreed` under the same words.
+/// How a person stands to these files who agreed to each of `agreed` under the same words. `now` is what a file
+/// holds, if it is there.
 pub(super) fn agreement(
     found: &FoundFiles<'_>,
     agreed: &[&Files],
-    is_gone: impl Fn(&Path) -> bool,
+    now: impl Fn(&Path) -> Option<String>,
 ) -> Agreement {
-    if agreed.iter().any(|then| *then == found.files || found.lay_elsewhere(then)) {
+    let is_agreed_to = |then: &&Files| {
+        *then == found.files || found.lay_elsewhere(then) || found.is_part_of(then, &now)
+    };
+    if agreed.iter().any(is_agreed_to) {
         return Agreement::Given;
     }
+    let is_gone = |path: &Path| now(path).is_none();
     let shared = |path: &PathBuf| found.files.contains_key(path);
+    let in_root = |path: &PathBuf| found.root.is_some_and(|root| path.starts_with(root));
     let gone_from_here = |path: &PathBuf| path.starts_with(found.place) && is_gone(path);
-    let is_of_here = |path: &PathBuf| shared(path) || gone_from_here(path);
+    let is_of_here = |path: &PathBuf| shared(path) || in_root(path) || gone_from_here(path);
     // A command with a whole path has no other place.
     let all_gone = || {
         let all = agreed.iter().all(|then| then.keys().all(|path| is_gone(path)));
@@ -53,6 +69,21 @@ pub(super) fn makes_way(before: &Files, now: &Files) -> bool {
 }
 
 impl FoundFiles<'_> {
+    /// Whether all that is loaded from a directory of plugins is in `then`, and nothing of the rest is missed.
+    fn is_part_of(&self, then: &Files, now: &impl Fn(&Path) -> Option<String>) -> bool {
+        let Some(root) = self.root else { return false };
+        let mut rest = then.keys().filter(|path| !self.files.contains_key(*path));
+        self.files.iter().all(|(path, hash)| then.get(path) == Some(hash))
+            && rest.all(|path| {
+                let resting = self.resting.iter().find(|it| path.starts_with(&it.folder));
+                match resting {
+                    // Somebody switched it off in the hooks file, and not by what it calls itself.
+                    Some(plugin) => then.get(&plugin.manifest) == now(&plugin.manifest).as_ref(),
+                    None => is_of_no_plugin(path, root, then) || is_of_the_bridge(path, then),
+                }
+            })
+    }
+
     /// Whether `then` are the same files below another directory.
     fn lay_elsewhere(&self, then: &Files) -> bool {
         let root = self.root.map_or_else(|| common_root(self.files), Path::to_owned);
@@ -70,6 +101,27 @@ impl FoundFiles<'_> {
         };
         then.len() == below.len() && roots.any(is_there)
     }
+}
+
+/// Whether a file below `root` was of no plugin that could have been loaded. Agreements of earlier versions were
+/// to all code in the directory.
+fn is_of_no_plugin(path: &Path, root: &Path, then: &Files) -> bool {
+    let Ok(below) = path.strip_prefix(root) else { return false };
+    let could_be_loaded = |folder: &&Path| {
+        let depth = folder.components().count();
+        depth <= DEEPEST_PLUGIN && !folder.iter().any(is_hidden)
+    };
+    let has_manifest = |folder: &Path| {
+        MANIFESTS.iter().any(|name| then.contains_key(&root.join(folder).join(name)))
+    };
+    !below.ancestors().skip(1).filter(could_be_loaded).any(has_manifest)
+}
+
+/// The same for our own bridge, which is never loaded, and may have gone since.
+fn is_of_the_bridge(path: &Path, then: &Files) -> bool {
+    path.ancestors().skip(1).filter(|folder| folder.ends_with(BRIDGE)).any(|folder| {
+        then.contains_key(&folder.join("client.py")) && (is_bridge(folder) || !folder.exists())
+    })
 }
 
 /// The deepest directory that all of them are in.
@@ -100,11 +152,16 @@ mod tests {
     ) -> Agreement {
         let then: Vec<Files> = then.iter().map(|list| files(list)).collect();
         let there: Vec<PathBuf> = now.iter().map(|(path, _)| PathBuf::from(path)).collect();
-        let found =
-            FoundFiles { files: &files(now), root: root.map(Path::new), place: Path::new(place) };
+        let found = FoundFiles {
+            files: &files(now),
+            root: root.map(Path::new),
+            resting: &[],
+            place: Path::new(place),
+        };
         // What lies in /a is what is found there; everything else is as it was.
         let is_gone = |path: &Path| path.starts_with("/a") && !there.iter().any(|it| it == path);
-        agreement(&found, &then.iter().collect::<Vec<_>>(), is_gone)
+        let now = |path: &Path| (!is_gone(path)).then(String::new);
+        agreement(&found, &then.iter().collect::<Vec<_>>(), now)
     }
 
     #[test]
@@ -146,6 +203,44 @@ mod tests {
         let now = |path: &str| stands("/", Some("/b/plugs"), &[(path, "1")], then);
         assert_eq!(now("/b/plugs/p/a.py"), Agreement::Given);
         assert_eq!(now("/b/plugs/_off/p/a.py"), Agreement::Never);
+    }
+
+    #[test]
+    fn of_plugins_less_may_be_loaded_if_nobody_is_missed() {
+        let place = tempfile::tempdir().expect("a place");
+        let at = |name: &str| place.path().join(name);
+        let then: Files = ["a/plugin.yaml", "a/a.py", "b/plugin.yaml", "hookbus/client.py"]
+            .into_iter()
+            .chain(["hookbus/plugin.yaml", "stray.py", "_off/c/plugin.yaml"])
+            .map(|name| (at(name), name.to_owned()))
+            .collect();
+        let part = |names: &[&str]| -> Files {
+            names.iter().map(|name| (at(name), (*name).to_owned())).collect()
+        };
+        let resting =
+            |name: &str| Resting { folder: at(name), manifest: at(name).join("plugin.yaml") };
+        let stands = |now: &[&str], off: &[&str]| {
+            let resting: Vec<Resting> = off.iter().map(|name| resting(name)).collect();
+            let (files, root) = (&part(now), place.path());
+            let found = FoundFiles { files, root: Some(root), resting: &resting, place: root };
+            agreement(&found, &[&then], |path| then.get(path).cloned())
+        };
+        let a = ["a/plugin.yaml", "a/a.py"];
+        assert_eq!(stands(&a, &["b"]), Agreement::Given);
+        assert_eq!(stands(&["b/plugin.yaml"], &["a"]), Agreement::Given);
+        assert_eq!(stands(&[], &["a", "b"]), Agreement::Given);
+        assert_eq!(stands(&a, &[]), Agreement::Lapsed, "one is missed");
+        assert_eq!(stands(&a[..1], &["b"]), Agreement::Lapsed, "a part of one");
+        assert_eq!(
+            stands(&["a/plugin.yaml", "a/a.py", "c/plugin.yaml"], &["b"]),
+            Agreement::Lapsed
+        );
+        // A guard that was made to look like the bridge is missed all the same.
+        std::fs::create_dir_all(at("b")).expect("a folder");
+        for name in ["b/bridge.json", "b/client.py"] {
+            std::fs::write(at(name), "").expect("a file");
+        }
+        assert_eq!(stands(&a, &[]), Agreement::Lapsed);
     }
 
     #[test]

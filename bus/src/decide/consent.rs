@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::Hooks;
 use super::consents::{Consents, Entry};
-use super::evidence::{self, Evidence, Exhibit};
+use super::evidence::{self, Evidence, Exhibit, Scene};
 use super::hook::Hook;
 use super::surroundings::Surroundings;
 
@@ -80,6 +80,15 @@ pub(super) struct Objection {
     pub(super) why: String,
     /// Whether that is known; else it could not be found out.
     pub(super) looked_into: bool,
+    /// Whether nothing was ever agreed to but hooks of the gateway, which most events pass by.
+    pub(super) of_gateway: bool,
+}
+
+impl Objection {
+    /// How much is to be said against it: of two the worse counts.
+    pub(super) const fn weight(&self) -> (Agreement, bool) {
+        (self.agreement, !self.of_gateway)
+    }
 }
 
 /// Why `hook` must not run what stands behind it, if so.
@@ -93,18 +102,29 @@ pub(super) fn objection(
     let entry = Entry { project, event: &event, command: &command };
     if found.too_many {
         let why = "it has too many files to be agreed to; name a smaller directory".to_owned();
-        return Some(Objection { agreement: Agreement::Never, why, looked_into: true });
+        let agreement = Agreement::Never;
+        return Some(Objection { agreement, why, looked_into: true, of_gateway: false });
     }
-    let agreement = consents.to(entry, found);
-    let what = match agreement {
-        Agreement::Given => return None,
-        Agreement::Never => "nobody has agreed to it",
-        Agreement::Lapsed => "it has changed since it was agreed to",
-    };
+    match consents.to(entry, found) {
+        Agreement::Given => None,
+        Agreement::Never => Some(against(Agreement::Never, "nobody has agreed to it", project)),
+        Agreement::Lapsed => {
+            let of_gateway = consents.knows_only_gateway_hooks(entry);
+            Some(Objection { of_gateway, ..changed(project) })
+        }
+    }
+}
+
+/// What is said against something else than what was agreed to.
+pub(super) fn changed(project: Option<&Path>) -> Objection {
+    against(Agreement::Lapsed, "it has changed since it was agreed to", project)
+}
+
+fn against(agreement: Agreement, what: &str, project: Option<&Path>) -> Objection {
     // The model may read this: it is not the one to agree, and a path can hold anybody's words.
     let place = if project.is_some() { ", inside of the project" } else { "" };
     let why = format!("{what}; a person has to look at it with `hookbus hooks approve`{place}");
-    Some(Objection { agreement, why, looked_into: true })
+    Objection { agreement, why, looked_into: true, of_gateway: false }
 }
 
 impl Hooks {
@@ -130,7 +150,8 @@ impl Hooks {
     }
 
     fn agreeable(&self, hook: &Hook, place: &Surroundings) -> Option<Agreeable> {
-        let found = evidence::of(hook, place, &self.base, &self.consents.readings)?;
+        let Self { base, plugins: lists, consents, .. } = self;
+        let found = evidence::of(hook, Scene { place, base, lists, read: &consents.readings })?;
         let objection = objection(&self.consents, self.project.as_deref(), hook, &found);
         let Evidence { words, settings, terms, files, made_out, too_many, .. } = found;
         Some(Agreeable {

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::agreed_files::{Files, FoundFiles, agreement, makes_way};
 use super::consent::{Agreeable, Agreement};
 use super::evidence::{Evidence, Exhibit};
+use super::host::Form;
 use super::projects::of_project_in;
 use super::readings::Readings;
 use super::stamp::Stamp;
@@ -131,13 +132,23 @@ impl Consents {
                 (true, _) => Agreement::Never,
                 (false, true) => Agreement::Lapsed,
                 (false, false) => {
-                    let Evidence { root, place, .. } = found;
+                    let Evidence { root, place, plugins, .. } = found;
                     let files = &by_path(&found.files);
-                    let found = FoundFiles { files, root: root.as_deref(), place };
-                    agreement(&found, &given, |path| !path.is_file())
+                    let resting = &plugins.resting;
+                    let found = FoundFiles { files, root: root.as_deref(), resting, place };
+                    agreement(&found, &given, |path| self.readings.now(path))
                 }
             }
         })
+    }
+
+    /// Whether all that was ever agreed to under these words are hooks of the gateway.
+    pub(super) fn knows_only_gateway_hooks(&self, entry: Entry<'_>) -> bool {
+        let of_gateway = |it: &Given| {
+            let has = |form: Form| it.files.keys().any(|path| form.is_said_by(path));
+            has(Form::Gateway) && !has(Form::Plugin)
+        };
+        self.look(|known| known.iter().filter(|it| it.is_to(entry)).all(of_gateway))
     }
 
     /// Whether the person agreed to the words of an entry of a project, whatever has become of the files that

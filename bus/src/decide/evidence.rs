@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::code_files::{CodeFile, CodeFiles, Extent};
 use super::hook::{Action, Command, Hook, Mode, Python};
+use super::host::{self, Lists, Loaded};
 use super::launch;
 use super::named;
 use super::readings::{Reader, Readings, sha256};
@@ -45,8 +46,10 @@ pub(super) struct Evidence {
     pub(super) terms: String,
     /// The files.
     pub(super) files: Vec<Exhibit>,
-    /// The directory that they belong to as a whole, if it is known.
+    /// The directory of plugins that they are in.
     pub(super) root: Option<PathBuf>,
+    /// Which plugins in it are loaded, by their directories, and which are not.
+    pub(super) plugins: Loaded,
     /// Where the words were looked for.
     pub(super) place: PathBuf,
     /// Whether all code that runs is among them, as far as can be told.
@@ -55,21 +58,28 @@ pub(super) struct Evidence {
     pub(super) too_many: bool,
 }
 
+/// What is looked through for an entry.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scene<'a> {
+    pub(super) place: &'a Surroundings,
+    /// The directory of the hooks file.
+    pub(super) base: &'a Path,
+    /// Which plugins of a directory are loaded.
+    pub(super) lists: &'a Lists,
+    pub(super) read: &'a Readings,
+}
+
 /// What stands behind `hook`; none where there is nothing to agree to.
-pub(super) fn of(
-    hook: &Hook,
-    place: &Surroundings,
-    base: &Path,
-    read: &Readings,
-) -> Option<Evidence> {
+pub(super) fn of(hook: &Hook, scene: Scene<'_>) -> Option<Evidence> {
+    let Scene { place, base, .. } = scene;
     // An observer runs in the directory of its file, wherever its events come from.
     let place = match hook.mode {
         Mode::Observe => &Surroundings { cwd: base.to_owned(), ..place.clone() },
         Mode::Decide => place,
     };
     let found = match &hook.action {
-        Action::Command(command) => Some(of_command(hook, command, place, base, read)),
-        Action::Python(python) => Some(of_python(hook, python, place, base, read)),
+        Action::Command(command) => Some(of_command(hook, command, Scene { place, ..scene })),
+        Action::Python(python) => Some(of_python(hook, python, Scene { place, ..scene })),
         Action::Rule(_)
         | Action::Webhook(_)
         | Action::Archive(_)
@@ -90,13 +100,8 @@ pub(super) fn terms_of(written: &str) -> String {
     sha256(written.as_bytes())
 }
 
-fn of_command(
-    hook: &Hook,
-    command: &Command,
-    place: &Surroundings,
-    base: &Path,
-    read: &Readings,
-) -> Evidence {
+fn of_command(hook: &Hook, command: &Command, scene: Scene<'_>) -> Evidence {
+    let Scene { place, base, read, .. } = scene;
     let words = launch::words(command, hook.manner(), place, base).unwrap_or_default();
     let named = named::by(&words, &command.env, place);
     let mut reader = read.reader();
@@ -110,18 +115,15 @@ fn of_command(
         too_many: code.too_many,
         files,
         root: None,
+        plugins: Loaded::default(),
         place: place.cwd.clone(),
         words,
     }
 }
 
-fn of_python(
-    hook: &Hook,
-    python: &Python,
-    place: &Surroundings,
-    base: &Path,
-    read: &Readings,
-) -> Evidence {
+/// The code of the plugins that are loaded, and no other: a directory may hold many that nobody asked for.
+fn of_python(hook: &Hook, python: &Python, scene: Scene<'_>) -> Evidence {
+    let Scene { place, base, lists, read } = scene;
     let folder = launch::folder(&python.folder, place, base);
     let interpreter = launch::with_home(&python.launch.interpreter, place);
     let words = vec![interpreter.clone()];
@@ -130,7 +132,8 @@ fn of_python(
     let own = named::by(&words, &[], place);
     let mut reader = read.reader();
     let mut files: Vec<Exhibit> = own.files.iter().map(|file| reader.exhibit(file)).collect();
-    let code = CodeFiles::below(std::slice::from_ref(&folder), Extent::of(hook.of_project));
+    let plugins = host::loaded(&folder, lists, &read.manifests);
+    let code = CodeFiles::below(&plugins.folders, Extent::of(hook.of_project));
     files.extend(exhibits(&code, &mut reader));
     Evidence {
         settings: vec![format!("interpreter {}", interpreter.display())],
@@ -139,6 +142,7 @@ fn of_python(
         made_out: !code.files.is_empty(),
         too_many: code.too_many,
         files,
+        plugins,
         place: folder.clone(),
         root: Some(folder),
     }

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use super::consent::{self, Agreement, Objection, Trust};
 use super::consents::Consents;
+use super::evidence::{Evidence, Scene};
 use super::hook::{Action, Hook};
+use super::host::Lists;
 use super::surroundings::Surroundings;
 use super::{Hooks, evidence, launch, named};
 
@@ -23,6 +25,8 @@ pub(super) struct Gate<'a> {
     pub(super) project: Option<&'a Path>,
     /// The directory of the hooks file.
     pub(super) base: &'a Path,
+    /// Which plugins of a directory are loaded.
+    pub(super) lists: &'a Lists,
     pub(super) hook: &'a Hook,
     pub(super) place: &'a Surroundings,
 }
@@ -33,15 +37,25 @@ pub(super) struct KeptGate {
     consents: Arc<Consents>,
     project: Option<PathBuf>,
     base: PathBuf,
+    lists: Lists,
     hook: Hook,
     place: Surroundings,
 }
 
 impl KeptGate {
-    /// Why the hook must not run, if so, with everything looked at that lies behind it.
-    pub(super) fn objection(&self) -> Option<Objection> {
-        let Self { consents, project, base, hook, place } = self;
-        Gate { consents, project: project.as_deref(), base, hook, place }.objection()
+    /// Why the plugin in `folder` must not be started, if so, with everything looked at that lies behind its hook. It
+    /// may have been loaded a moment ago, and be none of what is loaded now.
+    pub(super) fn objection_to(&self, folder: &Path) -> Option<Objection> {
+        let gate = self.gate();
+        let found = gate.evidence()?;
+        let is_another = !found.plugins.folders.iter().any(|loaded| loaded == folder);
+        consent::objection(gate.consents, gate.project, gate.hook, &found)
+            .or_else(|| is_another.then(|| consent::changed(gate.project)))
+    }
+
+    fn gate(&self) -> Gate<'_> {
+        let Self { consents, project, base, lists, hook, place } = self;
+        Gate { consents, project: project.as_deref(), base, lists, hook, place }
     }
 }
 
@@ -51,6 +65,7 @@ impl Gate<'_> {
             consents: Arc::clone(self.consents),
             project: self.project.map(Path::to_owned),
             base: self.base.to_owned(),
+            lists: self.lists.clone(),
             hook: self.hook.clone(),
             place: self.place.clone(),
         }
@@ -62,7 +77,7 @@ impl Gate<'_> {
             return self.objection();
         }
         let kept = self.kept();
-        let looking = tokio::task::spawn_blocking(move || kept.objection());
+        let looking = tokio::task::spawn_blocking(move || kept.gate().objection());
         match tokio::time::timeout(limit, looking).await {
             Ok(Ok(objection)) => objection,
             Ok(Err(error)) => Some(unknown(format!("looking into it broke off: {error}"))),
@@ -75,8 +90,12 @@ impl Gate<'_> {
 
     /// Why the hook must not run, if so, however long it takes to find out.
     pub(super) fn objection(self) -> Option<Objection> {
-        let found = evidence::of(self.hook, self.place, self.base, &self.consents.readings)?;
-        consent::objection(self.consents, self.project, self.hook, &found)
+        consent::objection(self.consents, self.project, self.hook, &self.evidence()?)
+    }
+
+    fn evidence(self) -> Option<Evidence> {
+        let Self { consents, place, base, lists, .. } = self;
+        evidence::of(self.hook, Scene { place, base, lists, read: &consents.readings })
     }
 
     fn is_quickly_looked_at(self) -> bool {
@@ -123,7 +142,7 @@ impl Little {
 }
 
 fn unknown(why: String) -> Objection {
-    Objection { agreement: Agreement::Never, why, looked_into: false }
+    Objection { agreement: Agreement::Never, why, looked_into: false, of_gateway: false }
 }
 
 impl Hooks {
@@ -143,7 +162,8 @@ impl Hooks {
     /// The gate before `hook`; none where everything is agreed to.
     pub(super) fn gate<'a>(&'a self, hook: &'a Hook, place: &'a Surroundings) -> Option<Gate<'a>> {
         let (consents, project, base) = (&self.consents, self.project.as_deref(), &self.base);
-        (self.trust == Trust::Nobody).then_some(Gate { consents, project, base, hook, place })
+        let gate = Gate { consents, project, base, lists: &self.plugins, hook, place };
+        (self.trust == Trust::Nobody).then_some(gate)
     }
 }
 

@@ -203,8 +203,8 @@ impl Observer {
 
     /// The gate before `hook`; none where everything is agreed to.
     pub(super) fn gate<'a>(&'a self, hook: &'a Hook, place: &'a Surroundings) -> Option<Gate<'a>> {
-        let (consents, base) = (self.consents.as_ref()?, &self.base);
-        Some(Gate { consents, project: None, base, hook, place })
+        let (consents, base, lists) = (self.consents.as_ref()?, &self.base, &self.plugins);
+        Some(Gate { consents, project: None, base, lists, hook, place })
     }
 
     /// The same on the spot, before anything else has begun.

@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use sha2::{Digest, Sha256};
 
 use super::evidence::Exhibit;
+use super::host::Manifests;
 use super::regular;
 use super::stamp::Stamp;
 
@@ -25,6 +26,8 @@ const MOST: usize = 50_000;
 #[derive(Debug, Default)]
 pub(super) struct Readings {
     known: Mutex<HashMap<PathBuf, (Stamp, String)>>,
+    /// What the manifests of plugins say.
+    pub(super) manifests: Manifests,
 }
 
 /// Whoever looks at the files of one entry, as far as that goes.
@@ -39,6 +42,11 @@ impl Readings {
     /// For the files of one entry.
     pub(super) const fn reader(&self) -> Reader<'_> {
         Reader { readings: self, left: ALL_IN_ALL }
+    }
+
+    /// What the file at `path` holds now; none where there is none.
+    pub(super) fn now(&self, path: &Path) -> Option<String> {
+        path.is_file().then(|| self.reader().exhibit(path).hash)
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<PathBuf, (Stamp, String)>> {

@@ -1,6 +1,7 @@
 //! Asking the planned hooks. All of them run at once unless one asks for its turn; the records
 //! come back in the configured order, whichever hook was first to answer.
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use super::plan::{Guard, Plan, policy_of};
 use super::rehearsal::Scratch;
 use super::rule::Rule;
 use super::surroundings::Surroundings;
-use super::{Hooks, launch, rehearsal, script};
+use super::{Hooks, host, launch, rehearsal, script};
 use crate::dialect::{Ending, Manner, Said, Understood, understand};
 use crate::event::{Body, BusId, Event, Kind, Seq, Verdict, VerdictRecord};
 
@@ -193,7 +194,8 @@ impl<'a, 'p> Errand<'a, 'p> {
         let agreed = match self.agreed(hook).await {
             Ok(entry) => entry,
             Err(objection) => {
-                let record = self.turned_away(for_all, objection);
+                let passes_by = objection.of_gateway && !host::can_gateway_hooks_answer(event);
+                let record = self.turned_away(&heard_by_nobody(for_all, passes_by), objection);
                 return vec![Spoken { hook: Some(hook), record }];
             }
         };
@@ -223,7 +225,7 @@ impl<'a, 'p> Errand<'a, 'p> {
             let Some(objection) = objection else { return Ok(entry) };
             let looked_into =
                 objection.looked_into && worst.as_ref().is_none_or(|it| it.looked_into);
-            let worse = worst.take().filter(|it| it.agreement >= objection.agreement);
+            let worse = worst.take().filter(|it| it.weight() >= objection.weight());
             worst = Some(Objection { looked_into, ..worse.unwrap_or(objection) });
         }
         worst.map_or(Ok(hook), Err)
@@ -309,6 +311,15 @@ pub(super) fn with_ours(raw: &[u8], ours: &Value) -> Vec<u8> {
     let head = &raw[..end];
     let comma = if head.trim_ascii_end().ends_with(b"{") { "" } else { "," };
     [head, format!("{comma}\"hookbus\":{ours}}}").as_bytes()].concat()
+}
+
+/// `hook`, which stops nobody at an event that it would not have been asked about.
+fn heard_by_nobody(hook: &Hook, passes_by: bool) -> Cow<'_, Hook> {
+    if passes_by {
+        Cow::Owned(Hook { on_failure: Some(OnFailure::Allow), ..hook.clone() })
+    } else {
+        Cow::Borrowed(hook)
+    }
 }
 
 /// It has failed. One that was agreed to before it changed blocks, unless it says otherwise.

@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::super::surroundings::Surroundings;
 use super::ask::{Stand, obstacle, question};
-use super::folder::{Form, Found, find};
+use super::folder::{Found, find};
+use super::lying::Form;
 use super::moment::name;
 use super::plugin::{Plugin, Question};
 use super::process::{Launch, Process, Trouble};

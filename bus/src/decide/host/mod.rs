@@ -5,6 +5,8 @@ mod ask;
 mod checkup;
 mod folder;
 mod log;
+mod lying;
+mod manifests;
 mod moment;
 mod plugin;
 mod process;
@@ -13,8 +15,13 @@ mod shelf;
 pub(super) use ask::{Stand, Told, ask, tell};
 pub use checkup::{Ailment, Attempt, Checkup, Exam};
 pub(super) use checkup::{Asks, Manner as CheckupManner, check, log_of};
-pub(super) use folder::{Lists, MANIFESTS, absent, lying, needs};
+pub(super) use folder::needs;
 pub use log::make_room;
+pub(super) use lying::{
+    Form, Lists, Loaded, MANIFESTS, Resting, absent, is_bridge, is_hidden, loaded, lying,
+};
+pub(super) use manifests::Manifests;
+pub(super) use moment::can_gateway_hooks_answer;
 pub(super) use plugin::{LEFT_ALONE, Plugin, Time};
 pub(super) use process::Launch;
 pub(super) use shelf::{Meant, Shelf};

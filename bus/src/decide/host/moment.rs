@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::folder::Form;
+use super::lying::Form;
+use crate::dialect::{Takes, takes};
 use crate::event::{Agent, Event, Kind};
 
 /// What a plugin of this form knows the event as; none where it has no word for it.
@@ -18,6 +19,11 @@ pub(super) fn name(event: &Event, form: Form) -> Option<String> {
             gateway_name(event.kind).map(str::to_owned)
         }
     }
+}
+
+/// Whether anything that a gateway hook says about the event has an effect.
+pub(in crate::decide) fn can_gateway_hooks_answer(event: &Event) -> bool {
+    takes(event) != Takes::NOTHING && name(event, Form::Gateway).is_some()
 }
 
 /// Whether a hook directory that listens to `pattern` hears `name`.

@@ -392,7 +392,7 @@ impl Plugin {
         let (plugin, gate) = (Arc::clone(self), question.gate.clone());
         let looking = tokio::task::spawn_blocking(move || {
             plugin.look();
-            gate.and_then(|gate| gate.objection())
+            gate.and_then(|gate| gate.objection_to(&plugin.found.folder))
         });
         match tokio::time::timeout(limit, looking).await {
             Ok(Ok(None)) => Ok(self.code()),

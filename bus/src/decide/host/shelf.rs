@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::Mutex as AsyncMutex;
 
 use super::super::code_files::Extent;
-use super::folder::{Found, Lists, find};
+use super::folder::{Found, find};
 use super::log;
+use super::lying::Lists;
 use super::plugin::Plugin;
 use super::process::Launch;
 
