@@ -1,7 +1,6 @@
 //! Deciding: which hooks are in force, which of them are for an event, what they say, and what
 //! that comes to. Reading files and running commands happen at the edges (`in_force`, `run`).
 
-mod absent;
 mod agreed_files;
 mod checkup;
 mod code_files;
@@ -36,6 +35,7 @@ mod projects;
 mod readings;
 mod regular;
 mod rehearsal;
+mod roll_call;
 mod rule;
 mod run;
 mod run_plugins;
@@ -57,7 +57,7 @@ pub use evidence::Exhibit;
 pub use fit::{became_a_block, without_our_words};
 pub use hook::{Hook, HookSummary, Mode, OnFailure};
 pub use hooks_file::Hooks;
-pub use host::{Ailment, Attempt, Checkup, Exam, make_room};
+pub use host::{Ailment, Attempt, Checkup, Exam, LoadedPlugin, make_room};
 pub use hosts_of_then::Starts;
 pub use idle::Idle;
 pub use in_force::{HooksSource, InForce, Standing};

@@ -116,6 +116,30 @@ pub(in crate::decide) fn loaded(place: &Path, lists: &Lists, known: &Manifests) 
     Loaded { folders, resting: resting.collect() }
 }
 
+/// A plugin that is loaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadedPlugin {
+    /// Where it lies.
+    pub folder: PathBuf,
+    /// What Hermes calls it: its manifest's name, or `category/directory`.
+    pub key: String,
+    /// The name in its manifest, if there is one.
+    pub name: Option<String>,
+    /// Whether it is a hook of the gateway.
+    pub is_of_gateway: bool,
+}
+
+/// Each plugin at `place` that is loaded.
+pub(in crate::decide) fn roll(place: &Path, lists: &Lists, known: &Manifests) -> Vec<LoadedPlugin> {
+    let named = |it: Lying| LoadedPlugin {
+        name: it.manifest.name().map(str::to_owned),
+        is_of_gateway: it.form == Form::Gateway,
+        folder: it.folder,
+        key: it.key,
+    };
+    sort(place, lists, known).loaded.into_iter().map(named).collect()
+}
+
 /// What lies at `place`, by name: what is switched off, and the rest.
 pub(in crate::decide) fn lying(place: &Path, lists: &Lists) -> (Vec<String>, Vec<String>) {
     let all = all(place, &Manifests::default()).0.into_iter();

@@ -17,8 +17,9 @@ pub use checkup::{Ailment, Attempt, Checkup, Exam};
 pub(super) use checkup::{Asks, Manner as CheckupManner, check, log_of};
 pub(super) use folder::needs;
 pub use log::make_room;
+pub use lying::LoadedPlugin;
 pub(super) use lying::{
-    Form, Lists, Loaded, MANIFESTS, Resting, absent, is_bridge, is_hidden, loaded, lying,
+    Form, Lists, Loaded, MANIFESTS, Resting, absent, is_bridge, is_hidden, loaded, lying, roll,
 };
 pub(super) use manifests::Manifests;
 pub(super) use moment::can_gateway_hooks_answer;

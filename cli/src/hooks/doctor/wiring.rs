@@ -6,7 +6,7 @@ use std::time::Duration;
 use hookbus::event::{Clock, SystemClock};
 use hookbus::log::{LogPath, LogReader, Query};
 
-use super::super::HooksHere;
+use super::super::{HooksHere, here};
 use super::finding::Finding;
 use crate::connect::{self, Health, Twice};
 use crate::output::spell;
@@ -48,7 +48,7 @@ pub(super) fn look(settings: &Settings, hooks: &HooksHere) -> Vec<Finding> {
         });
         if calls {
             twice.extend(hooks.files().flat_map(|(source, in_force)| {
-                connect::run_twice(&home, &in_force.hooks, source.file())
+                connect::run_twice(&home, &in_force.hooks, source.file(), &here())
             }));
         }
     }
