@@ -111,3 +111,16 @@ fn an_observer_is_told_nothing_on_stdout_and_the_log_knows() {
     assert_eq!(json["begun"], false, "{json}");
     assert!(json["why"].to_string().contains("second"), "{json}");
 }
+
+#[test]
+fn the_agent_works_where_the_gateway_was_started() {
+    let (home, file) = with_a_checklist();
+    let place = home.work().join("started");
+    fs::create_dir(&place).expect("a directory");
+    let agent = home.script("agent", "#!/bin/sh\npwd\n");
+    let start = json!({"cwd": shown(&place), "hookbus": {"id": "one"}});
+    let mut command = home.command(["boot", "--file", &file, "--", &agent]);
+    command.current_dir(home.work());
+    feed(command, start.to_string().as_bytes());
+    wait_until("it is done", || log(&home).contains(&shown(&place)));
+}

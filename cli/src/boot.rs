@@ -57,8 +57,13 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     let usual = || settings.hermes.as_ref().map(|home| home.join("BOOT.md"));
     let file =
         arguments.file.clone().or_else(usual).context("say where the checklist is: --file FILE")?;
+    let file = std::path::absolute(file)?;
     let log = settings.home.join("boot.log");
     let start = Start::told()?;
+    if let Some(place) = start.as_ref().and_then(|start| start.place.as_deref()) {
+        // An observer runs beside its hooks file, where no agent should work.
+        std::env::set_current_dir(place)?;
+    }
     let outcome = see_to(arguments, &file, start.as_ref(), &log)?;
     match (format, outcome) {
         (Format::Json, outcome) => output::line(in_json(&file, &log, outcome).to_string())?,

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -27,6 +27,8 @@ const LONGEST_EVENT: u64 = 64 << 20;
 pub(super) struct Start {
     id: Option<String>,
     at: Option<Time>,
+    /// Where the gateway was started.
+    pub(super) place: Option<PathBuf>,
     /// It is told once more, for others to rebuild what they keep.
     replayed: bool,
 }
@@ -44,6 +46,7 @@ impl Start {
         Ok(event.get("hookbus").map(|ours| Self {
             id: text("id"),
             at: text("time").and_then(|time| moment(&time).ok()),
+            place: event["cwd"].as_str().map(PathBuf::from).filter(|place| place.is_dir()),
             replayed: ours.get("replay") == Some(&Value::Bool(true)),
         }))
     }
