@@ -28,6 +28,8 @@ pub(super) struct FoundFiles<'a> {
     pub(super) resting: &'a [Resting],
     /// Where the entry's words were looked for.
     pub(super) place: &'a Path,
+    /// Which files these were looked for as, whether or not they are there.
+    pub(super) looked_for: &'a [PathBuf],
 }
 
 /// How a person stands to these files who agreed to each of `agreed` under the same words. `now` is what a file
@@ -45,9 +47,9 @@ pub(super) fn agreement(
     }
     let is_gone = |path: &Path| now(path).is_none();
     let shared = |path: &PathBuf| found.files.contains_key(path);
-    let in_root = |path: &PathBuf| found.root.is_some_and(|root| path.starts_with(root));
     let gone_from_here = |path: &PathBuf| path.starts_with(found.place) && is_gone(path);
-    let is_of_here = |path: &PathBuf| shared(path) || in_root(path) || gone_from_here(path);
+    let is_of_here =
+        |path: &PathBuf| shared(path) || found.would_have(path) || gone_from_here(path);
     // A command with a whole path has no other place.
     let all_gone = || {
         let all = agreed.iter().all(|then| then.keys().all(|path| is_gone(path)));
@@ -69,6 +71,13 @@ pub(super) fn makes_way(before: &Files, now: &Files) -> bool {
 }
 
 impl FoundFiles<'_> {
+    /// Whether the words could have meant this file here, had nothing else been taken for it.
+    fn would_have(&self, path: &Path) -> bool {
+        let root = self.root.into_iter();
+        let mut places = root.chain(self.looked_for.iter().map(PathBuf::as_path));
+        places.any(|place| path.starts_with(place))
+    }
+
     /// Whether all that is loaded from a directory of plugins is in `then`, and nothing of the rest is missed.
     fn is_part_of(&self, then: &Files, now: &impl Fn(&Path) -> Option<String>) -> bool {
         let Some(root) = self.root else { return false };
@@ -157,6 +166,7 @@ mod tests {
             root: root.map(Path::new),
             resting: &[],
             place: Path::new(place),
+            looked_for: &[],
         };
         // What lies in /a is what is found there; everything else is as it was.
         let is_gone = |path: &Path| path.starts_with("/a") && !there.iter().any(|it| it == path);
@@ -222,7 +232,8 @@ mod tests {
         let stands = |now: &[&str], off: &[&str]| {
             let resting: Vec<Resting> = off.iter().map(|name| resting(name)).collect();
             let (files, root) = (&part(now), place.path());
-            let found = FoundFiles { files, root: Some(root), resting: &resting, place: root };
+            let (root, place, resting) = (Some(root), root, &resting[..]);
+            let found = FoundFiles { files, root, resting, place, looked_for: &[] };
             agreement(&found, &[&then], |path| then.get(path).cloned())
         };
         let a = ["a/plugin.yaml", "a/a.py"];

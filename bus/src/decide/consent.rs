@@ -102,8 +102,7 @@ pub(super) fn objection(
     let entry = Entry { project, event: &event, command: &command };
     if found.too_many {
         let why = "it has too many files to be agreed to; name a smaller directory".to_owned();
-        let agreement = Agreement::Never;
-        return Some(Objection { agreement, why, looked_into: true, of_gateway: false });
+        return Some(Objection { looked_into: true, ..unseen(consents, entry, found, why) });
     }
     match consents.to(entry, found) {
         Agreement::Given => None,
@@ -113,6 +112,23 @@ pub(super) fn objection(
             Some(Objection { of_gateway, ..changed(project) })
         }
     }
+}
+
+/// What is said against something that nobody can look through, because of `why`. Whoever had agreed to it before
+/// must not lose it by what was put there since.
+pub(super) fn unseen(
+    consents: &Consents,
+    entry: Entry<'_>,
+    found: &Evidence,
+    why: String,
+) -> Objection {
+    let (agreement, of_gateway) = match consents.to(entry, found) {
+        Agreement::Never => (Agreement::Never, false),
+        Agreement::Given | Agreement::Lapsed => {
+            (Agreement::Lapsed, consents.knows_only_gateway_hooks(entry))
+        }
+    };
+    Objection { agreement, why, looked_into: false, of_gateway }
 }
 
 /// What is said against something else than what was agreed to.

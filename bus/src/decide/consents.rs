@@ -132,10 +132,10 @@ impl Consents {
                 (true, _) => Agreement::Never,
                 (false, true) => Agreement::Lapsed,
                 (false, false) => {
-                    let Evidence { root, place, plugins, .. } = found;
-                    let files = &by_path(&found.files);
+                    let Evidence { root, place, plugins, looked_for, .. } = found;
+                    let (files, root) = (&by_path(&found.files), root.as_deref());
                     let resting = &plugins.resting;
-                    let found = FoundFiles { files, root: root.as_deref(), resting, place };
+                    let found = FoundFiles { files, root, resting, place, looked_for };
                     agreement(&found, &given, |path| self.readings.now(path))
                 }
             }

@@ -2,6 +2,7 @@
 //! scripts and the plugin code that it names. What those read or import from elsewhere is not in here, and what
 //! they write is not code.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -52,6 +53,8 @@ pub(super) struct Evidence {
     pub(super) plugins: Loaded,
     /// Where the words were looked for.
     pub(super) place: PathBuf,
+    /// Which files these were looked for as, whether or not they are there.
+    pub(super) looked_for: Vec<PathBuf>,
     /// Whether all code that runs is among them, as far as can be told.
     pub(super) made_out: bool,
     /// There are more files than anybody can look through.
@@ -71,12 +74,7 @@ pub(super) struct Scene<'a> {
 
 /// What stands behind `hook`; none where there is nothing to agree to.
 pub(super) fn of(hook: &Hook, scene: Scene<'_>) -> Option<Evidence> {
-    let Scene { place, base, .. } = scene;
-    // An observer runs in the directory of its file, wherever its events come from.
-    let place = match hook.mode {
-        Mode::Observe => &Surroundings { cwd: base.to_owned(), ..place.clone() },
-        Mode::Decide => place,
-    };
+    let place = &*standing(hook, scene);
     let found = match &hook.action {
         Action::Command(command) => Some(of_command(hook, command, Scene { place, ..scene })),
         Action::Python(python) => Some(of_python(hook, python, Scene { place, ..scene })),
@@ -95,6 +93,49 @@ pub(super) fn of(hook: &Hook, scene: Scene<'_>) -> Option<Evidence> {
     Some(Evidence { terms: terms_of(&hook.written), ..found })
 }
 
+/// What stands behind `hook` without a look into any file: what it says, and where it is looked for.
+pub(super) fn unseen(hook: &Hook, scene: Scene<'_>) -> Option<Evidence> {
+    let found = match &hook.action {
+        Action::Command(command) => {
+            let place = standing(hook, scene);
+            let words = launch::words(command, hook.manner(), &place, scene.base);
+            let named = named::by(&words.unwrap_or_default(), &command.env, &place);
+            let (terms, looked_for) = (terms_of_command(command), named.looked_for);
+            Evidence { terms, looked_for, place: place.cwd.clone(), ..Evidence::default() }
+        }
+        Action::Python(python) => {
+            let folder = launch::folder(&python.folder, scene.place, scene.base);
+            let (terms, place) = (terms_of_python(python), folder.clone());
+            Evidence { terms, place, root: Some(folder), ..Evidence::default() }
+        }
+        Action::Rule(_)
+        | Action::Webhook(_)
+        | Action::Archive(_)
+        | Action::Broken(_)
+        | Action::Unread { .. } => return None,
+    };
+    let terms = if hook.of_project { terms_of(&hook.written) } else { found.terms };
+    Some(Evidence { terms, ..found })
+}
+
+/// An observer runs in the directory of its file, wherever its events come from.
+fn standing<'a>(hook: &Hook, scene: Scene<'a>) -> Cow<'a, Surroundings> {
+    match hook.mode {
+        Mode::Observe => {
+            Cow::Owned(Surroundings { cwd: scene.base.to_owned(), ..scene.place.clone() })
+        }
+        Mode::Decide => Cow::Borrowed(scene.place),
+    }
+}
+
+fn terms_of_command(command: &Command) -> String {
+    digest(&json!({"env": command.env}))
+}
+
+fn terms_of_python(python: &Python) -> String {
+    digest(&json!({"interpreter": python.launch.interpreter.to_string_lossy()}))
+}
+
 /// The hash of all that an entry of a project says.
 pub(super) fn terms_of(written: &str) -> String {
     sha256(written.as_bytes())
@@ -110,13 +151,14 @@ fn of_command(hook: &Hook, command: &Command, scene: Scene<'_>) -> Evidence {
     files.extend(exhibits(&code, &mut reader));
     Evidence {
         settings: command.env.iter().map(|(key, value)| format!("{key}={value}")).collect(),
-        terms: digest(&json!({"env": command.env})),
+        terms: terms_of_command(command),
         made_out: named.is_made_out(),
         too_many: code.too_many,
         files,
         root: None,
         plugins: Loaded::default(),
         place: place.cwd.clone(),
+        looked_for: named.looked_for,
         words,
     }
 }
@@ -137,13 +179,14 @@ fn of_python(hook: &Hook, python: &Python, scene: Scene<'_>) -> Evidence {
     files.extend(exhibits(&code, &mut reader));
     Evidence {
         settings: vec![format!("interpreter {}", interpreter.display())],
-        terms: digest(&json!({"interpreter": python.launch.interpreter.to_string_lossy()})),
+        terms: terms_of_python(python),
         words,
         made_out: !code.files.is_empty(),
         too_many: code.too_many,
         files,
         plugins,
         place: folder.clone(),
+        looked_for: Vec::new(),
         root: Some(folder),
     }
 }

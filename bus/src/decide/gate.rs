@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::consent::{self, Agreement, Objection, Trust};
-use super::consents::Consents;
+use super::consent::{self, Objection, Trust};
+use super::consents::{Consents, Entry};
 use super::evidence::{Evidence, Scene};
 use super::hook::{Action, Hook};
 use super::host::Lists;
@@ -80,12 +80,20 @@ impl Gate<'_> {
         let looking = tokio::task::spawn_blocking(move || kept.gate().objection());
         match tokio::time::timeout(limit, looking).await {
             Ok(Ok(objection)) => objection,
-            Ok(Err(error)) => Some(unknown(format!("looking into it broke off: {error}"))),
-            Err(_) => Some(unknown(format!(
+            Ok(Err(error)) => self.unseen(format!("looking into it broke off: {error}")),
+            Err(_) => self.unseen(format!(
                 "what it runs could not be looked through within {:.1} s, to see whether it was agreed to; name less, or raise `timeout`",
                 limit.as_secs_f64()
-            ))),
+            )),
         }
+    }
+
+    /// What is said against it, as long as nobody can look into it.
+    fn unseen(self, why: String) -> Option<Objection> {
+        let found = evidence::unseen(self.hook, self.scene())?;
+        let (event, command) = (self.hook.on.to_string(), self.hook.what_runs());
+        let entry = Entry { project: self.project, event: &event, command: &command };
+        Some(consent::unseen(self.consents, entry, &found, why))
     }
 
     /// Why the hook must not run, if so, however long it takes to find out.
@@ -94,8 +102,12 @@ impl Gate<'_> {
     }
 
     fn evidence(self) -> Option<Evidence> {
+        evidence::of(self.hook, self.scene())
+    }
+
+    fn scene(&self) -> Scene<'_> {
         let Self { consents, place, base, lists, .. } = self;
-        evidence::of(self.hook, Scene { place, base, lists, read: &consents.readings })
+        Scene { place, base, lists, read: &consents.readings }
     }
 
     fn is_quickly_looked_at(self) -> bool {
@@ -141,10 +153,6 @@ impl Little {
     }
 }
 
-fn unknown(why: String) -> Objection {
-    Objection { agreement: Agreement::Never, why, looked_into: false, of_gateway: false }
-}
-
 impl Hooks {
     /// Why `hook` must not be asked, if so, found out within `limit`.
     pub(super) async fn objection(
@@ -169,7 +177,9 @@ impl Hooks {
 
 #[cfg(test)]
 mod tests {
+    use super::super::consent::Agreement;
     use super::*;
+    use crate::event::Time;
 
     fn runtime() -> tokio::runtime::Runtime {
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
@@ -197,6 +207,18 @@ mod tests {
             !hasty.looked_into && hasty.why.contains("could not be looked through"),
             "{hasty:?}"
         );
+        assert_eq!(hasty.agreement, Agreement::Never);
+        // Somebody agreed to it, before so much was put there.
+        let entries = hooks.agreeables(&here);
+        let text = hooks.consents.with(&[&entries[0]], &entries, Time::from_micros(1));
+        fs::write(hooks.consents.file(), text.expect("a text")).expect("a consent");
+        fs::write(folder.join("more.py"), "").expect("one more");
+        let agreed = objection(0, Duration::ZERO);
+        assert!(!agreed.looked_into && agreed.agreement == Agreement::Lapsed, "{agreed:?}");
+        let elsewhere = Surroundings { cwd: place.path().join("pkg"), ..here.clone() };
+        let kept = hooks.gate(&hooks.hooks[0], &elsewhere).expect("a gate");
+        let other = kept.unseen(String::new()).expect("one");
+        assert_eq!(other.agreement, Agreement::Never, "there it is something else");
         // Where there is little to look at, no time is needed.
         let little = objection(1, Duration::ZERO);
         assert!(little.looked_into && little.why.contains("nobody has agreed"), "{little:?}");

@@ -36,6 +36,8 @@ pub(super) struct Named {
     pub(super) folders: Vec<PathBuf>,
     /// Something else may run as well that cannot be told from the words.
     pub(super) open: bool,
+    /// Where all of it was looked for, whether or not it was there: another file may have been taken first.
+    pub(super) looked_for: Vec<PathBuf>,
 }
 
 impl Named {
@@ -73,7 +75,7 @@ impl Search<'_> {
         let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy();
         let name = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
         if let Some(wrapper) = wrapper::called(name) {
-            named.add(self.own_copy(program));
+            self.own_copy(program, named);
             let inner = wrapper.inner(&rest.iter().map(|word| text(word)).collect::<Vec<_>>());
             named.open |= !inner.certain;
             return self.command(&rest[inner.at..], depth, named);
@@ -81,21 +83,20 @@ impl Search<'_> {
         // An option of a wrapper that is not known as one.
         named.open |= is_option(program);
         if SHELLS.contains(&name) || INTERPRETERS.contains(&name) {
-            named.add(self.own_copy(program));
+            self.own_copy(program, named);
         }
         if SHELLS.contains(&name) {
             self.shell(rest, depth, named);
         } else if INTERPRETERS.contains(&name) {
             self.interpreter(rest, named);
         } else if program == "." || program == "source" {
-            named.add(rest.first().and_then(|word| self.file(word)));
+            self.files(rest.first(), named, |_| true);
         } else {
-            named.add(self.program(program).filter(|file| !is_of_the_machine(file)));
+            self.program(program, named);
         }
         // A script by its ending, or something that can be run and is given by its path.
-        for word in rest.iter().filter(|word| ends_like_a_script(word) || is_a_path(word)) {
-            named.add(self.file(word).filter(|file| is_code(file)));
-        }
+        let scripts = rest.iter().filter(|word| ends_like_a_script(word) || is_a_path(word));
+        self.files(scripts, named, is_code);
     }
 
     fn shell(&self, words: &[OsString], depth: usize, named: &mut Named) {
@@ -105,8 +106,7 @@ impl Search<'_> {
         };
         let Some(at) = words.iter().position(|word| is_line(&word)) else {
             let script = words.iter().find(|word| !is_option(word));
-            named.add(script.and_then(|word| self.file(word)));
-            return;
+            return self.files(script, named, |_| true);
         };
         let line = words.get(at + 1).and_then(|line| line.to_str());
         let Some(line) = line.filter(|_| depth > 0) else {
@@ -121,9 +121,7 @@ impl Search<'_> {
                 simple.into_iter().map(|(word, _)| with_home(&word, self.place)).collect();
             self.command(&words, depth - 1, named);
         }
-        for word in read_from(&line) {
-            named.add(self.file(OsStr::new(word)));
-        }
+        self.files(read_from(&line), named, |_| true);
     }
 
     fn interpreter(&self, words: &[OsString], named: &mut Named) {
@@ -136,7 +134,9 @@ impl Search<'_> {
         let line = ["-c", "-e", "--eval"];
         named.open |= words.iter().any(|word| line.iter().any(|option| word == option));
         let given = words.iter().filter(|word| !is_option(word));
-        for path in given.map(|word| self.place.cwd.join(word)) {
+        let given: Vec<PathBuf> = given.map(|word| self.place.cwd.join(word)).collect();
+        named.looked_for.extend(given.iter().cloned());
+        for path in given {
             if path.is_file() {
                 return named.add([path]);
             }
@@ -151,11 +151,16 @@ impl Search<'_> {
         let top = name.split('.').next().unwrap_or_default();
         let more = self.var("PYTHONPATH").unwrap_or_default();
         let more = std::env::split_paths(&more).map(|path| self.place.cwd.join(path));
-        for base in std::iter::once(self.place.cwd.clone()).chain(more) {
-            let (folder, file) = (base.join(top), base.join(format!("{top}.py")));
-            if top.is_empty() {
-                return false;
-            } else if folder.is_dir() {
+        if top.is_empty() {
+            return false;
+        }
+        let bases = std::iter::once(self.place.cwd.clone()).chain(more);
+        let places: Vec<(PathBuf, PathBuf)> =
+            bases.map(|base| (base.join(top), base.join(format!("{top}.py")))).collect();
+        let all = places.iter().flat_map(|(folder, file)| [folder.clone(), file.clone()]);
+        named.looked_for.extend(all);
+        for (folder, file) in places {
+            if folder.is_dir() {
                 named.folders.push(folder);
                 return true;
             } else if file.is_file() {
@@ -171,28 +176,46 @@ impl Search<'_> {
         own.map(|(_, value)| value.into()).or_else(|| self.place.var(name).map(OsString::from))
     }
 
-    fn file(&self, word: &OsStr) -> Option<PathBuf> {
-        let path = self.place.cwd.join(word);
-        (!word.is_empty() && path.is_file()).then_some(path)
+    /// The files of these words that `count`.
+    fn files<W: AsRef<OsStr>>(
+        &self,
+        words: impl IntoIterator<Item = W>,
+        named: &mut Named,
+        count: impl Fn(&Path) -> bool,
+    ) {
+        for word in words {
+            let file = self.file(word.as_ref(), named);
+            named.add(file.filter(|file| count(file)));
+        }
+    }
+
+    fn file(&self, word: &OsStr, named: &mut Named) -> Option<PathBuf> {
+        let path = (!word.is_empty()).then(|| self.place.cwd.join(word))?;
+        named.looked_for.push(path.clone());
+        path.is_file().then_some(path)
     }
 
     /// A well-known program that is given by its path, and is not the machine's: it may be anything.
-    fn own_copy(&self, word: &OsStr) -> Option<PathBuf> {
-        let file = self.file(word).filter(|file| is_a_path(word) && !is_of_the_machine(file))?;
-        let is_a_link = file.canonicalize().is_ok_and(|real| is_of_the_machine(&real));
-        (!is_a_link).then_some(file)
+    fn own_copy(&self, word: &OsStr, named: &mut Named) {
+        let is_a_link =
+            |file: &Path| file.canonicalize().is_ok_and(|real| is_of_the_machine(&real));
+        let path = Some(word).filter(|word| is_a_path(word));
+        self.files(path, named, |file| !is_of_the_machine(file) && !is_a_link(file));
     }
 
-    /// Where a program is found: by its path, or where the command would look.
-    fn program(&self, word: &OsStr) -> Option<PathBuf> {
+    /// A program, by its path or where the command would look, if it is not the machine's.
+    fn program(&self, word: &OsStr, named: &mut Named) {
         if is_a_path(word) {
-            return self.file(word);
+            return self.files([word], named, |file| !is_of_the_machine(file));
         }
-        let path = self.var("PATH").filter(|_| !word.is_empty())?;
-        let mut found = std::env::split_paths(&path)
-            .map(|folder| self.place.cwd.join(folder).join(word))
-            .filter(|file| file.is_file());
-        found.find(|file| can_run(file)).filter(|file| is_script(file))
+        let path = self.var("PATH").filter(|_| !word.is_empty()).unwrap_or_default();
+        let places = std::env::split_paths(&path).filter(|_| !path.is_empty());
+        let places: Vec<PathBuf> =
+            places.map(|folder| self.place.cwd.join(folder).join(word)).collect();
+        let found = places.iter().find(|file| file.is_file() && can_run(file));
+        let counts = |file: &&PathBuf| is_script(file) && !is_of_the_machine(file);
+        named.add(found.filter(counts).cloned());
+        named.looked_for.extend(places);
     }
 
     /// With `$NAME` and `${NAME}` as the environment has them; what else a shell would put in stays.
