@@ -108,13 +108,6 @@ async fn check(
 }
 
 fn python_of(hook: &Hook) -> Option<(&Hook, &Python)> {
-    match &hook.action {
-        Action::Python(python) => Some((hook, python)),
-        Action::Command(_)
-        | Action::Rule(_)
-        | Action::Webhook(_)
-        | Action::Archive(_)
-        | Action::Broken(_)
-        | Action::Unread { .. } => None,
-    }
+    let Action::Python(python) = &hook.action else { return None };
+    Some((hook, python))
 }

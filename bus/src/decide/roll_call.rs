@@ -35,14 +35,7 @@ impl Hooks {
     }
 
     fn plugin_folder(&self, hook: &Hook, place: &Surroundings) -> Option<PathBuf> {
-        match &hook.action {
-            Action::Python(python) => Some(launch::folder(&python.folder, place, &self.base)),
-            Action::Command(_)
-            | Action::Rule(_)
-            | Action::Webhook(_)
-            | Action::Archive(_)
-            | Action::Broken(_)
-            | Action::Unread { .. } => None,
-        }
+        let Action::Python(python) = &hook.action else { return None };
+        Some(launch::folder(&python.folder, place, &self.base))
     }
 }
