@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use hookbus_tests::agents::before_a_person;
 use hookbus_tests::home::{Home, feed, shown};
 use hookbus_tests::plugins::{plugin, tool, write};
 use serde_json::{Value, json};
@@ -131,4 +132,68 @@ fn a_guard_is_not_switched_off_by_a_file_that_is_taken_for_it() {
         write(&there, agreed, "pass\n");
         assert_eq!(heard(&home, &there, &path()), "", "{command}");
     }
+}
+
+#[test]
+fn a_script_that_is_not_there_is_a_failure_and_no_block() {
+    for (program, on_failure, blocks) in [
+        ("python3", "allow", false),
+        ("python3", "block", true),
+        ("dash", "allow", false),
+        ("timeout 5 python3", "allow", false),
+        ("perl", "allow", false),
+    ] {
+        let home = Home::new();
+        let script = shown(&home.work().join("audit.py"));
+        home.write_hooks(&format!(
+            "hooks: {{ pre_tool_call: [{{ name: audit, command: {program} {script}, on_failure: {on_failure} }}] }}"
+        ));
+        let said = heard(&home, &home.work(), &path());
+        assert_eq!(!said.is_empty(), blocks, "{program}: {said}");
+        let verdict = home.decisions().pop().expect("a decision")["verdicts"][0].clone();
+        let why = verdict["failure"].as_str().unwrap_or_default();
+        assert!(why.contains("audit.py` does not exist"), "{program}: {verdict}");
+        assert_eq!(verdict["exit"], 2, "{program}");
+    }
+}
+
+#[test]
+fn an_exit_of_two_stays_a_block_where_the_script_is_there() {
+    let home = Home::new();
+    let there = home.work().join("there");
+    write(&there, "no.py", "import sys\nsys.exit('no') if False else sys.exit(2)\n");
+    write(&home.work(), "no.sh", "echo no >&2\nexit 2\n");
+    // Nobody can tell what is missing in a line of several commands.
+    for command in [
+        "sh no.sh".to_owned(),
+        "sh -c 'test -f missing.sh && . ./missing.sh; sh no.sh'".to_owned(),
+        "sh -c 'cd there && python3 no.py || { echo no >&2; exit 2; }'".to_owned(),
+        format!("sh {} missing.py", shown(&home.work().join("no.sh"))),
+    ] {
+        home.write_hooks(&format!("hooks: {{ pre_tool_call: [{{ command: \"{command}\" }}] }}"));
+        assert!(!heard(&home, &home.work(), &path()).is_empty(), "{command}");
+    }
+}
+
+#[test]
+fn nobody_agrees_to_a_script_that_is_not_there() {
+    let home = Home::new();
+    let script = shown(&home.work().join("audit.py"));
+    hooks(&home, &format!("command: python3 {script}, on_failure: allow"));
+    let approved = home.run(&["hooks", "approve", "--accept-hooks"]);
+    let said = String::from_utf8_lossy(&approved.stderr).into_owned();
+    assert!(!approved.status.success());
+    assert!(said.contains(&format!("{script} is not there")), "{said}");
+    assert!(!home.path().join("consent.json").exists());
+    let mut command = home.command(["hooks", "approve"]);
+    command.env("HOME", home.work());
+    let (exit, shown) = before_a_person(command, &[]);
+    assert!(exit == Some(1) && shown.contains("is not there"), "{shown}");
+    assert!(!shown.contains("agree to this?"), "{shown}");
+    let doctor = home.run(&["hooks", "doctor"]);
+    let found = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(found.contains(&format!("{script}` does not exist")), "{found}");
+    write(&home.work(), "audit.py", GUARD);
+    approve(&home);
+    assert_eq!(heard(&home, &home.work(), &path()), "guarded");
 }

@@ -59,6 +59,8 @@ pub struct Agreeable {
     pub made_out: bool,
     /// There are more files than anybody can look through.
     pub too_many: bool,
+    /// What its words run and is not there.
+    pub missing: Vec<PathBuf>,
     /// How the person stands to it.
     pub agreement: Agreement,
     /// Where in the file it stands.
@@ -66,6 +68,15 @@ pub struct Agreeable {
 }
 
 impl Agreeable {
+    /// Why nobody can agree to it as it is, if so, ending with the way out.
+    pub fn obstacle(&self) -> Option<String> {
+        if self.too_many {
+            return Some("too many files to agree to; name a smaller directory".to_owned());
+        }
+        let file = self.missing.first()?.display();
+        Some(format!("{file} is not there; put it there, or mend the entry, and run this again"))
+    }
+
     /// What an agreement to it is kept under.
     pub(super) fn words_of(&self) -> Entry<'_> {
         let Self { project, event, command, .. } = self;
@@ -169,7 +180,7 @@ impl Hooks {
         let Self { base, plugins: lists, consents, .. } = self;
         let found = evidence::of(hook, Scene { place, base, lists, read: &consents.readings })?;
         let objection = objection(&self.consents, self.project.as_deref(), hook, &found);
-        let Evidence { words, settings, terms, files, made_out, too_many, .. } = found;
+        let Evidence { words, settings, terms, files, made_out, too_many, missing, .. } = found;
         Some(Agreeable {
             project: self.project.clone(),
             event: hook.on.to_string(),
@@ -185,6 +196,7 @@ impl Hooks {
             files,
             made_out,
             too_many,
+            missing,
         })
     }
 

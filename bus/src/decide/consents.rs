@@ -209,7 +209,8 @@ impl Consents {
         at: Time,
     ) -> Result<String, String> {
         let mut rows = self.rows()?;
-        for entry in agreed {
+        // What nobody can look at nobody can agree to.
+        for entry in agreed.iter().filter(|entry| entry.obstacle().is_none()) {
             let words = entry.words_of();
             let files = by_path(&entry.files);
             let stands = |row: &Given| {

@@ -59,6 +59,8 @@ pub(super) struct Evidence {
     pub(super) made_out: bool,
     /// There are more files than anybody can look through.
     pub(super) too_many: bool,
+    /// What the words run and is not there.
+    pub(super) missing: Vec<PathBuf>,
 }
 
 /// What is looked through for an entry.
@@ -159,6 +161,7 @@ fn of_command(hook: &Hook, command: &Command, scene: Scene<'_>) -> Evidence {
         plugins: Loaded::default(),
         place: place.cwd.clone(),
         looked_for: named.looked_for,
+        missing: named.missing,
         words,
     }
 }
@@ -187,6 +190,7 @@ fn of_python(hook: &Hook, python: &Python, scene: Scene<'_>) -> Evidence {
         plugins,
         place: folder.clone(),
         looked_for: Vec::new(),
+        missing: own.missing,
         root: Some(folder),
     }
 }

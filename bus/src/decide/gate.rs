@@ -190,11 +190,7 @@ mod tests {
         let place = tempfile::tempdir().expect("a place");
         let folder = place.path().join("pkg");
         fs::create_dir(&folder).expect("a folder");
-        for n in 0..200 {
-            // Nothing on the disk, and a lot to read.
-            let file = fs::File::create(folder.join(format!("{n}.py"))).expect("a file");
-            file.set_len(1 << 20).expect("a large file");
-        }
+        fill(&folder);
         let text = "hooks: { tool.before: [{ command: python3 -m pkg }, { command: ls }] }";
         let hooks = Hooks::parse(text, place.path()).expect("hooks");
         let here = Surroundings { cwd: place.path().to_owned(), ..Surroundings::default() };
@@ -208,20 +204,46 @@ mod tests {
             "{hasty:?}"
         );
         assert_eq!(hasty.agreement, Agreement::Never);
-        // Somebody agreed to it, before so much was put there.
-        let entries = hooks.agreeables(&here);
-        let text = hooks.consents.with(&[&entries[0]], &entries, Time::from_micros(1));
-        fs::write(hooks.consents.file(), text.expect("a text")).expect("a consent");
-        fs::write(folder.join("more.py"), "").expect("one more");
-        let agreed = objection(0, Duration::ZERO);
-        assert!(!agreed.looked_into && agreed.agreement == Agreement::Lapsed, "{agreed:?}");
-        let elsewhere = Surroundings { cwd: place.path().join("pkg"), ..here.clone() };
-        let kept = hooks.gate(&hooks.hooks[0], &elsewhere).expect("a gate");
-        let other = kept.unseen(String::new()).expect("one");
-        assert_eq!(other.agreement, Agreement::Never, "there it is something else");
         // Where there is little to look at, no time is needed.
         let little = objection(1, Duration::ZERO);
         assert!(little.looked_into && little.why.contains("nobody has agreed"), "{little:?}");
+        runtime.shutdown_background();
+    }
+
+    /// Nothing on the disk, and a lot to read.
+    fn fill(folder: &Path) {
+        for n in 0..200 {
+            let file = fs::File::create(folder.join(format!("{n}.py"))).expect("a file");
+            file.set_len(1 << 20).expect("a large file");
+        }
+    }
+
+    #[test]
+    fn what_was_agreed_to_and_cannot_be_looked_through_any_more_has_changed() {
+        let place = tempfile::tempdir().expect("a place");
+        let (folder, there) = (place.path().join("pkg"), place.path().join("there/pkg"));
+        for folder in [&folder, &there] {
+            fs::create_dir_all(folder).expect("a folder");
+            fs::write(folder.join("__main__.py"), "").expect("a file");
+        }
+        let text = "hooks: { tool.before: [{ command: python3 -m pkg }] }";
+        let hooks = Hooks::parse(text, place.path()).expect("hooks");
+        let in_place = |cwd: &Path| Surroundings { cwd: cwd.into(), ..Surroundings::default() };
+        let entries = hooks.agreeables(&in_place(place.path()));
+        let text = hooks.consents.with(&[&entries[0]], &entries, Time::from_micros(1));
+        fs::write(hooks.consents.file(), text.expect("a text")).expect("a consent");
+        let runtime = runtime();
+        let agreement = |place: &Path| {
+            let (place, limit) = (in_place(place), Duration::from_millis(1));
+            let objection = runtime.block_on(hooks.objection(&hooks.hooks[0], &place, limit))?;
+            assert!(!objection.looked_into, "{objection:?}");
+            Some(objection.agreement)
+        };
+        assert_eq!(agreement(place.path()), None);
+        fill(&folder);
+        fill(&there);
+        assert_eq!(agreement(place.path()), Some(Agreement::Lapsed));
+        assert_eq!(agreement(&place.path().join("there")), Some(Agreement::Never));
         runtime.shutdown_background();
     }
 }

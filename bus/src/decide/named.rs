@@ -20,6 +20,9 @@ const SHELLS: [&str; 6] = ["bash", "dash", "fish", "ksh", "sh", "zsh"];
 const INTERPRETERS: [&str; 12] =
     ["bun", "deno", "node", "npx", "perl", "php", "pypy", "python", "ruby", "tsx", "uv", "uvx"];
 
+/// Those of them whose first word need not be a file.
+const WITH_WORDS_OF_THEIR_OWN: [&str; 5] = ["bun", "deno", "npx", "uv", "uvx"];
+
 /// What belongs to the machine and is renewed with it.
 const OF_THE_MACHINE: [&str; 7] =
     ["/usr/bin/", "/usr/sbin/", "/usr/lib/", "/bin/", "/sbin/", "/nix/store/", "/opt/homebrew/"];
@@ -38,6 +41,10 @@ pub(super) struct Named {
     pub(super) open: bool,
     /// Where all of it was looked for, whether or not it was there: another file may have been taken first.
     pub(super) looked_for: Vec<PathBuf>,
+    /// What is to be run and is not there, where that can be told for sure.
+    pub(super) missing: Vec<PathBuf>,
+    /// One of several commands is looked at: another one may lead to another directory, or do without it.
+    one_of_several: bool,
 }
 
 impl Named {
@@ -60,6 +67,9 @@ impl Named {
 pub(super) fn by(words: &[OsString], env: &[(String, String)], place: &Surroundings) -> Named {
     let mut named = Named::default();
     Search { env, place }.command(words, DEEPEST, &mut named);
+    if named.open {
+        named.missing.clear();
+    }
     named
 }
 
@@ -88,15 +98,15 @@ impl Search<'_> {
         if SHELLS.contains(&name) {
             self.shell(rest, depth, named);
         } else if INTERPRETERS.contains(&name) {
-            self.interpreter(rest, named);
+            self.interpreter(name, rest, named);
         } else if program == "." || program == "source" {
             self.files(rest.first(), named, |_| true);
+            self.miss(rest.first(), named);
         } else {
             self.program(program, named);
         }
         // A script by its ending, or something that can be run and is given by its path.
-        let scripts = rest.iter().filter(|word| ends_like_a_script(word) || is_a_path(word));
-        self.files(scripts, named, is_code);
+        self.files(rest.iter().filter(|word| is_a_script(word)), named, is_code);
     }
 
     fn shell(&self, words: &[OsString], depth: usize, named: &mut Named) {
@@ -106,7 +116,9 @@ impl Search<'_> {
         };
         let Some(at) = words.iter().position(|word| is_line(&word)) else {
             let script = words.iter().find(|word| !is_option(word));
-            return self.files(script, named, |_| true);
+            self.files(script, named, |_| true);
+            let is_script = |word: &&OsString| words.first() == Some(word) || is_a_script(word);
+            return self.miss(script.filter(is_script), named);
         };
         let line = words.get(at + 1).and_then(|line| line.to_str());
         let Some(line) = line.filter(|_| depth > 0) else {
@@ -116,7 +128,9 @@ impl Search<'_> {
         let line = self.filled(line);
         named.open |= line.contains(['$', '`', '*', '[']);
         named.open |= ["eval", "PATH="].iter().any(|word| line.contains(word));
-        for simple in shell_line::commands(&line) {
+        let commands = shell_line::commands(&line);
+        named.one_of_several |= commands.iter().filter(|words| !words.is_empty()).count() > 1;
+        for simple in commands {
             let words: Vec<OsString> =
                 simple.into_iter().map(|(word, _)| with_home(&word, self.place)).collect();
             self.command(&words, depth - 1, named);
@@ -124,7 +138,7 @@ impl Search<'_> {
         self.files(read_from(&line), named, |_| true);
     }
 
-    fn interpreter(&self, words: &[OsString], named: &mut Named) {
+    fn interpreter(&self, name: &str, words: &[OsString], named: &mut Named) {
         if let Some(at) = words.iter().position(|word| word == "-m") {
             let module = words.get(at + 1).and_then(|module| module.to_str());
             let found = module.is_some_and(|module| self.module(module, named));
@@ -144,6 +158,26 @@ impl Search<'_> {
                 return named.folders.push(path);
             }
         }
+        let is_script = |word: &&OsString| {
+            if WITH_WORDS_OF_THEIR_OWN.contains(&name) {
+                ends_like_a_script(word) && !text(word).starts_with('@')
+            } else {
+                words.first() == Some(word) || is_a_script(word)
+            }
+        };
+        let mut given = words.iter().filter(|word| !is_option(word));
+        self.miss(given.find(is_script), named);
+    }
+
+    /// It is missing if it is not there. What a shell or the bus would still fill in may be.
+    fn miss(&self, word: Option<&OsString>, named: &mut Named) {
+        let is_whole = |word: &&OsString| {
+            let word = text(word);
+            !word.is_empty() && !word.contains(['$', '`', '*', '?', '{']) && !word.contains("://")
+        };
+        let word = word.filter(is_whole).filter(|_| !named.one_of_several);
+        let path = word.map(|word| self.place.cwd.join(word)).filter(|path| !path.exists());
+        named.missing.extend(path);
     }
 
     /// `python3 -m a.b`, where `a` can be found.
@@ -206,7 +240,8 @@ impl Search<'_> {
     /// A program, by its path or where the command would look, if it is not the machine's.
     fn program(&self, word: &OsStr, named: &mut Named) {
         if is_a_path(word) {
-            return self.files([word], named, |file| !is_of_the_machine(file));
+            self.files([word], named, |file| !is_of_the_machine(file));
+            return self.miss(Some(&word.to_owned()), named);
         }
         let path = self.var("PATH").filter(|_| !word.is_empty()).unwrap_or_default();
         let places = std::env::split_paths(&path).filter(|_| !path.is_empty());
@@ -248,6 +283,10 @@ impl Search<'_> {
 
 fn text(word: &OsStr) -> Cow<'_, str> {
     word.to_string_lossy()
+}
+
+fn is_a_script(word: &OsStr) -> bool {
+    ends_like_a_script(word) || is_a_path(word)
 }
 
 fn is_option(word: &OsStr) -> bool {
@@ -369,6 +408,42 @@ mod tests {
         for line in ["echo test", "true --check .", "jq -c . state.json", "python3 -m elsewhere"] {
             assert!(find(line).files.is_empty() && find(line).folders.is_empty(), "{line}");
             assert!(!find(line).is_made_out(), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_missed_where_that_is_sure() {
+        let (folder, place) = place();
+        let at = |name: &str| folder.path().join(name);
+        let missing = |line: &str| by(&words(line), &[], &place).missing;
+        for line in [
+            "python3 gone.py",
+            "python3 -W ignore gone.py state",
+            "timeout 5 sh -x gone.py",
+            "bash -c 'perl gone.py 2>/dev/null'",
+            "uv run --quiet gone.py",
+            "env A=1 ./gone.py",
+        ] {
+            assert_eq!(missing(line).len(), 1, "{line}");
+            assert!(missing(line)[0].ends_with("gone.py"), "{line}");
+        }
+        assert_eq!(missing("python3 gone"), [at("gone")]);
+        for line in [
+            "python3 pol.py gone.py",
+            "python3 -c pass gone.py",
+            "python3 -m gone",
+            "python3 {script}.py",
+            "npx @scope/gone.js",
+            "npx @scope/gone",
+            "deno run https://example.org/gone.ts",
+            "uv run gone",
+            "gone --now gone.py",
+            "jq . gone.py",
+            "env -C /tmp python3 gone.py",
+            "sh -c 'cd /tmp && python3 gone.py'",
+            "sh -c 'python3 $UNKNOWN/gone.py'",
+        ] {
+            assert!(missing(line).is_empty(), "{line}: {:?}", missing(line));
         }
     }
 

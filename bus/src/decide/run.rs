@@ -13,12 +13,15 @@ use super::plan::{Guard, Plan, policy_of};
 use super::rehearsal::Scratch;
 use super::rule::Rule;
 use super::surroundings::Surroundings;
-use super::{Hooks, host, launch, rehearsal, script};
+use super::{Hooks, host, launch, named, rehearsal, script};
 use crate::dialect::{Ending, Manner, Said, Understood, understand};
 use crate::event::{Body, BusId, Event, Kind, Seq, Verdict, VerdictRecord};
 
 /// Nobody waits longer; keeps a silly deadline from running off the clock.
 const LONGEST: Duration = Duration::from_hours(1);
+
+/// How Python, Perl and some shells end when their script is not there. A script that is says the same to block.
+const NO_SCRIPT: i32 = 2;
 
 /// What a hook said; without a hook, what the bus itself says.
 #[derive(Debug, Clone)]
@@ -279,6 +282,12 @@ impl<'a, 'p> Errand<'a, 'p> {
                     Ending::Signal(_) => None,
                 };
                 let mut understood = understand(manner, event.kind, &said);
+                let missing = (exit == Some(NO_SCRIPT) && ran.stdout.trim_ascii().is_empty())
+                    .then(|| named::by(&words, &command.env, surroundings).missing.pop());
+                if let Some(script) = missing.flatten() {
+                    let why = format!("`{}` does not exist; check the path", script.display());
+                    understood = Understood { verdict: Verdict::silent(), failure: Some(why) };
+                }
                 if ran.held_open && understood.verdict.is_silent() {
                     let why = "it ended without an answer, and a child holds its output open";
                     understood.failure.get_or_insert_with(|| why.to_owned());

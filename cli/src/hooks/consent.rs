@@ -55,8 +55,10 @@ pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) 
     if !asked_about.is_empty() && at_a_terminal(Stands::InTheResult) && format == Format::Text {
         agreed.extend(ask(&asked_about, &hooks, Paint(settings.colour))?);
     }
-    // What nobody can look through nobody can agree to.
-    agreed.retain(|entry| !entry.too_many);
+    for (entry, why) in obstacles(&agreed) {
+        output::aside(format!("{}: {}", harmless(&entry.hook), harmless(&why)));
+    }
+    agreed.retain(|entry| entry.obstacle().is_none());
     if !agreed.is_empty() {
         write(own.consents.file(), |consents| consents.with(&agreed, &all, SystemClock.now()))?;
     }
@@ -72,6 +74,11 @@ pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) 
         Format::Text => format!("agreed to {}, {left} not", count(yes, "hook")),
     })?;
     Ok(if left == 0 { Ending::Yes } else { Ending::No })
+}
+
+/// Those that nobody can agree to as they are, and why.
+fn obstacles<'a>(entries: &[&'a Agreeable]) -> Vec<(&'a Agreeable, String)> {
+    entries.iter().filter_map(|entry| Some((*entry, entry.obstacle()?))).collect()
 }
 
 /// Writes the file of consents: whoever else does waits until this one is done, and builds on it.
@@ -93,8 +100,8 @@ fn ask<'a>(
             output::line(paint.bad("  it changes while you look at it; run this again"))?;
             continue;
         }
-        if entry.too_many {
-            output::line(paint.bad("  too many files to agree to; name a smaller directory"))?;
+        if let Some(why) = entry.obstacle() {
+            output::line(paint.bad(&format!("  {}", harmless(&why))))?;
             continue;
         }
         if !yes(Stands::InTheResult, "agree to this?")? {

@@ -1,4 +1,4 @@
-//! Whether what an entry names can be started at all: its program, and the interpreter of that.
+//! Whether what an entry names can be started at all: its program, the interpreter of that, and the script.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -16,6 +16,9 @@ pub(super) fn trouble(entry: &Agreeable) -> Option<String> {
         let program = program.display();
         return Some(format!("`{program}` does not exist; check the path, or `PATH`"));
     };
+    if let Some(script) = entry.missing.first() {
+        return Some(format!("`{}` does not exist; check the path", script.display()));
+    }
     let mode = fs::metadata(&program).map_or(0, |file| file.permissions().mode());
     if mode & 0o111 == 0 {
         return Some(format!("it is not executable; run `chmod +x {}`", program.display()));
