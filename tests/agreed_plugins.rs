@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use hookbus_tests::agents::{Act, before_a_person};
 use hookbus_tests::home::{Home, feed, shown};
 use hookbus_tests::plugins::{call, gateway_hook, plugin, tool, write};
 use serde_json::{Value, json};
@@ -222,4 +223,34 @@ fn gateway_hooks_that_changed_block_only_what_they_could_have_answered() {
     assert_eq!(heard(&home), "guarded");
     write(&hook, "handler.py", code);
     assert!(heard(&home).contains(CHANGED));
+}
+
+#[test]
+fn more_than_a_screen_of_files_is_listed_and_what_changed_is_shown() {
+    let (home, all) = guarded();
+    let asked = |arguments: &[&str]| {
+        let mut command = home.command([&["hooks", "approve"], arguments].concat());
+        command.env("HOME", home.work());
+        let no = [Act::See("agree to this?"), Act::Type("n"), Act::Enter];
+        before_a_person(command, &no).1
+    };
+    for name in ["one.py", "two.py", "three.py"] {
+        write(&all.join("guard"), name, &format!("# {name}\n").repeat(120));
+    }
+    home.text(&["hooks", "revoke", "all"]);
+    let new = asked(&[]);
+    assert!(new.lines().count() < 30 && new.contains("one.py: 1080 bytes"), "{new}");
+    assert!(asked(&["--whole"]).contains("| # three.py"));
+    approve(&home);
+    write(&all.join("guard"), "two.py", "# edited\n");
+    write(&all.join("guard"), "four.py", "# new\n");
+    fs::remove_file(all.join("guard/one.py")).expect("a file");
+    let lapsed = asked(&[]);
+    for said in ["| # edited", "| # new", "one.py: it is gone", "three.py: 1320 bytes", "--whole"] {
+        assert!(lapsed.contains(said), "{said}: {lapsed}");
+    }
+    assert!(!lapsed.contains("| # three.py"), "{lapsed}");
+    assert!(lapsed.find("two.py") < lapsed.find("three.py"), "what changed comes first: {lapsed}");
+    assert!(!lapsed.contains("other/__init__.py"), "it is not loaded: {lapsed}");
+    assert!(asked(&["--whole"]).matches("| # three.py").count() == 120);
 }

@@ -55,6 +55,8 @@ pub struct Agreeable {
     pub terms: String,
     /// The files behind it.
     pub files: Vec<Exhibit>,
+    /// What is different from what the person agreed to before, if they did.
+    pub news: Option<News>,
     /// Whether all code that runs is among them, as far as can be told.
     pub made_out: bool,
     /// There are more files than anybody can look through.
@@ -65,6 +67,15 @@ pub struct Agreeable {
     pub agreement: Agreement,
     /// Where in the file it stands.
     pub line: usize,
+}
+
+/// What has become of the files that somebody agreed to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct News {
+    /// Those that hold something else, or were not there.
+    pub changed: Vec<PathBuf>,
+    /// Those that are not there any more, or do not count.
+    pub gone: Vec<PathBuf>,
 }
 
 impl Agreeable {
@@ -180,15 +191,19 @@ impl Hooks {
         let Self { base, plugins: lists, consents, .. } = self;
         let found = evidence::of(hook, Scene { place, base, lists, read: &consents.readings })?;
         let objection = objection(&self.consents, self.project.as_deref(), hook, &found);
+        let (event, command) = (hook.on.to_string(), hook.what_runs());
+        let entry = Entry { project: self.project.as_deref(), event: &event, command: &command };
+        let news = self.consents.news(entry, &found);
         let Evidence { words, settings, terms, files, made_out, too_many, missing, .. } = found;
         Some(Agreeable {
             project: self.project.clone(),
-            event: hook.on.to_string(),
             hook: hook.name.clone(),
-            command: hook.what_runs(),
+            event,
+            command,
             runs_something: hook.runs_outside(),
             written: hook.written.clone(),
             agreement: objection.map_or(Agreement::Given, |objection| objection.agreement),
+            news,
             line: hook.line,
             words,
             settings,

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Value, json};
 
 use super::agreed_files::{Files, FoundFiles, agreement, makes_way};
-use super::consent::{Agreeable, Agreement};
+use super::consent::{Agreeable, Agreement, News};
 use super::evidence::{Evidence, Exhibit};
 use super::host::Form;
 use super::projects::of_project_in;
@@ -139,6 +139,21 @@ impl Consents {
                     agreement(&found, &given, |path| self.readings.now(path))
                 }
             }
+        })
+    }
+
+    /// What is different from the agreement under these words that has most in common with what is there now.
+    pub(super) fn news(&self, entry: Entry<'_>, found: &Evidence) -> Option<News> {
+        let files = by_path(&found.files);
+        self.look(|known| {
+            let same_words = known.iter().filter(|it| it.is_to(entry));
+            let in_common =
+                |it: &&Given| it.files.keys().filter(|path| files.contains_key(*path)).count();
+            let then = &same_words.max_by_key(in_common)?.files;
+            let is_new = |(path, hash): &(&PathBuf, &String)| then.get(*path) != Some(*hash);
+            let changed = files.iter().filter(is_new).map(|(path, _)| path.clone());
+            let gone = then.keys().filter(|path| !files.contains_key(*path)).cloned();
+            Some(News { changed: changed.collect(), gone: gone.collect() })
         })
     }
 

@@ -49,7 +49,7 @@ mod yaml;
 
 pub use checkup::look_on;
 pub use conclude::{Circumstances, conclude};
-pub use consent::{Agreeable, Agreement, Trust};
+pub use consent::{Agreeable, Agreement, News, Trust};
 pub use consents::Consents;
 pub use due::tell_the_rest;
 pub use event_key::EventKey;

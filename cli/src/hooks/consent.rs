@@ -1,14 +1,16 @@
 //! `hookbus hooks approve` and `hookbus hooks revoke`: agreeing to what hooks run, having seen it.
 
-use std::fs;
+mod shown;
+
 use std::path::Path;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use hookbus::decide::{Agreeable, Agreement, Consents, Exhibit};
+use hookbus::decide::{Agreeable, Agreement, Consents};
 use hookbus::event::{Clock, SystemClock};
 use serde_json::json;
 
+use self::shown::Extent;
 use super::{HooksHere, here};
 use crate::asking::{Stands, at_a_terminal, yes};
 use crate::cli::Ending;
@@ -16,12 +18,6 @@ use crate::files;
 use crate::home_lock::HomeLock;
 use crate::output::{self, Paint, count, harmless};
 use crate::settings::{Format, Settings};
-
-/// A file with more lines is named and not shown.
-const LINES: usize = 300;
-
-/// So is a bigger one.
-const LARGEST: u64 = 64 << 10;
 
 /// `hookbus hooks approve`.
 #[derive(Debug, Args)]
@@ -31,6 +27,9 @@ pub(crate) struct Approve {
     /// Agree to all of it without being asked (also `HOOKBUS_ACCEPT_HOOKS=1`, or `hooks_auto_accept: true`).
     #[arg(long)]
     accept_hooks: bool,
+    /// Show every file whole, also where all of them are more than fits on a screen.
+    #[arg(long)]
+    whole: bool,
 }
 
 pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) -> Result<Ending> {
@@ -53,7 +52,8 @@ pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) 
     let (mut agreed, asked_about): (Vec<&Agreeable>, Vec<&Agreeable>) =
         waiting.iter().partition(|entry| accepted(entry));
     if !asked_about.is_empty() && at_a_terminal(Stands::InTheResult) && format == Format::Text {
-        agreed.extend(ask(&asked_about, &hooks, Paint(settings.colour))?);
+        let extent = if arguments.whole { Extent::Whole } else { Extent::AScreen };
+        agreed.extend(ask(&asked_about, &hooks, extent, Paint(settings.colour))?);
     }
     for (entry, why) in obstacles(&agreed) {
         output::aside(format!("{}: {}", harmless(&entry.hook), harmless(&why)));
@@ -92,11 +92,12 @@ fn write(file: &Path, text: impl FnOnce(&Consents) -> Result<String, String>) ->
 fn ask<'a>(
     waiting: &[&'a Agreeable],
     hooks: &HooksHere,
+    extent: Extent,
     paint: Paint,
 ) -> Result<Vec<&'a Agreeable>> {
     let mut agreed = Vec::new();
     for entry in waiting {
-        if !show(entry, paint)? {
+        if !shown::show(entry, extent, paint)? {
             output::line(paint.bad("  it changes while you look at it; run this again"))?;
             continue;
         }
@@ -114,59 +115,6 @@ fn ask<'a>(
         }
     }
     Ok(agreed)
-}
-
-/// Shows an entry and the files behind it; no where one of them is not what was looked at a moment ago.
-fn show(entry: &Agreeable, paint: Paint) -> Result<bool> {
-    let why = match entry.agreement {
-        Agreement::Lapsed => "it has changed since you agreed to it",
-        Agreement::Never | Agreement::Given => "new",
-    };
-    let (hook, event) = (harmless(&entry.hook), harmless(&entry.event));
-    output::line(format!("\n{}  on {event}  ({why})", paint.bold(&hook)))?;
-    if let Some(project) = &entry.project {
-        let file = harmless(&project.display().to_string());
-        output::line(format!("  from: {file}, line {}", entry.line))?;
-        output::line(format!("  says: {}", harmless(&entry.written)))?;
-    }
-    if entry.runs_something {
-        output::line(format!("  runs: {}", harmless(&entry.command)))?;
-    }
-    for setting in &entry.settings {
-        output::line(format!("  with: {}", harmless(setting)))?;
-    }
-    let mut steady = true;
-    for file in &entry.files {
-        steady &= show_file(file, paint)?;
-    }
-    if !entry.made_out {
-        output::line(paint.bad(
-            "  not all that this runs can be made out: some of it can change without your being asked again",
-        ))?;
-    }
-    Ok(steady)
-}
-
-/// All of a file that can be read at a glance; of any other enough to find it and to know it again. No where it
-/// is not what it was a moment ago.
-fn show_file(file: &Exhibit, paint: Paint) -> Result<bool> {
-    let name = harmless(&file.path.display().to_string());
-    let size = fs::metadata(&file.path).map_or(0, |file| file.len());
-    let bytes = (size <= LARGEST).then(|| fs::read(&file.path).ok()).flatten();
-    if bytes.as_ref().is_some_and(|bytes| !file.held(bytes)) {
-        return Ok(false);
-    }
-    let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-    let Some(text) = text.filter(|text| text.lines().count() <= LINES && !text.contains('\0'))
-    else {
-        output::line(format!("  {name}: {size} bytes, {}; read it first", file.hash))?;
-        return Ok(true);
-    };
-    output::line(format!("  {name}:"))?;
-    for line in text.lines() {
-        output::line(format!("  {} {}", paint.dim("|"), harmless(line)))?;
-    }
-    Ok(true)
 }
 
 pub(crate) fn revoke(words: &str, format: Format, settings: &Settings) -> Result<Ending> {
