@@ -213,6 +213,11 @@ impl Hook {
         matches!(self.action, Action::Python(_))
     }
 
+    /// Whether it stands in a project's file.
+    pub const fn is_of_project(&self) -> bool {
+        self.of_project
+    }
+
     /// Whether its entry is malformed.
     pub const fn is_broken(&self) -> bool {
         matches!(self.action, Action::Broken(_))

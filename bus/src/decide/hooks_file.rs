@@ -8,8 +8,8 @@ use serde_json::Map;
 use sha2::{Digest, Sha256};
 
 use super::code_files::Extent;
+use super::consent::Consents;
 use super::consent::Trust;
-use super::consents::Consents;
 use super::entry;
 use super::hook::{Action, Hook, OnFailure};
 use super::host::{Lists, Meant, Shelf};

@@ -5,7 +5,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::consents::Consents;
+use super::consent::Consents;
 use super::project_file::LARGEST;
 use super::regular;
 use super::stamp::Stamp;

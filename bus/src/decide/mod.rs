@@ -1,20 +1,16 @@
 //! Deciding: which hooks are in force, which of them are for an event, what they say, and what
 //! that comes to. Reading files and running commands happen at the edges (`in_force`, `run`).
 
-mod agreed_files;
 mod checkup;
 mod code_files;
 mod command;
 mod conclude;
 mod consent;
-mod consents;
 mod due;
 mod entry;
 mod event_key;
-mod evidence;
 mod field;
 mod fit;
-mod gate;
 mod hook;
 mod hooks_file;
 mod host;
@@ -23,7 +19,6 @@ mod idle;
 mod in_force;
 mod launch;
 mod matcher;
-mod named;
 mod observe;
 mod observe_plugins;
 mod observer;
@@ -32,7 +27,6 @@ mod plan;
 mod problem;
 mod project_file;
 mod projects;
-mod readings;
 mod regular;
 mod rehearsal;
 mod roll_call;
@@ -44,16 +38,13 @@ mod shell_line;
 mod stamp;
 mod surroundings;
 mod unasked;
-mod wrapper;
 mod yaml;
 
 pub use checkup::look_on;
 pub use conclude::{Circumstances, conclude};
-pub use consent::{Agreeable, Agreement, News, Trust};
-pub use consents::Consents;
+pub use consent::{Agreeable, Agreement, Consents, Exhibit, News, Trust};
 pub use due::tell_the_rest;
 pub use event_key::EventKey;
-pub use evidence::Exhibit;
 pub use fit::{became_a_block, without_our_words};
 pub use hook::{Hook, HookSummary, Mode, OnFailure};
 pub use hooks_file::Hooks;

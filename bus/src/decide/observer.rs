@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::EventKey;
+use super::consent::Consents;
+use super::consent::Gate;
 use super::consent::{Objection, Trust};
-use super::consents::Consents;
-use super::gate::Gate;
 use super::hook::{Action, Hook, Mode};
 use super::hooks_file::Hooks;
 use super::host::Lists;

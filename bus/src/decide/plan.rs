@@ -54,9 +54,14 @@ impl<'a> From<&'a Hooks> for Asked<'a> {
 }
 
 impl<'a> Plan<'a> {
+    /// The hooks that will be asked, in their order.
+    pub fn hooks(&self) -> impl Iterator<Item = &'a Hook> {
+        self.hooks.iter().copied()
+    }
+
     /// The hooks of it that run outside of this process.
     pub fn outside(&self) -> impl Iterator<Item = &'a Hook> {
-        self.hooks.iter().copied().filter(|hook| hook.runs_outside())
+        self.hooks().filter(|hook| hook.runs_outside())
     }
 
     /// The hash of the hooks it is made of.

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::consents::Consents;
+use super::consent::Consents;
+use super::consent::evidence;
 use super::entry::Reading;
 use super::hook::{Action, Mode};
 use super::yaml::Node;
-use super::{EventKey, Hooks, Problem, evidence};
+use super::{EventKey, Hooks, Problem};
 
 /// A project's file is read before anybody has agreed to it: it must not cost anybody much.
 pub(super) const LARGEST: usize = 64 << 10;

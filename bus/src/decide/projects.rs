@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::consents::Consents;
+use super::consent::Consents;
 use super::in_force::{HooksSource, InForce};
 use super::surroundings::Surroundings;
 use crate::log::LogPath;

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::command::{self, Latecomers, Program};
+use super::consent::named;
 use super::consent::{Agreement, Objection};
 use super::hook::{Action, Command, Hook, OnFailure};
 use super::plan::{Guard, Plan, policy_of};
 use super::rehearsal::Scratch;
 use super::rule::Rule;
 use super::surroundings::Surroundings;
-use super::{Hooks, host, launch, named, rehearsal, script};
+use super::{Hooks, host, launch, rehearsal, script};
 use crate::dialect::{Ending, Manner, Said, Understood, understand};
 use crate::event::{Body, BusId, Event, Kind, Seq, Verdict, VerdictRecord};
 

@@ -7,11 +7,6 @@ use super::run::Spoken;
 use crate::event::VerdictRecord;
 
 impl<'a> Plan<'a> {
-    /// The hooks that will be asked, in their order.
-    pub fn hooks(&self) -> impl Iterator<Item = &'a Hook> {
-        self.hooks.iter().copied()
-    }
-
     /// Does not ask these.
     pub fn leave_out(&mut self, unasked: &[&Hook]) {
         self.hooks.retain(|hook| !unasked.iter().any(|other| std::ptr::eq(*hook, *other)));
@@ -22,12 +17,5 @@ impl<'a> Spoken<'a> {
     /// What was recorded in place of `hook`, or of several, of which it is one.
     pub const fn unasked(hook: &'a Hook, record: VerdictRecord) -> Self {
         Self { hook: Some(hook), record }
-    }
-}
-
-impl Hook {
-    /// Whether it stands in a project's file.
-    pub const fn is_of_project(&self) -> bool {
-        self.of_project
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::super::consent::KeptGate;
 use super::super::consent::Objection;
-use super::super::gate::KeptGate;
 use super::super::surroundings::Surroundings;
 use super::moment::{name, payload};
 use super::plugin::{Plugin, Question, Reply, Time, Turn, Unanswered};

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::super::code_files::{CodeFile, CodeFiles, Extent};
-use super::super::readings::Readings;
+use super::super::consent::Readings;
 use super::lying::{Form, Lists, Lying, sort};
 use super::manifests::Manifests;
 

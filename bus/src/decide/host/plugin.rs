@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
+use super::super::consent::KeptGate;
 use super::super::consent::Objection;
-use super::super::gate::KeptGate;
 use super::super::surroundings::Surroundings;
 use super::folder::{Code, Found};
 use super::moment::hears;

@@ -3,7 +3,7 @@
 
 /// One of them.
 #[derive(Debug)]
-pub(super) struct Wrapper {
+pub(in crate::decide) struct Wrapper {
     name: &'static str,
     /// Letters of options that take a value, and of those that take none.
     letters: (&'static str, &'static str),
@@ -17,10 +17,10 @@ pub(super) struct Wrapper {
 
 /// Where the program of a wrapper begins.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Inner {
-    pub(super) at: usize,
+pub(in crate::decide) struct Inner {
+    pub(in crate::decide) at: usize,
     /// Every word before it is understood, and none of them has a say in which file is found.
-    pub(super) certain: bool,
+    pub(in crate::decide) certain: bool,
 }
 
 const PLAIN: Wrapper =
@@ -91,13 +91,13 @@ const WRAPPERS: [Wrapper; 11] = [
 ];
 
 /// The wrapper of this name, if it is one.
-pub(super) fn called(name: &str) -> Option<&'static Wrapper> {
+pub(in crate::decide) fn called(name: &str) -> Option<&'static Wrapper> {
     WRAPPERS.iter().find(|wrapper| wrapper.name == name)
 }
 
 impl Wrapper {
     /// Where in its words the other program begins. After a word that is not understood that is a guess.
-    pub(super) fn inner(&self, words: &[impl AsRef<str>]) -> Inner {
+    pub(in crate::decide) fn inner(&self, words: &[impl AsRef<str>]) -> Inner {
         let mut inner = Inner { at: 0, certain: true };
         while let Some(word) =
             words.get(inner.at).map(AsRef::as_ref).filter(|word| word.starts_with('-'))

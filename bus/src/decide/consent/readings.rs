@@ -8,10 +8,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sha2::{Digest, Sha256};
 
+use super::super::host::Manifests;
+use super::super::regular;
+use super::super::stamp::Stamp;
 use super::evidence::Exhibit;
-use super::host::Manifests;
-use super::regular;
-use super::stamp::Stamp;
 
 /// A bigger file counts by its size and the time of its last change; reading it would cost the agent time.
 const LARGEST: u64 = 4 << 20;
@@ -24,15 +24,15 @@ const MOST: usize = 50_000;
 
 /// What is known of files.
 #[derive(Debug, Default)]
-pub(super) struct Readings {
+pub(in crate::decide) struct Readings {
     known: Mutex<HashMap<PathBuf, (Stamp, String)>>,
     /// What the manifests of plugins say.
-    pub(super) manifests: Manifests,
+    pub(in crate::decide) manifests: Manifests,
 }
 
 /// Whoever looks at the files of one entry, as far as that goes.
 #[derive(Debug)]
-pub(super) struct Reader<'a> {
+pub(in crate::decide) struct Reader<'a> {
     readings: &'a Readings,
     /// How many bytes may be read yet.
     left: u64,
@@ -40,12 +40,12 @@ pub(super) struct Reader<'a> {
 
 impl Readings {
     /// For the files of one entry.
-    pub(super) const fn reader(&self) -> Reader<'_> {
+    pub(in crate::decide) const fn reader(&self) -> Reader<'_> {
         Reader { readings: self, left: ALL_IN_ALL }
     }
 
     /// What the file at `path` holds now; none where there is none.
-    pub(super) fn now(&self, path: &Path) -> Option<String> {
+    pub(in crate::decide) fn now(&self, path: &Path) -> Option<String> {
         path.is_file().then(|| self.reader().exhibit(path).hash)
     }
 
@@ -75,7 +75,7 @@ impl Readings {
 
 impl Reader<'_> {
     /// A file that an entry names.
-    pub(super) fn exhibit(&mut self, path: &Path) -> Exhibit {
+    pub(in crate::decide) fn exhibit(&mut self, path: &Path) -> Exhibit {
         let about = fs::metadata(path);
         let hash = about.map(|about| self.hash(path, Stamp::from(&about)));
         let hash = hash.unwrap_or_else(|_| "it cannot be read".to_owned());
@@ -83,7 +83,7 @@ impl Reader<'_> {
     }
 
     /// What the file at `path` with this stamp holds: a SHA-256 in hex, or what counts instead.
-    pub(super) fn hash(&mut self, path: &Path, stamp: Stamp) -> String {
+    pub(in crate::decide) fn hash(&mut self, path: &Path, stamp: Stamp) -> String {
         // The same for the same files, whether or not they were read before.
         let fits = stamp.length <= LARGEST.min(self.left);
         self.left = if fits { self.left - stamp.length } else { self.left };
@@ -94,7 +94,7 @@ impl Reader<'_> {
 }
 
 /// SHA-256 in hex.
-pub(super) fn sha256(bytes: &[u8]) -> String {
+pub(in crate::decide) fn sha256(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 

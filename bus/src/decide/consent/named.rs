@@ -9,10 +9,10 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
-use super::launch::with_home;
-use super::script::{ends_like_a_script, is_a_path};
-use super::shell_line;
-use super::surroundings::Surroundings;
+use super::super::launch::with_home;
+use super::super::script::{ends_like_a_script, is_a_path};
+use super::super::shell_line;
+use super::super::surroundings::Surroundings;
 use super::wrapper;
 
 /// Programs that run a line or a file that they are given.
@@ -32,24 +32,24 @@ const DEEPEST: usize = 4;
 
 /// What a command runs.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Named {
+pub(in crate::decide) struct Named {
     /// Files, in the order of the words.
-    pub(super) files: Vec<PathBuf>,
+    pub(in crate::decide) files: Vec<PathBuf>,
     /// Directories that are run as a whole.
-    pub(super) folders: Vec<PathBuf>,
+    pub(in crate::decide) folders: Vec<PathBuf>,
     /// Something else may run as well that cannot be told from the words.
-    pub(super) open: bool,
+    pub(in crate::decide) open: bool,
     /// Where all of it was looked for, whether or not it was there: another file may have been taken first.
-    pub(super) looked_for: Vec<PathBuf>,
+    pub(in crate::decide) looked_for: Vec<PathBuf>,
     /// What is to be run and is not there, where that can be told for sure.
-    pub(super) missing: Vec<PathBuf>,
+    pub(in crate::decide) missing: Vec<PathBuf>,
     /// One of several commands is looked at: another one may lead to another directory, or do without it.
     one_of_several: bool,
 }
 
 impl Named {
     /// Whether all code that runs is known, as far as can be told.
-    pub(super) fn is_made_out(&self) -> bool {
+    pub(in crate::decide) fn is_made_out(&self) -> bool {
         let found = !self.files.is_empty() || !self.folders.is_empty();
         found && !self.open
     }
@@ -64,7 +64,11 @@ impl Named {
 }
 
 /// What `words` run, with `env` on top of what is there.
-pub(super) fn by(words: &[OsString], env: &[(String, String)], place: &Surroundings) -> Named {
+pub(in crate::decide) fn by(
+    words: &[OsString],
+    env: &[(String, String)],
+    place: &Surroundings,
+) -> Named {
     let mut named = Named::default();
     Search { env, place }.command(words, DEEPEST, &mut named);
     if named.open {

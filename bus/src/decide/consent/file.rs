@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
+use super::super::host::Form;
+use super::super::projects::of_project_in;
+use super::super::stamp::Stamp;
 use super::agreed_files::{Files, FoundFiles, agreement, makes_way};
-use super::consent::{Agreeable, Agreement, News};
 use super::evidence::{Evidence, Exhibit};
-use super::host::Form;
-use super::projects::of_project_in;
 use super::readings::Readings;
-use super::stamp::Stamp;
+use super::{Agreeable, Agreement, News};
 use crate::event::Time;
 
 /// What was agreed to.
@@ -26,15 +26,15 @@ pub struct Consents {
     file: PathBuf,
     known: Mutex<Option<(Stamp, Arc<[Given]>)>>,
     /// What the files hold that are compared with it.
-    pub(super) readings: Readings,
+    pub(in crate::decide) readings: Readings,
 }
 
 /// An entry: the project's file it stands in, if it is not the person's own, its event and what it runs.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entry<'a> {
-    pub(super) project: Option<&'a Path>,
-    pub(super) event: &'a str,
-    pub(super) command: &'a str,
+pub(in crate::decide) struct Entry<'a> {
+    pub(in crate::decide) project: Option<&'a Path>,
+    pub(in crate::decide) event: &'a str,
+    pub(in crate::decide) command: &'a str,
 }
 
 /// One agreement.
@@ -123,7 +123,7 @@ impl Consents {
     }
 
     /// How the person stands to an entry with this behind it.
-    pub(super) fn to(&self, entry: Entry<'_>, found: &Evidence) -> Agreement {
+    pub(in crate::decide) fn to(&self, entry: Entry<'_>, found: &Evidence) -> Agreement {
         self.look(|known| {
             let same_words: Vec<&Given> = known.iter().filter(|it| it.is_to(entry)).collect();
             let given = same_words.iter().filter(|it| it.terms == found.terms);
@@ -143,7 +143,7 @@ impl Consents {
     }
 
     /// What is different from the agreement under these words that has most in common with what is there now.
-    pub(super) fn news(&self, entry: Entry<'_>, found: &Evidence) -> Option<News> {
+    pub(in crate::decide) fn news(&self, entry: Entry<'_>, found: &Evidence) -> Option<News> {
         let files = by_path(&found.files);
         self.look(|known| {
             let same_words = known.iter().filter(|it| it.is_to(entry));
@@ -158,7 +158,7 @@ impl Consents {
     }
 
     /// Whether all that was ever agreed to under these words are hooks of the gateway.
-    pub(super) fn knows_only_gateway_hooks(&self, entry: Entry<'_>) -> bool {
+    pub(in crate::decide) fn knows_only_gateway_hooks(&self, entry: Entry<'_>) -> bool {
         let of_gateway = |it: &Given| {
             let has = |form: Form| it.files.keys().any(|path| form.is_said_by(path));
             has(Form::Gateway) && !has(Form::Plugin)
@@ -168,14 +168,14 @@ impl Consents {
 
     /// Whether the person agreed to the words of an entry of a project, whatever has become of the files that
     /// it names.
-    pub(super) fn knows_words(&self, project: &Path, event: &str, terms: &str) -> bool {
+    pub(in crate::decide) fn knows_words(&self, project: &Path, event: &str, terms: &str) -> bool {
         self.look(|known| {
             known.iter().any(|it| it.is_in(Some(project)) && it.event == event && it.terms == terms)
         })
     }
 
     /// Whether the person agreed to anything in this project's file.
-    pub(super) fn knows_project(&self, project: &Path) -> bool {
+    pub(in crate::decide) fn knows_project(&self, project: &Path) -> bool {
         self.look(|known| known.iter().any(|it| it.is_in(Some(project))))
     }
 
@@ -196,7 +196,7 @@ impl Consents {
         }
     }
 
-    pub(super) fn stamp(&self) -> Stamp {
+    pub(in crate::decide) fn stamp(&self) -> Stamp {
         Stamp::of(&self.file)
     }
 

@@ -7,33 +7,34 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::consent::{self, Objection, Trust};
-use super::consents::{Consents, Entry};
+use super::super::hook::{Action, Hook};
+use super::super::host::Lists;
+use super::super::surroundings::Surroundings;
+use super::super::{Hooks, launch};
 use super::evidence::{Evidence, Scene};
-use super::hook::{Action, Hook};
-use super::host::Lists;
-use super::surroundings::Surroundings;
-use super::{Hooks, evidence, launch, named};
+use super::file::{Consents, Entry};
+use super::{Objection, Trust, changed, objection, unseen};
+use super::{evidence, named};
 
 /// So little is looked at quicker than it is handed to another thread.
 const LITTLE: Little = Little { files: 32, bytes: 256 << 10 };
 
 /// What is asked about before `hook` runs in `place`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Gate<'a> {
-    pub(super) consents: &'a Arc<Consents>,
-    pub(super) project: Option<&'a Path>,
+pub(in crate::decide) struct Gate<'a> {
+    pub(in crate::decide) consents: &'a Arc<Consents>,
+    pub(in crate::decide) project: Option<&'a Path>,
     /// The directory of the hooks file.
-    pub(super) base: &'a Path,
+    pub(in crate::decide) base: &'a Path,
     /// Which plugins of a directory are loaded.
-    pub(super) lists: &'a Lists,
-    pub(super) hook: &'a Hook,
-    pub(super) place: &'a Surroundings,
+    pub(in crate::decide) lists: &'a Lists,
+    pub(in crate::decide) hook: &'a Hook,
+    pub(in crate::decide) place: &'a Surroundings,
 }
 
 /// The same for later, or for another thread.
 #[derive(Debug)]
-pub(super) struct KeptGate {
+pub(in crate::decide) struct KeptGate {
     consents: Arc<Consents>,
     project: Option<PathBuf>,
     base: PathBuf,
@@ -45,12 +46,12 @@ pub(super) struct KeptGate {
 impl KeptGate {
     /// Why the plugin in `folder` must not be started, if so, with everything looked at that lies behind its hook. It
     /// may have been loaded a moment ago, and be none of what is loaded now.
-    pub(super) fn objection_to(&self, folder: &Path) -> Option<Objection> {
+    pub(in crate::decide) fn objection_to(&self, folder: &Path) -> Option<Objection> {
         let gate = self.gate();
         let found = gate.evidence()?;
         let is_another = !found.plugins.folders.iter().any(|loaded| loaded == folder);
-        consent::objection(gate.consents, gate.project, gate.hook, &found)
-            .or_else(|| is_another.then(|| consent::changed(gate.project)))
+        objection(gate.consents, gate.project, gate.hook, &found)
+            .or_else(|| is_another.then(|| changed(gate.project)))
     }
 
     fn gate(&self) -> Gate<'_> {
@@ -60,7 +61,7 @@ impl KeptGate {
 }
 
 impl Gate<'_> {
-    pub(super) fn kept(self) -> KeptGate {
+    pub(in crate::decide) fn kept(self) -> KeptGate {
         KeptGate {
             consents: Arc::clone(self.consents),
             project: self.project.map(Path::to_owned),
@@ -72,7 +73,7 @@ impl Gate<'_> {
     }
 
     /// Why the hook must not run, if so; that nobody knows it after `limit` is a reason too.
-    pub(super) async fn objection_within(self, limit: Duration) -> Option<Objection> {
+    pub(in crate::decide) async fn objection_within(self, limit: Duration) -> Option<Objection> {
         if self.is_quickly_looked_at() {
             return self.objection();
         }
@@ -93,12 +94,12 @@ impl Gate<'_> {
         let found = evidence::unseen(self.hook, self.scene())?;
         let (event, command) = (self.hook.on.to_string(), self.hook.what_runs());
         let entry = Entry { project: self.project, event: &event, command: &command };
-        Some(consent::unseen(self.consents, entry, &found, why))
+        Some(unseen(self.consents, entry, &found, why))
     }
 
     /// Why the hook must not run, if so, however long it takes to find out.
-    pub(super) fn objection(self) -> Option<Objection> {
-        consent::objection(self.consents, self.project, self.hook, &self.evidence()?)
+    pub(in crate::decide) fn objection(self) -> Option<Objection> {
+        objection(self.consents, self.project, self.hook, &self.evidence()?)
     }
 
     fn evidence(self) -> Option<Evidence> {
@@ -155,7 +156,7 @@ impl Little {
 
 impl Hooks {
     /// Why `hook` must not be asked, if so, found out within `limit`.
-    pub(super) async fn objection(
+    pub(in crate::decide) async fn objection(
         &self,
         hook: &Hook,
         place: &Surroundings,
@@ -168,7 +169,11 @@ impl Hooks {
     }
 
     /// The gate before `hook`; none where everything is agreed to.
-    pub(super) fn gate<'a>(&'a self, hook: &'a Hook, place: &'a Surroundings) -> Option<Gate<'a>> {
+    pub(in crate::decide) fn gate<'a>(
+        &'a self,
+        hook: &'a Hook,
+        place: &'a Surroundings,
+    ) -> Option<Gate<'a>> {
         let (consents, project, base) = (&self.consents, self.project.as_deref(), &self.base);
         let gate = Gate { consents, project, base, lists: &self.plugins, hook, place };
         (self.trust == Trust::Nobody).then_some(gate)
@@ -177,7 +182,7 @@ impl Hooks {
 
 #[cfg(test)]
 mod tests {
-    use super::super::consent::Agreement;
+    use super::super::super::consent::Agreement;
     use super::*;
     use crate::event::Time;
 

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::code_files::{CodeFile, CodeFiles, Extent};
-use super::hook::{Action, Command, Hook, Mode, Python};
-use super::host::{self, Lists, Loaded};
-use super::launch;
+use super::super::code_files::{CodeFile, CodeFiles, Extent};
+use super::super::hook::{Action, Command, Hook, Mode, Python};
+use super::super::host::{self, Lists, Loaded};
+use super::super::launch;
+use super::super::surroundings::Surroundings;
 use super::named;
 use super::readings::{Reader, Readings, sha256};
-use super::surroundings::Surroundings;
 
 /// A file that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,44 +38,44 @@ impl Exhibit {
 
 /// What stands behind an entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Evidence {
+pub(in crate::decide) struct Evidence {
     /// The words that are run; none where the command cannot be split.
-    pub(super) words: Vec<OsString>,
+    pub(in crate::decide) words: Vec<OsString>,
     /// What the entry says about how: variables, the interpreter.
-    pub(super) settings: Vec<String>,
+    pub(in crate::decide) settings: Vec<String>,
     /// The hash of what the entry says.
-    pub(super) terms: String,
+    pub(in crate::decide) terms: String,
     /// The files.
-    pub(super) files: Vec<Exhibit>,
+    pub(in crate::decide) files: Vec<Exhibit>,
     /// The directory of plugins that they are in.
-    pub(super) root: Option<PathBuf>,
+    pub(in crate::decide) root: Option<PathBuf>,
     /// Which plugins in it are loaded, by their directories, and which are not.
-    pub(super) plugins: Loaded,
+    pub(in crate::decide) plugins: Loaded,
     /// Where the words were looked for.
-    pub(super) place: PathBuf,
+    pub(in crate::decide) place: PathBuf,
     /// Which files these were looked for as, whether or not they are there.
-    pub(super) looked_for: Vec<PathBuf>,
+    pub(in crate::decide) looked_for: Vec<PathBuf>,
     /// Whether all code that runs is among them, as far as can be told.
-    pub(super) made_out: bool,
+    pub(in crate::decide) made_out: bool,
     /// There are more files than anybody can look through.
-    pub(super) too_many: bool,
+    pub(in crate::decide) too_many: bool,
     /// What the words run and is not there.
-    pub(super) missing: Vec<PathBuf>,
+    pub(in crate::decide) missing: Vec<PathBuf>,
 }
 
 /// What is looked through for an entry.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scene<'a> {
-    pub(super) place: &'a Surroundings,
+pub(in crate::decide) struct Scene<'a> {
+    pub(in crate::decide) place: &'a Surroundings,
     /// The directory of the hooks file.
-    pub(super) base: &'a Path,
+    pub(in crate::decide) base: &'a Path,
     /// Which plugins of a directory are loaded.
-    pub(super) lists: &'a Lists,
-    pub(super) read: &'a Readings,
+    pub(in crate::decide) lists: &'a Lists,
+    pub(in crate::decide) read: &'a Readings,
 }
 
 /// What stands behind `hook`; none where there is nothing to agree to.
-pub(super) fn of(hook: &Hook, scene: Scene<'_>) -> Option<Evidence> {
+pub(in crate::decide) fn of(hook: &Hook, scene: Scene<'_>) -> Option<Evidence> {
     let place = &*standing(hook, scene);
     let found = match &hook.action {
         Action::Command(command) => Some(of_command(hook, command, Scene { place, ..scene })),
@@ -96,7 +96,7 @@ pub(super) fn of(hook: &Hook, scene: Scene<'_>) -> Option<Evidence> {
 }
 
 /// What stands behind `hook` without a look into any file: what it says, and where it is looked for.
-pub(super) fn unseen(hook: &Hook, scene: Scene<'_>) -> Option<Evidence> {
+pub(in crate::decide) fn unseen(hook: &Hook, scene: Scene<'_>) -> Option<Evidence> {
     let found = match &hook.action {
         Action::Command(command) => {
             let place = standing(hook, scene);
@@ -139,7 +139,7 @@ fn terms_of_python(python: &Python) -> String {
 }
 
 /// The hash of all that an entry of a project says.
-pub(super) fn terms_of(written: &str) -> String {
+pub(in crate::decide) fn terms_of(written: &str) -> String {
     sha256(written.as_bytes())
 }
 

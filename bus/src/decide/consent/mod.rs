@@ -2,12 +2,24 @@
 //! [`evidence`] finds behind it: an edited script has to be agreed to again. Of a project's file every entry
 //! has to be agreed to, word for word, before it is even looked into.
 
+mod agreed_files;
+pub(super) mod evidence;
+mod file;
+mod gate;
+pub(super) mod named;
+mod readings;
+mod wrapper;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+pub use self::evidence::Exhibit;
+use self::evidence::{Evidence, Scene};
+pub use self::file::Consents;
+use self::file::Entry;
+pub(super) use self::gate::{Gate, KeptGate};
+pub(super) use self::readings::Readings;
 use super::Hooks;
-use super::consents::{Consents, Entry};
-use super::evidence::{self, Evidence, Exhibit, Scene};
 use super::hook::Hook;
 use super::surroundings::Surroundings;
 
@@ -89,7 +101,7 @@ impl Agreeable {
     }
 
     /// What an agreement to it is kept under.
-    pub(super) fn words_of(&self) -> Entry<'_> {
+    pub(in crate::decide) fn words_of(&self) -> Entry<'_> {
         let Self { project, event, command, .. } = self;
         Entry { project: project.as_deref(), event, command }
     }
@@ -97,24 +109,24 @@ impl Agreeable {
 
 /// Why a hook must not be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Objection {
-    pub(super) agreement: Agreement,
-    pub(super) why: String,
+pub(in crate::decide) struct Objection {
+    pub(in crate::decide) agreement: Agreement,
+    pub(in crate::decide) why: String,
     /// Whether that is known; else it could not be found out.
-    pub(super) looked_into: bool,
+    pub(in crate::decide) looked_into: bool,
     /// Whether nothing was ever agreed to but hooks of the gateway, which most events pass by.
-    pub(super) of_gateway: bool,
+    pub(in crate::decide) of_gateway: bool,
 }
 
 impl Objection {
     /// How much is to be said against it: of two the worse counts.
-    pub(super) const fn weight(&self) -> (Agreement, bool) {
+    pub(in crate::decide) const fn weight(&self) -> (Agreement, bool) {
         (self.agreement, !self.of_gateway)
     }
 }
 
 /// Why `hook` must not run what stands behind it, if so.
-pub(super) fn objection(
+pub(in crate::decide) fn objection(
     consents: &Consents,
     project: Option<&Path>,
     hook: &Hook,
@@ -138,7 +150,7 @@ pub(super) fn objection(
 
 /// What is said against something that nobody can look through, because of `why`. Whoever had agreed to it before
 /// must not lose it by what was put there since.
-pub(super) fn unseen(
+pub(in crate::decide) fn unseen(
     consents: &Consents,
     entry: Entry<'_>,
     found: &Evidence,
@@ -154,7 +166,7 @@ pub(super) fn unseen(
 }
 
 /// What is said against something else than what was agreed to.
-pub(super) fn changed(project: Option<&Path>) -> Objection {
+pub(in crate::decide) fn changed(project: Option<&Path>) -> Objection {
     against(Agreement::Lapsed, "it has changed since it was agreed to", project)
 }
 
@@ -216,7 +228,7 @@ impl Hooks {
     }
 
     /// Why an entry of a project must not even be looked into, if so: nobody agreed to these words.
-    pub(super) fn unread(&self, hook: &Hook) -> Option<Objection> {
+    pub(in crate::decide) fn unread(&self, hook: &Hook) -> Option<Objection> {
         let project = self.project.as_deref().filter(|_| self.trust == Trust::Nobody)?;
         let terms = evidence::terms_of(&hook.written);
         if self.consents.knows_words(project, &hook.on.to_string(), &terms) {

@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use super::consent::Agreement;
-use super::host::{MANIFESTS, Resting, is_bridge, is_hidden};
+use super::super::host::{MANIFESTS, Resting, is_bridge, is_hidden};
+use super::Agreement;
 
 /// Files by path, and what they hold.
-pub(super) type Files = BTreeMap<PathBuf, String>;
+pub(in crate::decide) type Files = BTreeMap<PathBuf, String>;
 
 /// Plugins lie in a directory of them, or in a category one level further in.
 const DEEPEST_PLUGIN: usize = 2;
@@ -19,22 +19,22 @@ const BRIDGE: &str = "hookbus";
 
 /// What stands behind an entry now.
 #[derive(Debug)]
-pub(super) struct FoundFiles<'a> {
+pub(in crate::decide) struct FoundFiles<'a> {
     /// The files.
-    pub(super) files: &'a Files,
+    pub(in crate::decide) files: &'a Files,
     /// The directory of plugins that they are in.
-    pub(super) root: Option<&'a Path>,
+    pub(in crate::decide) root: Option<&'a Path>,
     /// The plugins in there that are not loaded.
-    pub(super) resting: &'a [Resting],
+    pub(in crate::decide) resting: &'a [Resting],
     /// Where the entry's words were looked for.
-    pub(super) place: &'a Path,
+    pub(in crate::decide) place: &'a Path,
     /// Which files these were looked for as, whether or not they are there.
-    pub(super) looked_for: &'a [PathBuf],
+    pub(in crate::decide) looked_for: &'a [PathBuf],
 }
 
 /// How a person stands to these files who agreed to each of `agreed` under the same words. `now` is what a file
 /// holds, if it is there.
-pub(super) fn agreement(
+pub(in crate::decide) fn agreement(
     found: &FoundFiles<'_>,
     agreed: &[&Files],
     now: impl Fn(&Path) -> Option<String>,
@@ -65,7 +65,7 @@ pub(super) fn agreement(
 /// Whether an agreement to `before` is of no use any more once somebody agreed to `now` under the same words: it
 /// is about the same files, or about an earlier version of one of them. Another place may share a file with
 /// this one, and has an agreement of its own.
-pub(super) fn makes_way(before: &Files, now: &Files) -> bool {
+pub(in crate::decide) fn makes_way(before: &Files, now: &Files) -> bool {
     let edited = |(path, hash): (&PathBuf, &String)| now.get(path).is_some_and(|it| it != hash);
     before.keys().eq(now.keys()) || before.iter().any(edited)
 }
