@@ -115,7 +115,7 @@ type Edit<'a> = &'a dyn Fn(&Home, &Path);
 #[test]
 fn nothing_else_is_loaded_than_what_was_agreed_to_and_no_guard_is_lost() {
     let renamed = |all: &Path, from: &str, to: &str| fs::rename(all.join(from), all.join(to));
-    let edits: [(&str, Edit<'_>); 11] = [
+    let edits: [(&str, Edit<'_>); 13] = [
         ("another is enabled", &|home, all| enable(home, all, "enabled: [guard, other]")),
         ("another in its place", &|home, all| enable(home, all, "enabled: [other]")),
         ("under the name of one that is", &|_, all| {
@@ -130,6 +130,14 @@ fn nothing_else_is_loaded_than_what_was_agreed_to_and_no_guard_is_lost() {
         ("it looks like the bridge", &|_, all| {
             write(&all.join("guard"), "bridge.json", "{}");
             write(&all.join("guard"), "client.py", "");
+        }),
+        ("a bridge of its name", &|_, all| {
+            write(&all.join("x"), "plugin.yaml", "name: guard\n");
+            write(&all.join("x"), "bridge.json", "{}");
+            write(&all.join("x"), "client.py", "");
+        }),
+        ("a provider of its name", &|_, all| {
+            write(&all.join("x"), "plugin.yaml", "name: guard\nkind: exclusive\n");
         }),
         ("its manifest is gone", &|_, all| {
             fs::remove_file(all.join("guard/plugin.yaml")).expect("a manifest");

@@ -624,6 +624,55 @@ fn plugins_are_found_by_name_enabled_and_disabled() {
 }
 
 #[test]
+fn of_two_plugins_of_one_name_the_later_one_is_loaded_and_a_provider_is_not() {
+    let home = Home::new();
+    let says = |name: &str| {
+        format!("def register(ctx):\n    ctx.register_hook('pre_llm_call', lambda **k: '{name}')\n")
+    };
+    let folder = plugin(&home, "a", &says("first")).parent().expect("a folder").to_owned();
+    for (path, name, kind) in [
+        ("a", "same", "standalone"),
+        ("b", "same", "standalone"),
+        ("c", "other", "standalone"),
+        ("group/a", "same", "standalone"),
+        ("d", "memory", " Exclusive"),
+        ("e", "model", "model-provider"),
+    ] {
+        write(
+            &plugin(&home, path, &says(path)),
+            "plugin.yaml",
+            &format!("name: {name}\nkind: '{kind}'\n"),
+        );
+    }
+    for name in ["one", "two"] {
+        let code = format!(
+            "def handle(event_type, context):\n    return {{'decision': 'deny', 'message': '{name}'}}\n"
+        );
+        let hook = gateway_hook(&home, name, "['command:*']", &code);
+        write(&hook, "HOOK.yaml", "name: same\nevents: ['command:*']\n");
+    }
+    let all = |more: &str| {
+        home.write_hooks(&format!(
+            "plugins: {{ enabled: [same, other, memory, model] }}\nhooks: {{ '*': [{{ python: {} }}, {{ python: {} }}] }}\n{more}",
+            shown(&folder),
+            shown(&home.work().join("hooks"))
+        ));
+    };
+    all("");
+    let ask = || home.answer("hermes", &call("pre_llm_call", &json!({})))["context"].clone();
+    assert_eq!(ask(), "b\n\nc\n\ngroup/a");
+    // Hooks of the gateway are all heard.
+    bridged(&home, &call("command:help", &json!({"command": "help"})));
+    let heard = home.decisions().pop().expect("a decision")["verdicts"].clone();
+    assert_eq!([&heard[0]["reason"], &heard[1]["reason"]], ["one", "two"], "{heard}");
+    hooks(&home, &folder.join("d"), "");
+    assert_eq!(ask(), Value::Null);
+    let listed = home.run(&["hooks", "list"]);
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    assert!(listed.contains("(memory) is a provider"), "{listed}");
+}
+
+#[test]
 fn a_plugin_without_its_variables_is_disabled_and_says_so() {
     let home = Home::new();
     let folder = plugin(

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::Hooks;
 use super::hook::Action;
-use super::host::{self, Lists};
+use super::host::{self, Lists, Names};
 use super::launch;
 use super::surroundings::Surroundings;
 
@@ -31,6 +31,8 @@ pub(super) enum NoneLoaded {
     NoneThere,
     /// There are these, and none was asked for.
     NotEnabled(Vec<String>),
+    /// These are there, and Hermes does not load them for their hooks.
+    Providers(Vec<String>),
     /// These were asked for and lie nowhere; what lies here is switched off by name.
     Missing(Vec<String>),
     /// These are switched off by name, and nobody is missed.
@@ -46,11 +48,12 @@ impl NoneLoaded {
         if !host::needs(folder, lists).is_empty() {
             return None;
         }
-        let (off, other) = host::lying(folder, lists);
-        Some(match (off.is_empty(), other.is_empty()) {
-            (true, true) => Self::NoneThere,
-            (false, true) => Self::SwitchedOff(off),
-            (_, false) => Self::NotEnabled(other),
+        let Names { off, providers, other } = host::lying(folder, lists);
+        Some(match (off.is_empty(), providers.is_empty(), other.is_empty()) {
+            (_, _, false) => Self::NotEnabled(other),
+            (_, false, true) => Self::Providers(providers),
+            (false, true, true) => Self::SwitchedOff(off),
+            (true, true, true) => Self::NoneThere,
         })
     }
 
@@ -66,6 +69,10 @@ impl NoneLoaded {
             ),
             Self::NotEnabled(names) => format!(
                 "of what lies in {folder} ({}) nothing is loaded; name it under `plugins: enabled:`",
+                names.join(", ")
+            ),
+            Self::Providers(names) => format!(
+                "what lies in {folder} ({}) is a provider (`kind: exclusive` or `model-provider`), which is no plugin with hooks in Hermes either; check the path under `python:`",
                 names.join(", ")
             ),
             Self::Missing(names) => format!(
@@ -91,6 +98,7 @@ impl Hooks {
                 why @ (NoneLoaded::NoFolder
                 | NoneLoaded::NoneThere
                 | NoneLoaded::NotEnabled(_)
+                | NoneLoaded::Providers(_)
                 | NoneLoaded::Missing(_)) => why.said_of(&folder),
             };
             let (hook, event, line) = (hook.name.clone(), hook.on.to_string(), hook.line);

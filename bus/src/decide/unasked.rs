@@ -6,7 +6,7 @@ use super::plan::Plan;
 use super::run::Spoken;
 use crate::event::VerdictRecord;
 
-impl<'a> Plan<'a> {
+impl Plan<'_> {
     /// Does not ask these.
     pub fn leave_out(&mut self, unasked: &[&Hook]) {
         self.hooks.retain(|hook| !unasked.iter().any(|other| std::ptr::eq(*hook, *other)));

@@ -1,6 +1,7 @@
 //! Which plugins lie at a place, as Hermes finds them: a directory with a manifest, or a directory of such, by name; a
 //! category is one level in between. Which of them are loaded is up to the hooks file.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry};
 use std::os::unix::ffi::OsStrExt;
@@ -62,6 +63,10 @@ pub(super) struct Lying {
 }
 
 impl Lying {
+    fn is_a_provider(&self) -> bool {
+        self.form == Form::Plugin && self.manifest.is_of_a_provider()
+    }
+
     fn is_named_in(&self, list: &[String]) -> bool {
         let name = self.manifest.name();
         list.iter().any(|entry| *entry == self.key || Some(entry.as_str()) == name)
@@ -81,7 +86,8 @@ pub(super) fn sort(place: &Path, lists: &Lists, known: &Manifests) -> Sorted {
     let (all, is_alone) = all(place, known);
     let opted_in =
         |it: &Lying| is_alone || it.form == Form::Gateway || it.is_named_in(&lists.enabled);
-    let is_meant = |it: &Lying| opted_in(it) && !it.is_named_in(&lists.disabled);
+    let is_meant =
+        |it: &Lying| opted_in(it) && !it.is_named_in(&lists.disabled) && !it.is_a_provider();
     let (mut loaded, resting): (Vec<Lying>, Vec<Lying>) = all.into_iter().partition(is_meant);
     // Looked at last, as it costs a look at the disk for each.
     loaded.retain(|it| !is_bridge(&it.folder));
@@ -140,20 +146,41 @@ pub(in crate::decide) fn roll(place: &Path, lists: &Lists, known: &Manifests) ->
     sort(place, lists, known).loaded.into_iter().map(named).collect()
 }
 
-/// What lies at `place`, by name: what is switched off, and the rest.
-pub(in crate::decide) fn lying(place: &Path, lists: &Lists) -> (Vec<String>, Vec<String>) {
+/// What lies at a place, by name.
+#[derive(Debug, Default)]
+pub(in crate::decide) struct Names {
+    /// What is switched off.
+    pub(in crate::decide) off: Vec<String>,
+    /// What is no plugin with hooks.
+    pub(in crate::decide) providers: Vec<String>,
+    /// The rest.
+    pub(in crate::decide) other: Vec<String>,
+}
+
+/// What lies at `place`.
+pub(in crate::decide) fn lying(place: &Path, lists: &Lists) -> Names {
+    let mut names = Names::default();
     let all = all(place, &Manifests::default()).0.into_iter();
-    let all = all.filter(|it| !is_bridge(&it.folder));
-    let (off, other): (Vec<Lying>, Vec<Lying>) =
-        all.partition(|it| it.is_named_in(&lists.disabled));
-    let keys = |list: Vec<Lying>| list.into_iter().map(|it| it.key).collect();
-    (keys(off), keys(other))
+    for it in all.filter(|it| !is_bridge(&it.folder)) {
+        let list = if it.is_named_in(&lists.disabled) {
+            &mut names.off
+        } else if it.is_a_provider() {
+            &mut names.providers
+        } else {
+            &mut names.other
+        };
+        list.push(it.key);
+    }
+    names
 }
 
 /// Those to be loaded that none of `places` has.
 pub(in crate::decide) fn absent(places: &[PathBuf], lists: &Lists) -> Vec<String> {
     let known = Manifests::default();
-    let there = places.iter().flat_map(|place| sort(place, lists, &known).loaded);
+    let there = places.iter().flat_map(|place| {
+        let Sorted { loaded, resting } = sort(place, lists, &known);
+        loaded.into_iter().chain(resting.into_iter().filter(Lying::is_a_provider))
+    });
     let there: Vec<Lying> = there.collect();
     let is_there = |name: &String| {
         let list = std::slice::from_ref(name);
@@ -183,7 +210,28 @@ fn all(place: &Path, known: &Manifests) -> (Vec<Lying>, bool) {
             }
         }
     }
-    (all, false)
+    (winners(all), false)
+}
+
+/// Of several plugins that have one name the last one counts, in the place of the first. Hooks of the gateway are
+/// all heard.
+fn winners(all: Vec<Lying>) -> Vec<Lying> {
+    let mut winners: Vec<Lying> = Vec::with_capacity(all.len());
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for it in all {
+        let known = match it.form {
+            Form::Plugin => places.insert(it.key.clone(), winners.len()),
+            Form::Gateway => None,
+        };
+        match known {
+            Some(place) => {
+                places.insert(it.key.clone(), place);
+                winners[place] = it;
+            }
+            None => winners.push(it),
+        }
+    }
+    winners
 }
 
 fn read(folder: &Path, category: Option<&str>, known: &Manifests) -> Option<Lying> {

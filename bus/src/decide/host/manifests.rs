@@ -61,6 +61,12 @@ impl Manifest {
         Self { fields, broken }
     }
 
+    /// Whether it is about something that Hermes loads in another way, for what else it has to offer.
+    pub(super) fn is_of_a_provider(&self) -> bool {
+        let kind = self.fields.get("kind").and_then(Value::as_str).unwrap_or_default();
+        matches!(kind.trim().to_lowercase().as_str(), "exclusive" | "model-provider")
+    }
+
     /// What it calls itself, if that is a text.
     pub(super) fn name(&self) -> Option<&str> {
         self.fields.get("name").and_then(Value::as_str)

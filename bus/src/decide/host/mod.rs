@@ -19,7 +19,8 @@ pub(super) use folder::needs;
 pub use log::make_room;
 pub use lying::LoadedPlugin;
 pub(super) use lying::{
-    Form, Lists, Loaded, MANIFESTS, Resting, absent, is_bridge, is_hidden, loaded, lying, roll,
+    Form, Lists, Loaded, MANIFESTS, Names, Resting, absent, is_bridge, is_hidden, loaded, lying,
+    roll,
 };
 pub(super) use manifests::Manifests;
 pub(super) use moment::can_gateway_hooks_answer;
