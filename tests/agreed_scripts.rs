@@ -137,16 +137,18 @@ fn a_guard_is_not_switched_off_by_a_file_that_is_taken_for_it() {
 #[test]
 fn a_script_that_is_not_there_is_a_failure_and_no_block() {
     for (program, on_failure, blocks) in [
-        ("python3", "allow", false),
-        ("python3", "block", true),
-        ("dash", "allow", false),
-        ("timeout 5 python3", "allow", false),
-        ("perl", "allow", false),
+        ("python3", ", on_failure: allow", false),
+        ("python3", ", on_failure: block", true),
+        // Deleting a guard does not open the door.
+        ("python3", "", true),
+        ("dash", ", on_failure: allow", false),
+        ("timeout 5 python3", ", on_failure: allow", false),
+        ("perl", ", on_failure: allow", false),
     ] {
         let home = Home::new();
         let script = shown(&home.work().join("audit.py"));
         home.write_hooks(&format!(
-            "hooks: {{ pre_tool_call: [{{ name: audit, command: {program} {script}, on_failure: {on_failure} }}] }}"
+            "hooks: {{ pre_tool_call: [{{ name: audit, command: {program} {script}{on_failure} }}] }}"
         ));
         let said = heard(&home, &home.work(), &path());
         assert_eq!(!said.is_empty(), blocks, "{program}: {said}");
@@ -169,9 +171,19 @@ fn an_exit_of_two_stays_a_block_where_the_script_is_there() {
         "sh -c 'test -f missing.sh && . ./missing.sh; sh no.sh'".to_owned(),
         "sh -c 'cd there && python3 no.py || { echo no >&2; exit 2; }'".to_owned(),
         format!("sh {} missing.py", shown(&home.work().join("no.sh"))),
+        "perl -ne 'if (/pre/) { print STDERR qq(no); exit 2 }'".to_owned(),
+        "python3 -Ic 'import sys; print(8, file=sys.stderr); sys.exit(2) # /no/such.py'".to_owned(),
     ] {
-        home.write_hooks(&format!("hooks: {{ pre_tool_call: [{{ command: \"{command}\" }}] }}"));
+        home.write_hooks(&format!(
+            "hooks: {{ pre_tool_call: [{{ command: {} }}] }}",
+            json!(command)
+        ));
         assert!(!heard(&home, &home.work(), &path()).is_empty(), "{command}");
+        home.write_hooks_file(&format!(
+            "hooks: {{ pre_tool_call: [{{ command: {} }}] }}",
+            json!(command)
+        ));
+        approve(&home);
     }
 }
 

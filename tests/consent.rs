@@ -829,3 +829,26 @@ fn two_entries_that_run_the_same_script_in_two_ways_are_both_agreed_to() {
     assert_eq!([&verdicts[0]["reason"], &verdicts[1]["reason"]], [&json!("one"), &json!("two")]);
     assert_eq!(home.json(&["hooks", "approve", "--json"])["waiting"], 0);
 }
+
+#[test]
+fn a_home_that_is_also_known_by_a_link_has_one_consent() {
+    let home = Home::new();
+    let guard = |reason: &str| home.script("guard.sh", &BLOCK.replace("guarded", reason));
+    let script = guard("guarded");
+    home.write_hooks_file(&format!("hooks: {{ pre_tool_call: [{{ command: {script} }}] }}"));
+    let link = home.work().join("link");
+    std::os::unix::fs::symlink(home.path(), &link).expect("a link");
+    fs::create_dir_all(home.path()).expect("a home");
+    fs::write(home.path().join("own.sh"), BLOCK).expect("a script");
+    home.write_hooks_file("hooks: { tool.before: [{ command: sh ./own.sh }] }");
+    let mut command = home.command(["hooks", "approve", "--accept-hooks"]);
+    let approved = command.env("HOOKBUS_HOME", &link).current_dir(home.path()).output();
+    assert!(approved.expect("hookbus runs").status.success());
+    fs::write(home.path().join("own.sh"), BLOCK.replace("guarded", "edited")).expect("an edit");
+    let mut event = call();
+    event["cwd"] = json!(shown(&home.path()));
+    let mut command = home.command(["hook", "hermes"]);
+    command.current_dir(home.path());
+    let heard = feed(command, event.to_string().as_bytes()).stdout;
+    assert!(heard.contains("has changed since"), "{heard}");
+}

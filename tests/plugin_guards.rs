@@ -427,3 +427,23 @@ def register(ctx):
     }
     assert!(log().contains(" chatty: one\n") && log().contains(" chatty: two\n"), "{}", log());
 }
+
+#[test]
+fn a_plugin_that_is_started_anew_may_listen_to_something_else() {
+    let home = Home::with_daemon("running");
+    let code = "import os
+def die(**k):
+    os._exit(1)
+def register(ctx):
+    if os.path.exists(os.path.join(os.path.dirname(__file__), 'rules.json')):
+        ctx.register_hook('pre_tool_call', lambda **k: {'action': 'block', 'message': 'guarded'})
+    else:
+        ctx.register_hook('pre_llm_call', die)
+";
+    let folder = plugin(&home, "turns", code);
+    home.write_hooks(&format!("hooks: {{ '*': [{{ python: {} }}] }}", shown(&folder)));
+    let _daemon = home.serve();
+    home.answer("hermes", &call("pre_llm_call", &json!({"user_message": "x"})));
+    write(&folder, "rules.json", "{}");
+    wait_until("it listens", || said(&home, &before("x")) == "guarded");
+}

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+const MOST_TRIES: usize = 100;
+
 /// Held until it is dropped.
 #[derive(Debug)]
 pub(crate) struct HomeLock {
@@ -21,14 +23,18 @@ impl HomeLock {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(home);
         made.with_context(|| unusable(home))?;
         let path = home.join("consent.lock");
+        let mut tries = 0;
         loop {
+            tries += 1;
             let mut options = OpenOptions::new();
             let file = options.create(true).append(true).mode(0o600).open(&path);
             let file = file.with_context(|| unusable(&path))?;
             file.lock().with_context(|| unusable(&path))?;
             // Whoever held it until now took the file away: this would be a lock that nobody else sees.
             let held = file.metadata().with_context(|| unusable(&path))?;
-            if fs::metadata(&path).is_ok_and(|there| there.ino() == held.ino()) {
+            let is_there = fs::metadata(&path).is_ok_and(|there| there.ino() == held.ino());
+            // There are disks on which a file never has the same number twice.
+            if is_there || tries > MOST_TRIES {
                 return Ok(Self { path, _held: file });
             }
         }

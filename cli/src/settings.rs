@@ -94,9 +94,10 @@ impl Settings {
     }
 }
 
-/// A daemon that we start must find the same home from another directory.
+/// A daemon that we start must find the same home from another directory. And it has one name only: what a person
+/// agreed to by a link to it, whoever comes by its real name has to find.
 fn absolute(path: PathBuf) -> PathBuf {
-    std::path::absolute(&path).unwrap_or(path)
+    path.canonicalize().or_else(|_| std::path::absolute(&path)).unwrap_or(path)
 }
 
 fn seconds(value: Option<OsString>) -> Option<Duration> {

@@ -48,7 +48,7 @@ pub use event_key::EventKey;
 pub use fit::{became_a_block, without_our_words};
 pub use hook::{Hook, HookSummary, Mode, OnFailure};
 pub use hooks_file::Hooks;
-pub use host::{Ailment, Attempt, Checkup, Exam, LoadedPlugin, make_room};
+pub use host::{Ailment, Attempt, Checkup, Exam, LoadedPlugin, is_bridge, make_room};
 pub use hosts_of_then::Starts;
 pub use idle::Idle;
 pub use in_force::{HooksSource, InForce, Standing};

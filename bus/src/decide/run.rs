@@ -2,13 +2,13 @@
 //! come back in the configured order, whichever hook was first to answer.
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::command::{self, Latecomers, Program};
-use super::consent::named;
-use super::consent::{Agreement, Objection};
+use super::command::{self, Latecomers, Program, Ran};
+use super::consent::{Agreement, Objection, named};
 use super::hook::{Action, Command, Hook, OnFailure};
 use super::plan::{Guard, Plan, policy_of};
 use super::rehearsal::Scratch;
@@ -282,13 +282,13 @@ impl<'a, 'p> Errand<'a, 'p> {
                     Ending::Exit(code) => Some(code),
                     Ending::Signal(_) => None,
                 };
-                let mut understood = understand(manner, event.kind, &said);
-                let missing = (exit == Some(NO_SCRIPT) && ran.stdout.trim_ascii().is_empty())
-                    .then(|| named::by(&words, &command.env, surroundings).missing.pop());
-                if let Some(script) = missing.flatten() {
-                    let why = format!("`{}` does not exist; check the path", script.display());
-                    understood = Understood { verdict: Verdict::silent(), failure: Some(why) };
+                if let Some(missing) = missing_script(&ran, &program) {
+                    let why = format!("`{}` does not exist; check the path", missing.display());
+                    let record =
+                        record(&strict(hook), Verdict::silent(), Some(why), started.elapsed());
+                    return VerdictRecord { exit, script, ..record };
                 }
+                let mut understood = understand(manner, event.kind, &said);
                 if ran.held_open && understood.verdict.is_silent() {
                     let why = "it ended without an answer, and a child holds its output open";
                     understood.failure.get_or_insert_with(|| why.to_owned());
@@ -332,12 +332,25 @@ fn heard_by_nobody(hook: &Hook, passes_by: bool) -> Cow<'_, Hook> {
     }
 }
 
+/// The script that was to be run and is not there, where that is why nothing was: the interpreter says so.
+fn missing_script(ran: &Ran, program: &Program<'_>) -> Option<PathBuf> {
+    let Program { words, env, surroundings, .. } = program;
+    let nothing_said = ran.ending == Ending::Exit(NO_SCRIPT) && ran.stdout.trim_ascii().is_empty();
+    let missing = nothing_said.then(|| named::by(words, env, surroundings).missing.pop())??;
+    let told = String::from_utf8_lossy(&ran.stderr);
+    let name = missing.file_name().unwrap_or_default().to_string_lossy();
+    let is_why = told.contains(&*name) && told.to_lowercase().contains("open");
+    is_why.then_some(missing)
+}
+
+/// A guard that somebody has taken away blocks, unless it says otherwise.
+fn strict(hook: &Hook) -> Hook {
+    Hook { on_failure: hook.on_failure.or(Some(OnFailure::Block)), ..hook.clone() }
+}
+
 /// It has failed. One that was agreed to before it changed blocks, unless it says otherwise.
 fn refused(hook: &Hook, Objection { agreement, why, .. }: Objection) -> VerdictRecord {
-    let mut hook = hook.clone();
-    if agreement == Agreement::Lapsed {
-        hook.on_failure = hook.on_failure.or(Some(OnFailure::Block));
-    }
+    let mut hook = if agreement == Agreement::Lapsed { strict(hook) } else { hook.clone() };
     if hook.of_project {
         // The model may hear of it, and must not hear what a stranger called it.
         hook.name = format!("line {} of the project's hooks", hook.line);

@@ -189,7 +189,10 @@ fn taken_back(path: &Path, change: Option<&Change>, deeds: &Deeds) -> Result<Opt
 
 /// What a person has to do where we cannot.
 fn by_hand(path: &Path, now: &str, deeds: &Deeds) -> String {
-    let now = yaml_edit::read(now).unwrap_or_default();
+    let Ok(now) = yaml_edit::read(now) else {
+        let file = path.display();
+        return format!("nothing has changed: mend {file} by hand, then run this again");
+    };
     let back = meaning::written(&deeds.missing(&now));
     let back = if back.is_empty() { back } else { format!(", put this back:\n{back}") };
     format!(

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use hookbus::decide::is_bridge;
 
 use super::bridge::{self, NAME};
 use super::files::{self, Record};
@@ -49,10 +50,6 @@ pub(super) fn trace(hermes: &Path, hookbus: &Path) -> Result<Trace> {
         None if folders.is_empty() && !is_named => Trace::None,
         None => Trace::Left(Left { folders, is_named }),
     })
-}
-
-fn is_bridge(folder: &Path) -> bool {
-    folder.join(bridge::SETTINGS).is_file() && folder.join("client.py").is_file()
 }
 
 impl Left {

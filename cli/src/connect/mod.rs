@@ -172,10 +172,13 @@ pub(crate) fn disconnect(
         }
         Ok(arguments.yes || asking && yes(Stands::InTheResult, "take this back?")?)
     };
-    let Settled::Agreed(back, _lock) = settle(&hookbus, think, agree)? else {
+    let Settled::Agreed(back, lock) = settle(&hookbus, think, agree)? else {
         bail!("nothing has changed; say --yes to do it");
     };
     back.go(&file)?;
+    drop(lock);
+    // A home with nothing in it is none; whoever connects next makes it.
+    files::remove_folders(&[hookbus]);
     let paths: Vec<Value> =
         back.returns.iter().map(|(path, ..)| json!(path.to_string_lossy())).collect();
     match format {

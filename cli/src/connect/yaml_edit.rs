@@ -21,8 +21,8 @@ pub(super) enum CannotEdit {
     Unusual(String),
     /// A hook that cannot stay, because everything would come twice, and cannot go, because something else would too.
     #[error(
-        "`{command}` on {event} calls the bus and does something else too, so with the bridge that event would come twice; \
-         take `hookbus hook hermes` out of it by hand, then run this again"
+        "`{command}` on {event} calls the bus, in a script or beside something else, so with the bridge that event would come twice; \
+         take `hookbus hook hermes` out of it by hand, or all of it, then run this again"
     )]
     CallsUsToo {
         /// Its event.

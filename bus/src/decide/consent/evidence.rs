@@ -150,7 +150,7 @@ fn of_command(hook: &Hook, command: &Command, scene: Scene<'_>) -> Evidence {
     let mut reader = read.reader();
     let mut files: Vec<Exhibit> = named.files.iter().map(|file| reader.exhibit(file)).collect();
     let code = CodeFiles::below(&named.folders, Extent::of(hook.of_project));
-    files.extend(exhibits(&code, &mut reader));
+    files.extend(exhibits(&code.files, &mut reader));
     Evidence {
         settings: command.env.iter().map(|(key, value)| format!("{key}={value}")).collect(),
         terms: terms_of_command(command),
@@ -179,7 +179,12 @@ fn of_python(hook: &Hook, python: &Python, scene: Scene<'_>) -> Evidence {
     let mut files: Vec<Exhibit> = own.files.iter().map(|file| reader.exhibit(file)).collect();
     let plugins = host::loaded(&folder, lists, &read.manifests);
     let code = CodeFiles::below(&plugins.folders, Extent::of(hook.of_project));
-    files.extend(exhibits(&code, &mut reader));
+    // Each plugin for itself: how one counts does not depend on which others are loaded.
+    for folder in &plugins.folders {
+        let (mut reader, its_own) =
+            (read.reader(), |file: &&CodeFile| file.path.starts_with(folder));
+        files.extend(exhibits(code.files.iter().filter(its_own), &mut reader));
+    }
     Evidence {
         settings: vec![format!("interpreter {}", interpreter.display())],
         terms: terms_of_python(python),
@@ -195,12 +200,15 @@ fn of_python(hook: &Hook, python: &Python, scene: Scene<'_>) -> Evidence {
     }
 }
 
-fn exhibits(code: &CodeFiles, reader: &mut Reader<'_>) -> Vec<Exhibit> {
+fn exhibits<'f>(
+    code: impl IntoIterator<Item = &'f CodeFile>,
+    reader: &mut Reader<'_>,
+) -> Vec<Exhibit> {
     let exhibit = |file: &CodeFile| Exhibit {
         path: file.path.clone(),
         hash: reader.hash(&file.path, file.stamp),
     };
-    code.files.iter().map(exhibit).collect()
+    code.into_iter().map(exhibit).collect()
 }
 
 fn digest(value: &Value) -> String {

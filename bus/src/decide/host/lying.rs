@@ -189,8 +189,8 @@ pub(in crate::decide) fn absent(places: &[PathBuf], lists: &Lists) -> Vec<String
     lists.enabled.iter().filter(|name| !is_there(name)).cloned().collect()
 }
 
-/// Our own bridge would carry every event back to where it came from.
-pub(in crate::decide) fn is_bridge(folder: &Path) -> bool {
+/// Whether our own bridge is in there, which would carry every event back to where it came from.
+pub fn is_bridge(folder: &Path) -> bool {
     folder.join("bridge.json").is_file() && folder.join("client.py").is_file()
 }
 

@@ -3,16 +3,21 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value, json};
 
+use super::super::regular;
 use super::super::stamp::Stamp;
 use super::super::yaml;
 
 /// No more of them are remembered.
 const MOST: usize = 10_000;
+
+/// Nobody's is longer.
+const LARGEST: u64 = 1 << 20;
 
 /// The manifests that were read.
 #[derive(Debug, Default)]
@@ -35,22 +40,31 @@ impl Manifests {
         let path = folder.join(file);
         let about = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
         let stamp = Stamp::from(&about);
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, manifest)) = known.get(&path).filter(|(then, _)| *then == stamp) {
+        if let Some((_, manifest)) = self.known().get(&path).filter(|(then, _)| *then == stamp) {
             return Some(Arc::clone(manifest));
         }
+        // Nobody else waits while it is read.
         let manifest = Arc::new(Manifest::of(&path, folder, file));
+        let mut known = self.known();
         if known.len() >= MOST {
             known.clear();
         }
         known.insert(path, (stamp, Arc::clone(&manifest)));
         Some(manifest)
     }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<PathBuf, (Stamp, Arc<Manifest>)>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Manifest {
     fn of(path: &Path, folder: &Path, file: &str) -> Self {
-        let text = fs::read_to_string(path).unwrap_or_default();
+        let mut text = String::new();
+        let read = regular::open(path).map(|file| file.take(LARGEST).read_to_string(&mut text));
+        if !matches!(read, Ok(Ok(_))) {
+            text.clear();
+        }
         let (mut fields, broken) =
             match yaml::parse(&text).map(|node| node.map(|node| node.to_json())) {
                 Ok(Some(Value::Object(fields))) => (fields, None),

@@ -17,11 +17,10 @@ pub use checkup::{Ailment, Attempt, Checkup, Exam};
 pub(super) use checkup::{Asks, Manner as CheckupManner, check, log_of};
 pub(super) use folder::needs;
 pub use log::make_room;
-pub use lying::LoadedPlugin;
 pub(super) use lying::{
-    Form, Lists, Loaded, MANIFESTS, Names, Resting, absent, is_bridge, is_hidden, loaded, lying,
-    roll,
+    Form, Lists, Loaded, MANIFESTS, Names, Resting, absent, is_hidden, loaded, lying, roll,
 };
+pub use lying::{LoadedPlugin, is_bridge};
 pub(super) use manifests::Manifests;
 pub(super) use moment::can_gateway_hooks_answer;
 pub(super) use plugin::{LEFT_ALONE, Plugin, Time};

@@ -47,8 +47,7 @@ pub(in crate::decide) struct Plugin {
     rests: bool,
     code: Mutex<Code>,
     state: Arc<AsyncMutex<State>>,
-    /// What the process of this code listened to, or the last one.
-    ears: Mutex<Option<(Code, Vec<String>)>>,
+    ears: Mutex<Option<Ears>>,
     /// The question that it is at; only whoever has the state sets it.
     at_work: Mutex<Option<AtWork>>,
     pub(super) said_what_it_needs: AtomicBool,
@@ -60,6 +59,15 @@ struct State {
     rest: Option<Rest>,
     /// How often in a row it failed.
     failures: u32,
+}
+
+/// What a process of this code listens to.
+#[derive(Debug)]
+struct Ears {
+    code: Code,
+    hooks: Vec<String>,
+    /// It is gone, and nobody tries another one before this.
+    until: Option<Instant>,
 }
 
 /// A question that somebody waits for, or has given up on.
@@ -189,9 +197,16 @@ impl Plugin {
 
     /// Whether it is known to have no ear for this: then it is not waited for, and nothing of it can fail.
     fn is_deaf_to(&self, name: &str) -> bool {
-        let ears = self.ears.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = ears.as_ref().filter(|(code, _)| *code == self.code());
-        known.is_some_and(|(_, hooks)| !hooks.iter().any(|pattern| hears(pattern, name)))
+        let ears = self.ears();
+        let is_so = |ears: &&Ears| {
+            ears.code == self.code() && ears.until.is_none_or(|until| Instant::now() < until)
+        };
+        let known = ears.as_ref().filter(is_so);
+        known.is_some_and(|ears| !ears.hooks.iter().any(|pattern| hears(pattern, name)))
+    }
+
+    fn ears(&self) -> MutexGuard<'_, Option<Ears>> {
+        self.ears.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What it is called.
@@ -212,6 +227,7 @@ impl Plugin {
     /// Forgets everything: its next event starts it, whatever became of it before.
     pub(in crate::decide) async fn start_anew(&self) {
         *self.state.lock().await = State::default();
+        *self.ears() = None;
     }
 
     /// Takes a place in its line. Whoever comes later is heard later.
@@ -376,8 +392,7 @@ impl Plugin {
             let started =
                 Process::start(&self.found, &code, &self.launch, question, &self.log, limit);
             let started = started.await?;
-            let ears = (code, started.hooks().to_vec());
-            *self.ears.lock().unwrap_or_else(PoisonError::into_inner) = Some(ears);
+            *self.ears() = Some(Ears { code, hooks: started.hooks().to_vec(), until: None });
             state.process = Some(Box::new(started));
         }
         Ok(state.process.as_deref_mut().filter(|process| process.listens_to(&question.name)))
@@ -420,6 +435,10 @@ impl Plugin {
         let rest = longer_each_time(first_rest, state.failures);
         state.failures = state.failures.saturating_add(1);
         state.process = None;
+        // Another process may listen to something else.
+        if let Some(ears) = &mut *self.ears() {
+            ears.until = Some(Instant::now() + rest);
+        }
         state.rest = (!rest.is_zero()).then(|| Rest {
             until: Instant::now() + rest,
             why: why.clone(),

@@ -141,6 +141,9 @@ impl Shelf {
                 }
             })
             .collect();
+        if !plugins.is_empty() {
+            self.empty.lock().unwrap_or_else(PoisonError::into_inner).remove(&key.0);
+        }
         let lists = meant.lists.clone();
         let seen = Seen { at: Instant::now(), lists, plugins: plugins.clone() };
         self.folders.lock().unwrap_or_else(PoisonError::into_inner).insert(key, seen);

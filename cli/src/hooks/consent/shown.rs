@@ -56,21 +56,21 @@ pub(super) fn show(entry: &Agreeable, extent: Extent, paint: Paint) -> Result<bo
 }
 
 fn show_files(entry: &Agreeable, extent: Extent, paint: Paint) -> Result<bool> {
+    let news = entry.news.as_ref();
+    // What a person looks for is what is new.
+    let has_changed = |file: &Exhibit| news.is_some_and(|news| news.changed.contains(&file.path));
     let Some(files) = entry
         .files
         .iter()
-        .map(|file| Looked::at(file, extent))
+        .map(|file| Looked::at(file, if has_changed(file) { Extent::Whole } else { extent }))
         .collect::<Option<Vec<Looked<'_>>>>()
     else {
         return Ok(false);
     };
     let lines: usize = files.iter().filter_map(|file| file.text.as_deref().map(lines_of)).sum();
     let fits = files.len() == 1 || lines <= A_SCREEN || extent == Extent::Whole;
-    let news = entry.news.as_ref();
-    let has_changed =
-        |file: &Looked<'_>| news.is_some_and(|news| news.changed.contains(&file.exhibit.path));
     let (changed, same): (Vec<Looked<'_>>, Vec<Looked<'_>>) =
-        files.into_iter().partition(has_changed);
+        files.into_iter().partition(|file| has_changed(file.exhibit));
     for file in &changed {
         file.show(paint)?;
     }
