@@ -251,10 +251,11 @@ impl Search<'_> {
         named.looked_for.extend(places);
     }
 
-    /// With `$NAME` and `${NAME}` as the environment has them; what else a shell would put in stays.
+    /// With `$NAME`, `${NAME}` and `~/` as the environment has them; what else a shell would put in stays.
     fn filled(&self, line: &str) -> String {
+        let line = format!(" {line}").replace(" ~/", " $HOME/");
         let mut out = String::new();
-        let mut rest = line;
+        let mut rest = line.as_str();
         while let Some((before, after)) = rest.split_once('$') {
             out.push_str(before);
             let open = after.strip_prefix('{');
@@ -349,6 +350,7 @@ mod tests {
         fs::write(at("pkg/__main__.py"), "pass\n").expect("a module");
         let env = vec![
             ("D".into(), folder.path().into()),
+            ("HOME".into(), folder.path().into()),
             ("PATH".into(), "/usr/bin:/bin:bin".into()),
             ("NO_TEXT".into(), OsStr::from_bytes(b"/\xff").into()),
         ];
@@ -375,6 +377,8 @@ mod tests {
             "nice -n 5 ionice -c 3 stdbuf -oL ./p.sh",
             "sh -c 'timeout 5s sh p.sh'",
             "sh -c 'exec ./p.sh --x'",
+            "sh -c '~/p.sh'",
+            "bash -c 'exec sh ~/p.sh'",
             "sh -c 'sh < p.sh'",
             "dash -ec 'sh <p.sh >notes.out'",
             "/bin/zsh -c 'cat p.sh|sh'",
