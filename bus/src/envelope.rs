@@ -11,7 +11,9 @@ use base64::engine::general_purpose::STANDARD;
 use chrono::DateTime;
 use serde_json::value::RawValue;
 
-use crate::event::{BusId, Seq, Time};
+use crate::event::{BusId, Seq};
+
+use crate::event::Time;
 use crate::log::Row;
 
 /// What the source of our envelopes starts with; the id of the bus follows.

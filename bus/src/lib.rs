@@ -1,17 +1,33 @@
 //! hookbus: what happens to one event of an AI agent.
 //!
 //! [`pipeline::handle`] is the map: decode, append, decide, append, encode. Data goes one way, and
-//! the log is the only truth.
+//! the log is the only truth. `README.md` beside this crate shows the rooms and who may use whom.
+
+pub mod sys;
+
+pub mod files;
+
+pub mod json;
 
 pub mod event;
 
-pub mod json;
+pub mod caller;
 
 pub mod dialect;
 
 pub mod log;
 
 pub mod envelope;
+
+pub mod config;
+
+pub mod exec;
+
+pub mod plugins;
+
+pub mod consent;
+
+pub mod active;
 
 pub mod decide;
 
@@ -22,4 +38,3 @@ pub mod pipeline;
 pub mod relay;
 
 pub mod server;
-mod sessions;

@@ -1,239 +1,256 @@
-//! The map of the product, in one function: [`handle`] decodes, appends, decides, appends and
-//! encodes. What does not fit one of its lines belongs to another process.
+//! The map of the product, in one function: [`handle`] decodes, appends, decides, appends and encodes. A
+//! feature that does not fit one of its lines belongs to another process.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::active::HookSets;
 use crate::bus::Bus;
+use crate::caller::Caller;
 use crate::decide::{
-    Asked, Circumstances, InForce, OnFailure, Plan, Spoken, Surroundings, conclude, plan, run_all,
-    run_out_of_time, run_rules,
+    DecisionContext, HookResult, Plan, conclude, plan, run_all, run_past_deadline, run_rules,
 };
-use crate::dialect::{Arrival, decode, encode, is_continuation, takes};
-use crate::event::{Agent, Decision, Event, EventId, Kind, Seq, Time, Verdict};
-use crate::log::{Draft, HooksDraft, Kept, LogReader, Query};
+use crate::dialect::{Arrival, RecordedProject, decode, dialect_of, record_caller, session_hint};
+use crate::event::{Agent, Decision, Event, EventId, Kind, OnFailure, Seq, Time, Verdict};
+use crate::log::{Draft, Kept, LogReader};
 
 /// One call at the front door.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// Minted by the client, so that a retry is known as one.
+    /// Minted by the client, so that a retry can be recognised.
     pub id: EventId,
-    /// When the client heard it.
+    /// When the client got the event.
     pub at: Time,
-    /// Who is speaking.
+    /// The agent it comes from.
     pub agent: Agent,
     /// The payload.
     pub raw: Vec<u8>,
-    /// Where the client stands.
-    pub surroundings: Surroundings,
-    /// How long the client will wait.
-    pub patience: Duration,
+    /// The client.
+    pub caller: Caller,
+    /// How long the client waits for the answer.
+    pub deadline: Duration,
 }
 
-/// What the agent hears: one line of JSON, or nothing.
+/// What the agent is told: one line of JSON, or nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer(pub Option<String>);
 
-/// Decode, append, decide, append, encode. Durable before the answer, in as few commits as it
-/// takes: where only rules decide, the event and its decision are one commit; where something
-/// outside runs, the event is safe before it starts.
+/// Decode, append, decide, append, encode. The answer is durable before it is given, in as few commits as
+/// possible: if only rules decide, event and decision are one commit; if something runs outside of this
+/// process, the event is committed before that starts.
 ///
 /// `hung_up` says whether the client has gone away in the meantime.
 pub async fn handle(call: Call, bus: &Bus, hung_up: impl Fn() -> bool) -> Answer {
     let started = Instant::now();
-    let hooks = in_force(&call, bus);
-    let (event, surroundings, patience) = hear(call, bus);
-    let plan = plan(&event, hooks.asked());
-    let work = Work { bus, hooks: &hooks, event: &event, surroundings, started, patience };
-    if plan.runs_outside() {
-        work.record_then_ask(&plan, hung_up).await
-    } else {
-        work.decide_inside(&plan).await
-    }
+    let hooks = bus.hooks_for(&call.caller);
+    let (event, caller, deadline) = decode_call(call, bus);
+    // The event is redacted here, before it is recorded, once redaction exists.
+    let plan = plan(&event, &hooks);
+    let handling = Handling { bus, hooks: &hooks, event: &event, caller, started, deadline };
+    let appended = match handling.append(&plan).await {
+        Ok(appended) => appended,
+        Err(AlreadyDecided(answer)) => return answer,
+    };
+    let decision = handling.decide(&plan, appended, hung_up).await;
+    let recorded = handling.append_decision(appended, decision.as_ref()).await;
+    handling.encode(decision.as_ref(), recorded)
 }
 
-/// When there is no time left to ask anybody: rules still count, whatever runs outside has failed,
-/// and the event waits in the spool. If somebody else records it after all, that is what stays.
-pub fn last_resort(call: Call, bus: &Bus) -> Answer {
+/// The answer when no time is left: rules count, whatever runs outside of this process has failed, and the
+/// event goes to the spool. If another process records it after all, that record stays.
+pub fn answer_past_deadline(call: Call, bus: &Bus) -> Answer {
     let started = Instant::now();
-    let hooks = in_force(&call, bus);
-    let (event, surroundings, patience) = hear(call, bus);
-    let plan = plan(&event, hooks.asked());
-    let work = Work { bus, hooks: &hooks, event: &event, surroundings, started, patience };
-    let decision = work.conclude(&plan, run_out_of_time(&plan, &event), true);
-    let row = decision.as_ref().map(|decision| work.decision_row(decision));
-    match bus.recorder.set_aside(&work.event_row(), row.as_ref(), &hooks.to_record()) {
-        Kept::Logged { .. } | Kept::Spooled { .. } => Answer::of(decision.as_ref()),
-        Kept::Lost { why } => work.unrecorded(decision.as_ref(), &why),
-    }
+    let hooks = bus.hooks_for(&call.caller);
+    let (event, caller, deadline) = decode_call(call, bus);
+    let plan = plan(&event, &hooks);
+    let handling = Handling { bus, hooks: &hooks, event: &event, caller, started, deadline };
+    let results = run_past_deadline(&plan, &event);
+    let decision = handling.conclude(&plan, results, None, WaitedFor::Yes);
+    let row = decision.as_ref().map(|decision| handling.decision_row(decision));
+    let recorded = bus.recorder.set_aside(&handling.event_row(), row.as_ref(), &hooks.to_record());
+    handling.encode(decision.as_ref(), Some(recorded))
 }
 
-/// The hooks that a call meets.
-struct Met {
-    own: Arc<InForce>,
-    project: Option<Arc<InForce>>,
-}
-
-fn in_force(call: &Call, bus: &Bus) -> Met {
-    Met { own: bus.hooks.in_force(), project: bus.projects.at(&call.surroundings) }
-}
-
-impl Met {
-    fn asked(&self) -> Asked<'_> {
-        Asked { own: &self.own.hooks, project: self.project.as_ref().map(|it| &it.hooks) }
-    }
-
-    fn all(&self) -> impl Iterator<Item = &Arc<InForce>> {
-        std::iter::once(&self.own).chain(&self.project)
-    }
-
-    fn to_record(&self) -> Vec<Arc<HooksDraft>> {
-        self.all().filter_map(|it| it.to_record()).collect()
-    }
-}
-
-fn hear(call: Call, bus: &Bus) -> (Event, Surroundings, Duration) {
-    let Call { id, at, agent, raw, surroundings, patience } = call;
-    let session_hint = surroundings.session(agent);
-    let wire = surroundings.wire;
-    let mut event = decode(Arrival { id, at, agent, wire, raw, session_hint });
-    bus.sessions.tie(&mut event);
-    (event, surroundings, patience)
+fn decode_call(call: Call, bus: &Bus) -> (Event, Caller, Duration) {
+    let Call { id, at, agent, raw, caller, deadline } = call;
+    let session_hint = session_hint(agent, &caller);
+    let mut event = decode(Arrival { id, at, agent, wire: caller.wire, raw, session_hint });
+    bus.session_links.resolve(&mut event);
+    (event, caller, deadline)
 }
 
 /// One event on its way through the bus.
-struct Work<'a> {
+struct Handling<'a> {
     bus: &'a Bus,
-    hooks: &'a Met,
+    hooks: &'a HookSets,
     event: &'a Event,
-    surroundings: Surroundings,
+    caller: Caller,
     started: Instant,
-    patience: Duration,
+    deadline: Duration,
 }
 
-impl Work<'_> {
-    /// Rules only: one commit for both rows.
-    async fn decide_inside(&self, plan: &Plan<'_>) -> Answer {
-        let decision = self.conclude(plan, run_rules(plan, self.event), true);
-        let row = decision.as_ref().map(|decision| self.decision_row(decision));
-        match self.append_event(row).await {
-            Kept::Logged { earlier_decision: Some(earlier), .. } => said_before(&earlier),
-            Kept::Logged { .. } | Kept::Spooled { .. } => Answer::of(decision.as_ref()),
-            Kept::Lost { why } => self.unrecorded(decision.as_ref(), &why),
+/// How far recording the event has come before it is decided on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Appended {
+    /// It is committed together with its decision.
+    WithDecision,
+    /// It is in the log.
+    At(Seq),
+    /// The log could not take it.
+    NotInLog,
+}
+
+/// An earlier try of the same call got this answer.
+struct AlreadyDecided(Answer);
+
+/// Whether the agent still waits for the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WaitedFor {
+    Yes,
+    No,
+}
+
+impl Handling<'_> {
+    /// Commits the event, if something runs outside of this process about it.
+    async fn append(&self, plan: &Plan<'_>) -> Result<Appended, AlreadyDecided> {
+        if !plan.runs_outside() {
+            return Ok(Appended::WithDecision);
+        }
+        match self.record_event(None).await {
+            Kept::Logged { earlier_decision: Some(earlier), .. } => {
+                Err(AlreadyDecided(earlier_answer(&earlier)))
+            }
+            Kept::Logged { seq, .. } => Ok(Appended::At(seq)),
+            Kept::Spooled { .. } | Kept::Lost { .. } => Ok(Appended::NotInLog),
         }
     }
 
-    /// Something outside runs: the event is committed before it starts.
-    async fn record_then_ask(&self, plan: &Plan<'_>, hung_up: impl Fn() -> bool) -> Answer {
-        let seq = match self.append_event(None).await {
-            Kept::Logged { earlier_decision: Some(earlier), .. } => return said_before(&earlier),
-            Kept::Logged { seq, .. } => Some(seq),
-            Kept::Spooled { .. } | Kept::Lost { .. } => None,
+    async fn decide(
+        &self,
+        plan: &Plan<'_>,
+        appended: Appended,
+        hung_up: impl Fn() -> bool,
+    ) -> Option<Decision> {
+        let seq = match appended {
+            Appended::WithDecision => {
+                return self.conclude(plan, run_rules(plan, self.event), None, WaitedFor::Yes);
+            }
+            Appended::At(seq) => Some(seq),
+            Appended::NotInLog => None,
         };
-        let spoken = run_all(plan, self.event, seq, &self.surroundings, self.time_left()).await;
-        let Some(decision) = self.conclude(plan, spoken, !hung_up()) else { return Answer(None) };
-        match self.append_decision(&decision, seq).await {
-            Kept::Logged { earlier_decision: Some(earlier), .. } => said_before(&earlier),
-            Kept::Logged { .. } | Kept::Spooled { .. } => Answer::of(Some(&decision)),
-            Kept::Lost { why } => self.unrecorded(Some(&decision), &why),
-        }
+        let results = run_all(plan, self.event, seq, &self.caller, self.time_left()).await;
+        let waited_for = if hung_up() { WaitedFor::No } else { WaitedFor::Yes };
+        self.conclude(plan, results, seq, waited_for)
     }
 
-    /// No verdict, no decision: nobody had an opinion.
+    /// No decision if no hook had anything to say.
     fn conclude(
         &self,
         plan: &Plan<'_>,
-        spoken: Vec<Spoken<'_>>,
-        waited_for: bool,
+        results: Vec<HookResult<'_>>,
+        seq: Option<Seq>,
+        waited_for: WaitedFor,
     ) -> Option<Decision> {
-        if spoken.is_empty() {
+        if results.is_empty() {
             return None;
         }
-        let circumstances = Circumstances {
+        let context = DecisionContext {
             started: self.started,
-            can_ask: &|| self.surroundings.can_ask(),
-            waited_for,
-            continuations: self.continuations(),
+            can_ask: &|| dialect_of(self.event.agent).can_ask(&self.caller),
+            waited_for: waited_for == WaitedFor::Yes,
+            continuations: self.continuations(seq),
         };
-        Some(conclude(self.event, plan, spoken, &circumstances))
+        Some(conclude(self.event, plan, results, &context))
     }
 
-    async fn append_event(&self, decision: Option<Draft>) -> Kept {
+    /// None if there is nothing more to record.
+    async fn append_decision(
+        &self,
+        appended: Appended,
+        decision: Option<&Decision>,
+    ) -> Option<Kept> {
+        let row = decision.map(|decision| self.decision_row(decision));
+        let cause = match appended {
+            Appended::WithDecision => return Some(self.record_event(row).await),
+            Appended::At(seq) => Some(seq),
+            Appended::NotInLog => None,
+        };
+        let (event, hooks, time) = (self.event_row(), self.hooks.to_record(), self.time_left());
+        let kept = self.bus.recorder.decision(&event, row?, &hooks, cause, time).await;
+        Some(self.log_if_spooled(kept))
+    }
+
+    /// The answer in the agent's words. What an earlier try of the same call was answered counts; an event
+    /// that could not be recorded is answered by the bus' own failure policy.
+    fn encode(&self, decision: Option<&Decision>, recorded: Option<Kept>) -> Answer {
+        match recorded {
+            Some(Kept::Logged { earlier_decision: Some(earlier), .. }) => earlier_answer(&earlier),
+            Some(Kept::Logged { .. } | Kept::Spooled { .. }) | None => Answer::of(decision),
+            Some(Kept::Lost { why }) => self.encode_unrecorded(decision, &why),
+        }
+    }
+
+    fn encode_unrecorded(&self, decision: Option<&Decision>, why: &str) -> Answer {
+        tracing::error!(event_id = %self.event.id, why, "the event cannot be recorded");
+        let dialect = dialect_of(self.event.agent);
+        // Refusing the end of a turn would only make the agent continue, again and again.
+        let can_refuse = dialect.capabilities(self.event).block && self.event.kind != Kind::TurnEnd;
+        match self.hooks.own.file.on_failure {
+            OnFailure::Block if can_refuse => {
+                let reason = format!("hookbus cannot record this event: {why}");
+                let answer = dialect.encode(self.event, &Verdict::block(reason));
+                Answer(answer.map(|answer| answer.to_string()))
+            }
+            OnFailure::Block | OnFailure::Allow => Answer::of(decision),
+        }
+    }
+
+    async fn record_event(&self, decision: Option<Draft>) -> Kept {
         let (event, hooks) = (self.event_row(), self.hooks.to_record());
         let kept = self.bus.recorder.event(event, decision, hooks, self.time_left()).await;
-        self.tell(kept)
+        self.log_if_spooled(kept)
     }
 
-    async fn append_decision(&self, decision: &Decision, cause: Option<Seq>) -> Kept {
-        let (event, row) = (self.event_row(), self.decision_row(decision));
-        let (hooks, left) = (self.hooks.to_record(), self.time_left());
-        self.tell(self.bus.recorder.decision(&event, row, &hooks, cause, left).await)
-    }
-
-    fn tell(&self, kept: Kept) -> Kept {
+    fn log_if_spooled(&self, kept: Kept) -> Kept {
         if let Kept::Spooled { file, why } = &kept {
             let file = file.display();
-            tracing::info!(event_id = %self.event.id, %file, %why, "the event waits for the log");
+            tracing::info!(event_id = %self.event.id, %file, %why, "the event is in the spool");
         }
         kept
     }
 
     fn event_row(&self) -> Draft {
-        let project = self.hooks.project.as_ref().map(|it| it.draft.as_ref());
-        Draft::of_event(self.event, Some(self.surroundings.recorded(project)))
+        let project = self.hooks.project.as_ref().map(|active| RecordedProject {
+            file: active.draft.path.clone(),
+            hooks: active.draft.hash.clone(),
+        });
+        Draft::of_event(self.event, Some(record_caller(&self.caller, project)))
     }
 
     fn decision_row(&self, decision: &Decision) -> Draft {
         Draft::of_decision(self.event, decision, self.bus.clock.now())
     }
 
-    /// What is left of the client's patience, less what it takes to answer.
+    /// What is left of the client's deadline, minus what it takes to answer.
     fn time_left(&self) -> Duration {
-        let reserve = (self.patience / 10).min(Duration::from_secs(1));
-        self.patience.saturating_sub(self.started.elapsed()).saturating_sub(reserve)
+        let reserve = (self.deadline / 10).min(Duration::from_secs(1));
+        self.deadline.saturating_sub(self.started.elapsed()).saturating_sub(reserve)
     }
 
-    /// How often in a row the agent has been sent on, this time included. If that cannot be found
-    /// out it has been often enough: an agent that is let go too early can be asked again.
-    fn continuations(&self) -> u32 {
-        if self.event.kind != Kind::TurnEnd || !is_continuation(self.event) {
+    /// How often in a row the agent has been told to continue, this time included. If the log cannot tell,
+    /// the limit counts as reached: an agent that stops too early can be asked again. `seq` is the event's
+    /// own position, if it is in the log already.
+    fn continuations(&self, seq: Option<Seq>) -> u32 {
+        let event = self.event;
+        if event.kind != Kind::TurnEnd || !dialect_of(event.agent).is_continuation(event) {
             return 0;
         }
-        let most = self.hooks.own.hooks.max_continuations;
-        let query = Query {
-            session: Some(self.event.session.clone()),
-            name: Some(self.event.name.clone()),
-            ..Query::default()
-        };
+        let limit = self.hooks.own.file.max_continuations;
         let earlier = LogReader::open(&self.bus.log)
             .map_err(Into::into)
-            .and_then(|log| log.last(&query, most as usize + 1));
-        let Ok(earlier) = earlier else { return most };
-        let sent_on = |payload: &Value| payload.get("stop_hook_active") == Some(&Value::Bool(true));
-        let in_a_row = earlier
-            .iter()
-            .rev()
-            .filter(|row| row.id != self.event.id)
-            .take_while(|row| sent_on(&row.payload_json()))
-            .count();
-        u32::try_from(in_a_row + 1).unwrap_or(u32::MAX)
-    }
-
-    /// Neither the log nor the spool can take the event: the bus' own policy decides.
-    fn unrecorded(&self, decision: Option<&Decision>, why: &str) -> Answer {
-        tracing::error!(event_id = %self.event.id, why, "the event cannot be recorded");
-        // Refusing the end of a turn would only send the agent on, and on.
-        let can_be_refused = takes(self.event).block && self.event.kind != Kind::TurnEnd;
-        match self.hooks.own.hooks.on_failure {
-            OnFailure::Block if can_be_refused => {
-                let reason = format!("hookbus cannot record this event: {why}");
-                let answer = encode(self.event, &Verdict::block(reason));
-                Answer(answer.map(|answer| answer.to_string()))
-            }
-            OnFailure::Block | OnFailure::Allow => Answer::of(decision),
-        }
+            .and_then(|log| log.continuations_before(&event.session, &event.name, seq, limit));
+        earlier.map_or(limit, |earlier| earlier + 1)
     }
 }
 
@@ -243,8 +260,8 @@ impl Answer {
     }
 }
 
-/// What was answered the first time; a retry hears the same.
-fn said_before(decision: &[u8]) -> Answer {
+/// The answer in a recorded decision.
+fn earlier_answer(decision: &[u8]) -> Answer {
     let decision: Value = serde_json::from_slice(decision).unwrap_or_default();
     Answer(decision.get("answer").filter(|answer| !answer.is_null()).map(Value::to_string))
 }

@@ -1,31 +1,31 @@
-//! From what the hooks said to what the agent is told.
+//! From what the hooks answered to what the agent is told.
 
 use std::cell::Cell;
 use std::fmt;
 use std::time::Instant;
 
-use super::fit::fit;
+use super::capabilities::fit_to_agent;
 use super::plan::Plan;
-use super::run::Spoken;
-use crate::dialect::{encode, merge, takes};
+use super::run::HookResult;
+use crate::dialect::dialect_of;
 use crate::event::{Decision, Event, Outcome, Ruling, Verdict, VerdictRecord};
 
 /// What a decision depends on besides the event and the verdicts.
-pub struct Circumstances<'a> {
+pub struct DecisionContext<'a> {
     /// When deciding began.
     pub started: Instant,
-    /// Finds out whether a person can be asked; only called where the answer depends on it.
+    /// Finds out whether a person can be asked; called only where the answer depends on it.
     pub can_ask: &'a dyn Fn() -> bool,
     /// Whether the agent still waits.
     pub waited_for: bool,
-    /// How often in a row the agent has been sent on already.
+    /// How often in a row the agent has been told to continue already.
     pub continuations: u32,
 }
 
-impl fmt::Debug for Circumstances<'_> {
+impl fmt::Debug for DecisionContext<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { started, can_ask: _, waited_for, continuations } = self;
-        f.debug_struct("Circumstances")
+        f.debug_struct("DecisionContext")
             .field("started", started)
             .field("waited_for", waited_for)
             .field("continuations", continuations)
@@ -33,53 +33,58 @@ impl fmt::Debug for Circumstances<'_> {
     }
 }
 
-/// Fits each verdict to what the agent can take, merges them by the agent's own rules, and puts
-/// the result in its words.
+/// Reduces each verdict to what the agent can act on, merges them by the agent's own rules, and encodes
+/// the result.
 pub fn conclude(
     event: &Event,
     plan: &Plan<'_>,
-    spoken: Vec<Spoken<'_>>,
-    circumstances: &Circumstances<'_>,
+    results: Vec<HookResult<'_>>,
+    context: &DecisionContext<'_>,
 ) -> Decision {
-    let takes = takes(event);
+    let dialect = dialect_of(event.agent);
+    let capabilities = dialect.capabilities(event);
     let found = Cell::new(None);
     let can_ask = || {
-        let can_ask = found.get().unwrap_or_else(circumstances.can_ask);
+        let can_ask = found.get().unwrap_or_else(context.can_ask);
         found.set(Some(can_ask));
         can_ask
     };
-    let (fitted, verdicts): (Vec<Verdict>, Vec<VerdictRecord>) = spoken
+    let (fitted, verdicts): (Vec<Verdict>, Vec<VerdictRecord>) = results
         .into_iter()
-        .map(|Spoken { hook, record }| {
+        .map(|HookResult { hook, record }| {
             let (verdict, note) = match hook {
-                Some(hook) => fit(&record.verdict, &plan.for_all(hook), event, takes, can_ask),
+                Some(hook) => {
+                    let hook = plan.with_strictest_policy(hook);
+                    fit_to_agent(&record.verdict, &hook, event, capabilities, can_ask)
+                }
                 None => (record.verdict.clone(), None),
             };
             (verdict, VerdictRecord { note, ..record })
         })
         .unzip();
-    let mut merged = merge(event, &fitted.iter().collect::<Vec<_>>());
-    let note = end_runaway(&mut merged, plan.own.max_continuations, circumstances.continuations);
+    let mut merged = dialect.merge(event, &fitted.iter().collect::<Vec<_>>());
+    let limit = plan.sets.own.file.max_continuations;
+    let note = end_runaway(&mut merged, limit, context.continuations);
     Decision {
-        hooks: plan.own.hash.clone(),
+        hooks: plan.hooks_hash().to_owned(),
         verdicts,
         outcome: Outcome::of(&merged),
-        answer: encode(event, &merged),
-        took: circumstances.started.elapsed(),
-        waited_for: circumstances.waited_for,
+        answer: dialect.encode(event, &merged),
+        took: context.started.elapsed(),
+        waited_for: context.waited_for,
         can_ask: found.get(),
         note,
     }
 }
 
-/// A hook that never lets the agent finish would send it on for ever: Gemini has no limit of its
-/// own and dies of a stack overflow after two thousand rounds.
-fn end_runaway(merged: &mut Verdict, most: u32, so_far: u32) -> Option<String> {
-    if merged.ruling != Some(Ruling::Block) || so_far < most {
+/// A hook that never lets the agent finish would make it continue for ever: Gemini has no limit of its own
+/// and dies of a stack overflow after two thousand rounds.
+fn end_runaway(merged: &mut Verdict, limit: u32, so_far: u32) -> Option<String> {
+    if merged.ruling != Some(Ruling::Block) || so_far < limit {
         return None;
     }
     *merged = Verdict { notice: merged.notice.take(), ..Verdict::silent() };
     Some(format!(
-        "sent on {so_far} times in a row, which is the limit (`max_continuations`); let go"
+        "told to continue {so_far} times in a row, which is the limit (`max_continuations`); let go"
     ))
 }

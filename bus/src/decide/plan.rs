@@ -1,56 +1,40 @@
-//! Which hooks are for an event.
+//! Which hooks are asked about an event, and in which order.
 
 use std::borrow::Cow;
 
-use super::consent::Agreement;
-use super::hook::{Action, Hook, Mode};
-use super::{Hooks, OnFailure};
-use crate::dialect::Manner;
-use crate::event::{Agent, Body, Event};
+use crate::active::{ActiveHooks, HookSets};
+use crate::config::{Action, Approval, Hook, Mode};
+use crate::dialect::dialect_of;
+use crate::event::{Agent, Body, Event, OnFailure};
 
 /// The hooks that will be asked about one event, in the configured order.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Plan<'a> {
     pub(super) hooks: Vec<&'a Hook>,
-    /// Further entries for the plugins of one of them, which are asked once for all.
-    pub(super) doubles: Vec<Double<'a>>,
-    /// Each hook is handed the input as the one before left it.
+    /// Further entries for a plugin directory of one of them; the directory is asked once for all.
+    duplicates: Vec<DuplicateEntry<'a>>,
+    /// Each hook gets the tool input as the one before it left it.
     pub(super) sequential: bool,
-    /// Nobody can read the event, and this says that such a thing must not pass.
-    pub(super) guard: Option<Guard<'a>>,
-    /// The person's own hooks, all of them.
-    pub(super) own: &'a Hooks,
-    pub(super) project: Option<&'a Hooks>,
+    /// The event is unreadable, and must be refused because of this.
+    pub(super) refused_by: Option<RefusedBy<'a>>,
+    /// Every hook in force.
+    pub(super) sets: &'a HookSets,
 }
 
-/// An entry that another one stands for.
+/// An entry for a plugin directory that another entry stands for too.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Double<'a> {
+struct DuplicateEntry<'a> {
     asked: &'a Hook,
-    also: &'a Hook,
+    other: &'a Hook,
 }
 
-/// The hooks that can be asked about an event: the person's own, then those of the project that it
-/// happened in.
+/// Why an unreadable event is refused.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
-    /// The person's own.
-    pub own: &'a Hooks,
-    /// The project's.
-    pub project: Option<&'a Hooks>,
-}
-
-impl<'a> Asked<'a> {
-    /// All of them, in their order.
-    pub fn all(&self) -> impl Iterator<Item = &'a Hook> + use<'a> {
-        self.own.hooks.iter().chain(self.project.into_iter().flat_map(|project| &project.hooks))
-    }
-}
-
-impl<'a> From<&'a Hooks> for Asked<'a> {
-    fn from(own: &'a Hooks) -> Self {
-        Self { own, project: None }
-    }
+pub(super) enum RefusedBy<'a> {
+    /// A hook that blocks when it fails.
+    Hook(&'a Hook),
+    /// The bus, whose own policy is to block.
+    Bus,
 }
 
 impl<'a> Plan<'a> {
@@ -59,14 +43,19 @@ impl<'a> Plan<'a> {
         self.hooks.iter().copied()
     }
 
-    /// The hooks of it that run outside of this process.
+    /// Those of them that run outside of this process.
     pub fn outside(&self) -> impl Iterator<Item = &'a Hook> {
         self.hooks().filter(|hook| hook.runs_outside())
     }
 
-    /// The hash of the hooks it is made of.
+    /// Whether anything runs outside of this process.
+    pub fn runs_outside(&self) -> bool {
+        self.outside().next().is_some()
+    }
+
+    /// The hash of the user's own hooks.
     pub fn hooks_hash(&self) -> &str {
-        &self.own.hash
+        &self.sets.own.file.hash
     }
 
     /// Whether a plugin is among them.
@@ -74,30 +63,47 @@ impl<'a> Plan<'a> {
         self.hooks.iter().any(|hook| hook.is_plugin())
     }
 
-    /// Whether what is recorded under `name` was said by a plugin.
+    /// Whether a verdict recorded under `name` comes from a plugin.
     pub fn is_plugin(&self, name: &str) -> bool {
         let plugins = self.hooks.iter().filter(|hook| hook.is_plugin());
-        // One of a directory goes by the hook's name and its own.
+        // One plugin of several in a directory is recorded as `hook (plugin)`.
         plugins.map(|hook| hook.name.as_str()).any(|hook| {
             name.strip_prefix(hook).is_some_and(|rest| rest.is_empty() || rest.starts_with(" ("))
         })
     }
 
-    /// The entries that `hook` stands for, itself first.
-    pub(super) fn entries<'h>(&'h self, hook: &'h Hook) -> impl Iterator<Item = &'h Hook> {
-        let of_it = self.doubles.iter().filter(|double| std::ptr::eq(double.asked, hook));
-        std::iter::once(hook).chain(of_it.map(|double| double.also))
+    /// Whether each hook gets the tool input as the one before it left it.
+    pub const fn is_sequential(&self) -> bool {
+        self.sequential
     }
 
-    /// `hook` with what the strictest of the entries that it stands for says about a failure.
-    pub(super) fn for_all<'h>(&self, hook: &'h Hook) -> Cow<'h, Hook> {
-        let strictness = |said: &Option<OnFailure>| match said {
+    /// Takes these hooks out: they are not asked.
+    pub fn leave_out(&mut self, unasked: &[&Hook]) {
+        self.hooks.retain(|hook| !unasked.iter().any(|other| std::ptr::eq(*hook, *other)));
+    }
+
+    /// The same plan with plugins only.
+    #[must_use]
+    pub(super) fn plugins_only(&self) -> Self {
+        let hooks = self.hooks.iter().copied().filter(|hook| hook.is_plugin()).collect();
+        Self { hooks, refused_by: None, ..self.clone() }
+    }
+
+    /// The entries that `hook` stands for, itself first.
+    pub(super) fn entries<'h>(&'h self, hook: &'h Hook) -> impl Iterator<Item = &'h Hook> {
+        let of_hook = self.duplicates.iter().filter(|it| std::ptr::eq(it.asked, hook));
+        std::iter::once(hook).chain(of_hook.map(|it| it.other))
+    }
+
+    /// `hook` with the strictest failure policy of the entries that it stands for.
+    pub(super) fn with_strictest_policy<'h>(&self, hook: &'h Hook) -> Cow<'h, Hook> {
+        let strictness = |policy: &Option<OnFailure>| match policy {
             Some(OnFailure::Allow) => 0,
             None => 1,
             Some(OnFailure::Block) => 2,
         };
-        let said = self.entries(hook).map(|entry| entry.on_failure);
-        let on_failure = said.max_by_key(strictness).flatten();
+        let policies = self.entries(hook).map(|entry| entry.on_failure);
+        let on_failure = policies.max_by_key(strictness).flatten();
         if on_failure == hook.on_failure {
             Cow::Borrowed(hook)
         } else {
@@ -105,79 +111,59 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The file that `hook` stands in, all of it.
-    pub(super) fn whole(&self, hook: &Hook) -> &'a Hooks {
-        self.project.filter(|_| hook.of_project).unwrap_or(self.own)
-    }
-
-    /// Whether each hook is handed the input as the one before left it.
-    pub const fn is_sequential(&self) -> bool {
-        self.sequential
-    }
-
-    /// Whether something outside of this process has to run.
-    pub fn runs_outside(&self) -> bool {
-        self.hooks.iter().any(|hook| hook.runs_outside())
+    /// The hooks in force that `hook` belongs to.
+    pub(super) fn active(&self, hook: &Hook) -> &'a ActiveHooks {
+        self.sets.of(hook)
     }
 }
 
-/// Who lets nothing pass unread.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Guard<'a> {
-    /// A hook that blocks when it fails.
-    Hook(&'a Hook),
-    /// The bus, whose own policy is to block.
-    Bus,
-}
-
-/// Whom to ask about `event`.
-pub fn plan<'a>(event: &Event, hooks: impl Into<Asked<'a>>) -> Plan<'a> {
-    let hooks = hooks.into();
-    let Asked { own, project } = hooks;
+/// The plan for `event`.
+pub fn plan<'a>(event: &Event, sets: &'a HookSets) -> Plan<'a> {
     let unreadable = matches!(event.body, Body::Unreadable { .. });
-    let answered = event.agent.is_answered();
-    let asked = |hook: &&Hook| hook.mode == Mode::Decide && hook.is_for(event);
-    let mut matched: Vec<&Hook> =
-        if unreadable || !answered { Vec::new() } else { hooks.all().filter(asked).collect() };
-    drop_repeated(event.agent, &mut matched);
-    let doubles = drop_repeated_plugins(&mut matched);
-    // As in Hermes: plugins are heard before anything else.
-    matched.sort_by_key(|hook| !hook.is_plugin());
-    // A project has no say in what nobody can read.
-    let guard = (unreadable && answered).then(|| guard(event.agent, own)).flatten();
-    keep_one_unread(project, &mut matched);
-    let counts = |hook: &&Hook| !matches!(hook.action, Action::Unread { .. });
-    let sequential = matched.iter().copied().filter(counts).any(|hook| hook.sequential);
-    Plan { hooks: matched, doubles, sequential, guard, own, project }
+    let answered = dialect_of(event.agent).is_answered();
+    let is_asked = |hook: &&Hook| hook.mode == Mode::Decide && hook.is_for(event);
+    let mut hooks: Vec<&Hook> =
+        if unreadable || !answered { Vec::new() } else { sets.hooks().filter(is_asked).collect() };
+    drop_repeated_commands(event.agent, &mut hooks);
+    let duplicates = drop_repeated_plugins(&mut hooks);
+    // As in Hermes: plugins are called before anything else.
+    hooks.sort_by_key(|hook| !hook.is_plugin());
+    // Project hooks cannot block events that cannot be parsed.
+    let refused_by = (unreadable && answered).then(|| refused_by(event.agent, &sets.own)).flatten();
+    keep_one_unread(sets.project.as_deref(), &mut hooks);
+    let is_read = |hook: &&Hook| !matches!(hook.action, Action::Unread { .. });
+    let sequential = hooks.iter().copied().filter(is_read).any(|hook| hook.sequential);
+    Plan { hooks, duplicates, sequential, refused_by, sets }
 }
 
-fn guard(agent: Agent, hooks: &Hooks) -> Option<Guard<'_>> {
-    let hook = hooks.hooks.iter().find(|hook| hook.guards(agent)).map(Guard::Hook);
-    hook.or((hooks.on_failure == OnFailure::Block).then_some(Guard::Bus))
+fn refused_by(agent: Agent, own: &ActiveHooks) -> Option<RefusedBy<'_>> {
+    let hook = own.file.hooks.iter().find(|hook| hook.refuses_unreadable(agent));
+    let bus = (own.file.on_failure == OnFailure::Block).then_some(RefusedBy::Bus);
+    hook.map(RefusedBy::Hook).or(bus)
 }
 
-/// A directory of plugins that several keys lead to is asked once: it would count the event twice. With another
-/// interpreter, or more memory, it is another process. What the others say counts all the same.
-fn drop_repeated_plugins<'a>(matched: &mut Vec<&'a Hook>) -> Vec<Double<'a>> {
+/// A plugin directory that several entries lead to is asked once, or it would count the event twice. With
+/// another interpreter or memory limit it is another process. The other entries' failure policies count too.
+fn drop_repeated_plugins<'a>(hooks: &mut Vec<&'a Hook>) -> Vec<DuplicateEntry<'a>> {
     let key = |hook: &'a Hook| {
         let Action::Python(python) = &hook.action else { return None };
         Some((python.folder.as_str(), &python.launch, hook.of_project))
     };
-    let all = matched.clone();
-    keep_first(matched, key);
-    let is_kept = |hook: &Hook| matched.iter().any(|kept| std::ptr::eq(*kept, hook));
-    let dropped = all.into_iter().filter(|hook| !is_kept(hook));
-    let double = |also: &'a Hook| {
-        let asked = matched.iter().copied().find(|kept| key(kept) == key(also));
-        asked.map(|asked| Double { asked, also })
+    let all = hooks.clone();
+    keep_first(hooks, key);
+    let is_asked = |hook: &Hook| hooks.iter().any(|asked| std::ptr::eq(*asked, hook));
+    let dropped = all.into_iter().filter(|hook| !is_asked(hook));
+    let duplicate = |other: &'a Hook| {
+        let asked = hooks.iter().copied().find(|asked| key(asked) == key(other));
+        asked.map(|asked| DuplicateEntry { asked, other })
     };
-    dropped.filter_map(double).collect()
+    dropped.filter_map(duplicate).collect()
 }
 
-/// Of those with the same key only the first.
-fn keep_first<'a, K: PartialEq>(matched: &mut Vec<&'a Hook>, key: impl Fn(&'a Hook) -> Option<K>) {
+/// Of hooks with the same key only the first stays.
+fn keep_first<'a, K: PartialEq>(hooks: &mut Vec<&'a Hook>, key: impl Fn(&'a Hook) -> Option<K>) {
     let mut seen: Vec<K> = Vec::new();
-    matched.retain(|hook| {
+    hooks.retain(|hook| {
         let Some(key) = key(hook) else { return true };
         let first = !seen.contains(&key);
         seen.push(key);
@@ -185,42 +171,40 @@ fn keep_first<'a, K: PartialEq>(matched: &mut Vec<&'a Hook>, key: impl Fn(&'a Ho
     });
 }
 
-/// Of a project's entries that nobody agreed to one stands for all, the strictest: a stranger's file must not
-/// fill the log.
-fn keep_one_unread(project: Option<&Hooks>, matched: &mut Vec<&Hook>) {
+/// Of a project's entries that are not approved one stands for all, the strictest: a stranger's file must
+/// not fill the log.
+fn keep_one_unread(project: Option<&ActiveHooks>, hooks: &mut Vec<&Hook>) {
     let Some(project) = project else { return };
-    let lapsed = |hook: &Hook| {
-        project.unread(hook).is_some_and(|objection| objection.agreement == Agreement::Lapsed)
+    let has_lapsed = |hook: &Hook| {
+        let refusal = project.approvals.refusal_of_text(hook);
+        refusal.is_some_and(|refusal| refusal.approval == Approval::Lapsed)
     };
     let strictness = |hook: &Hook| match hook.on_failure {
         Some(OnFailure::Block) => 2,
-        None if lapsed(hook) => 2,
+        None if has_lapsed(hook) => 2,
         Some(OnFailure::Allow) | None => 1,
     };
     let is_unread = |hook: &&Hook| matches!(hook.action, Action::Unread { .. });
-    let mut unread = matched.iter().copied().filter(is_unread);
-    let Some(mut kept) = unread.next() else { return };
+    let mut unread = hooks.iter().copied().filter(is_unread);
+    let Some(mut strictest) = unread.next() else { return };
     for hook in unread {
-        if strictness(hook) > strictness(kept) {
-            kept = hook;
+        if strictness(hook) > strictness(strictest) {
+            strictest = hook;
         }
     }
-    matched.retain(|hook| !is_unread(hook) || std::ptr::eq(*hook, kept));
+    hooks.retain(|hook| !is_unread(hook) || std::ptr::eq(*hook, strictest));
 }
 
 /// Gemini runs the same name and command once per event, whatever matchers led to it.
-fn drop_repeated<'a>(agent: Agent, matched: &mut Vec<&'a Hook>) {
-    if agent != Agent::Gemini {
-        return;
-    }
-    keep_first(matched, |hook: &'a Hook| {
+fn drop_repeated_commands<'a>(agent: Agent, hooks: &mut Vec<&'a Hook>) {
+    keep_first(hooks, |hook: &'a Hook| {
         let Action::Command(command) = &hook.action else { return None };
-        let as_gemini_does = hook.on.manner() == Manner::Gemini;
-        as_gemini_does.then_some((hook.name.as_str(), command.text.as_str()))
+        let key = (hook.name.as_str(), command.text.as_str());
+        hook.on.dialect(agent).runs_duplicates_once().then_some(key)
     });
 }
 
 /// The policy of a hook that failed.
-pub(super) fn policy_of(hook: &Hook) -> OnFailure {
+pub(super) fn failure_policy(hook: &Hook) -> OnFailure {
     hook.on_failure.unwrap_or(OnFailure::Allow)
 }

@@ -1,204 +1,203 @@
-//! Asking plugins: all of a directory at once, each in its own process.
+//! Calling the plugins of a hook: all of a directory at once, each in its own process.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::consent::Objection;
-use super::due::Due;
-use super::hook::{Action, Hook, OnFailure, Python};
-use super::host::{self, Launch, Meant, Plugin, Stand, Time, Told};
-use super::idle::NoneLoaded;
-use super::launch;
-use super::plan::policy_of;
-use super::run::{Errand, join_in_order, record};
-use crate::dialect::{Takes, takes};
-use crate::event::{Event, Verdict, VerdictRecord};
+use futures_util::future::join_all;
 
-impl Errand<'_, '_> {
-    /// One record per plugin that has a hook for the event, in the name of `hook`; it is `agreed` that somebody
-    /// agreed to.
-    pub(super) async fn ask_plugins(
+use super::background::InFlight;
+use super::plan::failure_policy;
+use super::run::{HookRun, failed, record};
+use crate::config::{Action, Hook, Python, PythonLaunch, Refusal};
+use crate::dialect::{Capabilities, dialect_of};
+use crate::event::{Event, OnFailure, VerdictRecord};
+use crate::plugins::{
+    self, BACKING_OFF, CallContext, CallTimeout, NothingLoaded, PluginAnswer, PluginInstance,
+    PluginSelection, nothing_loaded,
+};
+
+impl HookRun<'_, '_> {
+    /// One record per plugin with a callback for the event, in the name of `hook`. `approved` is the entry
+    /// that the user approved.
+    pub(super) async fn call_plugins(
         &self,
         hook: &Hook,
-        agreed: &Hook,
+        approved: &Hook,
         event: &Event,
     ) -> Vec<VerdictRecord> {
-        let Action::Python(python) = &agreed.action else { return Vec::new() };
-        let whole = self.plan.whole(hook);
-        let (folder, launch) = self.place_of(hook, python);
-        let limit = python.timeout.min(self.end.saturating_duration_since(Instant::now()));
-        let (shelf, meant) = match self.scratch {
-            Some(scratch) => {
-                let meant = Meant { log_in: scratch.log_in(), ..whole.meant() };
-                (scratch.hosts.shelf(self.bus), meant)
+        let Action::Python(python) = &approved.action else { return Vec::new() };
+        let active = self.plan.active(hook);
+        let (folder, launch) = self.plugin_folder(hook, python);
+        let limit = python.timeout.min(self.time_left());
+        let (pool, selection) = match self.replay {
+            Some(replay) => {
+                let log_folder = replay.sandbox.log_folder();
+                let selection = PluginSelection { log_folder, ..active.plugin_selection() };
+                (replay.plugins.pool(self.bus), selection)
             }
-            None => (Arc::clone(&whole.shelf), whole.meant()),
+            None => (Arc::clone(&active.plugins), active.plugin_selection()),
         };
-        let plugins = shelf.plugins(&folder, meant, &launch, limit).await;
-        let Some(plugins) = plugins else {
+        let Some(plugins) = pool.plugins(&folder, selection, &launch, limit).await else {
             let why = format!("{} could not be read in time", folder.display());
-            return vec![record(hook, Verdict::silent(), Some(why), limit)];
+            return vec![failed(hook, why, limit)];
         };
         if plugins.is_empty() {
-            let failed = self.none_is_loaded(hook, folder, limit).await;
-            return failed.into_iter().collect();
+            return self.report_nothing_loaded(hook, folder, limit).await.into_iter().collect();
         }
-        let alone = plugins.len() == 1;
-        self.start_anew(hook, &plugins).await;
-        let stand = &self.stand(agreed);
-        if takes(event) == Takes::NOTHING {
-            self.let_look_on(&plugins, python, event, stand).await;
+        let is_single = plugins.len() == 1;
+        self.restart_where_recorded(hook, &plugins).await;
+        let context = &self.call_context(approved);
+        if dialect_of(event.agent).capabilities(event) == Capabilities::NONE {
+            self.notify_plugins(&plugins, python, event, context).await;
             return Vec::new();
         }
-        let asked = plugins.iter().map(|plugin| async move {
+        let calls = plugins.iter().map(|plugin| async move {
             let started = Instant::now();
-            let told = host::ask(plugin, event, stand, self.time(python)).await?;
-            if let Some(objection) = told.objection {
-                return Some(Err(objection));
+            let answer = plugins::call(plugin, event, context, self.timeout(python)).await?;
+            if let Some(refusal) = answer.refusal {
+                return Some(Err(refusal));
             }
-            // What is missing is recorded once, unless somebody is to be stopped by it.
-            if told.again && policy_of(hook) == OnFailure::Allow {
+            // Missing variables are reported once, unless they block.
+            if answer.repeated && failure_policy(hook) == OnFailure::Allow {
                 return None;
             }
-            let Told { verdict, failure, hash, heard, .. } = told;
+            let PluginAnswer { verdict, failure, hash, history, .. } = answer;
             let record = record(hook, verdict, failure, started.elapsed());
-            let name = name_of(hook, plugin, alone);
-            Some(Ok(VerdictRecord { script: hash, heard, hook: name, ..record }))
+            let name = recorded_name(hook, plugin, is_single);
+            Some(Ok(VerdictRecord { script: hash, history, hook: name, ..record }))
         });
-        let said: Result<Vec<VerdictRecord>, Objection> =
-            join_in_order(asked).await.into_iter().flatten().collect();
-        // Agreement is to all of a directory at once.
-        said.unwrap_or_else(|objection| vec![self.turned_away(hook, objection)])
+        let records: Result<Vec<VerdictRecord>, Refusal> =
+            join_all(calls).await.into_iter().flatten().collect();
+        // An approval is for a directory as a whole.
+        records.unwrap_or_else(|refusal| vec![self.refused(hook, refusal)])
     }
 
-    /// A guard that is not loaded does not guard: that is a failure, unless somebody wants it so. Whom it stops
-    /// nobody by, hears of it once, and in a rehearsal not again.
-    async fn none_is_loaded(
+    /// A guard that is not loaded does not guard: that is a failure, unless the user disabled it. Report
+    /// every time if `on_failure` is `block`; otherwise once, and never in a replay.
+    async fn report_nothing_loaded(
         &self,
         hook: &Hook,
         folder: PathBuf,
         limit: Duration,
     ) -> Option<VerdictRecord> {
-        let failed = |why: String| Some(record(hook, Verdict::silent(), Some(why), Duration::ZERO));
+        let fail = |why: String| Some(failed(hook, why, Duration::ZERO));
         if !folder.is_dir() {
-            return failed(NoneLoaded::NoFolder.said_of(&folder));
+            return fail(NothingLoaded::NoFolder.describe(&folder));
         }
-        let whole = self.plan.whole(hook);
-        let stops = policy_of(hook) == OnFailure::Block;
-        if !stops && (self.scratch.is_some() || whole.shelf.was_seen_empty(&folder)) {
+        let active = self.plan.active(hook);
+        let blocks = failure_policy(hook) == OnFailure::Block;
+        if !blocks && (self.replay.is_some() || active.plugins.has_reported_empty(&folder)) {
             return None;
         }
-        let (all, at, place) = (whole.clone(), folder.clone(), self.surroundings.clone());
-        let look = tokio::task::spawn_blocking(move || all.none_loaded(&at, &place));
-        match tokio::time::timeout(limit, look).await {
-            Ok(Ok(None | Some(NoneLoaded::SwitchedOff(_)))) => None,
-            Ok(Ok(Some(NoneLoaded::NotEnabled(_) | NoneLoaded::Missing(_)))) if !stops => None,
-            Ok(Ok(Some(why))) => failed(why.said_of(&folder)),
-            Ok(Err(_)) | Err(_) => {
-                failed(format!("{} could not be read in time", folder.display()))
+        let (file, path, caller) = (active.file.clone(), folder.clone(), self.caller.clone());
+        let finding = tokio::task::spawn_blocking(move || nothing_loaded(&file, &path, &caller));
+        match tokio::time::timeout(limit, finding).await {
+            Ok(Ok(None | Some(NothingLoaded::Disabled(_)))) => None,
+            Ok(Ok(Some(NothingLoaded::NotEnabled(_) | NothingLoaded::Missing(_)))) if !blocks => {
+                None
             }
+            Ok(Ok(Some(why))) => fail(why.describe(&folder)),
+            Ok(Err(_)) | Err(_) => fail(format!("{} could not be read in time", folder.display())),
         }
     }
 
     /// Where the plugins of an entry are, and what they are started with.
-    fn place_of(&self, hook: &Hook, python: &Python) -> (PathBuf, Launch) {
-        let base = &self.plan.whole(hook).base;
-        let interpreter = launch::with_home(&python.launch.interpreter, self.surroundings);
-        let launch = Launch { interpreter, ..python.launch };
-        (launch::folder(&python.folder, self.surroundings, base), launch)
+    fn plugin_folder(&self, hook: &Hook, python: &Python) -> (PathBuf, PythonLaunch) {
+        let base = &self.plan.active(hook).file.base;
+        let interpreter = self.caller.expand_home(&python.launch.interpreter);
+        let launch = PythonLaunch { interpreter, ..python.launch };
+        (self.caller.resolve(&python.folder, base), launch)
     }
 
-    /// Nobody agrees to these plugins any more.
-    pub(super) fn let_go(&self, hook: &Hook, python: &Python) {
-        if self.scratch.is_none() {
-            self.plan.whole(hook).shelf.let_go(&self.place_of(hook, python));
+    /// Ends the plugins of an entry, because it is not approved any more.
+    pub(super) fn end_plugins(&self, hook: &Hook, python: &Python) {
+        if self.replay.is_none() {
+            self.plan.active(hook).plugins.end(&self.plugin_folder(hook, python));
         }
     }
 
-    /// How long a plugin may take, and how long it is waited for. A rehearsal has no time for more.
-    fn time(&self, python: &Python) -> Time {
-        let left = self.end.saturating_duration_since(Instant::now());
-        match self.scratch {
-            Some(_) => Time::all(python.timeout.min(left)),
-            None => Time::of(python.timeout, left),
+    /// How long a plugin may take, and how long it is waited for. In a replay the two are the same.
+    fn timeout(&self, python: &Python) -> CallTimeout {
+        match self.replay {
+            Some(_) => CallTimeout::full(python.timeout.min(self.time_left())),
+            None => CallTimeout::new(python.timeout, self.time_left()),
         }
     }
 
-    /// In a rehearsal: a plugin whose process was another one from here on then, forgets what it knows.
-    async fn start_anew(&self, hook: &Hook, plugins: &[Arc<Plugin>]) {
-        let Some(scratch) = self.scratch else { return };
+    /// In a replay: restarts each plugin at the events where the recorded process restarted.
+    async fn restart_where_recorded(&self, hook: &Hook, plugins: &[Arc<PluginInstance>]) {
+        let Some(replay) = self.replay else { return };
         for plugin in plugins {
-            let name = name_of(hook, plugin, plugins.len() == 1);
-            if scratch.hosts.is_due(self.bus, &name, &plugin.hash()) {
-                plugin.start_anew().await;
+            let name = recorded_name(hook, plugin, plugins.len() == 1);
+            if replay.plugins.take_restart(self.bus, &name, &plugin.hash()) {
+                plugin.restart().await;
             }
         }
     }
 
-    /// Where nothing can be said plugins only look on: the agent does not wait, if somebody lives on
-    /// after its answer: they have a queue and a thread of their own. Without a daemon the agent has to wait,
-    /// or they would end with us. A rehearsal waits as well: what comes next may depend on it.
-    async fn let_look_on(
+    /// Where no answer is possible, plugins are only told. With a daemon the agent does not wait: each plugin
+    /// has a queue. Without one the client has to wait, or the plugins would end with it. A replay waits too,
+    /// because the next event may depend on it.
+    async fn notify_plugins(
         &self,
-        plugins: &[Arc<Plugin>],
+        plugins: &[Arc<PluginInstance>],
         python: &Python,
         event: &Event,
-        stand: &Stand,
+        context: &CallContext,
     ) {
-        let lives_on = self.surroundings.pid != Some(std::process::id());
-        if !lives_on || self.scratch.is_some() {
-            let time = match self.scratch {
-                Some(_) => self.time(python),
-                None => Time::all(python.timeout),
+        let in_client = self.caller.pid == Some(std::process::id());
+        if in_client || self.replay.is_some() {
+            let timeout = match self.replay {
+                Some(_) => self.timeout(python),
+                None => CallTimeout::full(python.timeout),
             };
-            let looking = plugins.iter().map(|plugin| async {
-                let told = host::ask(plugin, event, stand, time).await;
-                warn(plugin, event, told.and_then(|told| told.failure));
+            let calls = plugins.iter().map(|plugin| async {
+                let answer = plugins::call(plugin, event, context, timeout).await;
+                warn(plugin, event, answer.and_then(|answer| answer.failure).as_deref());
             });
-            join_in_order(looking).await;
+            join_all(calls).await;
             return;
         }
         for plugin in plugins {
-            // Before the agent is answered: its next event must not be heard before this one.
-            let turn = plugin.line_up().await;
-            let (plugin, limit) = (Arc::clone(plugin), python.timeout);
-            let (event, stand, due) = (event.clone(), stand.clone(), Due::one());
+            // Before the agent gets its answer: its next event must not overtake this one.
+            let slot = plugin.enqueue().await;
+            let (plugin, timeout) = (Arc::clone(plugin), python.timeout);
+            let (event, context, in_flight) = (event.clone(), context.clone(), InFlight::start());
             drop(tokio::spawn(async move {
-                let told = host::tell(&plugin, turn, &event, &stand, limit).await;
-                warn(&plugin, &event, told.err());
-                drop(due);
+                let notified = plugins::notify(&plugin, slot, &event, &context, timeout).await;
+                warn(&plugin, &event, notified.err().map(|error| error.to_string()).as_deref());
+                drop(in_flight);
             }));
         }
     }
 
-    /// Where a plugin stands: where its agent does, or in the scratch place of a rehearsal.
-    fn stand(&self, hook: &Hook) -> Stand {
-        let mut place = self.surroundings.clone();
-        let gate = self.plan.whole(hook).gate(hook, self.surroundings);
-        let gate = gate.map(|gate| Arc::new(gate.kept()));
-        if let Some(scratch) = self.scratch {
-            scratch.cwd().clone_into(&mut place.cwd);
-            let hermes = ("HERMES_HOME".as_ref(), scratch.hermes().as_os_str());
-            for (name, value) in scratch.env().into_iter().chain([hermes]) {
-                place.env.retain(|(known, _)| known != name);
-                place.env.push((name.to_owned(), value.to_owned()));
+    /// What plugins run with: the caller's directory and environment, or those of a replay's sandbox.
+    fn call_context(&self, hook: &Hook) -> CallContext {
+        let mut caller = self.caller.clone();
+        let may_start = self.plan.active(hook).approvals.may_start(hook, self.caller);
+        if let Some(replay) = self.replay {
+            let sandbox = &replay.sandbox;
+            sandbox.cwd().clone_into(&mut caller.cwd);
+            let hermes = ("HERMES_HOME".as_ref(), sandbox.hermes_home().as_os_str());
+            for (name, value) in sandbox.env().into_iter().chain([hermes]) {
+                caller.set_var(name, value);
             }
         }
-        Stand { place, gate }
+        CallContext { caller, may_start }
     }
 }
 
-/// What a plugin is called in the log: one of several goes by its own name too.
-fn name_of(hook: &Hook, plugin: &Plugin, alone: bool) -> String {
-    if alone { hook.name.clone() } else { format!("{} ({})", hook.name, plugin.name()) }
+/// A plugin's name in the log: one of several in a directory has its own name added.
+fn recorded_name(hook: &Hook, plugin: &PluginInstance, is_single: bool) -> String {
+    if is_single { hook.name.clone() } else { format!("{} ({})", hook.name, plugin.name()) }
 }
 
-fn warn(plugin: &Plugin, event: &Event, failure: Option<String>) {
+fn warn(plugin: &PluginInstance, event: &Event, failure: Option<&str>) {
     let Some(why) = failure else { return };
-    if why.starts_with(host::LEFT_ALONE) {
-        // That was said when it failed; an agent at work would fill the log with it.
-        tracing::debug!(plugin = plugin.name(), event_id = %event.id, why, "not told");
+    if why.starts_with(BACKING_OFF) {
+        // Reported when it failed; a busy agent would fill the log with it.
+        tracing::debug!(plugin = plugin.name(), event_id = %event.id, why, "a plugin was not called");
     } else {
         tracing::warn!(plugin = plugin.name(), event_id = %event.id, why, "a plugin failed");
     }

@@ -1,16 +1,34 @@
-//! How each agent speaks: its payloads, its answers, its merging rules. Values in, values out.
+//! How each agent behaves: its names, its payloads and answers, how it launches, matches and merges
+//! hooks. One folder per agent, all behind [`Dialect`].
 //!
-//! An agent's JSON never leaves this folder by another way than [`decode()`] and [`encode`]; what a
-//! hook printed comes in through [`understand()`].
+//! An agent's JSON is read and written here only: payloads in [`decode()`], a hook's output in
+//! [`Dialect::interpret`], answers in [`Dialect::encode`].
 
+mod answer;
+mod capabilities;
+mod claude;
+mod codex;
+mod common;
 mod decode;
 mod gemini;
 mod hermes;
-mod speak;
-mod takes;
-mod understand;
+mod hook_output;
+mod interface;
+mod launch;
+mod matcher;
+mod names;
+mod recorded_context;
 
-pub use decode::{Arrival, decode};
-pub use speak::{encode, is_continuation, merge, takes};
-pub use takes::Takes;
-pub use understand::{Ending, Manner, Said, Understood, returned, understand};
+pub use capabilities::Capabilities;
+pub use common::Common;
+pub use decode::{Arrival, decode, session_hint};
+pub use hermes::{SessionLinks, plugin_verdict};
+pub use hook_output::{Ending, HookOutput, Interpretation, LateOutput};
+pub use interface::{Dialect, dialect_of};
+pub use launch::LaunchError;
+pub use matcher::{Matcher, ParsedMatcher, invalid_regex, is_cheap_regex};
+pub use names::{can_be_event_of, event_names, is_event_of, kind_of, tool_class_of};
+pub use recorded_context::{
+    RecordedProject, is_recorded_variable, record_caller, recorded_project, recorded_wire,
+    restore_caller,
+};

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::{EventId, Rewrite, Ruling, Verdict};
+use super::{EventId, OnFailure, Rewrite, Ruling, Verdict};
 
 /// The strongest thing an answer (or one hook's verdict) does to the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Outcome {
     /// Nothing.
     None,
-    /// It may go on, said aloud.
+    /// It is allowed explicitly.
     Allow,
-    /// The model is told something more.
+    /// The model gets more text.
     Context,
     /// The tool runs with other input.
     Rewrite,
@@ -78,16 +78,17 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// What a plugin could remember when it spoke: since when its process was up, and how much it had heard.
+/// What a plugin could remember when it answered: since when its process was up, and how many events it
+/// had been called about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Heard {
+pub struct PluginHistory {
     /// The event that its process was started for.
     pub since: EventId,
-    /// How many events it had heard, the one it was asked about among them.
+    /// How many events it had been called about, this one included.
     pub events: u64,
 }
 
-impl Heard {
+impl PluginHistory {
     /// Reads what a decision row says.
     pub fn read(value: &Value) -> Option<Self> {
         let since = value.get("since")?.as_str()?.parse().ok()?;
@@ -99,12 +100,12 @@ impl Heard {
     }
 }
 
-/// One hook's verdict as it is kept: what it said, how it ended, what that was taken for.
+/// One hook's verdict as it is recorded: what it answered, how it ended, what that counted as.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VerdictRecord {
     /// The hook's name in `hookbus.yaml`.
     pub hook: String,
-    /// What it said (after the failure policy, if it failed).
+    /// What it answered (after the failure policy, if it failed).
     pub verdict: Verdict,
     /// Its exit code; none for a rule, a signal or a hook that never ran.
     pub exit: Option<i32>,
@@ -113,16 +114,16 @@ pub struct VerdictRecord {
     /// What went wrong with it.
     pub failure: Option<String>,
     /// The failure policy that applied.
-    pub policy: &'static str,
+    pub policy: OnFailure,
     /// The hash of the script's content, for commands.
     pub script: Option<String>,
     /// What it could remember, for plugins.
-    pub heard: Option<Heard>,
-    /// Whether it was not asked for want of consent: a replay must not ask it either.
+    pub history: Option<PluginHistory>,
+    /// Whether it was not asked because it was not approved: a replay must not ask it either.
     pub refused: bool,
     /// Whether the hook is a project's.
     pub of_project: bool,
-    /// What the agent could not take of it, and what became of that.
+    /// What the agent could not act on, and what happened to that.
     pub note: Option<String>,
 }
 
@@ -137,11 +138,11 @@ impl VerdictRecord {
         record.insert("exit".into(), json!(self.exit));
         record.insert("ms".into(), millis(self.took));
         record.insert("failed".into(), json!(self.failure.is_some()));
-        record.insert("policy".into(), json!(self.policy));
+        record.insert("policy".into(), json!(self.policy.as_str()));
         record.insert("script".into(), json!(self.script));
         // The rest only where there is something to say.
-        if let Some(heard) = self.heard {
-            record.insert("heard".into(), heard.to_json());
+        if let Some(history) = self.history {
+            record.insert("heard".into(), history.to_json());
         }
         if let Some(failure) = &self.failure {
             record.insert("failure".into(), json!(failure));
@@ -179,19 +180,19 @@ impl VerdictRecord {
 pub struct Decision {
     /// The hash of the hooks in force.
     pub hooks: String,
-    /// What each hook said, in the configured order.
+    /// What each hook answered, in the configured order.
     pub verdicts: Vec<VerdictRecord>,
-    /// What it came to.
+    /// The strongest thing in it.
     pub outcome: Outcome,
-    /// What the agent was told; silence where none.
+    /// What the agent was told, if anything.
     pub answer: Option<Value>,
     /// How long deciding took.
     pub took: Duration,
-    /// Whether the agent was still there to hear it.
+    /// Whether the agent still waited for it.
     pub waited_for: bool,
     /// Whether a person could be asked, where the answer depended on it: a replay cannot find out.
     pub can_ask: Option<bool>,
-    /// Something about the decision as a whole, such as a cap that was reached.
+    /// A remark on the decision as a whole, such as a limit that was reached.
     pub note: Option<String>,
 }
 
@@ -218,7 +219,7 @@ impl Decision {
     }
 }
 
-/// Milliseconds with three digits, which is all the clock is good for.
+/// Milliseconds with three decimals.
 fn millis(took: Duration) -> Value {
     let micros = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
     json!(f64::from(micros) / 1000.0)

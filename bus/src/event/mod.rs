@@ -3,22 +3,23 @@
 
 mod agent;
 mod decision;
+#[expect(clippy::module_inception, reason = "the room is named after its main type")]
+mod event;
 mod id;
 mod kind;
-mod lifecycle;
-mod names;
+mod on_failure;
 mod subject;
 mod time;
 mod tool_class;
 mod verdict;
 mod wire;
 
-pub use agent::{Agent, UnknownAgent};
-pub use decision::{Decision, Heard, Outcome, VerdictRecord};
+pub use agent::{Agent, AgentName, UnknownAgent};
+pub use decision::{Decision, Outcome, PluginHistory, VerdictRecord};
+pub use event::{Body, Event, Tool};
 pub use id::{BusId, EventId, Seq};
 pub use kind::Kind;
-pub use lifecycle::{Body, Event, Tool};
-pub use names::{event_names, is_event_of, kind_of, tool_class_of};
+pub use on_failure::OnFailure;
 pub use subject::{event_subjects, read_subject, subject, subjects_of, token, untoken};
 pub use time::{Clock, SystemClock, Time};
 pub use tool_class::ToolClass;

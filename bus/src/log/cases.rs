@@ -349,19 +349,21 @@ impl LogReader {
         Ok(loaded)
     }
 
-    /// How often in a row the agent had been sent on before `seq`, `most` at the most.
-    pub fn sent_on_before(
+    /// How often in a row the agent had been told to continue before `seq` (before now if none), `limit` at
+    /// most.
+    pub fn continuations_before(
         &self,
         session: &str,
         name: &str,
-        seq: Seq,
-        most: u32,
+        seq: Option<Seq>,
+        limit: u32,
     ) -> Result<u32, ReadError> {
         let mut statement = self.db.prepare_cached(
             "SELECT payload FROM events WHERE session = ?1 AND name = ?2 AND seq < ?3 \
              ORDER BY seq DESC LIMIT ?4",
         )?;
-        let mut rows = statement.query((session, name, seq.as_i64(), most))?;
+        let before = seq.map_or(i64::MAX, Seq::as_i64);
+        let mut rows = statement.query((session, name, before, limit))?;
         let mut in_a_row = 0;
         while let Some(row) = rows.next()? {
             let payload = read_leniently(&payload::from_sql(row.get_ref(0)?)).unwrap_or_default();

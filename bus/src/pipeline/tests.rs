@@ -1,10 +1,12 @@
 //! Any bytes give a recorded event and a valid answer; a retry hears what was said before.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
 use super::*;
 use crate::event::{Clock, SystemClock};
-use crate::log::{ReadError, Row, verify};
+use crate::log::{Query, ReadError, Row, verify};
 
 const HOOKS: &str = "hooks:\n  '*':\n    - rule: {when: {command: rm}, block: no}\n      on_failure: block\n  \
                      turn.start:\n    - rule: {context: news}\n";
@@ -19,9 +21,9 @@ fn played(payloads: &[(Agent, Vec<u8>)]) -> (Vec<Answer>, Vec<Row>) {
         let mut answers = Vec::new();
         for (agent, raw) in payloads {
             let at = bus.clock.now();
-            let (id, raw, patience) = (EventId::mint(at), raw.clone(), Duration::from_secs(5));
-            let surroundings = Surroundings::default();
-            let call = Call { id, at, agent: *agent, raw, surroundings, patience };
+            let (id, raw, deadline) = (EventId::mint(at), raw.clone(), Duration::from_secs(5));
+            let caller = Caller::default();
+            let call = Call { id, at, agent: *agent, raw, caller, deadline };
             answers.push(handle(call, &bus, || false).await);
         }
         answers
@@ -88,8 +90,8 @@ fn a_retry_hears_what_was_said_before_and_adds_nothing() {
         at,
         agent: Agent::Hermes,
         raw,
-        surroundings: Surroundings::default(),
-        patience: Duration::from_secs(5),
+        caller: Caller::default(),
+        deadline: Duration::from_secs(5),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime");
@@ -114,7 +116,7 @@ fn a_broken_file_of_a_project_is_read_once() {
     std::fs::create_dir_all(project.join(".hookbus")).expect("a project");
     std::fs::write(project.join(".hookbus/hookbus.yaml"), "hooks: [").expect("hooks");
     let bus = Bus::for_client(&home.path().join("home"), &[]);
-    let place = Surroundings { cwd: project, ..Surroundings::default() };
+    let place = Caller { cwd: project, ..Caller::default() };
     let source = bus.projects.source(&place).expect("a project");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let call = Call {
@@ -122,12 +124,12 @@ fn a_broken_file_of_a_project_is_read_once() {
         at: bus.clock.now(),
         agent: Agent::Hermes,
         raw: b"{}".to_vec(),
-        surroundings: place,
-        patience: Duration::from_secs(5),
+        caller: place,
+        deadline: Duration::from_secs(5),
     };
-    assert!(!Arc::ptr_eq(&source.in_force(), &source.in_force()), "without a log nobody knows");
+    assert!(!Arc::ptr_eq(&source.active(), &source.active()), "without a log nobody knows");
     runtime.expect("a runtime").block_on(handle(call, &bus, || false));
-    assert!(Arc::ptr_eq(&source.in_force(), &source.in_force()), "the log knows of nothing better");
+    assert!(Arc::ptr_eq(&source.active(), &source.active()), "the log knows of nothing better");
 }
 
 #[test]
@@ -140,8 +142,8 @@ fn what_nobody_could_find_out_does_not_become_the_last_hooks() {
         at: bus.clock.now(),
         agent: Agent::Hermes,
         raw: b"{}".to_vec(),
-        surroundings: Surroundings::default(),
-        patience: Duration::from_secs(5),
+        caller: Caller::default(),
+        deadline: Duration::from_secs(5),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime");
@@ -153,7 +155,7 @@ fn what_nobody_could_find_out_does_not_become_the_last_hooks() {
     let (log, away) = (home.path().join("log.db"), home.path().join("away.db"));
     std::fs::rename(&log, &away).expect("a log");
     let second = Bus::for_client(home.path(), &[]);
-    last_resort(call(&second), &second);
+    answer_past_deadline(call(&second), &second);
     std::fs::rename(&away, &log).expect("a log");
     runtime.block_on(second.recorder.take_in());
     let reader = LogReader::open(&second.log).expect("a log");
@@ -161,5 +163,5 @@ fn what_nobody_could_find_out_does_not_become_the_last_hooks() {
     let kinds: Vec<String> = events.expect("rows").into_iter().map(|row| row.kind).collect();
     assert_eq!(kinds.iter().filter(|kind| *kind == "hooks.loaded").count(), 1, "{kinds:?}");
     assert!(kinds.len() > 2, "the second event is there: {kinds:?}");
-    assert_eq!(second.hooks.in_force().hooks.hooks.len(), 2, "its last good version is in force");
+    assert_eq!(second.hooks.active().file.hooks.len(), 2, "its last good version is in force");
 }

@@ -1,10 +1,9 @@
 //! The stream: made if it is not there, looked at if it is. One that was made otherwise is left
 //! alone, and a person is told what differs.
 
-use async_nats::jetstream::Context;
-use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::context::GetStreamErrorKind;
 use async_nats::jetstream::stream::{Config, Stream};
+use async_nats::jetstream::{Context, ErrorCode};
 
 use super::abilities::Abilities;
 use super::settings::NatsSettings;

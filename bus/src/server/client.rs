@@ -34,7 +34,7 @@ pub enum NoDaemon {
 /// Has the daemon handle a call; gives back what the agent hears.
 pub fn call(socket: &SocketPath, build: Build, call: &Call) -> Result<Vec<u8>, NoDaemon> {
     let request = Request::Call { build, call: Box::new(call.clone()) };
-    match ask(socket, &request, call.patience)? {
+    match ask(socket, &request, call.deadline)? {
         Reply::Answer(text) => Ok(text),
         Reply::Declined | Reply::Status(_) => Err(NoDaemon::Declined),
     }

@@ -21,7 +21,7 @@ use super::status::{Counters, describe, of_daemon};
 use super::supervise::{ObserverProgram, Supervisor};
 use super::{Build, Reply, Request, SocketPath};
 use crate::bus::Bus;
-use crate::decide::tell_the_rest;
+use crate::decide::drain_notifications;
 use crate::log::{LogReader, Recorder};
 use crate::pipeline::handle;
 use crate::relay::{NatsSettings, Relay};
@@ -159,7 +159,7 @@ impl Daemon {
                     }
                     daemon.keep_relay();
                     daemon.keep_observers();
-                    daemon.bus.projects.let_go(Instant::now());
+                    daemon.bus.projects.drop_idle(Instant::now());
                 }
                 () = daemon.newer_client.notified() => break "a newer client called",
                 _ = asked_to_leave.recv() => break "asked to leave",
@@ -235,19 +235,15 @@ impl Daemon {
     }
 
     fn nats(&self) -> Option<NatsSettings> {
-        NatsSettings::chosen(
-            self.bus.hooks.in_force().hooks.nats.clone(),
-            self.nats_urls.as_deref(),
-        )
+        NatsSettings::chosen(self.bus.hooks.active().file.nats.clone(), self.nats_urls.as_deref())
     }
 
     /// Runs the observers in force, and no others.
     fn keep_observers(&self) {
-        let in_force = self.bus.hooks.in_force();
-        let observers = in_force.hooks.observers();
+        let active = self.bus.hooks.active();
         let names: Vec<String> =
-            observers.iter().map(|observer| observer.name().to_owned()).collect();
-        let version = (in_force.hooks.hash.clone(), self.nats());
+            active.file.observer_names().into_iter().map(str::to_owned).collect();
+        let version = (active.file.hash.clone(), self.nats());
         let mut supervisor = self.supervisor.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(supervisor) = supervisor.as_mut() {
             supervisor.look_after(&names, &version);
@@ -340,7 +336,7 @@ impl Daemon {
         if tokio::time::timeout(LAST_CALLS, finished).await.is_err() {
             tracing::warn!("left with calls under way");
         }
-        let unheard = tell_the_rest(LAST_WORDS).await;
+        let unheard = drain_notifications(LAST_WORDS).await;
         if unheard > 0 {
             tracing::warn!(
                 unheard,

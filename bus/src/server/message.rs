@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Build;
-use crate::decide::Surroundings;
+use crate::caller::Caller;
 use crate::event::{Agent, EventId, Time, Wire};
 use crate::pipeline::Call;
 
@@ -48,9 +48,9 @@ impl Request {
         match self {
             Self::Status => parts.add(b"status"),
             Self::Call { build, call } => {
-                let Call { id, at, agent, raw, surroundings, patience } = call.as_ref();
-                let micros = u64::try_from(patience.as_micros()).unwrap_or(u64::MAX);
-                let Surroundings { cwd, env, pid, wire } = surroundings;
+                let Call { id, at, agent, raw, caller, deadline } = call.as_ref();
+                let micros = u64::try_from(deadline.as_micros()).unwrap_or(u64::MAX);
+                let Caller { cwd, env, pid, wire } = caller;
                 parts.add(b"call");
                 parts.add(&build.to_bytes());
                 parts.add(id.as_bytes());
@@ -89,7 +89,7 @@ impl Request {
                 let at = i64::from_be_bytes(next(&mut rest)?.try_into().ok()?);
                 let agent = std::str::from_utf8(next(&mut rest)?).ok()?.parse::<Agent>().ok()?;
                 let wire = Wire::parse(std::str::from_utf8(next(&mut rest)?).ok()?)?;
-                let patience = u64::from_be_bytes(next(&mut rest)?.try_into().ok()?);
+                let deadline = u64::from_be_bytes(next(&mut rest)?.try_into().ok()?);
                 let pid = u32::from_be_bytes(next(&mut rest)?.try_into().ok()?);
                 let cwd = PathBuf::from(os(next(&mut rest)?));
                 let raw = next(&mut rest)?.to_vec();
@@ -98,10 +98,10 @@ impl Request {
                     env.push((os(next(&mut rest)?), os(next(&mut rest)?)));
                 }
                 let pid = (pid != 0).then_some(pid);
-                let surroundings = Surroundings { cwd, env, pid, wire };
-                let patience = Duration::from_micros(patience);
+                let caller = Caller { cwd, env, pid, wire };
+                let deadline = Duration::from_micros(deadline);
                 let at = Time::from_micros(at);
-                let call = Call { id, at, agent, raw, surroundings, patience };
+                let call = Call { id, at, agent, raw, caller, deadline };
                 Some(Self::Call { build, call: Box::new(call) })
             }
             _ => None,
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn a_call_arrives_as_it_was_sent() {
         let at = Time::from_micros(1_700_000_000_000_000);
-        let surroundings = Surroundings {
+        let caller = Caller {
             cwd: PathBuf::from("/somewhere"),
             env: vec![("A".into(), os(b"not \xff text")), ("EMPTY".into(), OsString::new())],
             pid: Some(7),
@@ -188,8 +188,8 @@ mod tests {
             at,
             agent: Agent::Gemini,
             raw: vec![0, 255, b'{'],
-            surroundings,
-            patience: Duration::from_millis(1500),
+            caller,
+            deadline: Duration::from_millis(1500),
         };
         let request = Request::Call { build: Build::current(), call: Box::new(call.clone()) };
         let bytes = request.to_bytes();

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use super::build::VERSION;
-use crate::decide::{HooksSource, observer_folder};
+use crate::active::HooksSource;
+use crate::config::observer_folder;
 use crate::log::{LogPath, LogReader, OpenError};
 
 /// What a daemon counts.
@@ -83,8 +84,9 @@ pub(super) fn of_daemon(counters: &Counters, leaves_after: Option<Duration>) -> 
 
 /// What can be said of a home with or without a daemon: its log, its hooks and its observers.
 pub fn describe(log: &LogPath, hooks: &HooksSource) -> Map<String, Value> {
-    let observers = hooks.in_force().hooks.observers();
-    let observers = observers.iter().map(|observer| describe_observer(log, observer.name()));
+    let active = hooks.active();
+    let observers =
+        active.file.observer_names().into_iter().map(|name| describe_observer(log, name));
     Map::from_iter([
         ("log".to_owned(), describe_log(log)),
         ("hooks".to_owned(), describe_hooks(hooks)),
@@ -131,13 +133,13 @@ fn describe_log(log: &LogPath) -> Value {
 }
 
 fn describe_hooks(hooks: &HooksSource) -> Value {
-    let in_force = hooks.in_force();
+    let active = hooks.active();
     json!({
         "file": hooks.file().to_string_lossy(),
-        "standing": in_force.standing.as_str(),
-        "error": in_force.standing.problem().map(ToString::to_string),
-        "hash": in_force.hooks.hash,
-        "count": in_force.hooks.hooks.len(),
-        "problems": in_force.hooks.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "standing": active.status.as_str(),
+        "error": active.status.problem().map(ToString::to_string),
+        "hash": active.file.hash,
+        "count": active.file.hooks.len(),
+        "problems": active.file.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }

@@ -1,13 +1,13 @@
-//! A merged verdict in Gemini's words. Never a key that Gemini does not act on, and nothing at
-//! all where there is nothing to say: for `BeforeToolSelection` even `{}` would change the request.
+//! The merged verdict as Gemini's JSON. Only keys that Gemini acts on, and no output where there is
+//! nothing to say: at `BeforeToolSelection` even `{}` would change the request.
 
 use serde_json::{Map, Value, json};
 
-use super::moment::Strategy;
+use super::event_rules::Strategy;
 use crate::event::{Event, Rewrite, Ruling, Verdict};
 
-/// The answer; silence where there is none.
-pub(in super::super) fn encode(event: &Event, merged: &Verdict) -> Option<Value> {
+/// The answer; none where there is nothing to say.
+pub(super) fn encode(event: &Event, merged: &Verdict) -> Option<Value> {
     let mut answer = Map::new();
     if Strategy::of(event) != Strategy::ToolConfig {
         flow(merged, &mut answer);

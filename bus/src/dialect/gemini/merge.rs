@@ -1,14 +1,14 @@
-//! Gemini's own strategies for several answers to one event, applied in the configured order.
+//! How Gemini merges several answers to one event, applied in the configured order.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::moment::{Strategy, own_words};
+use super::event_rules::{Strategy, own_answers};
 use crate::event::{Event, Rewrite, Ruling, Verdict};
 
 /// One verdict out of many.
-pub(in super::super) fn merge(event: &Event, verdicts: &[&Verdict]) -> Verdict {
+pub(super) fn merge(event: &Event, verdicts: &[&Verdict]) -> Verdict {
     let mut merged = match Strategy::of(event) {
         Strategy::Or => any_deny_wins(event, verdicts),
         Strategy::Replace => later_fields_win(verdicts),
@@ -19,7 +19,7 @@ pub(in super::super) fn merge(event: &Event, verdicts: &[&Verdict]) -> Verdict {
             ..Verdict::silent()
         },
     };
-    merged.own.retain(|word, _| own_words(event).contains(&word.as_str()));
+    merged.own.retain(|word, _| own_answers(event).contains(&word.as_str()));
     merged
 }
 
@@ -43,8 +43,8 @@ fn any_deny_wins(event: &Event, verdicts: &[&Verdict]) -> Verdict {
     }
 }
 
-/// Gemini takes the arguments of the last hook whole, so a change by path has to be worked into
-/// what the hooks before it left.
+/// Gemini takes the last hook's arguments as a whole, so a change by path is applied to what the
+/// hooks before it left.
 fn last_input(event: &Event, verdicts: &[&Verdict]) -> Option<Rewrite> {
     let empty = Map::new();
     let mut input = None;

@@ -1,12 +1,107 @@
 //! Gemini CLI, as 0.61 really behaves (its own documentation differs in places; the code wins).
 
 mod encode;
+mod event_rules;
+mod hook_output;
+mod launch;
 mod merge;
-mod moment;
-
-pub(super) use encode::encode;
-pub(super) use merge::merge;
-pub(super) use moment::takes;
-
+mod names;
+mod person;
 #[cfg(test)]
 mod tests;
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::matcher::{field, ignored, tool_regex};
+use super::{
+    Capabilities, Dialect, HookOutput, Interpretation, LateOutput, LaunchError, ParsedMatcher,
+};
+use crate::caller::Caller;
+use crate::event::{Event, Kind, ToolClass, Verdict};
+
+/// The dialect of Gemini CLI.
+#[derive(Debug)]
+pub(super) struct Gemini;
+
+impl Dialect for Gemini {
+    fn events(&self) -> &'static [(&'static str, Kind)] {
+        names::EVENTS
+    }
+
+    fn tools(&self) -> &'static [(&'static str, ToolClass)] {
+        names::TOOLS
+    }
+
+    fn session_variable(&self) -> Option<&'static str> {
+        Some("GEMINI_SESSION_ID")
+    }
+
+    fn recorded_variables(&self) -> &'static [&'static str] {
+        &["GEMINI_SESSION_ID", "GEMINI_PROJECT_DIR", "GEMINI_CWD", "GEMINI_PLANS_DIR"]
+    }
+
+    fn is_answered(&self) -> bool {
+        true
+    }
+
+    fn capabilities(&self, event: &Event) -> Capabilities {
+        event_rules::capabilities(event)
+    }
+
+    fn can_ask(&self, caller: &Caller) -> bool {
+        caller.pid.is_some_and(person::can_be_asked)
+    }
+
+    fn is_continuation(&self, event: &Event) -> bool {
+        event.field("stop_hook_active").and_then(Value::as_bool) == Some(true)
+    }
+
+    fn merge(&self, event: &Event, verdicts: &[&Verdict]) -> Verdict {
+        merge::merge(event, verdicts)
+    }
+
+    fn encode(&self, event: &Event, merged: &Verdict) -> Option<Value> {
+        encode::encode(event, merged)
+    }
+
+    fn ignores_impossible_answers(&self) -> bool {
+        true
+    }
+
+    fn runs_duplicates_once(&self) -> bool {
+        true
+    }
+
+    fn argv(
+        &self,
+        line: &str,
+        caller: &Caller,
+        _base: &Path,
+    ) -> Result<Vec<OsString>, LaunchError> {
+        Ok(launch::argv(line, caller))
+    }
+
+    fn late_output(&self) -> LateOutput {
+        LateOutput::Wait
+    }
+
+    fn matcher(&self, event: &str, text: &str) -> ParsedMatcher {
+        match event {
+            "BeforeTool" | "AfterTool" if text == "*" => ParsedMatcher::Everything(None),
+            // Gemini searches for the regex in the name; it need not match all of it.
+            "BeforeTool" | "AfterTool" => tool_regex(text, text),
+            "SessionStart" => field("source", text),
+            "SessionEnd" => field("reason", text),
+            "PreCompress" => field("trigger", text),
+            _ if text == "*" => ParsedMatcher::Everything(None),
+            _ => ignored("Gemini", event),
+        }
+    }
+
+    fn interpret(&self, kind: Kind, output: &HookOutput<'_>) -> Interpretation {
+        hook_output::interpret(kind, output)
+    }
+}

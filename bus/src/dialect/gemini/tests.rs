@@ -1,9 +1,10 @@
-//! What Gemini is told, by event and by what several hooks said; each case from its fact sheet.
+//! What Gemini is answered, by event and by what several hooks said.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::super::{Arrival, Ending, Manner, Said, decode, encode, merge, understand};
+use super::super::{Arrival, Dialect, Ending, HookOutput, decode};
+use super::Gemini;
 use crate::event::{Agent, Event, EventId, Ruling, Time, Verdict, Wire};
 
 fn event(name: &str) -> Event {
@@ -24,11 +25,11 @@ fn told(name: &str, printed: &[Value]) -> Option<Value> {
         .iter()
         .map(|answer| {
             let stdout = answer.to_string().into_bytes();
-            let said = Said { stdout: &stdout, stderr: b"", ending: Ending::Exit(0) };
-            understand(Manner::Gemini, event.kind, &said).verdict
+            let output = HookOutput { stdout: &stdout, stderr: b"", ending: Ending::Exit(0) };
+            Gemini.interpret(event.kind, &output).verdict
         })
         .collect();
-    encode(&event, &merge(&event, &verdicts.iter().collect::<Vec<_>>()))
+    Gemini.encode(&event, &Gemini.merge(&event, &verdicts.iter().collect::<Vec<_>>()))
 }
 
 #[test]
@@ -142,8 +143,8 @@ fn every_honoured_field_reaches_gemini() {
 #[test]
 fn exit_codes_and_stray_text_mean_what_gemini_takes_them_for() {
     let read = |stdout: &str, stderr: &str, ending| {
-        let said = Said { stdout: stdout.as_bytes(), stderr: stderr.as_bytes(), ending };
-        understand(Manner::Gemini, event("BeforeTool").kind, &said)
+        let output = HookOutput { stdout: stdout.as_bytes(), stderr: stderr.as_bytes(), ending };
+        Gemini.interpret(event("BeforeTool").kind, &output)
     };
     let deny = Some(Ruling::Block);
     for (stdout, stderr, exit, ruling, failed) in [
@@ -159,9 +160,9 @@ fn exit_codes_and_stray_text_mean_what_gemini_takes_them_for() {
         ("42", "", 0, None, false),
         ("noise {\"decision\":\"deny\"}", "", 0, None, false),
     ] {
-        let understood = read(stdout, stderr, Ending::Exit(exit));
-        assert_eq!(understood.verdict.ruling, ruling, "{stdout} {stderr} {exit}");
-        assert_eq!(understood.failure.is_some(), failed, "{stdout} {stderr} {exit}");
+        let interpretation = read(stdout, stderr, Ending::Exit(exit));
+        assert_eq!(interpretation.verdict.ruling, ruling, "{stdout} {stderr} {exit}");
+        assert_eq!(interpretation.failure.is_some(), failed, "{stdout} {stderr} {exit}");
     }
     let both = read("out", "err", Ending::Exit(2));
     assert_eq!(both.verdict.reason.as_deref(), Some("out"), "stdout comes first");
@@ -196,7 +197,7 @@ proptest! {
         let denial = Verdict::block("no");
         let all: Vec<&Verdict> = before.iter().chain([&denial]).chain(&after).collect();
         let event = event("BeforeTool");
-        let answer = encode(&event, &merge(&event, &all)).expect("an answer");
+        let answer = Gemini.encode(&event, &Gemini.merge(&event, &all)).expect("an answer");
         prop_assert_eq!(&answer["decision"], &json!("deny"));
         prop_assert!(answer["reason"].as_str().is_some_and(|reason| reason.contains("no")));
     }

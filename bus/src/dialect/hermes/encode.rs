@@ -1,33 +1,33 @@
-//! The merged verdict in Hermes' words: for its own wire as 0.19 and its successors both read it, for
-//! the bridge as the value that a plugin's hook returns.
+//! The merged verdict as Hermes' JSON: over its own shell hooks in the form that 0.19 and later versions
+//! both read, over the bridge as the return value of a plugin's callback.
 
 use serde_json::{Map, Value, json};
 
-use super::hears::Hears;
+use super::answer_slots::AnswerSlot;
 use super::merge::{message, new_command, new_text};
 use crate::event::{Event, Ruling, Verdict};
 
-/// What is said where a hook blocked without a word and Hermes needs one.
+/// The reason where a hook blocked without one and Hermes needs one.
 const BLOCKED: &str = "Blocked by a hook.";
 
-/// The answer; silence where Hermes has nothing to hear.
-pub(in crate::dialect) fn encode(event: &Event, merged: &Verdict) -> Option<Value> {
+/// The answer; none where Hermes reads none.
+pub(super) fn encode(event: &Event, merged: &Verdict) -> Option<Value> {
     let blocked = merged.ruling == Some(Ruling::Block);
-    match Hears::at(event) {
-        // Without a reason Hermes puts in its own words, as it would for the hook itself.
-        Hears::Block if blocked => Some(match &merged.reason {
+    match AnswerSlot::at(event) {
+        // Without a reason Hermes uses its own default, as for a hook of its own.
+        AnswerSlot::Block if blocked => Some(match &merged.reason {
             Some(reason) => json!({"decision": "block", "reason": reason}),
             None => json!({"decision": "block"}),
         }),
-        Hears::Directive => directive(event, merged),
-        Hears::Continue if blocked => {
+        AnswerSlot::Directive => directive(event, merged),
+        AnswerSlot::Continue if blocked => {
             Some(json!({"action": "continue", "message": message(merged)?}))
         }
-        Hears::Context => merged.context.as_ref().map(|context| json!({"context": context})),
-        Hears::Text => new_text(merged).map(Value::String),
-        Hears::Message => received(merged),
-        Hears::Command => command(merged),
-        Hears::Block | Hears::Continue | Hears::Nothing => None,
+        AnswerSlot::Context => merged.context.as_ref().map(|context| json!({"context": context})),
+        AnswerSlot::Text => new_text(merged).map(Value::String),
+        AnswerSlot::Message => incoming_message(merged),
+        AnswerSlot::Command => command(merged),
+        AnswerSlot::Block | AnswerSlot::Continue | AnswerSlot::Nothing => None,
     }
 }
 
@@ -52,8 +52,8 @@ fn directive(event: &Event, merged: &Verdict) -> Option<Value> {
     (!answer.is_empty()).then_some(Value::Object(answer))
 }
 
-/// What an "always" of the person covers. Hermes' own default is the whole tool; here it is this
-/// tool for this reason, unless the hook says.
+/// What the user's "always" covers: this tool for this reason, unless the hook names a key. (Hermes'
+/// own default would be the whole tool.)
 fn rule_key(event: &Event, merged: &Verdict) -> Value {
     if let Some(said) = merged.own.get("rule_key") {
         return said.clone();
@@ -63,7 +63,7 @@ fn rule_key(event: &Event, merged: &Verdict) -> Value {
     json!(format!("hookbus:{tool}:{reason}"))
 }
 
-fn received(merged: &Verdict) -> Option<Value> {
+fn incoming_message(merged: &Verdict) -> Option<Value> {
     if merged.ruling == Some(Ruling::Block) {
         return Some(json!({"action": "skip", "reason": message(merged).unwrap_or(BLOCKED)}));
     }

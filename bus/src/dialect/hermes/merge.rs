@@ -1,39 +1,39 @@
-//! One verdict out of many, as Hermes' own dispatcher has it: the first word wins, contexts add up.
+//! How Hermes merges verdicts: the first answer wins, contexts are joined.
 
 use serde_json::Value;
 
-use super::hears::Hears;
+use super::answer_slots::AnswerSlot;
 use crate::event::{Event, Rewrite, Ruling, Verdict};
 
 /// The verdicts merged, in their given order.
-pub(in crate::dialect) fn merge(event: &Event, verdicts: &[&Verdict]) -> Verdict {
-    match Hears::at(event) {
-        Hears::Block => first(verdicts, |_| true),
-        Hears::Directive => directive(verdicts),
-        // Without a message a `continue` is none, and the next hook has the word.
-        Hears::Continue => first(verdicts, |verdict| message(verdict).is_some()),
-        Hears::Context => {
+pub(super) fn merge(event: &Event, verdicts: &[&Verdict]) -> Verdict {
+    match AnswerSlot::at(event) {
+        AnswerSlot::Block => first(verdicts, |_| true),
+        AnswerSlot::Directive => directive(verdicts),
+        // A `continue` without a message does not count; the next hook's may.
+        AnswerSlot::Continue => first(verdicts, |verdict| message(verdict).is_some()),
+        AnswerSlot::Context => {
             let said: Vec<&str> =
                 verdicts.iter().filter_map(|verdict| verdict.context.as_deref()).collect();
             let context = (!said.is_empty()).then(|| said.join("\n\n"));
             Verdict { context, ..Verdict::silent() }
         }
-        Hears::Text => deciding(verdicts, |verdict| new_text(verdict).is_some()),
-        Hears::Message => {
+        AnswerSlot::Text => deciding(verdicts, |verdict| new_text(verdict).is_some()),
+        AnswerSlot::Message => {
             let decides = |verdict: &Verdict| match verdict.ruling {
                 Some(Ruling::Block | Ruling::Allow) => true,
                 Some(Ruling::Ask) | None => new_text(verdict).is_some(),
             };
             deciding(verdicts, decides)
         }
-        Hears::Command => deciding(verdicts, |verdict| {
+        AnswerSlot::Command => deciding(verdicts, |verdict| {
             verdict.ruling == Some(Ruling::Block) || new_command(verdict).is_some()
         }),
-        Hears::Nothing => Verdict::silent(),
+        AnswerSlot::Nothing => Verdict::silent(),
     }
 }
 
-/// The first block that counts, else the first opinion.
+/// The first block that counts, else the first other ruling.
 fn first(verdicts: &[&Verdict], counts: impl Fn(&Verdict) -> bool) -> Verdict {
     let blocks = |verdict: &&&Verdict| verdict.ruling == Some(Ruling::Block) && counts(verdict);
     let speaks = |verdict: &&&Verdict| verdict.ruling.is_some_and(|it| it != Ruling::Block);
@@ -45,7 +45,7 @@ fn first(verdicts: &[&Verdict], counts: impl Fn(&Verdict) -> bool) -> Verdict {
     })
 }
 
-/// A block beats a question, a question beats a yes; changes to the input add up unless blocked.
+/// Block beats ask, ask beats allow; changes to the input are combined unless blocked.
 fn directive(verdicts: &[&Verdict]) -> Verdict {
     let with = |ruling: Ruling| verdicts.iter().find(|verdict| verdict.ruling == Some(ruling));
     let first = with(Ruling::Block).or_else(|| with(Ruling::Ask)).or_else(|| with(Ruling::Allow));
@@ -80,17 +80,17 @@ fn deciding(verdicts: &[&Verdict], decides: impl Fn(&Verdict) -> bool) -> Verdic
     found.map_or_else(Verdict::silent, |first| (*first).clone())
 }
 
-/// A message that says something.
+/// The reason, if it is not blank.
 pub(super) fn message(verdict: &Verdict) -> Option<&str> {
     verdict.reason.as_deref().filter(|text| !text.trim().is_empty())
 }
 
-/// The text that a verdict puts in place of the event's; each event's own name for it counts too.
+/// The text that replaces the event's, under any of the names that the events have for it.
 pub(super) fn new_text(verdict: &Verdict) -> Option<String> {
     changed(verdict, &["text", "output", "result", "response_text"])
 }
 
-/// The command that a verdict puts in place of the one given, and what follows it.
+/// The command that replaces the one given, and its arguments.
 pub(super) fn new_command(verdict: &Verdict) -> Option<(String, String)> {
     let name = changed(verdict, &["command_name", "command"])?;
     Some((name, changed(verdict, &["raw_args", "args"]).unwrap_or_default()))

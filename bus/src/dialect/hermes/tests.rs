@@ -1,9 +1,9 @@
-//! What Hermes hears, over each of its wires.
+//! What Hermes is answered, over each of its wires.
 
 use serde_json::{Value, json};
 
-use super::super::{Arrival, Ending, Manner, Said, Takes, decode, understand};
-use super::{encode, merge, takes};
+use super::super::{Arrival, Capabilities, Dialect, Ending, HookOutput, decode};
+use super::Hermes;
 use crate::event::{Agent, Event, EventId, Time, Verdict, Wire};
 
 fn event(wire: Wire, name: &str) -> Event {
@@ -30,11 +30,11 @@ fn told_over(wire: Wire, name: &str, printed: &[(&str, &str, i32)]) -> Option<Va
         .iter()
         .map(|(stdout, stderr, exit)| {
             let (stdout, stderr) = (stdout.as_bytes(), stderr.as_bytes());
-            let said = Said { stdout, stderr, ending: Ending::Exit(*exit) };
-            understand(Manner::Hermes, event.kind, &said).verdict
+            let output = HookOutput { stdout, stderr, ending: Ending::Exit(*exit) };
+            Hermes.interpret(event.kind, &output).verdict
         })
         .collect();
-    encode(&event, &merge(&event, &verdicts.iter().collect::<Vec<_>>()))
+    Hermes.encode(&event, &Hermes.merge(&event, &verdicts.iter().collect::<Vec<_>>()))
 }
 
 #[test]
@@ -180,8 +180,11 @@ fn over_the_bridge_a_command_can_be_denied_handled_or_changed() {
 #[test]
 fn the_bridge_takes_more_than_the_shell() {
     for name in ["pre_tool_call", "transform_tool_result", "pre_gateway_dispatch", "command:x"] {
-        let (shell, bridge) = (takes(&event(Wire::Shell, name)), takes(&event(Wire::Bridge, name)));
+        let (shell, bridge) = (
+            Hermes.capabilities(&event(Wire::Shell, name)),
+            Hermes.capabilities(&event(Wire::Bridge, name)),
+        );
         assert!(!shell.rewrite && bridge.rewrite, "{name}");
     }
-    assert_eq!(takes(&event(Wire::Bridge, "post_tool_call")), Takes::NOTHING);
+    assert_eq!(Hermes.capabilities(&event(Wire::Bridge, "post_tool_call")), Capabilities::NONE);
 }

@@ -1,0 +1,171 @@
+//! The hooks of one file while they are in force: the file's content, who approves it, and the processes of
+//! its plugins.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::caller::Caller;
+use crate::config::{Hook, HooksFile, Problem};
+use crate::consent::{ApprovalCheck, ApprovalItem, ApprovalStore};
+use crate::log::HooksDraft;
+use crate::plugins::{PluginPool, PluginSelection, log_path};
+
+/// The hooks of one file, in force.
+#[derive(Debug)]
+pub struct ActiveHooks {
+    /// The hooks.
+    pub file: HooksFile,
+    /// Their content, for the log.
+    pub draft: Arc<HooksDraft>,
+    /// Whether they are what the file on disk says.
+    pub status: HooksStatus,
+    /// Whether an entry of them may run.
+    pub approvals: ApprovalCheck,
+    /// The processes of their plugins; they end with the last copy of these hooks.
+    pub plugins: Arc<PluginPool>,
+}
+
+/// Where the hooks in force come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HooksStatus {
+    /// The file, as it is.
+    Current,
+    /// There is no file.
+    NoFile,
+    /// The file is broken; these are the hooks of its last good version.
+    LastGood(Problem),
+    /// The file is broken and no good version is known; there are no hooks.
+    NothingGood(Problem),
+}
+
+impl HooksStatus {
+    /// The word in `hookbus status`.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Current => "current",
+            Self::NoFile => "no file",
+            Self::LastGood(_) => "last good",
+            Self::NothingGood(_) => "none",
+        }
+    }
+
+    /// What is wrong with the file.
+    pub const fn problem(&self) -> Option<&Problem> {
+        match self {
+            Self::Current | Self::NoFile => None,
+            Self::LastGood(problem) | Self::NothingGood(problem) => Some(problem),
+        }
+    }
+}
+
+impl ActiveHooks {
+    /// Puts `file`, read from `path`, in force.
+    pub(super) fn new(
+        file: HooksFile,
+        path: &Path,
+        store: Arc<ApprovalStore>,
+        status: HooksStatus,
+    ) -> Self {
+        let draft = HooksDraft {
+            hash: file.hash.clone(),
+            path: path.to_string_lossy().into_owned(),
+            content: file.content.clone(),
+            of_project: file.project.is_some(),
+        };
+        let approvals = ApprovalCheck::new(store, &file);
+        Self { file, draft: Arc::new(draft), status, approvals, plugins: Arc::default() }
+    }
+
+    /// Puts `file` in force for a replay: the user has agreed to everything it runs.
+    pub fn for_replay(file: HooksFile) -> Self {
+        let path = file.project.clone().unwrap_or_else(|| file.base.join("hookbus.yaml"));
+        let store = Arc::new(ApprovalStore::beside(&file.base));
+        let active = Self::new(file, &path, store, HooksStatus::Current);
+        Self { approvals: active.approvals.trusting(), ..active }
+    }
+
+    /// The content for the log; none where no good version of a broken file is known.
+    pub fn to_record(&self) -> Option<Arc<HooksDraft>> {
+        match self.status {
+            HooksStatus::Current | HooksStatus::NoFile | HooksStatus::LastGood(_) => {
+                Some(Arc::clone(&self.draft))
+            }
+            HooksStatus::NothingGood(_) => None,
+        }
+    }
+
+    /// Whether a project with these hooks takes part in decisions: they can be found again in the log.
+    pub(super) fn takes_part(&self) -> bool {
+        !self.file.hooks.is_empty() && self.to_record().is_some()
+    }
+
+    /// Which plugins are loaded, and where they print to.
+    pub fn plugin_selection(&self) -> PluginSelection<'_> {
+        let home = self.approvals.store().file().parent().unwrap_or(&self.file.base);
+        PluginSelection {
+            lists: &self.file.plugins,
+            of_project: self.file.project.is_some(),
+            log_folder: home,
+        }
+    }
+
+    /// The file that plugins print to.
+    pub fn plugin_log(&self) -> PathBuf {
+        log_path(self.plugin_selection())
+    }
+
+    /// Every entry that needs an approval.
+    pub fn approval_items(&self, caller: &Caller) -> Vec<ApprovalItem> {
+        self.approvals.items(&self.file, caller)
+    }
+
+    /// The hook of an entry, if it is still there.
+    pub fn hook_of(&self, item: &ApprovalItem) -> Option<&Hook> {
+        self.file.hooks.iter().find(|hook| {
+            (&hook.name, hook.on.to_string(), hook.line)
+                == (&item.hook, item.event.clone(), item.line)
+                && hook.what_runs() == item.command
+        })
+    }
+
+    /// `item` as it is now.
+    pub fn current_item(&self, item: &ApprovalItem, caller: &Caller) -> Option<ApprovalItem> {
+        self.approvals.item(self.hook_of(item)?, caller)
+    }
+}
+
+/// The hooks that an event is checked against: the user's own, then those of the project it happened in.
+#[derive(Debug, Clone)]
+pub struct HookSets {
+    /// The user's own.
+    pub own: Arc<ActiveHooks>,
+    /// The project's.
+    pub project: Option<Arc<ActiveHooks>>,
+}
+
+impl HookSets {
+    /// The user's own hooks alone.
+    pub const fn own(own: Arc<ActiveHooks>) -> Self {
+        Self { own, project: None }
+    }
+
+    /// Both, in their order.
+    pub fn both(&self) -> impl Iterator<Item = &Arc<ActiveHooks>> {
+        std::iter::once(&self.own).chain(&self.project)
+    }
+
+    /// All hooks, in their order.
+    pub fn hooks(&self) -> impl Iterator<Item = &Hook> {
+        self.both().flat_map(|active| &active.file.hooks)
+    }
+
+    /// The set that `hook` belongs to.
+    pub fn of(&self, hook: &Hook) -> &Arc<ActiveHooks> {
+        self.project.as_ref().filter(|_| hook.of_project).unwrap_or(&self.own)
+    }
+
+    /// The content of both, for the log.
+    pub fn to_record(&self) -> Vec<Arc<HooksDraft>> {
+        self.both().filter_map(|active| active.to_record()).collect()
+    }
+}

@@ -1,0 +1,422 @@
+//! Reading one entry of a hooks file. A malformed entry is kept as a broken hook: it counts as
+//! failed wherever it would have applied, and the problem says what to write instead.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::event_key::EventKey;
+use super::hook::{Action, Command, Hook, Mode, Placeholders, Python, PythonLaunch};
+use super::matcher::{EntryTrust, HookMatcher};
+use super::observer::ObserverSettings;
+use super::observer_entry::{self, KEYS as OBSERVER_KEYS, archive, webhook};
+use super::problem::{Problem, did_you_mean};
+use super::rule::Rule;
+use super::yaml::{Node, Pair};
+use crate::event::{Agent, OnFailure, ToolClass};
+
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
+const LONGEST_TIMEOUT: Duration = Duration::from_mins(5);
+
+/// The memory of one plugin in MiB, unless the entry says.
+const MEMORY: u64 = 1024;
+
+const KEYS: [&str; 20] = [
+    "session",
+    "name",
+    "agent",
+    "tool",
+    "matcher",
+    "rule",
+    "command",
+    "python",
+    "interpreter",
+    "memory",
+    "timeout",
+    "on_failure",
+    "fail_closed",
+    "mode",
+    "env",
+    "files",
+    "sequential",
+    "description",
+    "event",
+    "when",
+];
+
+/// Where an entry stands, and how much of it may be read.
+#[derive(Debug, Clone)]
+pub(super) struct EntrySource {
+    /// The directory of the file.
+    pub(super) base: PathBuf,
+    /// An entry that the user has not approved is read as little as possible.
+    pub(super) trust: EntryTrust,
+}
+
+/// Reads the `index`th entry (from 1) under `on`.
+pub(super) fn read(
+    node: &Node,
+    on: &EventKey,
+    index: usize,
+    source: &EntrySource,
+    problems: &mut Vec<Problem>,
+) -> Option<Hook> {
+    let Some(pairs) = node.pairs() else {
+        problems.push(Problem::broken_entry(
+            node.line,
+            "a hook is a mapping; write `- command: ./script.sh` or `- rule: { … }`",
+        ));
+        return None;
+    };
+    let mut entry = EntryReader { pairs, line: node.line, source, problems };
+    let name = entry.name(on, index);
+    let mut hook = Hook {
+        line: node.line,
+        on: on.clone(),
+        agent: None,
+        session: None,
+        tools: Vec::new(),
+        tool_names: Vec::new(),
+        matcher: None,
+        on_failure: entry.on_failure(),
+        mode: entry.mode(),
+        observer: ObserverSettings::default(),
+        sequential: entry.flag("sequential").unwrap_or(false),
+        action: Action::Broken(String::new()),
+        written: node.to_json().to_string(),
+        of_project: false,
+        name,
+    };
+    if source.trust == EntryTrust::Untrusted {
+        // What is wrong with it is reported when the user is asked to approve it.
+        drop(entry.filters(&mut hook));
+        hook.action = entry.unread();
+        return Some(hook);
+    }
+    entry.unknown_keys();
+    // From here on a mistake breaks the entry. The filters that could be read stay: a broken hook that
+    // blocks on failure must not block more than it was meant to.
+    let filters = entry.filters(&mut hook);
+    if hook.mode == Mode::Observe {
+        let timeout = entry.timeout();
+        hook.observer = observer_entry::settings(&mut entry, timeout);
+    }
+    hook.action = match filters.and_then(|()| entry.action(&hook)) {
+        Ok(action) => action,
+        Err(problem) => {
+            let why = problem.to_string();
+            problems.push(problem);
+            Action::Broken(why)
+        }
+    };
+    Some(hook)
+}
+
+/// An entry while it is read.
+pub(super) struct EntryReader<'a> {
+    pairs: &'a [Pair],
+    line: usize,
+    source: &'a EntrySource,
+    problems: &'a mut Vec<Problem>,
+}
+
+impl EntryReader<'_> {
+    pub(super) fn get(&self, key: &str) -> Option<&Pair> {
+        self.pairs.iter().find(|pair| pair.key == key && !pair.value.is_null())
+    }
+
+    fn text(&self, key: &str) -> Option<String> {
+        self.get(key).and_then(|pair| pair.value.text())
+    }
+
+    pub(super) fn remark(&mut self, line: usize, message: impl Into<String>) {
+        self.problems.push(Problem::remark(line, message));
+    }
+
+    fn name(&self, on: &EventKey, index: usize) -> String {
+        let shortened = |command: String| command.chars().take(80).collect();
+        self.text("name")
+            .or_else(|| self.text("command").map(shortened))
+            .or_else(|| self.text("python").map(shortened))
+            .unwrap_or_else(|| format!("{on}#{index}"))
+    }
+
+    fn unknown_keys(&mut self) {
+        for pair in self.pairs {
+            let known = KEYS.iter().chain(&OBSERVER_KEYS).any(|key| *key == pair.key);
+            if known || pair.key == "failClosed" {
+                continue;
+            }
+            let message = match did_you_mean(&pair.key, KEYS.into_iter().chain(OBSERVER_KEYS)) {
+                Some(near) => format!("`{}` means nothing here; did you mean `{near}`?", pair.key),
+                None => format!("`{}` means nothing here and is ignored", pair.key),
+            };
+            self.remark(pair.line, message);
+        }
+    }
+
+    pub(super) fn flag(&mut self, key: &str) -> Option<bool> {
+        let pair = self.get(key)?;
+        let (flag, line) = (pair.value.flag(), pair.line);
+        if flag.is_none() {
+            self.remark(
+                line,
+                format!("`{key}` is a switch; write `{key}: true` or `{key}: false`"),
+            );
+        }
+        flag
+    }
+
+    fn on_failure(&mut self) -> Option<OnFailure> {
+        if let Some(pair) = self.get("on_failure") {
+            let (read, line) =
+                (pair.value.text().and_then(|text| OnFailure::parse(&text)), pair.line);
+            if read.is_none() {
+                self.remark(
+                    line,
+                    "`on_failure` is `allow` or `block`; this one counts as `block` until you correct it",
+                );
+            }
+            return read.or(Some(OnFailure::Block));
+        }
+        // Hermes' key for the same, in both its spellings.
+        let closed = self.flag("fail_closed").or_else(|| self.flag("failClosed"))?;
+        closed.then_some(OnFailure::Block)
+    }
+
+    fn mode(&mut self) -> Mode {
+        match self.get("mode").map(|pair| (pair.value.text(), pair.line)) {
+            None => Mode::Decide,
+            Some((Some(text), _)) if text == "decide" => Mode::Decide,
+            Some((Some(text), _)) if text == "observe" => Mode::Observe,
+            Some((_, line)) => {
+                self.remark(line, "`mode` is `decide` (the default) or `observe`");
+                Mode::Decide
+            }
+        }
+    }
+
+    fn filters(&mut self, hook: &mut Hook) -> Result<(), Problem> {
+        if let Some(pair) = self.get("agent") {
+            let text = pair.value.text().unwrap_or_default();
+            let agent = text.parse::<Agent>();
+            hook.agent =
+                Some(agent.map_err(|error| Problem::broken_entry(pair.line, error.to_string()))?);
+        }
+        if let Some(pair) = self.get("session") {
+            hook.session = pair.value.text();
+        }
+        if let Some(pair) = self.get("tool") {
+            hook.tools = tool_classes(pair)?;
+        }
+        if let Some(pair) = self.get("when") {
+            hook.tool_names = list_form_tools(pair)?;
+        }
+        let Some(pair) = self.get("matcher") else { return Ok(()) };
+        let line = pair.line;
+        let Some(text) = pair.value.text() else {
+            return Err(Problem::broken_entry(
+                line,
+                "`matcher` is a regex; write `matcher: 'write_.*'`",
+            ));
+        };
+        let parsed = HookMatcher::parse(&hook.on, hook.agent, &text, self.source.trust);
+        let (matcher, remarks) =
+            parsed.map_err(|why| Problem::broken_entry(line, why.to_string()))?;
+        hook.matcher = matcher;
+        for remark in remarks {
+            self.remark(line, remark);
+        }
+        Ok(())
+    }
+
+    fn unread(&self) -> Action {
+        let words = ["command", "python", "webhook", "archive"];
+        match words.into_iter().find(|word| self.get(word).is_some()) {
+            Some(action) => {
+                let command = self.text(action).map(|text| text.trim().to_owned());
+                Action::Unread { action, command }
+            }
+            None => Action::Unread { action: "rule", command: None },
+        }
+    }
+
+    fn action(&mut self, hook: &Hook) -> Result<Action, Problem> {
+        if hook.mode == Mode::Decide {
+            observer_entry::refuse_observer_keys(self)?;
+        }
+        let actions = ["webhook", "archive", "command", "rule", "python"];
+        let written: Vec<&Pair> = actions.iter().filter_map(|action| self.get(action)).collect();
+        if let ([first, second, ..], true) = (written.as_slice(), hook.mode == Mode::Observe) {
+            let why = format!(
+                "an observer does one thing, not both `{}` and `{}`; write two hooks",
+                first.key, second.key
+            );
+            return Err(Problem::broken_entry(second.line, why));
+        }
+        if let Some(pair) = self.get("webhook") {
+            return webhook(pair, &self.source.base).map(Action::Webhook);
+        }
+        if let Some(pair) = self.get("archive") {
+            return archive(pair, &self.source.base).map(Action::Archive);
+        }
+        if self.get("python").is_some() {
+            return self.python();
+        }
+        match (self.get("rule"), self.get("command")) {
+            (Some(rule), None) if hook.mode == Mode::Observe => Err(Problem::broken_entry(
+                rule.line,
+                "a rule decides, it cannot observe; drop `mode: observe` or write a `command`",
+            )),
+            (Some(rule), None) => Rule::read(&rule.value, &hook.name).map(Action::Rule),
+            (None, Some(_)) => self.command().map(Action::Command),
+            (Some(_), Some(second)) => Err(Problem::broken_entry(
+                second.line,
+                "a hook is a `rule` or a `command`, not both; write two hooks",
+            )),
+            (None, None) => Err(Problem::broken_entry(
+                self.line,
+                "this hook does nothing; give it a `command: ./script.sh`, a `rule: { … }` or a `python: ./directory`",
+            )),
+        }
+    }
+
+    fn command(&mut self) -> Result<Command, Problem> {
+        let text = self.text("command").map(|text| text.trim().to_owned()).unwrap_or_default();
+        if text.is_empty() {
+            let line = self.get("command").map_or(self.line, |pair| pair.line);
+            return Err(Problem::broken_entry(line, "`command` is empty; write a program to run"));
+        }
+        // Only the list form of Hermes' plugin guide names its event inside the entry.
+        let placeholders =
+            if self.get("event").is_some() { Placeholders::Filled } else { Placeholders::Literal };
+        let (timeout, env, files) = (self.timeout(), self.env()?, self.files()?);
+        Ok(Command { text, timeout, env, placeholders, files })
+    }
+
+    fn python(&mut self) -> Result<Action, Problem> {
+        let pair = self.get("python").map(|pair| (pair.value.text(), pair.line));
+        let (text, line) = pair.unwrap_or((None, self.line));
+        if ["rule", "command"].iter().any(|other| self.get(other).is_some()) {
+            return Err(Problem::broken_entry(
+                line,
+                "a hook is a `rule`, a `command` or a `python` directory; write two hooks",
+            ));
+        }
+        let Some(folder) = text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+        else {
+            return Err(Problem::broken_entry(
+                line,
+                "`python` is a directory with a plugin.yaml or HOOK.yaml; write `python: ~/.hermes/plugins/x`",
+            ));
+        };
+        let interpreter = self.text("interpreter").map_or_else(|| "python3".into(), Into::into);
+        let launch = PythonLaunch { interpreter, memory: self.memory() << 20 };
+        let (timeout, files) = (self.timeout(), self.files()?);
+        Ok(Action::Python(Python { folder, timeout, launch, files }))
+    }
+
+    /// More files that an approval covers.
+    fn files(&self) -> Result<Vec<String>, Problem> {
+        let Some(pair) = self.get("files") else { return Ok(Vec::new()) };
+        pair.value.texts().ok_or_else(|| {
+            Problem::broken_entry(
+                pair.line,
+                "`files` is a list of paths that your approval covers; write `files: [./lib.py]`",
+            )
+        })
+    }
+
+    fn memory(&mut self) -> u64 {
+        let written = self.get("memory").map(|pair| (pair.value.number(), pair.line));
+        match written {
+            None => MEMORY,
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "checked on this line"
+            )]
+            Some((Some(mebibytes), _)) if (64.0..=1e6).contains(&mebibytes) => mebibytes as u64,
+            Some((_, line)) => {
+                self.remark(
+                    line,
+                    "`memory` is a number of MiB from 64 on; write `memory: 512` (1024 is used now)",
+                );
+                MEMORY
+            }
+        }
+    }
+
+    /// As in Hermes: seconds, 60 by default, 300 at most; an invalid value is 60.
+    fn timeout(&mut self) -> Duration {
+        let Some(pair) = self.get("timeout") else { return DEFAULT_TIMEOUT };
+        let (number, line) = (pair.value.number(), pair.line);
+        match number.map(Duration::try_from_secs_f64) {
+            Some(Ok(timeout)) if timeout > LONGEST_TIMEOUT => {
+                self.remark(line, "a hook gets 300 seconds at most; write `timeout: 300` or less");
+                LONGEST_TIMEOUT
+            }
+            Some(Ok(timeout)) if !timeout.is_zero() => timeout,
+            Some(_) | None => {
+                self.remark(
+                    line,
+                    "`timeout` is a number of seconds; write `timeout: 5` (60 is used now)",
+                );
+                DEFAULT_TIMEOUT
+            }
+        }
+    }
+
+    fn env(&self) -> Result<Vec<(String, String)>, Problem> {
+        let Some(pair) = self.get("env") else { return Ok(Vec::new()) };
+        let malformed = || {
+            Problem::broken_entry(
+                pair.line,
+                "`env` maps names to texts; write `env: { NAME: value }`",
+            )
+        };
+        let pairs = pair.value.pairs().ok_or_else(malformed)?;
+        pairs
+            .iter()
+            .map(|pair| {
+                let flag = pair.value.flag().map(|flag| flag.to_string());
+                let value = pair.value.text().or(flag).ok_or_else(malformed)?;
+                Ok((pair.key.clone(), value))
+            })
+            .collect()
+    }
+}
+
+fn tool_classes(pair: &Pair) -> Result<Vec<ToolClass>, Problem> {
+    let classes = || ToolClass::ALL.iter().map(|class| class.as_str());
+    let texts = pair.value.texts().unwrap_or_default();
+    if texts.is_empty() {
+        return Err(Problem::broken_entry(
+            pair.line,
+            "`tool` is a tool class; write `tool: shell`",
+        ));
+    }
+    texts
+        .iter()
+        .map(|text| {
+            ToolClass::parse(text).ok_or_else(|| {
+                let known = classes().collect::<Vec<_>>().join(", ");
+                let hint = did_you_mean(text, classes())
+                    .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+                Problem::broken_entry(
+                    pair.line,
+                    format!("unknown tool class `{text}`{hint} (one of: {known}; `matcher:` takes an agent's own tool names)"),
+                )
+            })
+        })
+        .collect()
+}
+
+fn list_form_tools(pair: &Pair) -> Result<Vec<String>, Problem> {
+    let tools = pair.value.pairs().and_then(|pairs| pairs.iter().find(|pair| pair.key == "tools"));
+    tools.and_then(|tools| tools.value.texts()).ok_or_else(|| {
+        Problem::broken_entry(
+            pair.line,
+            "beside `event:`, `when` is `when: { tools: [terminal, patch] }`; conditions of a rule stand under `rule:`",
+        )
+    })
+}

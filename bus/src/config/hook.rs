@@ -1,0 +1,272 @@
+//! One hook, as configured.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::event_key::{EventKey, wildcard_matches};
+use super::matcher::HookMatcher;
+use super::observer::{ObserverSettings, Webhook};
+use super::rule::Rule;
+use crate::dialect::{Common, Dialect};
+use crate::event::{Agent, Event, OnFailure, ToolClass};
+
+/// Whether a hook can change what the agent does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// It runs inline and its answer counts.
+    Decide,
+    /// It runs outside of the agent's time and cannot answer.
+    Observe,
+}
+
+/// What a hook does.
+#[derive(Debug, Clone)]
+pub enum Action {
+    /// Is matched in process.
+    Rule(Rule),
+    /// Runs a program.
+    Command(Command),
+    /// Calls Hermes plugins.
+    Python(Python),
+    /// Posts to an endpoint; observers only.
+    Webhook(Webhook),
+    /// Appends to a log elsewhere; observers only.
+    Archive(PathBuf),
+    /// The entry is malformed: wherever it would have applied, it counts as failed. The text says why.
+    Broken(String),
+    /// An entry of a project that the user has not approved. Only its key and its filters were read.
+    Unread {
+        /// Which action it has.
+        action: &'static str,
+        /// What it would run.
+        command: Option<String>,
+    },
+}
+
+/// A program to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// The command line.
+    pub text: String,
+    /// How long one run may take.
+    pub timeout: Duration,
+    /// Variables that the entry sets.
+    pub env: Vec<(String, String)>,
+    /// Whether placeholders in the line are filled.
+    pub placeholders: Placeholders,
+    /// More files that an approval covers, as written.
+    pub files: Vec<String>,
+}
+
+/// A Hermes plugin or gateway hook directory, or a directory of such.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Python {
+    /// The directory, as written.
+    pub folder: String,
+    /// How long one call may take.
+    pub timeout: Duration,
+    /// What its processes are started with.
+    pub launch: PythonLaunch,
+    /// More files that an approval covers, as written.
+    pub files: Vec<String>,
+}
+
+/// What the process of a plugin is started with.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PythonLaunch {
+    /// The Python to run it with.
+    pub interpreter: OsString,
+    /// How many bytes of memory it may use.
+    pub memory: u64,
+}
+
+/// Whether `{tool_name}` in a command is replaced by the tool's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placeholders {
+    /// Yes: the list form of Hermes' plugin guide.
+    Filled,
+    /// No: braces are braces.
+    Literal,
+}
+
+/// Something the user configured to run on events.
+#[derive(Debug, Clone)]
+pub struct Hook {
+    /// Its name in the log.
+    pub name: String,
+    /// Its line in the file.
+    pub line: usize,
+    /// The events it is for.
+    pub on: EventKey,
+    /// The only agent it is for.
+    pub agent: Option<Agent>,
+    /// The only sessions it is for: an id in which `*` stands for anything.
+    pub session: Option<String>,
+    /// The only tool classes it is for; all if empty.
+    pub tools: Vec<ToolClass>,
+    /// The only tool names it is for (list form's `when: {tools: […]}`); all if empty.
+    pub tool_names: Vec<String>,
+    /// Its `matcher:`.
+    pub matcher: Option<HookMatcher>,
+    /// What happens when it fails, if the file says so.
+    pub on_failure: Option<OnFailure>,
+    /// Whether it decides or observes.
+    pub mode: Mode,
+    /// How it is run, if it is an observer.
+    pub observer: ObserverSettings,
+    /// Whether it gets the tool input as the hook before it left it.
+    pub sequential: bool,
+    /// What it does.
+    pub action: Action,
+    /// The entry as it is written, as JSON: what the user approves.
+    pub written: String,
+    /// Whether it stands in a project's file.
+    pub of_project: bool,
+}
+
+/// A hook as `hookbus hooks list` shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookSummary {
+    /// Its name.
+    pub name: String,
+    /// The key it stands under.
+    pub event: String,
+    /// `rule`, `command`, `python`, `webhook`, `archive` or `broken`.
+    pub action: &'static str,
+    /// The command, the address or the directory.
+    pub command: Option<String>,
+    /// `decide` or `observe`.
+    pub mode: &'static str,
+    /// What happens when it fails, if the file says so.
+    pub on_failure: Option<&'static str>,
+    /// Its line in the file.
+    pub line: usize,
+}
+
+impl Hook {
+    /// Whether it is for this event.
+    pub fn is_for(&self, event: &Event) -> bool {
+        self.on.covers(event)
+            && self.agent.is_none_or(|agent| agent == event.agent)
+            && self.session.as_ref().is_none_or(|it| wildcard_matches(it, &event.session))
+            && (self.tools.is_empty()
+                || event.tool.as_ref().is_some_and(|tool| self.tools.contains(&tool.class)))
+            && (self.tool_names.is_empty()
+                || event.tool.as_ref().is_some_and(|tool| self.tool_names.contains(&tool.name)))
+            && self.matcher.as_ref().is_none_or(|matcher| matcher.matches(&self.on, event))
+    }
+
+    /// The dialect that its command is launched and read by, at an event of `agent`: the agent's own
+    /// under one of its event names, else [`Common`].
+    pub fn dialect(&self, agent: Agent) -> &'static dyn Dialect {
+        match (self.mode, agent) {
+            // Hermes starts relative programs in the agent's directory. An observer's are beside its
+            // hooks file, because that directory may be another machine's.
+            (Mode::Observe, Agent::Hermes) => &Common,
+            (Mode::Observe | Mode::Decide, _) => self.on.dialect(agent),
+        }
+    }
+
+    /// The agents whose event names it may stand under, for what does not depend on one event. At least one.
+    pub fn possible_dialects(&self) -> Vec<&'static dyn Dialect> {
+        let agents =
+            Agent::ALL.into_iter().filter(|agent| self.agent.is_none_or(|it| it == *agent));
+        let own: Vec<&'static dyn Dialect> = agents
+            .filter(|agent| self.on.is_name_of(*agent))
+            .map(|agent| self.dialect(agent))
+            .collect();
+        if own.is_empty() { vec![&Common] } else { own }
+    }
+
+    /// Whether it runs the same command, in the same way, on the same events.
+    pub(super) fn is_same_command(&self, other: &Self) -> bool {
+        let (Action::Command(ours), Action::Command(theirs)) = (&self.action, &other.action) else {
+            return false;
+        };
+        let matcher = |hook: &Self| hook.matcher.as_ref().map(|matcher| matcher.text().to_owned());
+        (&ours.text, &ours.env, &self.name, &self.on)
+            == (&theirs.text, &theirs.env, &other.name, &other.on)
+            && (self.agent, &self.session, &self.tools, &self.tool_names)
+                == (other.agent, &other.session, &other.tools, &other.tool_names)
+            && (self.mode, self.sequential) == (other.mode, other.sequential)
+            && matcher(self) == matcher(other)
+    }
+
+    /// Whether a program or a plugin has to run for it.
+    pub const fn runs_outside(&self) -> bool {
+        matches!(self.action, Action::Command(_) | Action::Python(_))
+    }
+
+    /// Whether it runs a command.
+    pub const fn is_command(&self) -> bool {
+        matches!(self.action, Action::Command(_))
+    }
+
+    /// Whether it calls plugins.
+    pub const fn is_plugin(&self) -> bool {
+        matches!(self.action, Action::Python(_))
+    }
+
+    /// Whether its entry is malformed.
+    pub const fn is_broken(&self) -> bool {
+        matches!(self.action, Action::Broken(_))
+    }
+
+    /// Whether it is an observer that can run.
+    pub fn is_observer(&self) -> bool {
+        self.mode == Mode::Observe && !self.is_broken()
+    }
+
+    /// How long it may take; zero for what runs in process.
+    pub const fn timeout(&self) -> Duration {
+        match &self.action {
+            Action::Command(command) => command.timeout,
+            Action::Python(python) => python.timeout,
+            Action::Rule(_)
+            | Action::Webhook(_)
+            | Action::Archive(_)
+            | Action::Broken(_)
+            | Action::Unread { .. } => Duration::ZERO,
+        }
+    }
+
+    /// What it runs, as written; its kind and name if it runs nothing.
+    pub fn what_runs(&self) -> String {
+        let HookSummary { action, command, name, .. } = self.summary();
+        command.unwrap_or_else(|| format!("{action} {name}"))
+    }
+
+    /// Whether an unreadable event of `agent` must be refused because of it.
+    pub fn refuses_unreadable(&self, agent: Agent) -> bool {
+        self.mode == Mode::Decide
+            && self.on_failure == Some(OnFailure::Block)
+            && self.agent.is_none_or(|own| own == agent)
+            && self.on.concerns(agent)
+    }
+
+    /// How it is shown to the user.
+    pub fn summary(&self) -> HookSummary {
+        let (action, command) = match &self.action {
+            Action::Rule(_) => ("rule", None),
+            Action::Command(command) => ("command", Some(command.text.clone())),
+            Action::Python(python) => ("python", Some(python.folder.clone())),
+            Action::Webhook(webhook) => ("webhook", Some(webhook.url.clone())),
+            Action::Archive(folder) => ("archive", Some(folder.to_string_lossy().into_owned())),
+            Action::Broken(_) => ("broken", None),
+            Action::Unread { action, command } => (*action, command.clone()),
+        };
+        HookSummary {
+            name: self.name.clone(),
+            event: self.on.to_string(),
+            action,
+            command,
+            mode: match self.mode {
+                Mode::Decide => "decide",
+                Mode::Observe => "observe",
+            },
+            on_failure: self.on_failure.map(OnFailure::as_str),
+            line: self.line,
+        }
+    }
+}

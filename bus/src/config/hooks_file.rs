@@ -1,0 +1,114 @@
+//! A hooks file once it was read: pure data, without processes, approvals or file handles. `parse.rs`
+//! makes it from text; `active/` puts it in force.
+
+use std::path::{Path, PathBuf};
+
+use super::approval::Trust;
+use super::event_key::EventKey;
+use super::hook::Hook;
+use super::parse;
+use super::plugin_lists::PluginLists;
+use super::problem::Problem;
+use crate::event::OnFailure;
+use crate::files::sha256;
+use crate::log::Durability;
+use crate::relay::NatsSettings;
+
+/// How often in a row an agent may be told to continue, unless the file says.
+const MAX_CONTINUATIONS: u32 = 8;
+
+/// A hooks file: the user's own or a project's.
+#[derive(Debug, Clone)]
+pub struct HooksFile {
+    /// Its path, if it is a project's and not the user's own.
+    pub project: Option<PathBuf>,
+    /// The directory that relative commands under a kind start from.
+    pub base: PathBuf,
+    /// SHA-256 of the content, in hex.
+    pub hash: String,
+    /// The text without its `nats:` part: the log, and everybody who reads it, may know the hooks but
+    /// not the credentials.
+    pub content: String,
+    /// The hooks, in the order they are written.
+    pub hooks: Vec<Hook>,
+    /// What is wrong with the file, by line.
+    pub problems: Vec<Problem>,
+    /// Where to publish.
+    pub nats: Option<NatsSettings>,
+    /// What happens when the bus itself cannot do its work.
+    pub on_failure: OnFailure,
+    /// What an acknowledged append survives.
+    pub durability: Durability,
+    /// How often in a row an agent may be told to continue.
+    pub max_continuations: u32,
+    /// Which entries run without an approval.
+    pub trust: Trust,
+    /// Whether `hooks approve` approves without asking.
+    pub auto_accept: bool,
+    /// Which plugins of a directory are loaded.
+    pub plugins: PluginLists,
+}
+
+/// Whether the user approved an entry of a project, given its key and its text.
+pub type IsApproved<'a> = &'a dyn Fn(&EventKey, &str) -> bool;
+
+impl HooksFile {
+    /// The user's own file in `base`, without any hooks.
+    pub fn empty(base: &Path) -> Self {
+        Self {
+            project: None,
+            base: base.to_owned(),
+            hash: sha256(b""),
+            content: String::new(),
+            hooks: Vec::new(),
+            problems: Vec::new(),
+            nats: None,
+            on_failure: OnFailure::Allow,
+            durability: Durability::default(),
+            max_continuations: MAX_CONTINUATIONS,
+            trust: Trust::Nobody,
+            auto_accept: false,
+            plugins: PluginLists::default(),
+        }
+    }
+
+    /// The project's `file`, without any hooks.
+    pub fn empty_project(file: &Path) -> Self {
+        let base = file.parent().unwrap_or(Path::new("/"));
+        Self { project: Some(file.to_owned()), ..Self::empty(base) }
+    }
+
+    /// Reads the text of the user's own file in `base`. Fails only where nothing of it can be used.
+    pub fn parse(text: &str, base: &Path) -> Result<Self, Problem> {
+        parse::parse(text, Self::empty(base), &|_, _| true)
+    }
+
+    /// Reads the text of a project's `file`. Of an entry that is not approved only the key and the
+    /// filters are read.
+    pub fn parse_project(
+        text: &str,
+        file: &Path,
+        is_approved: IsApproved<'_>,
+    ) -> Result<Self, Problem> {
+        parse::parse(text, Self::empty_project(file), is_approved)
+    }
+
+    /// The names of the observers, each once, in the order of the file.
+    pub fn observer_names(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        for hook in self.hooks.iter().filter(|hook| hook.is_observer()) {
+            if !names.contains(&hook.name.as_str()) {
+                names.push(hook.name.as_str());
+            }
+        }
+        names
+    }
+}
+
+/// The same text in the same place makes the same hooks.
+impl PartialEq for HooksFile {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.project, &self.base, &self.hash, &self.nats)
+            == (&other.project, &other.base, &other.hash, &other.nats)
+    }
+}

@@ -1,0 +1,31 @@
+//! `hookbus.yaml`, the user's own or a project's: from text to types, with a list of what is wrong and
+//! where. Pure: no file is opened, nothing runs.
+
+mod approval;
+mod entry;
+mod event_key;
+mod field;
+mod hook;
+mod hooks_file;
+mod matcher;
+mod observer;
+mod observer_entry;
+mod parse;
+mod plugin_lists;
+mod problem;
+mod rule;
+mod yaml;
+
+pub use approval::{Approval, Refusal, Trust};
+pub use event_key::{EventKey, UnknownEvent, wildcard_matches};
+pub use hook::{Action, Command, Hook, HookSummary, Mode, Placeholders, Python, PythonLaunch};
+pub use hooks_file::{HooksFile, IsApproved};
+pub use matcher::{EntryTrust, HookMatcher, InvalidMatcher};
+pub use observer::{
+    ObserverSettings, ObserverSource, SecretSource, StartAt, Webhook, observer_folder,
+};
+pub use parse::LARGEST_PROJECT_FILE;
+pub use plugin_lists::PluginLists;
+pub use problem::{Problem, Reach, did_you_mean};
+pub use rule::Rule;
+pub(crate) use yaml::parse as parse_yaml;

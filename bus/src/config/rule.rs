@@ -1,0 +1,157 @@
+//! A rule: matched in process with compiled regexes, answered without a spawn.
+
+use regex::Regex;
+use serde_json::Value;
+
+use super::field::find;
+use super::problem::{Problem, did_you_mean};
+use super::yaml::{Data, Node};
+use crate::dialect::invalid_regex;
+use crate::event::{Event, Rewrite, Ruling, Verdict};
+
+/// All conditions must hold; then the verdict is given.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    conditions: Vec<Condition>,
+    verdict: Verdict,
+}
+
+/// Any of the regexes is found in what the path leads to.
+#[derive(Debug, Clone)]
+struct Condition {
+    path: String,
+    any_of: Vec<Regex>,
+}
+
+const ANSWERS: [&str; 6] = ["block", "ask", "stop", "context", "allow", "rewrite"];
+
+impl Rule {
+    /// What the rule says about `event`; nothing if it does not apply.
+    pub fn verdict(&self, event: &Event) -> Option<Verdict> {
+        self.conditions.iter().all(|condition| condition.holds(event)).then(|| self.verdict.clone())
+    }
+
+    /// Reads what stands under `rule:`, for the hook called `name`.
+    pub(super) fn read(node: &Node, name: &str) -> Result<Self, Problem> {
+        let Some(pairs) = node.pairs() else {
+            return Err(Problem::broken_entry(
+                node.line,
+                "a rule is a mapping; write `rule: { when: { command: '…' }, block: why }`",
+            ));
+        };
+        let mut conditions = Vec::new();
+        let mut verdict = None;
+        for pair in pairs {
+            if pair.key == "when" {
+                conditions = conditions_in(&pair.value)?;
+            } else if ANSWERS.contains(&pair.key.as_str()) {
+                if verdict.is_some() {
+                    return Err(Problem::broken_entry(
+                        pair.line,
+                        format!(
+                            "a rule has one answer, `{}` is a second one; write two rules",
+                            pair.key
+                        ),
+                    ));
+                }
+                verdict = Some(answer(&pair.key, &pair.value, name)?);
+            } else {
+                let near = did_you_mean(&pair.key, ANSWERS.into_iter().chain(["when"]));
+                let hint =
+                    near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+                return Err(Problem::broken_entry(
+                    pair.line,
+                    format!("a rule has no `{}`{hint} (when, {})", pair.key, ANSWERS.join(", ")),
+                ));
+            }
+        }
+        let verdict = verdict.ok_or_else(|| {
+            let answers = ANSWERS.join("`, `");
+            Problem::broken_entry(node.line, format!("a rule needs an answer: one of `{answers}`"))
+        })?;
+        Ok(Self { conditions, verdict })
+    }
+}
+
+impl Condition {
+    fn holds(&self, event: &Event) -> bool {
+        let texts = find(event, &self.path);
+        self.any_of.iter().any(|regex| texts.iter().any(|text| regex.is_match(text)))
+    }
+}
+
+fn conditions_in(node: &Node) -> Result<Vec<Condition>, Problem> {
+    let Some(pairs) = node.pairs() else {
+        return Err(Problem::broken_entry(
+            node.line,
+            "`when` maps paths to regexes; write `when: { command: 'rm\\s+-rf' }`",
+        ));
+    };
+    pairs
+        .iter()
+        .map(|pair| {
+            let texts = pair.value.texts().filter(|texts| !texts.is_empty()).ok_or_else(|| {
+                let key = &pair.key;
+                Problem::broken_entry(
+                    pair.line,
+                    format!("`{key}` needs a regex; write `{key}: 'text'`"),
+                )
+            })?;
+            let any_of = texts
+                .iter()
+                .map(|text| {
+                    Regex::new(text).map_err(|error| {
+                        Problem::broken_entry(pair.value.line, invalid_regex(text, &error))
+                    })
+                })
+                .collect::<Result<_, _>>()?;
+            Ok(Condition { path: pair.key.clone(), any_of })
+        })
+        .collect()
+}
+
+fn answer(word: &str, node: &Node, name: &str) -> Result<Verdict, Problem> {
+    let reason = || match (node.text(), node.flag()) {
+        (Some(text), _) if !text.trim().is_empty() => Ok(text),
+        (_, Some(true)) => Ok(format!("not allowed by hook `{name}`")),
+        _ => Err(Problem::broken_entry(
+            node.line,
+            format!("`{word}` needs a reason the agent can act on; write `{word}: why`"),
+        )),
+    };
+    let silent = Verdict::silent;
+    Ok(match word {
+        "block" => Verdict::block(reason()?),
+        "ask" => Verdict { ruling: Some(Ruling::Ask), reason: Some(reason()?), ..silent() },
+        "stop" => Verdict { stop: true, stop_reason: Some(reason()?), ..silent() },
+        "context" => match node.text().filter(|text| !text.trim().is_empty()) {
+            Some(text) => Verdict { context: Some(text), ..silent() },
+            None => {
+                return Err(Problem::broken_entry(
+                    node.line,
+                    "`context` needs a text; write `context: \"what the model should know\"`",
+                ));
+            }
+        },
+        "allow" if node.flag() == Some(true) => Verdict { ruling: Some(Ruling::Allow), ..silent() },
+        "allow" => {
+            return Err(Problem::broken_entry(node.line, "write `allow: true`"));
+        }
+        _ => Verdict { rewrite: Some(rewrite(node)?), ..silent() },
+    })
+}
+
+fn rewrite(node: &Node) -> Result<Rewrite, Problem> {
+    match &node.data {
+        Data::Map(pairs) if !pairs.is_empty() => Ok(Rewrite::Paths(
+            pairs
+                .iter()
+                .map(|pair| (pair.key.clone(), pair.value.to_json()))
+                .collect::<Vec<(String, Value)>>(),
+        )),
+        Data::Map(_) | Data::Scalar(_) | Data::List(_) => Err(Problem::broken_entry(
+            node.line,
+            "`rewrite` maps paths in the tool's input to values; write `rewrite: { command: 'ls' }`",
+        )),
+    }
+}

@@ -1,0 +1,171 @@
+//! The files that a command line names directly: its program if that is a path, the script after an
+//! interpreter, and every other word that is a script. What these import or run, programs on the PATH, and
+//! what a shell line reaches through variables, `cd` or a wrapper are not found.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use crate::caller::Caller;
+use crate::exec::looks_like_script;
+
+/// Programs whose first argument is a script.
+const INTERPRETERS: [&str; 16] = [
+    "bash", "bun", "dash", "deno", "fish", "ksh", "node", "perl", "php", "pypy", "python", "ruby",
+    "sh", "tsx", "uv", "zsh",
+];
+
+/// Programs that belong to the system and change with its updates.
+const SYSTEM_FOLDERS: [&str; 7] =
+    ["/usr/bin/", "/usr/sbin/", "/usr/lib/", "/bin/", "/sbin/", "/nix/store/", "/opt/homebrew/"];
+
+/// The files that a command line names.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct ScriptPaths {
+    /// Those that exist, in the order of the words.
+    pub(crate) files: Vec<PathBuf>,
+    /// The program or script, if it does not exist.
+    pub(crate) missing: Option<PathBuf>,
+}
+
+/// The files that `words` name, for a client that stands in `caller.cwd`.
+pub(crate) fn script_paths(words: &[OsString], caller: &Caller) -> ScriptPaths {
+    // Agents run hooks by `bash -c '…'`; a plain command in there names its files like any other.
+    let inner = match words {
+        [shell, flag, line] if is_shell(shell) && flag == "-c" => {
+            let inner = line.to_str().and_then(shlex::split).unwrap_or_default();
+            inner.into_iter().map(|word| caller.expand_home(word)).collect()
+        }
+        [..] => words.to_vec(),
+    };
+    let mut paths = ScriptPaths::default();
+    let Some((program, arguments)) = inner.split_first() else { return paths };
+    let resolve = |word: &OsStr| caller.cwd.join(word);
+    if has_slash(program) {
+        paths.add_main(resolve(program));
+    }
+    let script = is_interpreter(program).then(|| first_operand(arguments)).flatten();
+    if let Some(script) = script {
+        paths.add_main(resolve(script));
+    }
+    for word in arguments.iter().filter(|word| looks_like_script(word)) {
+        let path = resolve(word);
+        if path.is_file() {
+            paths.add(path);
+        }
+    }
+    paths
+}
+
+impl ScriptPaths {
+    fn add(&mut self, path: PathBuf) {
+        if !is_of_system(&path) && !self.files.contains(&path) {
+            self.files.push(path);
+        }
+    }
+
+    /// Adds a file that must exist for the command to work.
+    fn add_main(&mut self, path: PathBuf) {
+        match fs::metadata(&path) {
+            Ok(metadata) if metadata.is_file() => self.add(path),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.missing.get_or_insert(path);
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+}
+
+/// The script of an interpreter: its first argument, if that looks like a file. An option before it may take
+/// a value or hold the code itself, so then there is none.
+fn first_operand(arguments: &[OsString]) -> Option<&OsString> {
+    let first = arguments.first()?;
+    let text = first.to_str()?;
+    let is_literal = !text.contains(['$', '`', '*', '?', '{', '@']) && !text.contains("://");
+    (!text.starts_with('-') && is_literal && looks_like_script(first)).then_some(first)
+}
+
+fn is_interpreter(program: &OsStr) -> bool {
+    let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy();
+    // `python3.11` is `python`.
+    let name = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    INTERPRETERS.contains(&name)
+}
+
+fn is_shell(program: &OsStr) -> bool {
+    Path::new(program).file_name().is_some_and(|name| name == "bash" || name == "sh")
+}
+
+fn has_slash(word: &OsStr) -> bool {
+    word.as_encoded_bytes().contains(&b'/')
+}
+
+fn is_of_system(file: &Path) -> bool {
+    let is_in = |file: &Path| SYSTEM_FOLDERS.iter().any(|folder| file.starts_with(folder));
+    // `/usr/bin/../../home/x` is not; a link to the system's Python is.
+    match file.canonicalize() {
+        Ok(real) => is_in(&real),
+        Err(_) => is_in(file),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scripts() -> (tempfile::TempDir, Caller) {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["p.sh", "policy.py", "notes.txt", "test"] {
+            fs::write(folder.path().join(name), "").expect("a file");
+        }
+        let cwd = folder.path().to_owned();
+        let env = vec![("HOME".into(), cwd.clone().into_os_string())];
+        (folder, Caller { cwd, env, ..Caller::default() })
+    }
+
+    fn named(line: &str, caller: &Caller) -> (Vec<String>, Option<String>) {
+        let words = shlex::split(line).expect("words").into_iter().map(OsString::from);
+        let paths = script_paths(&words.collect::<Vec<_>>(), caller);
+        let name =
+            |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        (paths.files.iter().map(name).collect(), paths.missing.as_ref().map(name))
+    }
+
+    #[test]
+    fn files_that_are_named_directly_are_found() {
+        let (_folder, caller) = scripts();
+        for (line, files) in [
+            ("./p.sh", vec!["p.sh"]),
+            ("sh p.sh --log notes.txt", vec!["p.sh"]),
+            ("python3.11 policy.py ./p.sh", vec!["policy.py", "p.sh"]),
+            ("bash -c './p.sh --strict'", vec!["p.sh"]),
+            ("bash -c '~/p.sh'", vec!["p.sh"]),
+            ("/usr/bin/env policy.py", vec!["policy.py"]),
+            ("echo test", vec![]),
+            ("jq . notes.txt", vec![]),
+            ("true", vec![]),
+            ("", vec![]),
+        ] {
+            let files: Vec<String> = files.into_iter().map(str::to_owned).collect();
+            assert_eq!(named(line, &caller), (files, None), "{line}");
+        }
+    }
+
+    #[test]
+    fn only_a_program_or_its_script_can_be_missing() {
+        let (_folder, caller) = scripts();
+        for line in ["./gone.py", "python3 gone.py", "bash -c './gone.py'", "sh ./gone.py p.sh"] {
+            assert_eq!(named(line, &caller).1.as_deref(), Some("gone.py"), "{line}");
+        }
+        for line in [
+            "python3 policy.py gone.py",
+            "python3 -c pass gone.py",
+            "python3 {script}.py",
+            "deno https://example.org/gone.ts",
+            "jq . gone.py",
+            "sh -c 'python3 $UNKNOWN/gone.py'",
+        ] {
+            assert_eq!(named(line, &caller).1, None, "{line}");
+        }
+    }
+}

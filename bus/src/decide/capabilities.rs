@@ -1,0 +1,149 @@
+//! Reducing a verdict to what the agent can act on at this event. Nothing is dropped in silence: what it
+//! cannot act on becomes a block or is left out, and the note says which.
+
+use serde_json::Value;
+
+use crate::config::{Action, Hook};
+use crate::dialect::{Capabilities, Dialect};
+use crate::event::{Event, Kind, OnFailure, Ruling, Verdict};
+
+/// What a note says of an answer that became a block. Replay looks for it in recorded notes.
+const BLOCKED_INSTEAD: &str = "blocked instead";
+
+/// Added to a question that became a block, so that the model does not wait for an answer.
+const UNASKED: &str = " (no person can be asked here, so it is blocked)";
+
+/// Wordings of earlier versions, which are in old logs, and what they are now.
+const REWORDED: [(&str, &str); 4] = [
+    (" (nobody can be asked here, so it is blocked)", UNASKED),
+    ("wanted a person to be asked, and nobody can be", ASK_IMPOSSIBLE),
+    ("which it cannot be told here", "which is not possible here"),
+    ("takes none of here", "does not accept here"),
+];
+
+const ASK_IMPOSSIBLE: &str = "wanted to ask a person, and no person can be asked";
+
+/// An answer without the text that the bus itself adds: another wording of it is not a difference.
+pub fn without_our_words(answer: &Value) -> Value {
+    match answer {
+        Value::String(text) => {
+            let reword = |text: String, (old, new): (&str, &str)| text.replace(old, new);
+            Value::String(REWORDED.into_iter().fold(text.clone(), reword).replace(UNASKED, ""))
+        }
+        Value::Array(all) => all.iter().map(without_our_words).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(key, value)| (key.clone(), without_our_words(value))).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => answer.clone(),
+    }
+}
+
+/// Whether a recorded note says that the hook's answer became a block.
+pub fn became_a_block(note: &str) -> bool {
+    note.contains(BLOCKED_INSTEAD)
+}
+
+/// The part of `verdict` that the agent can act on, and a note about the rest. `can_ask` is called only
+/// where it matters.
+pub(super) fn fit_to_agent(
+    verdict: &Verdict,
+    hook: &Hook,
+    event: &Event,
+    capabilities: Capabilities,
+    can_ask: impl FnOnce() -> bool,
+) -> (Verdict, Option<String>) {
+    let (agent, dialect) = (event.agent, hook.dialect(event.agent));
+    let mut fitted = verdict.clone();
+    let mut notes = Vec::new();
+    let mut impossible = Vec::new();
+    if fitted.stop && !capabilities.stop {
+        fitted.stop = false;
+        let reason = fitted.stop_reason.take().or_else(|| fitted.reason.clone());
+        fitted.reason.clone_from(&reason);
+        impossible.push((Impossible::Stop, reason));
+    }
+    if fitted.ruling == Some(Ruling::Ask) && !(capabilities.ask && can_ask()) {
+        fitted.ruling = None;
+        let question = fitted.reason.as_ref().filter(|question| !question.trim().is_empty());
+        impossible.push((Impossible::Ask, question.map(|question| format!("{question}{UNASKED}"))));
+    }
+    if fitted.rewrite.is_some() && !capabilities.rewrite {
+        fitted.rewrite = None;
+        impossible.push((Impossible::Rewrite, None));
+    }
+    for (what, reason) in impossible {
+        let wanted = what.describe(event);
+        if capabilities.block
+            && fitted.ruling != Some(Ruling::Block)
+            && what.policy(hook, dialect) == OnFailure::Block
+        {
+            fitted.ruling = Some(Ruling::Block);
+            fitted.reason =
+                Some(reason.unwrap_or_else(|| format!("hook `{}` {wanted}", hook.name)));
+            notes.push(format!("{wanted}: {BLOCKED_INSTEAD}"));
+        } else {
+            notes.push(format!("{wanted}: left out"));
+        }
+    }
+    if fitted.context.is_some() && !capabilities.context {
+        fitted.context = None;
+        notes.push(format!("{agent} accepts no context here: left out"));
+    }
+    if fitted.ruling == Some(Ruling::Block) && !capabilities.block {
+        fitted.ruling = None;
+        notes.push(format!("{agent} cannot be blocked here: left out"));
+    }
+    (fitted, (!notes.is_empty()).then(|| notes.join("; ")))
+}
+
+/// What a rewrite changes.
+#[expect(clippy::wildcard_enum_match_arm, reason = "everywhere else it is the tool's input")]
+const fn rewrite_target(kind: Kind) -> &'static str {
+    match kind {
+        Kind::ToolOutput | Kind::TurnOutput | Kind::MessageIn => "text",
+        Kind::Command => "command",
+        _ => "tool input",
+    }
+}
+
+/// An answer that the agent cannot act on.
+#[derive(Clone, Copy)]
+enum Impossible {
+    Stop,
+    Ask,
+    Rewrite,
+}
+
+impl Impossible {
+    fn describe(self, event: &Event) -> String {
+        let agent = event.agent;
+        match self {
+            Self::Stop => format!("wanted to stop {agent}, which is not possible here"),
+            Self::Ask => ASK_IMPOSSIBLE.to_owned(),
+            Self::Rewrite => {
+                let what = rewrite_target(event.kind);
+                format!("wanted another {what}, which {agent} does not accept here")
+            }
+        }
+    }
+
+    /// Under an agent's own event name, and from a plugin, such an answer is ignored, as the agent does it.
+    /// A question that no person can be asked is never a yes.
+    fn policy(self, hook: &Hook, dialect: &dyn Dialect) -> OnFailure {
+        let is_ignored = match &hook.action {
+            Action::Command(_) => dialect.ignores_impossible_answers(),
+            Action::Python(_) => true,
+            Action::Rule(_)
+            | Action::Webhook(_)
+            | Action::Archive(_)
+            | Action::Broken(_)
+            | Action::Unread { .. } => false,
+        };
+        match (hook.on_failure, self) {
+            (Some(policy), _) => policy,
+            (None, Self::Ask) => OnFailure::Block,
+            (None, Self::Stop | Self::Rewrite) if is_ignored => OnFailure::Allow,
+            (None, Self::Stop | Self::Rewrite) => OnFailure::Block,
+        }
+    }
+}

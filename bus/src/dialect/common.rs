@@ -1,0 +1,76 @@
+//! The dialect of hooks that stand under a kind or a pattern, for any agent, and of agents without
+//! a dialect of their own: the command line is split into words, a matcher must match the whole tool
+//! name, exit code 2 blocks and any other exit code than 0 is a failure.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use super::answer::verdict_in;
+use super::hook_output::{ParsedOutput, not_json, parse_output, replacement_text_in, text_in};
+use super::matcher::{anchored, tool_regex};
+use super::{Dialect, Ending, HookOutput, Interpretation, LaunchError, ParsedMatcher};
+use crate::caller::Caller;
+use crate::event::{Kind, Verdict};
+
+/// See the module.
+#[derive(Debug, Clone, Copy)]
+pub struct Common;
+
+impl Dialect for Common {}
+
+/// The words of the line. `./x` and `../x` are beside the hooks file.
+pub(super) fn argv(line: &str, caller: &Caller, base: &Path) -> Result<Vec<OsString>, LaunchError> {
+    let mut words = split(line, caller)?;
+    let program = words[0].to_string_lossy();
+    if program.starts_with("./") || program.starts_with("../") {
+        words[0] = base.join(&words[0]).into_os_string();
+    }
+    Ok(words)
+}
+
+/// The words of a command line, at least one, with `~` at the start of the first expanded.
+pub(super) fn split(line: &str, caller: &Caller) -> Result<Vec<OsString>, LaunchError> {
+    let words = shlex::split(line).ok_or_else(|| LaunchError::UnclosedQuote(line.to_owned()))?;
+    let mut words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+    let Some(program) = words.first_mut() else { return Err(LaunchError::Empty) };
+    if line.starts_with('~') {
+        *program = caller.expand_home(&*program);
+    }
+    Ok(words)
+}
+
+pub(super) fn matcher(text: &str) -> ParsedMatcher {
+    if text == "*" { ParsedMatcher::Everything(None) } else { tool_regex(text, &anchored(text)) }
+}
+
+pub(super) fn interpret(kind: Kind, output: &HookOutput<'_>) -> Interpretation {
+    let stdout = text_in(output.stdout);
+    let stderr = text_in(output.stderr);
+    if let Some(verdict) = stdout.as_deref().and_then(|text| replacement_text_in(text, kind)) {
+        return Interpretation::answered(verdict);
+    }
+    let json_text = stdout.as_deref().or(stderr.as_deref()).unwrap_or_default();
+    if let ParsedOutput::Object(answer) = parse_output(json_text) {
+        let verdict = verdict_in(&answer, kind);
+        let failure = if verdict.is_silent() { output.odd_ending() } else { None };
+        return match (output.ending, verdict.ruling) {
+            (Ending::Exit(2), None) => blocked(stderr),
+            _ => Interpretation { verdict, failure },
+        };
+    }
+    match (output.ending, stdout) {
+        (Ending::Exit(2), stdout) => blocked(stderr.or(stdout)),
+        (Ending::Exit(0), None) => Interpretation::answered(Verdict::silent()),
+        // As in Claude Code and Codex: plain text at these two events is for the model.
+        (Ending::Exit(0), Some(text)) if matches!(kind, Kind::SessionStart | Kind::TurnStart) => {
+            Interpretation::answered(Verdict { context: Some(text), ..Verdict::silent() })
+        }
+        (Ending::Exit(0), Some(text)) => Interpretation::failed(Some(not_json(&text))),
+        (Ending::Exit(_) | Ending::Signal(_), _) => Interpretation::failed(output.odd_ending()),
+    }
+}
+
+fn blocked(reason: Option<String>) -> Interpretation {
+    let reason = reason.unwrap_or_else(|| "refused by a hook (exit code 2)".to_owned());
+    Interpretation::answered(Verdict::block(reason))
+}

@@ -1,0 +1,12 @@
+//! Why a command line cannot be run.
+
+/// A command line without a program to run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LaunchError {
+    /// A quote is open at the end of the line.
+    #[error("`{0}` has a quote that is never closed")]
+    UnclosedQuote(String),
+    /// There is nothing in it.
+    #[error("the command is empty")]
+    Empty,
+}

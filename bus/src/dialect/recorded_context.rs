@@ -1,0 +1,77 @@
+//! The `context` column of a row: the part of a [`Caller`] that is recorded with an event, and the
+//! caller that a replay or an observer makes of it again.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde_json::{Map, Value, json};
+
+use super::dialect_of;
+use crate::caller::Caller;
+use crate::event::{Agent, Wire};
+
+/// The project's hooks that an event was checked against.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedProject {
+    /// The project's hooks file.
+    pub file: String,
+    /// The hash of its content.
+    pub hooks: String,
+}
+
+/// Whether this variable is recorded with each event.
+pub fn is_recorded_variable(name: &str) -> bool {
+    recorded_variables().any(|known| known == name)
+}
+
+fn recorded_variables() -> impl Iterator<Item = &'static str> {
+    Agent::ALL.into_iter().flat_map(|agent| dialect_of(agent).recorded_variables()).copied()
+}
+
+/// The context of an event: working directory, a few ids, the wire, and the project's hooks.
+pub fn record_caller(caller: &Caller, project: Option<RecordedProject>) -> String {
+    let env: Map<String, Value> = recorded_variables()
+        .filter_map(|name| Some((name.to_owned(), json!(caller.var(name)?.to_string_lossy()))))
+        .collect();
+    let mut context = json!({"cwd": caller.cwd.to_string_lossy(), "env": env});
+    // The default wire is not written down.
+    if caller.wire != Wire::Shell {
+        context["wire"] = json!(caller.wire.as_str());
+    }
+    if let Some(RecordedProject { file, hooks }) = project {
+        context["project"] = json!({"file": file, "hooks": hooks});
+    }
+    context.to_string()
+}
+
+/// The caller of a recorded event: its directory and ids, in the environment `now`. Variables of
+/// `now` that would have been recorded are left out.
+pub fn restore_caller(context: &str, now: &[(OsString, OsString)]) -> Caller {
+    let fields: Value = serde_json::from_str(context).unwrap_or_default();
+    let recorded = fields.get("env").and_then(Value::as_object).into_iter().flatten();
+    // A log may come from another machine: no other variable of it may change what runs here.
+    let recorded = recorded.filter(|(name, _)| is_recorded_variable(name));
+    let recorded = recorded.filter_map(|(name, value)| Some((name.into(), value.as_str()?.into())));
+    let stays =
+        |(name, _): &&(OsString, OsString)| !recorded_variables().any(|known| name == known);
+    let cwd = fields.get("cwd").and_then(Value::as_str).unwrap_or("/");
+    let env = now.iter().filter(stays).cloned().chain(recorded).collect();
+    Caller { cwd: PathBuf::from(cwd), env, pid: None, wire: recorded_wire(context) }
+}
+
+/// The wire in a context.
+pub fn recorded_wire(context: &str) -> Wire {
+    let context: Value = serde_json::from_str(context).unwrap_or_default();
+    context.get("wire").and_then(Value::as_str).and_then(Wire::parse).unwrap_or_default()
+}
+
+/// The project's hooks in a context.
+pub fn recorded_project(context: &str) -> Option<RecordedProject> {
+    // Most events happen outside of projects: do not parse those for it.
+    if !context.contains("\"project\"") {
+        return None;
+    }
+    let context: Value = serde_json::from_str(context).ok()?;
+    let text = |key: &str| Some(context.get("project")?.get(key)?.as_str()?.to_owned());
+    Some(RecordedProject { file: text("file")?, hooks: text("hooks")? })
+}

@@ -1,0 +1,240 @@
+//! Running one program: input on stdin, output and exit code back, never longer than its timeout. When
+//! the time is up its whole process group is killed.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, Command};
+use tokio::task::JoinHandle;
+
+use super::sandbox::Sandbox;
+use crate::caller::Caller;
+use crate::dialect::{Ending, LateOutput};
+use crate::sys::process::ProcessGroup;
+
+/// After the program has ended, its own output is in the pipe; a child of it may hold the pipe open.
+const DRAIN: Duration = Duration::from_millis(100);
+
+/// More output than this is a failure.
+const LONGEST_OUTPUT: usize = 32 << 20;
+
+/// A program to run, and where.
+#[derive(Debug, Clone, Copy)]
+pub struct Program<'a> {
+    /// Program and arguments.
+    pub words: &'a [OsString],
+    /// Variables that the entry sets.
+    pub env: &'a [(String, String)],
+    /// Working directory and environment.
+    pub caller: &'a Caller,
+    /// In a replay: where it runs instead, within limits, without anything left running.
+    pub sandbox: Option<&'a Sandbox>,
+}
+
+/// What a program that ended left behind.
+#[derive(Debug)]
+pub struct Finished {
+    /// Everything on stdout.
+    pub stdout: Vec<u8>,
+    /// Everything on stderr.
+    pub stderr: Vec<u8>,
+    /// Its exit code or signal.
+    pub ending: Ending,
+    /// Another process still holds its output open.
+    pub held_open: bool,
+}
+
+/// Why a program gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// It did not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// Its time was up.
+    #[error("no answer within {:.1} s; it was killed", .0.as_secs_f64())]
+    TimedOut(Duration),
+    /// The system lost track of it.
+    #[error("cannot wait for it: {0}")]
+    Wait(io::Error),
+    /// It printed too much.
+    #[error("it printed more than {} MiB", LONGEST_OUTPUT >> 20)]
+    TooMuchOutput,
+}
+
+/// Why a program did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// There are no words.
+    #[error("the command is empty")]
+    Empty,
+    /// There is no such file, or no such interpreter.
+    #[error("`{0}` does not exist; check the path, or the shebang of the script")]
+    NotFound(String),
+    /// It is not executable.
+    #[error("`{0}` is not executable; run `chmod +x {0}`")]
+    NotExecutable(String),
+    /// It is a script without a first line that names its interpreter.
+    #[error("`{0}` has no shebang; start it with `#!/bin/sh` or the like")]
+    NoShebang(String),
+    /// Anything else.
+    #[error("cannot start `{program}`: {error}")]
+    Other {
+        /// The program.
+        program: String,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+impl StartError {
+    /// Names the cause of a failed start.
+    pub fn new(program: &OsStr, error: io::Error) -> Self {
+        const ENOEXEC: i32 = 8;
+        let program = program.display().to_string();
+        if error.kind() == io::ErrorKind::NotFound {
+            Self::NotFound(program)
+        } else if error.kind() == io::ErrorKind::PermissionDenied {
+            Self::NotExecutable(program)
+        } else if error.raw_os_error() == Some(ENOEXEC) {
+            Self::NoShebang(program)
+        } else {
+            Self::Other { program, error }
+        }
+    }
+}
+
+/// Runs a program with `input` on stdin, for `timeout` at most.
+pub async fn run(
+    program: &Program<'_>,
+    input: Vec<u8>,
+    timeout: Duration,
+    late_output: LateOutput,
+) -> Result<Finished, RunError> {
+    let started = Instant::now();
+    let mut child = start(program)?;
+    let group = ProcessGroup::of(child.id());
+    if let (Some(sandbox), Some(group)) = (program.sandbox, group) {
+        sandbox.enter(group);
+    }
+    if let Some(mut stdin) = child.stdin.take() {
+        // A hook may ignore its input: a broken pipe is not a failure.
+        tokio::spawn(async move { stdin.write_all(&input).await });
+    }
+    let stdout = child.stdout.take().map(PipeReader::spawn);
+    let stderr = child.stderr.take().map(PipeReader::spawn);
+    let timed_out = || {
+        group.inspect(|group| group.kill());
+        RunError::TimedOut(timeout)
+    };
+    // This future may be dropped while it waits; then the whole group must go, not the first process alone.
+    let mut guard = KillOnDrop(group);
+    let _leave = LeaveSandbox { sandbox: program.sandbox, group };
+    let Ok(status) = tokio::time::timeout(timeout, child.wait()).await else {
+        return Err(timed_out());
+    };
+    guard.0 = None;
+    let status = status.map_err(RunError::Wait)?;
+    let wait = || match late_output {
+        LateOutput::Wait => timeout.saturating_sub(started.elapsed()),
+        LateOutput::Ignore => DRAIN,
+    };
+    let (stdout, stdout_open) = PipeReader::finish(stdout, wait()).await;
+    let (stderr, stderr_open) = PipeReader::finish(stderr, wait()).await;
+    let held_open = stdout_open || stderr_open;
+    if held_open && late_output == LateOutput::Wait {
+        return Err(timed_out());
+    }
+    if stdout.len() > LONGEST_OUTPUT || stderr.len() > LONGEST_OUTPUT {
+        return Err(RunError::TooMuchOutput);
+    }
+    Ok(Finished { stdout, stderr, ending: ending(status), held_open })
+}
+
+struct KillOnDrop(Option<ProcessGroup>);
+
+impl Drop for KillOnDrop {
+    fn drop(&mut self) {
+        self.0.inspect(|group| group.kill());
+    }
+}
+
+struct LeaveSandbox<'a> {
+    sandbox: Option<&'a Sandbox>,
+    group: Option<ProcessGroup>,
+}
+
+impl Drop for LeaveSandbox<'_> {
+    fn drop(&mut self) {
+        if let (Some(sandbox), Some(group)) = (self.sandbox, self.group) {
+            sandbox.leave(group);
+        }
+    }
+}
+
+fn start(program: &Program<'_>) -> Result<Child, StartError> {
+    let Program { words, env, caller, sandbox } = *program;
+    let [program, arguments @ ..] = words else { return Err(StartError::Empty) };
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(caller.env.iter().map(|(key, value)| (key, value)))
+        .envs(env.iter().map(|(key, value)| (key, value)))
+        .envs(sandbox.iter().flat_map(|sandbox| sandbox.env()))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    // Hermes deletes workspaces; a guard must run even if the working directory is gone.
+    let cwd = sandbox.map_or(caller.cwd.as_path(), Sandbox::cwd);
+    command.current_dir(if cwd.is_dir() { cwd } else { "/".as_ref() });
+    command.spawn().map_err(|error| StartError::new(program, error))
+}
+
+fn ending(status: ExitStatus) -> Ending {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Ending::Exit(code),
+        (None, signal) => Ending::Signal(signal.unwrap_or(0)),
+    }
+}
+
+/// Reads a pipe while the program runs.
+struct PipeReader {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    task: JoinHandle<()>,
+}
+
+impl PipeReader {
+    fn spawn(mut pipe: impl AsyncRead + Unpin + Send + 'static) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&bytes);
+        let task = tokio::spawn(async move {
+            let mut chunk = vec![0; 64 << 10];
+            while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
+                let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
+                if sink.len() <= LONGEST_OUTPUT {
+                    sink.extend_from_slice(&chunk[..count]);
+                }
+            }
+        });
+        Self { bytes, task }
+    }
+
+    /// What came within `wait`, and whether the pipe is still open.
+    async fn finish(reader: Option<Self>, wait: Duration) -> (Vec<u8>, bool) {
+        let Some(mut reader) = reader else { return (Vec::new(), false) };
+        let open = tokio::time::timeout(wait.max(DRAIN), &mut reader.task).await.is_err();
+        if open {
+            reader.task.abort();
+        }
+        let bytes =
+            std::mem::take(&mut *reader.bytes.lock().unwrap_or_else(PoisonError::into_inner));
+        (bytes, open)
+    }
+}

@@ -1,0 +1,110 @@
+//! Where the programs of a replay run: directories of their own, a mark in their environment, a memory
+//! limit, and no process left running afterwards. It keeps a replay from touching the user's files by
+//! accident; it is not a security boundary.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::sys::process::ProcessGroup;
+
+/// A set of scratch directories, and the process groups that run in them.
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    /// For each process, in bytes.
+    memory: u64,
+    home: PathBuf,
+    temporary: PathBuf,
+    work: PathBuf,
+    bus: PathBuf,
+    hermes: PathBuf,
+    running: Arc<Mutex<Running>>,
+}
+
+#[derive(Debug, Default)]
+struct Running {
+    groups: Vec<ProcessGroup>,
+    ended: bool,
+}
+
+impl Sandbox {
+    /// A sandbox in `folder`, which must exist. Each process may use `memory` bytes.
+    pub fn in_folder(folder: &Path, memory: u64) -> std::io::Result<Self> {
+        let create = |name: &str| {
+            let path = folder.join(name);
+            std::fs::create_dir_all(&path).map(|()| path)
+        };
+        Ok(Self {
+            memory,
+            home: create("home")?,
+            temporary: create("tmp")?,
+            work: create("work")?,
+            bus: create("hookbus")?,
+            hermes: create("home/.hermes")?,
+            running: Arc::default(),
+        })
+    }
+
+    /// Kills everything that runs here, and everything that enters from now on.
+    pub fn end(&self) {
+        let mut running = self.running();
+        running.ended = true;
+        running.groups.drain(..).for_each(ProcessGroup::kill);
+    }
+
+    fn running(&self) -> MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Limits a process group and keeps track of it.
+    pub(super) fn enter(&self, group: ProcessGroup) {
+        group.limit_memory(self.memory);
+        let mut running = self.running();
+        if running.ended {
+            group.kill();
+        } else {
+            running.groups.push(group);
+        }
+    }
+
+    /// Kills what is left of a group.
+    pub(super) fn leave(&self, group: ProcessGroup) {
+        let mut running = self.running();
+        group.kill();
+        running.groups.retain(|other| *other != group);
+    }
+
+    /// The working directory.
+    pub fn cwd(&self) -> &Path {
+        &self.work
+    }
+
+    /// The directory for plugins' output.
+    pub fn log_folder(&self) -> &Path {
+        &self.bus
+    }
+
+    /// Stands in for Hermes' home: plugins keep state there, and receive every event again.
+    pub fn hermes_home(&self) -> &Path {
+        &self.hermes
+    }
+
+    /// The variables that every process gets. A hook that calls hookbus starts no daemon and publishes
+    /// nothing.
+    pub fn env(&self) -> [(&OsStr, &OsStr); 12] {
+        [
+            ("HOOKBUS_REPLAY".as_ref(), "1".as_ref()),
+            ("HOOKBUS_HOME".as_ref(), self.bus.as_ref()),
+            ("HOOKBUS_DAEMON".as_ref(), "off".as_ref()),
+            ("HOOKBUS_NATS_URL".as_ref(), "".as_ref()),
+            ("XDG_RUNTIME_DIR".as_ref(), self.temporary.as_ref()),
+            ("XDG_CONFIG_HOME".as_ref(), self.home.as_ref()),
+            ("XDG_STATE_HOME".as_ref(), self.home.as_ref()),
+            ("XDG_DATA_HOME".as_ref(), self.home.as_ref()),
+            ("XDG_CACHE_HOME".as_ref(), self.home.as_ref()),
+            ("HOME".as_ref(), self.home.as_ref()),
+            ("TMPDIR".as_ref(), self.temporary.as_ref()),
+            ("PWD".as_ref(), self.work.as_ref()),
+        ]
+    }
+}

@@ -1,0 +1,19 @@
+//! Opening a file that another user or an agent may have put there: a FIFO or a device in its place
+//! would block the reader for ever.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use crate::sys::fs::open_without_blocking;
+
+/// Opens a regular file for reading; anything else is an error. What is put there at this very moment
+/// may be opened, but never blocks.
+pub fn open_regular(file: &Path) -> io::Result<File> {
+    let not_regular = || Err(io::Error::other("it is not a regular file"));
+    if !fs::metadata(file)?.is_file() {
+        return not_regular();
+    }
+    let opened = open_without_blocking(file)?;
+    if opened.metadata()?.is_file() { Ok(opened) } else { not_regular() }
+}

@@ -1,0 +1,33 @@
+//! Keeping a log file from growing without end.
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, flock};
+
+/// A larger log file is rotated.
+const LARGEST: u64 = 8 << 20;
+
+/// Moves the content of a log file to `<name>.log.old`, in place of what was there, if it is too large.
+/// Writers hold the file open and append, so the content is copied and the file truncated: it stays the
+/// same file.
+pub fn rotate_if_large(path: &Path) {
+    if fs::metadata(path).is_ok_and(|file| file.len() > LARGEST)
+        && let Err(error) = rotate(path)
+    {
+        tracing::warn!(log = %path.display(), %error, "cannot rotate a log file; it keeps growing");
+    }
+}
+
+fn rotate(path: &Path) -> io::Result<()> {
+    let log = OpenOptions::new().write(true).open(path)?;
+    // The daemon and every observer rotate the same file: one of them at a time.
+    if flock(&log, FlockOperation::NonBlockingLockExclusive).is_ok()
+        && log.metadata()?.len() > LARGEST
+    {
+        fs::copy(path, path.with_extension("log.old"))?;
+        log.set_len(0)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,360 @@
+//! One plugin's process, and the protocol with it: a JSON line and a payload in, a JSON line out.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::mpsc;
+
+use super::event_mapping::subscription_covers;
+use super::instance::PluginCall;
+use super::log;
+use super::plugin_dir::{CodeVersion, PluginDir};
+use crate::caller::Caller;
+use crate::config::{PythonLaunch, Refusal};
+use crate::event::{EventId, PluginHistory};
+use crate::json::read_leniently;
+use crate::sys::process::ProcessGroup;
+
+const HOST: &str = include_str!("../../host/host.py");
+
+/// A longer answer ends the process.
+const LONGEST_ANSWER: usize = 16 << 20;
+
+/// A plugin that runs.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    to: ChildStdin,
+    from: mpsc::Receiver<Result<Vec<u8>, ReadEnd>>,
+    subscriptions: Vec<String>,
+    env: Vec<(OsString, OsString)>,
+    /// What it runs.
+    pub(super) code: CodeVersion,
+    /// The id of the last request.
+    request_id: u64,
+    /// The event that it was started for.
+    since: EventId,
+    /// How many events it was called about.
+    events: u64,
+    /// Whether a request was begun and not finished: its future was dropped.
+    unfinished: bool,
+}
+
+/// Why its stdout has nothing more.
+#[derive(Debug)]
+enum ReadEnd {
+    /// It did not finish a notification in time and ended itself.
+    Hung(String),
+    Closed(io::Error),
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(super) enum ProcessError {
+    /// The process had ended before the request.
+    Gone(String),
+    /// The process ended during the request.
+    Died(String),
+    /// It answered something unreadable, and goes on.
+    Garbled(String),
+    /// It does not answer.
+    Hung(String),
+    /// It cannot be loaded.
+    Broken(String),
+    /// It is in back-off.
+    BackingOff(String),
+    /// The user has not approved what would be started.
+    Refused(Refusal),
+}
+
+impl Process {
+    pub(super) async fn start(
+        dir: &PluginDir,
+        code: &CodeVersion,
+        launch: &PythonLaunch,
+        call: &PluginCall,
+        log: &Path,
+        limit: Duration,
+    ) -> Result<Self, ProcessError> {
+        let caller = &call.caller;
+        let broken = |why: String| ProcessError::Broken(why);
+        let mut child = Command::new(&launch.interpreter)
+            .args(["-u", "-c", HOST])
+            .env_clear()
+            .envs(caller.env.iter().map(|(key, value)| (key, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(log::open(log).map_or_else(|_| Stdio::null(), Stdio::from))
+            .current_dir("/")
+            .process_group(0)
+            .spawn()
+            .map_err(|error| {
+                broken(format!(
+                    "cannot start `{}`: {error}; set `interpreter:`",
+                    launch.interpreter.display()
+                ))
+            })?;
+        let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(broken("its process has no pipes".to_owned()));
+        };
+        let mut process = Self {
+            child,
+            to,
+            from: read_stdout(from, &dir.key),
+            subscriptions: Vec::new(),
+            env: caller.env.clone(),
+            code: code.clone(),
+            request_id: 0,
+            since: call.id,
+            events: 0,
+            unfinished: false,
+        };
+        let hello = json!({
+            "form": dir.form.as_str(), "folder": bytes(dir.folder.as_os_str()), "key": dir.key,
+            "manifest": dir.manifest, "memory": launch.memory, "cwd": bytes(caller.cwd.as_os_str()),
+        });
+        let hello = Request { head: hello, payload: String::new() };
+        let loaded = process.exchange(hello, limit).await?;
+        if let Some(why) = loaded["error"].as_str() {
+            return Err(broken(format!("it cannot be loaded: {why}{}", details(log, caller))));
+        }
+        process.subscriptions = texts(&loaded["hooks"]);
+        let unused = texts(&loaded["unused"]);
+        if !unused.is_empty() {
+            tracing::info!(plugin = %dir.key, unused = unused.join(", "), "a plugin registers more than hooks; the rest is not used");
+        }
+        Ok(process)
+    }
+
+    /// The events it has callbacks for.
+    pub(super) fn subscriptions(&self) -> &[String] {
+        &self.subscriptions
+    }
+
+    pub(super) fn is_subscribed_to(&self, name: &str) -> bool {
+        self.subscriptions.iter().any(|event| subscription_covers(event, name))
+    }
+
+    /// Calls it about one event, for `limit` at most. Its caller waits for `waited_for`; zero if it does not.
+    pub(super) async fn call(
+        &mut self,
+        call: &PluginCall,
+        limit: Duration,
+        waited_for: Duration,
+    ) -> Result<Value, ProcessError> {
+        let mut request = self.request(call);
+        let waited_for = if waited_for.is_zero() { limit } else { limit.min(waited_for) };
+        request.head["limit"] = json!(waited_for.as_secs_f64());
+        self.exchange(request, limit).await
+    }
+
+    /// What it could remember when it answered. Notifications still in its queue do not count.
+    pub(super) fn history(&self, answer: &Value) -> PluginHistory {
+        let behind = answer["behind"].as_u64().unwrap_or(0);
+        PluginHistory { since: self.since, events: self.events.saturating_sub(behind) }
+    }
+
+    /// Hands over an event where no answer is possible. It may take `timeout` to handle it; only the
+    /// hand-over is waited for.
+    pub(super) async fn notify(
+        &mut self,
+        call: &PluginCall,
+        limit: Duration,
+        timeout: Duration,
+    ) -> Result<(), ProcessError> {
+        let mut request = self.request(call);
+        request.head["looks_on"] = json!(true);
+        request.head["timeout"] = json!(timeout.as_secs_f64());
+        self.begin()?;
+        let request = request.bytes();
+        let sent = tokio::time::timeout(limit, self.to.write_all(&request)).await;
+        self.finish(sent.is_ok());
+        match sent {
+            Ok(sent) => {
+                sent.map_err(|error| ProcessError::Gone(format!("its process is gone: {error}")))
+            }
+            Err(_) => {
+                Err(ProcessError::Hung("it does not read its input; it was ended".to_owned()))
+            }
+        }
+    }
+
+    fn request(&mut self, call: &PluginCall) -> Request {
+        let PluginCall { name, session, payload, caller, .. } = call;
+        self.events += 1;
+        let mut head =
+            json!({"name": name, "session": session, "cwd": bytes(caller.cwd.as_os_str())});
+        if self.env != caller.env {
+            let pair =
+                |(key, value): &(OsString, OsString)| (bytes(key), Value::String(bytes(value)));
+            head["env"] = Value::Object(caller.env.iter().map(pair).collect());
+            self.env.clone_from(&caller.env);
+        }
+        Request { head, payload: payload.to_string() }
+    }
+
+    async fn exchange(
+        &mut self,
+        mut request: Request,
+        limit: Duration,
+    ) -> Result<Value, ProcessError> {
+        let started = Instant::now();
+        self.begin()?;
+        self.request_id += 1;
+        request.head["id"] = json!(self.request_id);
+        let mut written = false;
+        let request = request.bytes();
+        let exchange = async {
+            self.to.write_all(&request).await.map_err(ReadEnd::Closed)?;
+            written = true;
+            let ended = || Err(ReadEnd::Closed(io::Error::other("it ended")));
+            self.from.recv().await.unwrap_or_else(ended)
+        };
+        let answer = match tokio::time::timeout(limit, exchange).await {
+            Err(_) => Err(ProcessError::Hung(format!(
+                "no answer within {:.1} s; it was ended",
+                started.elapsed().as_secs_f64()
+            ))),
+            // It hung at an earlier notification.
+            Ok(Err(ReadEnd::Hung(why))) => Err(ProcessError::Gone(why)),
+            Ok(Err(ReadEnd::Closed(error))) if !written => {
+                Err(ProcessError::Gone(format!("its process is gone: {error}")))
+            }
+            Ok(Err(ReadEnd::Closed(error))) => {
+                Err(ProcessError::Died(format!("its process is gone: {error}")))
+            }
+            Ok(Ok(line)) => self.answer_in(&line),
+        };
+        self.finish(matches!(answer, Ok(_) | Err(ProcessError::Garbled(_))));
+        answer
+    }
+
+    fn answer_in(&self, line: &[u8]) -> Result<Value, ProcessError> {
+        let garbled = |why| ProcessError::Garbled(format!("its answer cannot be read: {why}"));
+        let answer = read_leniently(line).map_err(garbled)?;
+        if answer["id"] != json!(self.request_id) {
+            // Another process, perhaps a child, writes to its stdout: none of it can be trusted any more.
+            return Err(ProcessError::Died("it answered another request; it was ended".to_owned()));
+        }
+        Ok(answer)
+    }
+
+    fn begin(&mut self) -> Result<(), ProcessError> {
+        if self.unfinished || !matches!(self.child.try_wait(), Ok(None)) {
+            return Err(ProcessError::Gone("its process ended".to_owned()));
+        }
+        self.unfinished = true;
+        Ok(())
+    }
+
+    fn finish(&mut self, is_well: bool) {
+        if is_well {
+            self.unfinished = false;
+        } else {
+            self.end();
+        }
+    }
+
+    /// Kills its whole process group: a plugin may have started other processes.
+    fn end(&self) {
+        ProcessGroup::of(self.child.id()).inspect(|group| group.kill());
+    }
+}
+
+impl Drop for Process {
+    /// A healthy process gets the end of its stdin and ends by itself within seconds: a plugin may have exit
+    /// handlers. A process with an unfinished request is killed.
+    fn drop(&mut self) {
+        if self.unfinished {
+            self.end();
+        }
+    }
+}
+
+/// A request on the wire: a line of JSON with the payload's size in it, then the payload.
+struct Request {
+    head: Value,
+    payload: String,
+}
+
+impl Request {
+    fn bytes(mut self) -> Vec<u8> {
+        self.head["size"] = json!(self.payload.len());
+        format!("{}\n{}", self.head, self.payload).into_bytes()
+    }
+}
+
+/// Where to read more. In a replay the log is deleted with the sandbox.
+fn details(log: &Path, caller: &Caller) -> String {
+    match caller.var("HOOKBUS_REPLAY") {
+        Some(_) => String::new(),
+        None => format!("; {} has the details", log.display()),
+    }
+}
+
+/// Bytes that need not be UTF-8 as a JSON string: one character for each byte.
+fn bytes(text: &OsStr) -> String {
+    text.as_bytes().iter().map(|byte| char::from(*byte)).collect()
+}
+
+/// Reads its stdout line by line, and notices at once that it hung at a notification.
+fn read_stdout(from: ChildStdout, plugin: &str) -> mpsc::Receiver<Result<Vec<u8>, ReadEnd>> {
+    let (sender, receiver) = mpsc::channel(1);
+    let plugin = plugin.to_owned();
+    drop(tokio::spawn(async move {
+        let mut from = BufReader::new(from);
+        loop {
+            let line = read_line(&mut from).await.map_err(ReadEnd::Closed);
+            let line = line.and_then(|line| {
+                hang_notice(&line).map_or(Ok(line), |why| Err(ReadEnd::Hung(why)))
+            });
+            if let Err(ReadEnd::Hung(why)) = &line {
+                tracing::warn!(plugin, why, "a plugin hung; its next event starts it again");
+            }
+            let is_last = line.is_err();
+            if sender.send(line).await.is_err() || is_last {
+                return;
+            }
+        }
+    }));
+    receiver
+}
+
+/// The host ends itself with this line when a notification takes too long.
+fn hang_notice(line: &[u8]) -> Option<String> {
+    let notice = line.starts_with(b"{\"over\"").then(|| read_leniently(line).ok())??;
+    notice["over"].as_str().map(str::to_owned)
+}
+
+async fn read_line(from: &mut BufReader<ChildStdout>) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    loop {
+        let more = from.fill_buf().await?;
+        if more.is_empty() {
+            return Err(io::Error::other("it ended"));
+        }
+        let end = more.iter().position(|byte| *byte == b'\n');
+        let part = &more[..end.unwrap_or(more.len())];
+        if line.len() + part.len() > LONGEST_ANSWER {
+            return Err(io::Error::other("its answer is longer than 16 MiB; it was ended"));
+        }
+        line.extend_from_slice(part);
+        let used = part.len() + usize::from(end.is_some());
+        from.consume(used);
+        if end.is_some() {
+            return Ok(line);
+        }
+    }
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    let list = value.as_array().into_iter().flatten();
+    list.filter_map(|item| item.as_str().map(str::to_owned)).collect()
+}
