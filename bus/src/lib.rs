@@ -3,6 +3,9 @@
 //! [`pipeline::handle`] is the map: decode, append, decide, append, encode. Data goes one way, and
 //! the log is the only truth.
 
+pub mod backoff;
+pub mod sys;
+
 pub mod event;
 
 pub mod json;

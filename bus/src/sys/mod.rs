@@ -1,0 +1,9 @@
+//! What only the operating system can do for us: file locks, processes, users and sockets.
+//!
+//! Everything that differs between Unixes (`/proc`, pidfds, socket flags) is here, so that a port to
+//! another one changes this folder and nothing else. Each function says what it promises anywhere.
+
+pub mod file_lock;
+pub mod lock_owner;
+pub mod process;
+pub mod socket;
