@@ -166,7 +166,9 @@ impl Hooks {
             "nats" => {
                 match NatsSettings::read(pair.value.to_json().as_object().unwrap_or(&Map::new())) {
                     Ok(nats) => self.nats = Some(nats),
-                    Err(why) => self.problems.push(Problem::broken_entry(pair.line, why)),
+                    Err(why) => {
+                        self.problems.push(Problem::broken_entry(pair.line, why.to_string()));
+                    }
                 }
             }
             "on_failure" => match pair.value.text().and_then(|text| OnFailure::parse(&text)) {
