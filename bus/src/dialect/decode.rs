@@ -32,7 +32,7 @@ pub fn decode(arrival: Arrival) -> Event {
     let body = match read_leniently(&raw) {
         Ok(Value::Object(fields)) => Body::Read(fields),
         Ok(_) => Body::Unreadable { why: "the payload is JSON, but no object".to_owned() },
-        Err(why) => Body::Unreadable { why },
+        Err(why) => Body::Unreadable { why: why.to_string() },
     };
     let nothing = Map::new();
     let fields = match &body {

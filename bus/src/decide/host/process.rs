@@ -20,7 +20,7 @@ use super::log;
 use super::moment::hears;
 use super::plugin::Question;
 use crate::event::{EventId, Heard};
-use crate::json::read_leniently;
+use crate::json::{JsonError, read_leniently};
 
 const HOST: &str = include_str!("../../../host/host.py");
 
@@ -241,7 +241,7 @@ impl Process {
     }
 
     fn answer_in(&self, line: &[u8]) -> Result<Value, Trouble> {
-        let garbled = |why: String| Trouble::Garbled(format!("it answered nonsense: {why}"));
+        let garbled = |why: JsonError| Trouble::Garbled(format!("it answered nonsense: {why}"));
         let answer = read_leniently(line).map_err(garbled)?;
         if answer["id"] != json!(self.asked) {
             // Somebody else speaks in its name, a child of its perhaps: no word of it counts any more.
