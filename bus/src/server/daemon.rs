@@ -31,7 +31,7 @@ use crate::sys::socket::{create_private, peer_uid};
 /// How often the daemon does its regular work: checks its home, its idle time, its relay and observers.
 const TICK: Duration = Duration::from_millis(500);
 
-/// How long calls in flight may take once the daemon exits.
+/// How long calls in flight may take when the daemon shuts down.
 const DRAIN_CALLS: Duration = Duration::from_mins(1);
 
 /// How long the remaining notifications of plugins may then take.

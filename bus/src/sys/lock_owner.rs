@@ -1,5 +1,5 @@
-//! Which process holds a [file lock](super::file_lock). Linux tells in `/proc`; where a system cannot
-//! tell, both functions may answer "none".
+//! Which process holds a [file lock](super::file_lock). Linux lists locks in `/proc`; on a system that
+//! cannot tell, there are no candidates and no process holds a lock.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;

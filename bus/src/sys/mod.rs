@@ -1,7 +1,7 @@
 //! What only the operating system can do for us: file locks, processes, users and sockets.
 //!
 //! Everything that differs between Unixes (`/proc`, pidfds, socket flags) is here, so that a port to
-//! another one changes this folder and nothing else. Each function says what it promises anywhere.
+//! another one changes only this folder. Each function documents what it promises on any Unix.
 
 pub mod file_lock;
 pub mod lock_owner;
