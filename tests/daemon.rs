@@ -75,7 +75,7 @@ fn a_daemon_that_a_hook_started_leaves_when_nobody_calls() {
     // It may have left again before anybody could ask it.
     let said = || fs::read_to_string(home.path().join("hookbus.log")).unwrap_or_default();
     wait_until("it has come", || said().contains("serving"));
-    wait_until("it is leaving", || said().contains("leaving reason=\"idle\""));
+    wait_until("it exits", || said().contains("exiting reason=\"idle\""));
     let told = said();
     let pid = told.split("pid=").nth(1).and_then(|rest| rest.split_whitespace().next());
     let pid = pid.and_then(|pid| pid.parse().ok()).expect("it says who it is");
