@@ -155,7 +155,7 @@ fn another_history_is_set_aside() {
     assert_eq!(told["set_aside"], 1);
     let dead = home.run(&["dead", "list", "--json"]);
     let dead: Value = serde_json::from_slice(&dead.stdout).expect("one dead letter");
-    assert!(dead["error"].as_str().expect("an error").contains("put back to an older state"));
+    assert!(dead["error"].as_str().expect("an error").contains("restored from an older copy"));
 }
 
 /// The directory of a log that events are appended to cannot become an archive.
@@ -166,7 +166,7 @@ fn a_log_in_use_is_no_archive() {
     let told = home.run(&["observe", "keep", "--drain"]);
     assert_eq!(told.status.code(), Some(1));
     let said = String::from_utf8_lossy(&told.stderr).into_owned();
-    assert!(said.contains("name another directory"), "{said}");
+    assert!(said.contains("choose another directory"), "{said}");
     assert_eq!(home.text(&["dead", "list"]), "nothing was set aside\n", "no event's fault");
     assert!(home.is_sound());
 }

@@ -1,6 +1,6 @@
-//! Crashes and crowds: what was answered is in the log, once, whatever is killed.
+//! Killed processes and many concurrent clients: every event that was answered is in the log exactly once.
 
-#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::expect_used, reason = "a failed setup fails the test")]
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,54 +13,54 @@ use hookbus_tests::payloads::{gemini_shell, hermes_shell};
 
 const GUARD: &str = "hooks:\n  tool.before:\n    - rule: {when: {command: rm}, block: guarded}\n";
 
-/// Fires numbered events from several clients at once; gives back what was answered.
-fn fire(home: &Arc<Home>, clients: usize, rounds: usize) -> Vec<String> {
+/// Sends numbered events from several clients at once; returns the commands that were answered.
+fn send_events(home: &Arc<Home>, clients: usize, rounds: usize) -> Vec<String> {
     let client = |client: usize| {
         let home = Arc::clone(home);
         thread::spawn(move || {
-            let fire = |round| {
-                let mark = format!("rm client-{client}-round-{round}");
+            let send = |round| {
+                let command = format!("rm client-{client}-round-{round}");
                 let (agent, payload) = match client % 2 {
-                    0 => ("hermes", hermes_shell(&mark)),
-                    _ => ("gemini", gemini_shell(&mark)),
+                    0 => ("hermes", hermes_shell(&command)),
+                    _ => ("gemini", gemini_shell(&command)),
                 };
-                assert_eq!(home.answer(agent, &payload)["reason"], "guarded", "{mark}");
-                mark
+                assert_eq!(home.answer(agent, &payload)["reason"], "guarded", "{command}");
+                command
             };
-            (0..rounds).map(fire).collect::<Vec<_>>()
+            (0..rounds).map(send).collect::<Vec<_>>()
         })
     };
     let clients: Vec<_> = (0..clients).map(client).collect();
     let answered = clients.into_iter().map(thread::JoinHandle::join);
-    answered.flat_map(|marks| marks.expect("every client hears its answer")).collect()
+    answered.flat_map(|commands| commands.expect("every client gets its answer")).collect()
 }
 
-/// Every mark stands in the log once, with one decision that points at it.
-fn holds_each_once(home: &Home, answered: &[String]) {
+/// Asserts that every command is in the log once, with one decision about it, and that the log is valid.
+fn assert_each_logged_once(home: &Home, answered: &[String]) {
     let rows = home.log(&[]);
     let mut events: HashMap<&str, Vec<i64>> = HashMap::new();
     let mut decisions: HashMap<i64, usize> = HashMap::new();
     for row in &rows {
-        if let Some(mark) = row["payload"]["tool_input"]["command"].as_str() {
-            events.entry(mark).or_default().push(row["seq"].as_i64().expect("a place"));
+        if let Some(command) = row["payload"]["tool_input"]["command"].as_str() {
+            events.entry(command).or_default().push(row["seq"].as_i64().expect("a seq"));
         }
         if row["kind"] == "decision" {
             *decisions.entry(row["cause"].as_i64().expect("a cause")).or_default() += 1;
         }
     }
-    for mark in answered {
-        let places = events.get(mark.as_str()).map_or(&[][..], Vec::as_slice);
-        assert_eq!(places.len(), 1, "{mark} stands at {places:?}");
-        assert_eq!(decisions.get(&places[0]), Some(&1), "{mark} has one decision");
+    for command in answered {
+        let seqs = events.get(command.as_str()).map_or(&[][..], Vec::as_slice);
+        assert_eq!(seqs.len(), 1, "{command} is in the rows {seqs:?}");
+        assert_eq!(decisions.get(&seqs[0]), Some(&1), "{command} has one decision");
     }
-    let places: Vec<i64> = rows.iter().filter_map(|row| row["seq"].as_i64()).collect();
+    let seqs: Vec<i64> = rows.iter().filter_map(|row| row["seq"].as_i64()).collect();
     let gapless: Vec<i64> = (1..=i64::try_from(rows.len()).expect("few")).collect();
-    assert_eq!(places, gapless);
+    assert_eq!(seqs, gapless);
     assert!(home.is_sound());
 }
 
 #[test]
-fn a_daemon_killed_under_load_loses_nothing_that_was_answered() {
+fn a_daemon_killed_under_load_loses_no_answered_event() {
     let home = Home::with_daemon("running");
     home.write_hooks(GUARD);
     let home = Arc::new(home);
@@ -78,16 +78,16 @@ fn a_daemon_killed_under_load_loses_nothing_that_was_answered() {
             kills
         })
     };
-    let answered = fire(&home, 16, 25);
+    let answered = send_events(&home, 16, 25);
     done.store(true, Ordering::Relaxed);
-    let kills = killer.join().expect("the killer is done");
+    let kills = killer.join().expect("the killing thread ends");
     assert!(kills >= 3, "only {kills} kills");
     assert_eq!(answered.len(), 400);
-    holds_each_once(&home, &answered);
+    assert_each_logged_once(&home, &answered);
 }
 
 #[test]
-fn clients_that_are_killed_leave_a_sound_log() {
+fn killed_clients_leave_a_valid_log() {
     let home = Home::with_hooks(GUARD);
     let home = Arc::new(home);
     for kill in 0..40 {
@@ -98,19 +98,19 @@ fn clients_that_are_killed_leave_a_sound_log() {
         std::io::Write::write_all(&mut stdin, hermes_shell("rm x").to_string().as_bytes())
             .expect("it reads");
         drop(stdin);
-        // At another moment of its work each time.
+        // After a different delay each time, to hit different steps of its work.
         thread::sleep(Duration::from_micros(400 * (kill % 20)));
-        client.kill().expect("ours");
-        client.wait().expect("ours");
+        client.kill().expect("our child");
+        client.wait().expect("our child");
     }
-    let answered = fire(&home, 2, 5);
-    holds_each_once(&home, &answered);
+    let answered = send_events(&home, 2, 5);
+    assert_each_logged_once(&home, &answered);
 }
 
 #[test]
-fn eight_processes_without_a_daemon_take_turns() {
+fn eight_processes_without_a_daemon_write_in_turn() {
     let home = Arc::new(Home::with_hooks(GUARD));
-    let answered = fire(&home, 8, 25);
+    let answered = send_events(&home, 8, 25);
     assert_eq!(answered.len(), 200);
-    holds_each_once(&home, &answered);
+    assert_each_logged_once(&home, &answered);
 }

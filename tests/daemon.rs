@@ -75,7 +75,7 @@ fn a_daemon_that_a_hook_started_leaves_when_nobody_calls() {
     // It may have left again before anybody could ask it.
     let said = || fs::read_to_string(home.path().join("hookbus.log")).unwrap_or_default();
     wait_until("it has come", || said().contains("serving"));
-    wait_until("it is leaving", || said().contains("leaving reason=\"idle\""));
+    wait_until("it exits", || said().contains("exiting reason=\"idle\""));
     let told = said();
     let pid = told.split("pid=").nth(1).and_then(|rest| rest.split_whitespace().next());
     let pid = pid.and_then(|pid| pid.parse().ok()).expect("it says who it is");
@@ -99,7 +99,7 @@ fn a_second_daemon_is_told_about_the_first() {
     let _daemon = home.serve();
     let second = home.run(&["serve"]);
     assert_eq!(second.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&second.stderr).contains("running already"));
+    assert!(String::from_utf8_lossy(&second.stderr).contains("already running"));
 }
 
 #[test]
@@ -358,7 +358,7 @@ fn what_a_daemon_writes_down_does_not_grow_without_end() {
     observer.write_all(b"one more\n").expect("room");
     home.text(&["stop"]);
     let text = fs::read_to_string(&log).expect("a log");
-    assert!(text.starts_with("one more\n") && text.contains("leaving"), "{text}");
+    assert!(text.starts_with("one more\n") && text.contains("exiting"), "{text}");
     let earlier = fs::read_to_string(&put_aside).expect("what was there before");
     assert!(earlier.contains("serving"), "nothing of it is lost");
     assert_eq!(fs::metadata(&put_aside).expect("it is there").permissions().mode() & 0o077, 0);

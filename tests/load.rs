@@ -1,8 +1,7 @@
-//! Everything at full size: 16 clients, 50,000 events, the NATS server and the daemon killed twenty
-//! times each, at random, and two observers that must miss nothing, one beside the log and one over
-//! NATS.
+//! A load test: 16 clients send 50,000 events while the NATS server and the daemon are killed at random,
+//! twenty times each. Two observers, one on the log and one over NATS, must get every event.
 
-#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::expect_used, reason = "a failed setup fails the test")]
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -24,7 +23,7 @@ const CLIENTS: usize = 16;
 const EVENTS: usize = 50_000;
 const KILLS: usize = 20;
 
-/// Processes die here, the power stays: so the disk need not be waited for.
+/// The test kills processes but does not cut the power, so commits need not wait for the disk.
 const HOOKS: &str = r#"
 log: {synchronous: normal}
 hooks:
@@ -35,7 +34,7 @@ hooks:
     - {name: nats, source: nats, mode: observe, from: start, long_lived: true, command: ../watch.py nats}
 "#;
 
-/// Writes down where each event stands.
+/// Writes the seq of each event to a file.
 const WATCH: &str = r#"#!/usr/bin/python3 -S
 import json, os, sys
 seen = open(os.path.join(os.path.dirname(sys.argv[0]), "seen-" + sys.argv[1]), "a", buffering=1)
@@ -44,37 +43,37 @@ for line in sys.stdin:
     print("ok", flush=True)
 "#;
 
-/// A number below `end`; another one in each run.
-fn any(end: usize) -> usize {
-    let random = RandomState::new().build_hasher().finish();
-    usize::try_from(random % u64::try_from(end).expect("small")).expect("small")
+/// A random number below `end`.
+fn random(end: usize) -> usize {
+    let number = RandomState::new().build_hasher().finish();
+    usize::try_from(number % u64::try_from(end).expect("small")).expect("small")
 }
 
-/// Twenty moments of the run, by how many events are done.
-fn moments() -> Vec<usize> {
-    let mut moments: Vec<usize> = (0..KILLS).map(|_| any(EVENTS)).collect();
-    moments.sort_unstable();
-    moments
+/// Random points of the run, as numbers of finished events.
+fn kill_points() -> Vec<usize> {
+    let mut points: Vec<usize> = (0..KILLS).map(|_| random(EVENTS)).collect();
+    points.sort_unstable();
+    points
 }
 
-/// Does something at each of twenty moments, while the clients go on.
-fn at_random(done: &Arc<AtomicUsize>, mut each: impl FnMut() + Send) {
-    for moment in moments() {
-        while done.load(Ordering::Relaxed) < moment {
+/// Calls `kill` at random points of the run, while the clients continue.
+fn at_random_points(done: &Arc<AtomicUsize>, mut kill: impl FnMut() + Send) {
+    for point in kill_points() {
+        while done.load(Ordering::Relaxed) < point {
             thread::sleep(Duration::from_millis(1));
         }
-        each();
+        kill();
     }
 }
 
-/// One client's share; every tenth event is one that the guard blocks.
-fn fire(home: &Home, client: usize, done: &AtomicUsize) -> Vec<EventId> {
+/// Sends the events of one client. The rule blocks every tenth one.
+fn send_events(home: &Home, client: usize, done: &AtomicUsize) -> Vec<EventId> {
     let caller = Caller::new(home);
     let call = |round: usize| {
         let verb = if round.is_multiple_of(10) { "rm" } else { "echo" };
         let answered = caller.call(&hermes_shell(&format!("{verb} {client}-{round}")));
-        let heard = answered.answer["reason"].as_str();
-        assert_eq!(heard, (verb == "rm").then_some("guarded"), "{verb} {client}-{round}");
+        let reason = answered.answer["reason"].as_str();
+        assert_eq!(reason, (verb == "rm").then_some("guarded"), "{verb} {client}-{round}");
         done.fetch_add(1, Ordering::Relaxed);
         answered.id
     };
@@ -88,32 +87,32 @@ fn rows(home: &Home) -> Vec<Row> {
         rows.push(row);
         Ok(())
     });
-    read.expect("all of it");
+    read.expect("every row");
     rows
 }
 
-/// The places an observer wrote down, each where it was first seen.
-fn first_sights(home: &Home, observer: &str) -> Vec<i64> {
+/// The seqs that an observer got, without repetitions, in the order in which it first got them.
+fn observed_seqs(home: &Home, observer: &str) -> Vec<i64> {
     let file = home.path().join("..").join(format!("seen-{observer}"));
     let text = fs::read_to_string(file).unwrap_or_default();
     let mut known = HashSet::new();
-    let places = text.lines().map(|line| line.parse::<i64>().expect("a place"));
-    places.filter(|place| known.insert(*place)).collect()
+    let seqs = text.lines().map(|line| line.parse::<i64>().expect("a seq"));
+    seqs.filter(|seq| known.insert(*seq)).collect()
 }
 
-/// Waits for an observer for as long as it gets on.
-fn has_seen_all(home: &Home, observer: &str, rows: usize) -> Vec<i64> {
+/// Waits until an observer got `rows` events, for as long as it makes progress.
+fn wait_for_observer(home: &Home, observer: &str, rows: usize) -> Vec<i64> {
     let mut seen = 0;
     while seen < rows {
-        wait_until("the observer gets on", || first_sights(home, observer).len() > seen);
-        seen = first_sights(home, observer).len();
+        wait_until("the observer makes progress", || observed_seqs(home, observer).len() > seen);
+        seen = observed_seqs(home, observer).len();
         thread::sleep(Duration::from_millis(200));
     }
-    first_sights(home, observer)
+    observed_seqs(home, observer)
 }
 
 #[test]
-fn nothing_acknowledged_is_missing_doubled_or_out_of_order() {
+fn no_answered_event_is_missing_doubled_or_out_of_order() {
     let server = NatsServer::start();
     let home = Home::with_new_binary("running");
     home.write_hooks(&format!("nats: {{url: \"{}\"}}\n{HOOKS}", server.url()));
@@ -123,16 +122,16 @@ fn nothing_acknowledged_is_missing_doubled_or_out_of_order() {
     let (answered, server, daemon) = thread::scope(|scope| {
         let servers = scope.spawn(|| {
             let mut server = server;
-            at_random(&done, || {
+            at_random_points(&done, || {
                 server.kill();
-                thread::sleep(Duration::from_millis(u64::try_from(any(300)).expect("small")));
+                thread::sleep(Duration::from_millis(u64::try_from(random(300)).expect("small")));
                 server.run();
             });
             server
         });
         let daemons = scope.spawn(|| {
             let mut daemon = daemon;
-            at_random(&done, || {
+            at_random_points(&done, || {
                 daemon.kill();
                 daemon = home.serve();
             });
@@ -140,7 +139,7 @@ fn nothing_acknowledged_is_missing_doubled_or_out_of_order() {
         });
         let client = |client| {
             let (home, done) = (&home, &done);
-            scope.spawn(move || fire(home, client, done))
+            scope.spawn(move || send_events(home, client, done))
         };
         let clients: Vec<_> = (0..CLIENTS).map(client).collect();
         let answered = clients.into_iter().map(|client| client.join().expect("no client fails"));
@@ -157,7 +156,7 @@ fn nothing_acknowledged_is_missing_doubled_or_out_of_order() {
     let rows = rows(&home);
     for observer in ["log", "nats"] {
         let all: Vec<i64> = rows.iter().map(|row| row.seq.as_i64()).collect();
-        assert!(has_seen_all(&home, observer, rows.len()) == all, "{observer}: all, in order");
+        assert!(wait_for_observer(&home, observer, rows.len()) == all, "{observer}: all, in order");
     }
     drop(daemon);
     let mut times: HashMap<EventId, usize> = HashMap::new();
@@ -165,7 +164,7 @@ fn nothing_acknowledged_is_missing_doubled_or_out_of_order() {
         *times.entry(row.id).or_default() += 1;
     }
     assert_eq!(answered.iter().collect::<HashSet<_>>().len(), EVENTS);
-    assert!(answered.iter().all(|id| times.get(id) == Some(&1)), "each is in the log, once");
+    assert!(answered.iter().all(|id| times.get(id) == Some(&1)), "each is in the log once");
     assert!(home.is_sound());
     let logged: Vec<_> = rows.iter().map(|row| (row.seq.as_i64(), hex(row))).collect();
     let streamed: Vec<_> =

@@ -421,7 +421,7 @@ fn a_log_with_damage_is_replayed_as_far_as_it_goes_with_a_line_for_each() {
     assert_eq!(summary["events"], 6, "{report:#}");
     let remarks = report["remarks"].to_string();
     for line in [
-        format!("row {first} is damaged (its id has 2 bytes in place of 16): left out"),
+        format!("row {first} is damaged (its id has 2 bytes instead of 16): left out"),
         format!("row {third} is of a kind `tool.someday` that this hookbus does not know"),
         "is a decision about an event that is not there".to_owned(),
         format!("1 event is older than the event before it in its session (the first at {fourth})"),
@@ -518,7 +518,7 @@ fn selections_find_what_they_say() {
     }
     for (arguments, hint) in [
         (&[][..], "say what to replay"),
-        (&["alpha"], "fits several sessions"),
+        (&["alpha"], "matches several sessions"),
         (&["--agent", "hermse"], "unknown agent"),
         (&["--kind", "tool.befor"], "did you mean `tool.before`"),
         (&["--explain", "4711"], "there is no event at 4711"),

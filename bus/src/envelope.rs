@@ -1,6 +1,6 @@
-//! A row of the log as it travels: a CloudEvents 1.0 envelope in JSON, the same over NATS, in an
-//! exported file and to a webhook. What is read back is the row, byte for byte: a payload that is
-//! JSON stands in `data` as it arrived, anything else is base64.
+//! A row of the log outside of it: a CloudEvents 1.0 envelope in JSON, the same over NATS, in an exported
+//! file and to a webhook. Reading an envelope gives the same row, byte for byte: a payload that is JSON is
+//! copied unchanged into `data`, any other payload is base64.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,55 +16,56 @@ use crate::event::{BusId, Seq};
 use crate::event::Time;
 use crate::log::Row;
 
-/// What the source of our envelopes starts with; the id of the bus follows.
+/// The prefix of `source`; the id of the bus follows.
 const SOURCE: &str = "urn:hookbus:";
 
-/// What their type starts with; the kind follows.
+/// The prefix of `type`; the kind follows.
 const TYPE: &str = "hookbus.";
 
-/// A row that came from elsewhere, at the place it has in its own log.
+/// A row read from an envelope, with its seq in the log of its own bus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Travelled {
-    /// Whose row it is.
+    /// The bus that recorded it.
     pub bus: BusId,
     /// The row.
     pub row: Row,
-    /// Where its payload is kept, if it was too large to travel along.
+    /// The object that holds the payload, if it was too large for the envelope.
     pub stored: Option<String>,
 }
 
-/// Why something is not a row of ours.
+/// Why bytes are not an envelope of hookbus.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not an envelope of hookbus: {0}")]
+#[error("not a hookbus envelope: {0}")]
 pub struct NotOurs(String);
 
-/// Writes the envelope of a row of `bus`. `stored` names the place that holds a payload too large
-/// to travel along.
+/// Writes the envelope of a row of `bus`. `stored` names the object that holds the payload, if it is too
+/// large for the envelope.
 pub fn write(bus: BusId, row: &Row, stored: Option<&str>) -> Vec<u8> {
-    compose(bus, row, stored.map_or(Carried::AsItIs, Carried::Elsewhere))
+    compose(bus, row, stored.map_or(PayloadForm::Unchanged, PayloadForm::StoredAt))
 }
 
-/// Writes the envelope on one line, for a file with one a line: a payload of several lines is base64.
+/// Writes the envelope as one line of a JSON Lines file: a payload of several lines is base64.
 pub fn line(bus: BusId, row: &Row) -> Vec<u8> {
-    let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
-    let one = !row.payload.trim_ascii().iter().any(is_end);
-    let mut line = compose(bus, row, if one { Carried::AsItIs } else { Carried::Encoded });
+    let is_line_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    let is_one_line = !row.payload.trim_ascii().iter().any(is_line_end);
+    let form = if is_one_line { PayloadForm::Unchanged } else { PayloadForm::Base64 };
+    let mut line = compose(bus, row, form);
     line.push(b'\n');
     line
 }
 
-/// How a payload travels.
+/// How the envelope holds the payload.
 #[derive(Debug, Clone, Copy)]
-enum Carried<'a> {
-    /// As JSON where it is JSON.
-    AsItIs,
+enum PayloadForm<'a> {
+    /// As JSON, byte for byte; in base64 if it is not JSON.
+    Unchanged,
     /// In base64.
-    Encoded,
-    /// Not: it is kept here.
-    Elsewhere(&'a str),
+    Base64,
+    /// Not at all: this object holds it.
+    StoredAt(&'a str),
 }
 
-fn compose(bus: BusId, row: &Row, carried: Carried<'_>) -> Vec<u8> {
+fn compose(bus: BusId, row: &Row, form: PayloadForm<'_>) -> Vec<u8> {
     let (bus, seq, cause) = match &row.origin {
         Some(origin) => (origin.bus, origin.seq, origin.cause),
         None => (bus, row.seq, row.cause),
@@ -94,12 +95,13 @@ fn compose(bus: BusId, row: &Row, carried: Carried<'_>) -> Vec<u8> {
     if let Some(cause) = cause {
         envelope.number("cause", cause);
     }
-    envelope.payload(&row.payload, carried);
+    envelope.payload(&row.payload, form);
     envelope.0.push('}');
     envelope.0.into_bytes()
 }
 
-/// A JSON object under construction: serialising a payload anew would change it.
+/// A JSON object under construction. Written by hand, because serialising a payload would change its
+/// bytes.
 struct Attributes(String);
 
 impl Attributes {
@@ -128,17 +130,17 @@ impl Attributes {
         write!(self.0, "{value}").unwrap_or_default();
     }
 
-    fn payload(&mut self, payload: &[u8], carried: Carried<'_>) {
+    fn payload(&mut self, payload: &[u8], form: PayloadForm<'_>) {
         let json = || {
             let text = std::str::from_utf8(payload).ok()?;
             Some((text, serde_json::from_str::<&RawValue>(text).ok()?.get()))
         };
-        let json = match carried {
-            Carried::AsItIs => json(),
-            Carried::Encoded => None,
-            Carried::Elsewhere(place) => {
+        let json = match form {
+            PayloadForm::Unchanged => json(),
+            PayloadForm::Base64 => None,
+            PayloadForm::StoredAt(object) => {
                 self.text("datacontenttype", "application/json");
-                return self.text("dataref", place);
+                return self.text("dataref", object);
             }
         };
         let Some((whole, value)) = json else {
@@ -146,7 +148,7 @@ impl Attributes {
             return self.text("data_base64", &STANDARD.encode(payload));
         };
         self.text("datacontenttype", "application/json");
-        // The space around a value is part of the payload, and of its hash.
+        // White space around the value is part of the payload, and of its hash.
         if let Some((before, after)) = whole.split_once(value)
             && whole.len() > value.len()
         {
@@ -158,36 +160,44 @@ impl Attributes {
     }
 }
 
-/// Reads an envelope back.
+/// Reads an envelope.
 pub fn read(envelope: &[u8]) -> Result<Travelled, NotOurs> {
     let fields: HashMap<Cow<'_, str>, &RawValue> =
         serde_json::from_slice(envelope).map_err(|error| NotOurs(error.to_string()))?;
     let fields = Fields(fields);
     let row = Row {
         seq: Seq::from_i64(fields.number("seq")?.ok_or_else(|| missing("seq"))?),
-        id: fields.needed("id")?.parse().map_err(|_| odd("id"))?,
-        at: DateTime::parse_from_rfc3339(&fields.needed("time")?)
+        id: fields.required("id")?.parse().map_err(|_| invalid("id"))?,
+        at: DateTime::parse_from_rfc3339(&fields.required("time")?)
             .map(|at| Time::from(at.to_utc()))
-            .map_err(|_| odd("time"))?,
-        agent: fields.needed("agent")?,
-        session: fields.needed("subject")?,
+            .map_err(|_| invalid("time"))?,
+        agent: fields.required("agent")?,
+        session: fields.required("subject")?,
         turn: fields.text("turn")?,
-        name: fields.needed("eventname")?,
-        kind: fields.needed("type")?.strip_prefix(TYPE).ok_or_else(|| odd("type"))?.to_owned(),
+        name: fields.required("eventname")?,
+        kind: fields
+            .required("type")?
+            .strip_prefix(TYPE)
+            .ok_or_else(|| invalid("type"))?
+            .to_owned(),
         tool: fields.text("tool")?,
         tool_class: fields.text("toolclass")?,
         cause: fields.number("cause")?.map(Seq::from_i64),
         context: fields.text("context")?,
         payload: fields.payload()?,
-        hash: hex::decode(fields.needed("hash")?)
+        hash: hex::decode(fields.required("hash")?)
             .ok()
             .and_then(|hash| hash.try_into().ok())
-            .ok_or_else(|| odd("hash"))?,
+            .ok_or_else(|| invalid("hash"))?,
         origin: None,
     };
-    let source = fields.needed("source")?;
+    let source = fields.required("source")?;
     let bus = source.strip_prefix(SOURCE).and_then(|bus| bus.parse().ok());
-    Ok(Travelled { bus: bus.ok_or_else(|| odd("source"))?, row, stored: fields.text("dataref")? })
+    Ok(Travelled {
+        bus: bus.ok_or_else(|| invalid("source"))?,
+        row,
+        stored: fields.text("dataref")?,
+    })
 }
 
 struct Fields<'a>(HashMap<Cow<'a, str>, &'a RawValue>);
@@ -195,16 +205,16 @@ struct Fields<'a>(HashMap<Cow<'a, str>, &'a RawValue>);
 impl Fields<'_> {
     fn text(&self, key: &str) -> Result<Option<String>, NotOurs> {
         let value = self.0.get(key).map(|value| serde_json::from_str::<String>(value.get()));
-        value.transpose().map_err(|_| odd(key))
+        value.transpose().map_err(|_| invalid(key))
     }
 
-    fn needed(&self, key: &str) -> Result<String, NotOurs> {
+    fn required(&self, key: &str) -> Result<String, NotOurs> {
         self.text(key)?.ok_or_else(|| missing(key))
     }
 
     fn number(&self, key: &str) -> Result<Option<i64>, NotOurs> {
         let value = self.0.get(key).map(|value| value.get().parse());
-        value.transpose().map_err(|_| odd(key))
+        value.transpose().map_err(|_| invalid(key))
     }
 
     fn payload(&self) -> Result<Vec<u8>, NotOurs> {
@@ -215,7 +225,7 @@ impl Fields<'_> {
                 .into_bytes());
         }
         match self.text("data_base64")? {
-            Some(data) => STANDARD.decode(data).map_err(|_| odd("data_base64")),
+            Some(data) => STANDARD.decode(data).map_err(|_| invalid("data_base64")),
             None => Ok(Vec::new()),
         }
     }
@@ -225,8 +235,8 @@ fn missing(key: &str) -> NotOurs {
     NotOurs(format!("it has no `{key}`"))
 }
 
-fn odd(key: &str) -> NotOurs {
-    NotOurs(format!("its `{key}` is not as ours are"))
+fn invalid(key: &str) -> NotOurs {
+    NotOurs(format!("its `{key}` is invalid"))
 }
 
 #[cfg(test)]
@@ -264,7 +274,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_row_comes_back_as_it_was(
+        fn any_row_is_read_as_it_was_written(
             payload in any::<Vec<u8>>(), session in any::<String>(), context in any::<Option<String>>()
         ) {
             let (bus, row) = (bus(), row(payload, session, context));
@@ -277,27 +287,27 @@ mod tests {
         }
 
         #[test]
-        fn nothing_makes_the_reader_stumble(bytes in any::<Vec<u8>>()) {
+        fn no_bytes_make_the_reader_panic(bytes in any::<Vec<u8>>()) {
             drop(read(&bytes));
         }
     }
 
     #[test]
-    fn a_payload_stays_as_it_was_written() {
+    fn a_payload_keeps_its_bytes() {
         for payload in
             ["{\"a\": 1.0}\n", "{\n}", " [1]", "1", "NaN", "", "\"\"", "{\"a\":\"\\u00e9\"}"]
         {
             let row = row(payload.into(), "s".to_owned(), None);
             for envelope in [write(bus(), &row, None), line(bus(), &row)] {
-                assert_eq!(read(&envelope).expect("ours").row.payload, payload.as_bytes());
+                assert_eq!(read(&envelope).expect("an envelope").row.payload, payload.as_bytes());
             }
         }
     }
 
     #[test]
-    fn a_large_payload_is_referred_to() {
+    fn a_large_payload_is_a_reference() {
         let row = row(b"{}".to_vec(), "s".to_owned(), None);
-        let read = read(&write(bus(), &row, Some("BUCKET/1"))).expect("ours");
+        let read = read(&write(bus(), &row, Some("BUCKET/1"))).expect("an envelope");
         assert_eq!((read.row.payload, read.stored.as_deref()), (Vec::new(), Some("BUCKET/1")));
     }
 }

@@ -1,50 +1,61 @@
-//! Reading JSON that agents really send.
+//! A lenient JSON parser, for what agents really send.
 //!
-//! Python agents write `NaN` and `Infinity`, and halves of surrogate pairs; strict readers refuse
-//! the whole payload over one of them, and a policy that cannot read cannot block. So a payload
-//! that does not parse is mended value by value and read again: what cannot be a JSON value
-//! becomes `null`, half a character becomes U+FFFD. The bytes kept in the log stay as they came.
+//! Python agents write `NaN`, `Infinity` and lone surrogates. A strict parser rejects the whole payload
+//! because of one of them, and a rule cannot block what it cannot read. So a payload that does not parse
+//! is repaired value by value and parsed again: an invalid value becomes `null`, a lone surrogate becomes
+//! U+FFFD. The log keeps the original bytes.
 
 use serde_json::Value;
 
-/// Nested deeper than this, a value is read as `null`; `serde_json` itself stops at 128.
-const DEPTH: usize = 100;
+/// A value nested deeper than this is read as `null`; `serde_json` itself fails at 128.
+const MAX_DEPTH: usize = 100;
 
-/// The JSON value in `bytes`, mended where that is needed.
-pub fn read_leniently(bytes: &[u8]) -> Result<Value, String> {
+/// Why bytes are not JSON, even after repair.
+#[derive(Debug, thiserror::Error)]
+pub enum JsonError {
+    /// There is nothing but white space.
+    #[error("the payload is empty")]
+    Empty,
+    /// What the strict parser says.
+    #[error(transparent)]
+    Invalid(#[from] serde_json::Error),
+}
+
+/// Parses `bytes` as JSON, repaired if necessary.
+pub fn read_leniently(bytes: &[u8]) -> Result<Value, JsonError> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Err("the payload is empty".to_owned());
+        return Err(JsonError::Empty);
     }
-    serde_json::from_slice(bytes).or_else(|strict| {
-        let mended = serde_json::from_str(&mend(&String::from_utf8_lossy(bytes))).ok();
-        // A lone word is mended to `null`, which is no reading of it.
-        mended.filter(|value: &Value| !value.is_null()).ok_or_else(|| strict.to_string())
+    serde_json::from_slice(bytes).or_else(|error| {
+        let repaired = serde_json::from_str(&repair(&String::from_utf8_lossy(bytes))).ok();
+        // A single invalid word is repaired to `null`: that is not JSON.
+        repaired.filter(|value: &Value| !value.is_null()).ok_or(JsonError::Invalid(error))
     })
 }
 
-fn mend(text: &str) -> String {
-    let mut mender = Mender { rest: text.trim_start_matches('\u{feff}'), out: String::new() };
+fn repair(text: &str) -> String {
+    let mut repairer = Repairer { rest: text.trim_start_matches('\u{feff}'), out: String::new() };
     let mut depth = 0_usize;
-    while let Some(next) = mender.rest.chars().next() {
+    while let Some(next) = repairer.rest.chars().next() {
         match next {
-            '"' => mender.string(Keep::Yes),
-            '{' | '[' if depth == DEPTH => {
-                mender.skip_nested();
-                mender.out.push_str("null");
+            '"' => repairer.string(Keep::Yes),
+            '{' | '[' if depth == MAX_DEPTH => {
+                repairer.skip_nested();
+                repairer.out.push_str("null");
             }
             '{' | '[' => {
                 depth += 1;
-                mender.take(Keep::Yes);
+                repairer.take(Keep::Yes);
             }
             '}' | ']' => {
                 depth = depth.saturating_sub(1);
-                mender.take(Keep::Yes);
+                repairer.take(Keep::Yes);
             }
-            ',' | ':' | ' ' | '\t' | '\r' | '\n' => mender.take(Keep::Yes),
-            _ => mender.scalar(),
+            ',' | ':' | ' ' | '\t' | '\r' | '\n' => repairer.take(Keep::Yes),
+            _ => repairer.scalar(),
         }
     }
-    mender.out
+    repairer.out
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,12 +64,12 @@ enum Keep {
     No,
 }
 
-struct Mender<'a> {
+struct Repairer<'a> {
     rest: &'a str,
     out: String,
 }
 
-impl Mender<'_> {
+impl Repairer<'_> {
     fn take(&mut self, keep: Keep) {
         if let Some(next) = self.rest.chars().next() {
             self.rest = &self.rest[next.len_utf8()..];
@@ -68,7 +79,7 @@ impl Mender<'_> {
         }
     }
 
-    /// A run of anything that is no punctuation: copied if it is a JSON scalar, else `null`.
+    /// Characters up to the next punctuation: copied if they are a JSON scalar, else `null`.
     fn scalar(&mut self) {
         let end = self
             .rest
@@ -78,8 +89,8 @@ impl Mender<'_> {
             .unwrap_or(self.rest.len())
             .max(self.rest.chars().next().map_or(0, char::len_utf8));
         let (word, rest) = self.rest.split_at(end);
-        let sound = serde_json::from_str::<Value>(word).is_ok();
-        self.out.push_str(if sound { word } else { "null" });
+        let is_valid = serde_json::from_str::<Value>(word).is_ok();
+        self.out.push_str(if is_valid { word } else { "null" });
         self.rest = rest;
     }
 
@@ -131,11 +142,11 @@ impl Mender<'_> {
 
     fn unicode_escape(&mut self, keep: Keep) {
         let Some(unit) = code_unit(self.rest) else {
-            return self.put(keep, "\\\\"); // `\uXY`: a backslash and some text
+            return self.put(keep, "\\\\"); // not four hex digits: a literal backslash
         };
         self.rest = &self.rest[5..];
-        let follower = self.rest.strip_prefix('\\').and_then(code_unit);
-        match (unit, follower) {
+        let second = self.rest.strip_prefix('\\').and_then(code_unit);
+        match (unit, second) {
             (0xd800..=0xdbff, Some(low @ 0xdc00..=0xdfff)) => {
                 self.rest = &self.rest[6..];
                 self.put(keep, &format!("\\u{unit:04x}\\u{low:04x}"));
@@ -152,7 +163,7 @@ impl Mender<'_> {
     }
 }
 
-/// The number in `uXXXX`.
+/// The UTF-16 code unit in `uXXXX`.
 fn code_unit(text: &str) -> Option<u16> {
     let digits = text.strip_prefix('u')?.get(..4)?;
     let hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -167,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_strict_readers_refuse_is_read_all_the_same() {
+    fn payloads_that_a_strict_parser_rejects_are_repaired() {
         for (raw, read) in [
             (
                 r#"{"a": NaN, "b": [Infinity, -Infinity], "c": "NaN"}"#,
@@ -180,20 +191,20 @@ mod tests {
             (r#"{"a": 1e999, "b": "\x41"}"#, json!({"a": null, "b": "\\x41"})),
             ("\u{feff}{\"a\": \"tab\there\"}", json!({"a": "tab\there"})),
         ] {
-            assert_eq!(read_leniently(raw.as_bytes()), Ok(read), "{raw}");
+            assert_eq!(read_leniently(raw.as_bytes()).ok(), Some(read), "{raw}");
         }
     }
 
     #[test]
-    fn depth_hides_nothing_that_stands_beside_it() {
+    fn a_deep_value_does_not_hide_the_fields_beside_it() {
         let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
         let raw = format!(r#"{{"deep": {deep}, "command": "rm -rf /"}}"#);
-        let value = read_leniently(raw.as_bytes()).expect("mended");
+        let value = read_leniently(raw.as_bytes()).expect("repaired JSON");
         assert_eq!(value["command"], "rm -rf /");
     }
 
     #[test]
-    fn what_is_no_json_says_why() {
+    fn what_is_not_json_is_rejected() {
         for raw in [&b""[..], b"  \n", b"hello", b"hello {", b"{\"a\": 1} trailing"] {
             assert!(read_leniently(raw).is_err(), "{raw:?}");
         }
@@ -201,12 +212,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn no_bytes_make_the_parser_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             drop(read_leniently(&bytes));
         }
 
         #[test]
-        fn json_like_text_is_read_or_refused(text in r#"[\{\}\[\]",:\\u0-9a-fNInx\- ]{0,60}"#) {
+        fn no_text_like_json_makes_the_parser_panic(text in r#"[\{\}\[\]",:\\u0-9a-fNInx\- ]{0,60}"#) {
             drop(read_leniently(text.as_bytes()));
         }
     }

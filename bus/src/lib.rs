@@ -9,6 +9,8 @@ pub mod files;
 
 pub mod json;
 
+pub mod backoff;
+
 pub mod event;
 
 pub mod caller;

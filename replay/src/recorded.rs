@@ -55,7 +55,7 @@ pub struct ThenVerdict {
 impl Then {
     /// Reads the payload of a decision row; the error says what is wrong with it.
     pub fn read(payload: &[u8]) -> Result<Self, String> {
-        match read_leniently(payload)? {
+        match read_leniently(payload).map_err(|error| error.to_string())? {
             Value::Object(fields) => Self::from_fields(fields),
             Value::Null
             | Value::Bool(_)

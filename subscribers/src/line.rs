@@ -35,7 +35,8 @@ impl Line {
         {
             return Ok(client.clone());
         }
-        let connected = connect(&self.settings, "hookbus observer").await.map_err(Trouble)?;
+        let connected = connect(&self.settings, "hookbus observer").await;
+        let connected = connected.map_err(|error| Trouble(error.to_string()))?;
         Ok(kept.insert(connected.client).clone())
     }
 

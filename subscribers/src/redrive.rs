@@ -92,7 +92,8 @@ pub struct ReplayPublisher {
 impl ReplayPublisher {
     /// Connects, and makes the stream if it is not there.
     pub async fn start(settings: &NatsSettings, run: &str) -> Result<Self, Trouble> {
-        let connection = connect(settings, "hookbus replay").await.map_err(Trouble)?;
+        let connection = connect(settings, "hookbus replay").await;
+        let connection = connection.map_err(|error| Trouble(error.to_string()))?;
         let room = room_in(connection.client.server_info().max_payload);
         let context = jetstream::new(connection.client);
         let (name, root) = place(settings, run);

@@ -1,5 +1,5 @@
-//! A real NATS server with JetStream, on a port and in a directory of its own. It can be killed,
-//! started again, and put back to an older state.
+//! A real NATS server with JetStream, with a port and a directory of its own. A test can kill it, restart
+//! it, and restore its store from an earlier copy.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpStream};
@@ -14,14 +14,14 @@ use tempfile::TempDir;
 use crate::home::wait_until;
 use crate::port::Port;
 
-/// Which server.
+/// The version of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
-    /// The one that everything is tried with.
+    /// The newest one, with which every test runs.
     Newest,
     /// 2.11: no atomic batches.
     V2_11,
-    /// 2.10: no guard per bus, either.
+    /// 2.10: also no check of the last message per bus.
     V2_10,
 }
 
@@ -31,12 +31,12 @@ pub struct NatsServer {
     version: Version,
     folder: TempDir,
     port: Port,
-    /// Those on which it meets its like, or is watched.
+    /// Ports for the cluster and for monitoring.
     more_ports: Vec<Port>,
     options: Vec<String>,
-    /// Whether the options name a configuration that says everything.
+    /// Whether a configuration file sets the port and the store.
     configured: bool,
-    /// How large a file may grow, in blocks of 512 bytes.
+    /// The largest file it can write, in blocks of 512 bytes.
     file_limit: Option<u32>,
     child: Option<Child>,
 }
@@ -64,19 +64,19 @@ impl Published {
 }
 
 impl NatsServer {
-    /// A server that listens.
+    /// Starts a server.
     pub fn start() -> Self {
         Self::start_with(&[])
     }
 
-    /// The same with more options.
+    /// Starts a server with more options.
     pub fn start_with(options: &[&str]) -> Self {
         let mut server = Self::prepare(options);
         server.run();
         server
     }
 
-    /// An older one.
+    /// Starts a server of this version.
     pub fn start_version(version: Version) -> Self {
         let mut server = Self::prepare(&[]);
         server.version = version;
@@ -84,21 +84,21 @@ impl NatsServer {
         server
     }
 
-    /// One whose files can grow to this many blocks of 512 bytes: beyond that each write fails, as on a
+    /// Starts a server whose files can grow to this many blocks of 512 bytes. Further writes fail, as on a
     /// full disk.
-    pub fn start_with_little_room(blocks: u32) -> Self {
+    pub fn start_with_file_limit(blocks: u32) -> Self {
         let mut server = Self::prepare(&[]);
         server.file_limit = Some(blocks);
         server.run();
         server
     }
 
-    /// Gives it all the room there is, from its next start on.
-    pub const fn make_room(&mut self) {
+    /// Removes the limit; takes effect with the next start.
+    pub const fn remove_file_limit(&mut self) {
         self.file_limit = None;
     }
 
-    /// Three servers that know each other, as plain processes.
+    /// Starts a cluster of three servers.
     pub fn cluster() -> [Self; 3] {
         let ports: [Port; 3] = std::array::from_fn(|_| Port::reserve());
         let route = |port: &Port| format!("nats://127.0.0.1:{}", port.number());
@@ -124,7 +124,7 @@ impl NatsServer {
         servers
     }
 
-    /// Three nodes with this configuration, in which `names` are the hosts they know each other by.
+    /// Starts a cluster of three servers with this configuration, in which they have the host names `names`.
     pub fn cluster_of(config: &str, names: [&str; 3]) -> [Self; 3] {
         let local = |port: &Port| format!("127.0.0.1:{}", port.number());
         let ports: [Port; 3] = std::array::from_fn(|_| Port::reserve());
@@ -134,17 +134,17 @@ impl NatsServer {
         let mut own_names = names.into_iter();
         let mut servers = ports.map(|port| {
             let mut server = Self::prepare(&[]);
-            let watched = Port::reserve();
+            let monitoring = Port::reserve();
             let mut own = config
                 .replace("$NODE", own_names.next().expect("a name each"))
                 .replace("0.0.0.0:4222", &local(&server.port))
-                .replace("127.0.0.1:8222", &local(&watched))
+                .replace("127.0.0.1:8222", &local(&monitoring))
                 .replace("0.0.0.0:6222", &local(&port))
                 .replace("/data", &server.store().to_string_lossy());
             for (name, address) in &peers {
                 own = own.replace(name, address);
             }
-            server.more_ports.extend([port, watched]);
+            server.more_ports.extend([port, monitoring]);
             let file = server.folder.path().join("node.conf");
             fs::write(&file, own).expect("a configuration");
             server.configured = true;
@@ -155,11 +155,11 @@ impl NatsServer {
         servers
     }
 
-    /// A server that does not run yet.
+    /// A server that is not started yet.
     pub fn prepare(options: &[&str]) -> Self {
         Self {
             version: Version::Newest,
-            folder: tempfile::Builder::new().prefix("nats-").tempdir().expect("a place"),
+            folder: tempfile::Builder::new().prefix("nats-").tempdir().expect("a directory"),
             port: Port::reserve(),
             more_ports: Vec::new(),
             options: options.iter().map(|&option| option.to_owned()).collect(),
@@ -169,15 +169,15 @@ impl NatsServer {
         }
     }
 
-    /// Starts it (again), on the same port and with what it kept.
+    /// Starts or restarts it, with the same port and store.
     pub fn run(&mut self) {
         let limit =
             self.file_limit.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string());
-        let said = self.folder.path().join("said");
+        let stderr = self.folder.path().join("stderr");
         let mut command = Command::new("sh");
         command.args(["-c", &format!("ulimit -f {limit}; exec \"$0\" \"$@\"")]);
         command.arg(program(self.version));
-        // A configuration says all of this by itself.
+        // A configuration file contains all of this.
         if !self.configured {
             let port = self.port.number().to_string();
             command.args(["-a", "127.0.0.1", "-p", &port, "-js", "-sd"]).arg(self.store());
@@ -186,53 +186,57 @@ impl NatsServer {
             .args(&self.options)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(fs::File::create(&said).expect("a file"))
+            .stderr(fs::File::create(&stderr).expect("a file"))
             .spawn()
             .expect("nats-server starts");
         let child = self.child.insert(child);
         wait_until("nats-server listens", || {
-            let ended = child.try_wait().expect("ours");
-            assert!(ended.is_none(), "it ended: {}", fs::read_to_string(&said).unwrap_or_default());
+            let ended = child.try_wait().expect("our child");
+            assert!(
+                ended.is_none(),
+                "it ended: {}",
+                fs::read_to_string(&stderr).unwrap_or_default()
+            );
             TcpStream::connect((Ipv4Addr::LOCALHOST, self.port.number())).is_ok()
         });
     }
 
-    /// Stops it in its tracks: its connections stay, and nothing is answered.
+    /// SIGSTOP: its connections stay open, but it does not reply.
     pub fn freeze(&self) {
         self.signal(Signal::STOP);
     }
 
-    /// Lets it go on.
+    /// SIGCONT: it continues.
     pub fn thaw(&self) {
         self.signal(Signal::CONT);
     }
 
     fn signal(&self, signal: Signal) {
         let child = self.child.as_ref().expect("it runs");
-        kill_process(Pid::from_child(child), signal).expect("ours");
+        kill_process(Pid::from_child(child), signal).expect("our child");
     }
 
     /// SIGKILL.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
-            child.kill().expect("ours");
-            child.wait().expect("ours");
+            child.kill().expect("our child");
+            child.wait().expect("our child");
         }
     }
 
-    /// Where to connect.
+    /// The URL to connect to.
     pub fn url(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port.number())
     }
 
-    /// Keeps a copy of everything it holds; it must not run.
+    /// Copies its store. It must not be running.
     pub fn save(&self) {
         copy(&self.store(), &self.folder.path().join("saved"));
     }
 
-    /// Puts it back to that copy; it must not run.
+    /// Restores its store from the copy. It must not be running.
     pub fn restore(&self) {
-        fs::remove_dir_all(self.store()).expect("ours");
+        fs::remove_dir_all(self.store()).expect("our directory");
         copy(&self.folder.path().join("saved"), &self.store());
     }
 
@@ -240,25 +244,25 @@ impl NatsServer {
         self.folder.path().join("store")
     }
 
-    /// Does something with the stream `HOOKBUS`.
-    pub fn with_stream<T>(&self, doing: impl AsyncFnOnce(Stream, jetstream::Context) -> T) -> T {
+    /// Calls `with` with the stream `HOOKBUS`.
+    pub fn with_stream<T>(&self, with: impl AsyncFnOnce(Stream, jetstream::Context) -> T) -> T {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.expect("a runtime").block_on(async {
             let client = async_nats::connect(self.url()).await.expect("a server");
             let context = jetstream::new(client);
             let stream = context.get_stream("HOOKBUS").await.expect("a stream");
-            doing(stream, context).await
+            with(stream, context).await
         })
     }
 
-    /// The subject and body of everything in the stream, read in one go.
+    /// The subject and the body of every message in the stream.
     pub async fn bodies(&self) -> Vec<(String, Vec<u8>)> {
         let client = async_nats::connect(self.url()).await.expect("a server");
         let stream = jetstream::new(client).get_stream("HOOKBUS").await.expect("a stream");
         read(stream, |message| (message.subject.to_string(), message.payload.to_vec())).await
     }
 
-    /// Everything in the stream, in its order.
+    /// Every message in the stream, in order.
     pub fn published(&self) -> Vec<Published> {
         self.with_stream(async |stream, _| {
             read(stream, |message| {
@@ -266,7 +270,7 @@ impl NatsServer {
                 let header = |name: &str| headers.get(name).map(|value| value.as_str().to_owned());
                 Published {
                     subject: message.subject.to_string(),
-                    seq: header("Hookbus-Seq").expect("a place").parse().expect("a number"),
+                    seq: header("Hookbus-Seq").expect("a seq").parse().expect("a number"),
                     hash: header("Hookbus-Hash").expect("a hash"),
                     id: header("Nats-Msg-Id"),
                     body: message.payload.to_vec(),
@@ -278,12 +282,12 @@ impl NatsServer {
 }
 
 async fn read<T>(mut stream: Stream, each: impl Fn(&jetstream::Message) -> T) -> Vec<T> {
-    let whole = stream.info().await.expect("a stream").state.messages;
+    let count = stream.info().await.expect("a stream").state.messages;
     let config = jetstream::consumer::pull::OrderedConfig::default();
     let consumer = stream.create_consumer(config).await.expect("a consumer");
     let mut messages = consumer.messages().await.expect("messages");
     let mut all = Vec::new();
-    while (all.len() as u64) < whole {
+    while (all.len() as u64) < count {
         let message = futures_util::StreamExt::next(&mut messages).await.expect("one more");
         all.push(each(&message.expect("a message")));
     }
@@ -316,11 +320,11 @@ fn program(version: Version) -> PathBuf {
         Version::V2_11 => "nats-server-2.11",
         Version::V2_10 => "nats-server-2.10",
     });
-    assert!(program.is_file(), "there is no {}; run tests/fetch-nats", program.display());
+    assert!(program.is_file(), "{} is missing; run tests/fetch-nats", program.display());
     program
 }
 
-/// Where the Python client is.
+/// The directory of the Python client.
 pub fn python_client() -> PathBuf {
     folder().join("python")
 }

@@ -1,7 +1,6 @@
-//! A port of 127.0.0.1 for a server that is told where to listen, and that comes back there after it was
-//! killed. Nobody else gets it meanwhile: it lies below those that the kernel hands out by itself to
-//! whoever connects or asks for any, and a lock on a file keeps other tests off it, in this process and
-//! in others.
+//! Reserves a port of 127.0.0.1 for a server that has to listen on the same port after a restart. No other
+//! process gets the port meanwhile: it is below the range that the kernel assigns, and a lock file keeps
+//! other tests away, in this process and in others.
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
@@ -9,10 +8,10 @@ use std::net::{Ipv4Addr, TcpListener};
 
 use rustix::process::getuid;
 
-/// The ports to choose from. The kernel's own start at 32768 (`ip_local_port_range`).
-const CHOICE: std::ops::Range<u16> = 12_000..32_000;
+/// The ports to choose from. The kernel assigns ports from 32768 (`ip_local_port_range`).
+const RANGE: std::ops::Range<u16> = 12_000..32_000;
 
-/// Kept for whoever holds this.
+/// A port that is reserved until this is dropped.
 #[derive(Debug)]
 pub struct Port {
     number: u16,
@@ -20,15 +19,15 @@ pub struct Port {
 }
 
 impl Port {
-    /// One that nobody listens on and nobody else has reserved.
+    /// Reserves a port on which no process listens.
     pub fn reserve() -> Self {
         let folder = format!("hookbus-test-ports-{}", getuid().as_raw());
         let folder = std::env::temp_dir().join(folder);
-        fs::create_dir_all(&folder).expect("a place for the locks");
-        // A new hasher has a new key: as good as a die, and tests do not queue up at the same door.
+        fs::create_dir_all(&folder).expect("a directory for the locks");
+        // A new hasher has a random key. A random start keeps tests from trying the same ports.
         let [low, high, ..] = RandomState::new().hash_one(()).to_le_bytes();
         let start = usize::from(u16::from_le_bytes([low, high]));
-        let mut ports = CHOICE.cycle().skip(start).take(CHOICE.len());
+        let mut ports = RANGE.cycle().skip(start).take(RANGE.len());
         let reserved = ports.find_map(|number| {
             let lock = File::create(folder.join(number.to_string())).expect("a lock");
             lock.try_lock().ok()?;
@@ -51,7 +50,7 @@ mod tests {
     use super::Port;
 
     #[test]
-    fn no_two_get_the_same() {
+    fn no_port_is_reserved_twice() {
         let ports: Vec<Port> = (0..200).map(|_| Port::reserve()).collect();
         let numbers: BTreeSet<u16> = ports.iter().map(Port::number).collect();
         assert_eq!(numbers.len(), 200);

@@ -15,7 +15,7 @@ use super::source::HooksSource;
 use crate::caller::Caller;
 use crate::consent::ApprovalStore;
 use crate::log::LogPath;
-use crate::sys::process::effective_user;
+use crate::sys::process::effective_uid;
 
 const FOLDER: &str = ".hookbus";
 const FILE: &str = "hookbus.yaml";
@@ -164,7 +164,7 @@ fn is_gone(file: &Path) -> bool {
 
 /// As in git: a file that another user left in a shared directory does not make a project.
 fn is_trusted_owner(owner: u32) -> bool {
-    may_trust(owner, effective_user())
+    may_trust(owner, effective_uid())
 }
 
 const fn may_trust(owner: u32, me: u32) -> bool {

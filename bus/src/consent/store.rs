@@ -282,7 +282,7 @@ fn compare(approvals: &[&ApprovalRecord], evidence: &Evidence) -> Approval {
     let names_now = |path: &PathBuf| files.contains_key(path) || evidence.missing.contains(path);
     let is_of_this_place = |it: &&&ApprovalRecord| it.files.keys().any(names_now);
     let names_nothing = files.is_empty() && evidence.missing.is_empty();
-    if names_nothing || same_text.iter().any(|it| is_of_this_place(it)) {
+    if names_nothing || same_text.iter().any(is_of_this_place) {
         Approval::Lapsed
     } else {
         Approval::NotApproved

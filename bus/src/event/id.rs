@@ -1,4 +1,4 @@
-//! Ids and places, each with its own type, so that their rules have one home.
+//! Ids of events and buses, and positions in the log. Each has a type of its own with its rules.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,14 +7,14 @@ use uuid::{NoContext, Timestamp, Uuid};
 
 use super::Time;
 
-/// The id of an event: a `UUIDv7`, minted once by whoever first hears of it, so that ids sort by
-/// time. Events have an even id; the decision about an event has the odd id right after it, so an
-/// event has one decision at most and finding it needs no index of its own.
+/// The id of an event: a `UUIDv7`, minted once by the client that receives the event, so that ids sort by
+/// time. An event has an even id, and the decision about it has the odd id right after. So an event has
+/// at most one decision, and finding it needs no further index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EventId(Uuid);
 
 impl EventId {
-    /// A new id for something that happened at `at`.
+    /// A new id for an event at `at`.
     pub fn mint(at: Time) -> Self {
         let (seconds, nanos) = at.parts();
         let fresh = Uuid::new_v7(Timestamp::from_unix(NoContext, seconds, nanos));
@@ -27,18 +27,18 @@ impl EventId {
         Self(Uuid::from_u128(self.0.as_u128() | 1))
     }
 
-    /// The smallest id that an event at `at` or later can have: a time look-up by id.
+    /// The smallest id that an event at `at` or later can have, to look up events by time.
     pub fn lower_bound(at: Time) -> Self {
         let millis = at.millis().clamp(0, (1 << 48) - 1);
         Self(Uuid::from_u128(u128::from(millis.unsigned_abs()) << 80))
     }
 
-    /// The sixteen bytes kept in the log.
+    /// The sixteen bytes that the log stores.
     pub const fn as_bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()
     }
 
-    /// An id read back from the log or the socket.
+    /// An id read from the log or the socket.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(Uuid::from_bytes(bytes))
     }
@@ -58,7 +58,7 @@ impl FromStr for EventId {
     }
 }
 
-/// The id of one log, minted with it. (bus, seq) is a place anywhere in the world.
+/// The id of a bus, minted when its log is created. The pair of bus and seq identifies a row globally.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BusId(Uuid);
 
@@ -68,12 +68,12 @@ impl BusId {
         Self(EventId::mint(at).0)
     }
 
-    /// The sixteen bytes kept in the log.
+    /// The sixteen bytes that the log stores.
     pub const fn as_bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()
     }
 
-    /// An id read back from the log.
+    /// An id read from the log.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(Uuid::from_bytes(bytes))
     }
@@ -93,26 +93,26 @@ impl FromStr for BusId {
     }
 }
 
-/// A place in the log. An empty log will use `FIRST`; there is no place zero and no gap.
+/// The number of a row in the log. Numbers start at `FIRST` and have no gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Seq(i64);
 
 impl Seq {
-    /// Where counting starts.
+    /// The number of the first row.
     pub const FIRST: Self = Self(1);
 
-    /// The place after this one.
+    /// The number after this one.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0 + 1)
     }
 
-    /// A place read back from the log.
+    /// A number read from the log.
     pub const fn from_i64(value: i64) -> Self {
         Self(value)
     }
 
-    /// The number kept in the log.
+    /// The number as the log stores it.
     pub const fn as_i64(self) -> i64 {
         self.0
     }

@@ -1,43 +1,42 @@
-//! Where an event is published: `hookbus.<bus>.<agent>.<session>.<event>`, with `:` in an event's
-//! name written as `.`, so that `command:*` is `….command.>`.
+//! The NATS subject of an event: `hookbus.<bus>.<agent>.<session>.<event>`, with `:` in an event's name
+//! written as `.`, so that `command:*` is `….command.>`.
 //!
-//! Anything that a subject cannot hold is escaped, reversibly: letters, digits, `_` and `-` stand
-//! for themselves, every other byte is `%` and two hex digits, nothing at all is a lone `%`. Only
-//! what is too long for a server's control line is shortened: its start and its hash remain, and
-//! the envelope has the whole of it.
+//! Each part is escaped reversibly: letters, digits, `_` and `-` are unchanged, every other byte becomes
+//! `%` and two hex digits, an empty part becomes `%`. A part that is too long for the server's control
+//! line is cut, and its hash is added; the envelope has the complete text.
 
 use sha2::{Digest, Sha256};
 
 use super::BusId;
 
-/// A token up to this many bytes is kept whole.
-const LONGEST_TOKEN: usize = 160;
+/// The longest token, in bytes.
+const MAX_TOKEN: usize = 160;
 
-/// How much of a longer one remains readable.
-const KEPT: usize = 60;
+/// How many bytes of a longer one remain before its hash.
+const CUT_AFTER: usize = 60;
 
-/// An event's name has this many parts at most; more of them stay together in the last.
-const MOST_PARTS: usize = 8;
+/// The most tokens for an event's name; the last one holds the rest of the name.
+const MAX_NAME_TOKENS: usize = 8;
 
 /// The subject of an event.
 pub fn subject(bus: BusId, agent: &str, session: &str, name: &str) -> String {
-    let name: Vec<String> = name.splitn(MOST_PARTS, ':').map(token).collect();
+    let name: Vec<String> = name.splitn(MAX_NAME_TOKENS, ':').map(token).collect();
     format!("hookbus.{bus}.{}.{}.{}", token(agent), token(session), name.join("."))
 }
 
-/// The subject of every event of this name, of one agent or of all.
+/// The subject filter for events of this name, of one agent or of all.
 pub fn event_subjects(agent: Option<&str>, name: &str) -> String {
-    let name: Vec<String> = name.splitn(MOST_PARTS, ':').map(token).collect();
+    let name: Vec<String> = name.splitn(MAX_NAME_TOKENS, ':').map(token).collect();
     format!("hookbus.*.{}.*.{}", agent.map_or_else(|| "*".to_owned(), token), name.join("."))
 }
 
-/// Everything that one bus publishes.
+/// The subject filter for everything that one bus publishes.
 pub fn subjects_of(bus: BusId) -> String {
     format!("hookbus.{bus}.>")
 }
 
-/// The agent, the session and the event's name in a subject; none if it is not one of ours, or
-/// if a part of it was shortened.
+/// The agent, the session and the event's name in a subject; none if it is not a subject of hookbus, or
+/// if a part of it was cut.
 pub fn read_subject(subject: &str) -> Option<(String, String, String)> {
     let mut tokens = subject.strip_prefix("hookbus.")?.split('.').skip(1);
     let (agent, session) = (untoken(tokens.next()?)?, untoken(tokens.next()?)?);
@@ -45,23 +44,23 @@ pub fn read_subject(subject: &str) -> Option<(String, String, String)> {
     Some((agent, session, name))
 }
 
-/// Any text as one token: also a safe name for a file or a key.
+/// Encodes any text as one token. Also safe as the name of a file or a key.
 pub fn token(text: &str) -> String {
     if text.is_empty() {
         return "%".to_owned();
     }
     let escaped = escape(text);
-    if escaped.len() <= LONGEST_TOKEN {
+    if escaped.len() <= MAX_TOKEN {
         return escaped;
     }
     let mut start: String = String::new();
     for piece in text.chars().map(|letter| escape(&letter.to_string())) {
-        if start.len() + piece.len() > KEPT {
+        if start.len() + piece.len() > CUT_AFTER {
             break;
         }
         start.push_str(&piece);
     }
-    // No escape has an `h` in it, so that nothing else can look like this.
+    // `%h` is not an escape sequence, so no other text has this token.
     format!("{start}%h{}", hex::encode(&Sha256::digest(text.as_bytes())[..16]))
 }
 
@@ -81,7 +80,7 @@ fn escape(text: &str) -> String {
     out
 }
 
-/// The text of a token; none if it is not one, or was shortened.
+/// Decodes a token; none if it is invalid or was cut.
 pub fn untoken(token: &str) -> Option<String> {
     if token == "%" {
         return Some(String::new());
@@ -113,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_names_stay_plain() {
+    fn only_special_characters_are_escaped() {
         let bus = bus();
         assert_eq!(
             subject(bus, "hermes", "20261116_003429_2e141a", "pre_tool_call"),
@@ -125,18 +124,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_names_come_back_as_they_were(agent in ".{0,8}", session in ".{0,13}", name in ".{0,13}") {
+        fn any_names_are_read_as_they_were_written(agent in ".{0,8}", session in ".{0,13}", name in ".{0,13}") {
             let subject = subject(bus(), &agent, &session, &name);
             prop_assert_eq!(read_subject(&subject), Some((agent, session, name)));
         }
 
         #[test]
-        fn a_subject_is_always_one_a_server_takes(session in ".{0,600}", name in "[:.a*> ]{0,600}") {
+        fn every_subject_is_valid_for_a_server(session in ".{0,600}", name in "[:.a*> ]{0,600}") {
             let subject = subject(bus(), "agent", &session, &name);
             prop_assert!(subject.len() < 2000);
             prop_assert!(subject.split('.').all(|token| !token.is_empty()));
-            let fine = |c: char| c.is_ascii_alphanumeric() || "_-%.".contains(c);
-            prop_assert!(subject.chars().all(fine), "{}", subject);
+            let is_valid = |c: char| c.is_ascii_alphanumeric() || "_-%.".contains(c);
+            prop_assert!(subject.chars().all(is_valid), "{}", subject);
         }
 
         #[test]

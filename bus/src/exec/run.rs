@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use super::sandbox::Sandbox;
 use crate::caller::Caller;
 use crate::dialect::{Ending, LateOutput};
-use crate::sys::process::ProcessGroup;
+use crate::sys::process_group::ProcessGroup;
 
 /// After the program has ended, its own output is in the pipe; a child of it may hold the pipe open.
 const DRAIN: Duration = Duration::from_millis(100);

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::sys::process::ProcessGroup;
+use crate::sys::process_group::ProcessGroup;
 
 /// A set of scratch directories, and the process groups that run in them.
 #[derive(Debug, Clone)]

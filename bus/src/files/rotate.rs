@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::Path;
 
-use rustix::fs::{FlockOperation, flock};
+use crate::sys::file_lock::try_lock;
 
 /// A larger log file is rotated.
 const LARGEST: u64 = 8 << 20;
@@ -23,9 +23,7 @@ pub fn rotate_if_large(path: &Path) {
 fn rotate(path: &Path) -> io::Result<()> {
     let log = OpenOptions::new().write(true).open(path)?;
     // The daemon and every observer rotate the same file: one of them at a time.
-    if flock(&log, FlockOperation::NonBlockingLockExclusive).is_ok()
-        && log.metadata()?.len() > LARGEST
-    {
+    if try_lock(&log).is_ok() && log.metadata()?.len() > LARGEST {
         fs::copy(path, path.with_extension("log.old"))?;
         log.set_len(0)?;
     }

@@ -1,4 +1,4 @@
-//! One group of rows, in one transaction: where a row gets its place and its hash.
+//! Appends a group of jobs in one transaction. Each new row gets its seq and its hash here.
 
 use std::collections::HashMap;
 
@@ -6,62 +6,62 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
 use super::chain::{self, Hash, Identity};
 use super::row::{Draft, HooksDraft};
-use super::writer::{Job, Placed};
+use super::writer::{Appended, Job};
 use super::{AppendError, open, payload, schema};
 use crate::event::{Clock, EventId, Seq};
 
-/// What this process wrote last, so that it need not ask the file what nobody else has changed.
+/// What this process wrote last. Saves queries for as long as no other process has written.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct AppendCache {
     head: Option<(Seq, Hash)>,
     hooks: LastHooks,
 }
 
-/// The hash of the hooks that were recorded last, of a person's own file and of each project's; none where
-/// none ever were.
+/// The hash of the hooks recorded last, by project file (`None`: the user's own file). The value is
+/// `None` if no hooks were ever recorded for that file.
 type LastHooks = HashMap<Option<String>, Option<String>>;
 
-/// A transaction under way.
-pub(super) struct Group<'a> {
-    step: Transaction<'a>,
-    memory: &'a mut Memory,
+/// An open transaction. The cache is updated only when it commits.
+pub(super) struct AppendTransaction<'a> {
+    transaction: Transaction<'a>,
+    cache: &'a mut AppendCache,
     clock: &'a dyn Clock,
-    /// The last row of the log, inside this transaction.
+    /// The last row of the log, as seen by this transaction.
     head: Option<(Seq, Hash)>,
-    /// The last hooks, inside this transaction.
+    /// The last hooks, as seen by this transaction.
     hooks: LastHooks,
 }
 
-impl<'a> Group<'a> {
+impl<'a> AppendTransaction<'a> {
     pub(super) fn begin(
         db: &'a mut Connection,
-        memory: &'a mut Memory,
+        cache: &'a mut AppendCache,
         clock: &'a dyn Clock,
     ) -> Result<Self, AppendError> {
-        let step = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let head = step
+        let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let head = transaction
             .prepare_cached("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1")?
             .query_row([], |row| Ok((Seq::from_i64(row.get(0)?), row.get(1)?)))
             .optional()?;
-        if memory.head.is_none() && schema::is_archive(&step)? {
+        if cache.head.is_none() && schema::is_archive(&transaction)? {
             return Err(AppendError::IsArchive);
         }
-        let mut hooks = std::mem::take(&mut memory.hooks);
-        if head != memory.head {
-            hooks.clear(); // another process wrote; its hooks may differ
+        let mut hooks = std::mem::take(&mut cache.hooks);
+        if head != cache.head {
+            hooks.clear(); // another process has written, and its hooks may differ
         }
-        Ok(Self { step, memory, clock, head, hooks })
+        Ok(Self { transaction, cache, clock, head, hooks })
     }
 
-    pub(super) fn append_all(mut self, jobs: &[Job]) -> Result<Vec<Placed>, AppendError> {
-        let placed = jobs.iter().map(|job| self.append(job)).collect::<Result<_, _>>()?;
-        self.step.commit()?;
-        self.memory.head = self.head;
-        self.memory.hooks = self.hooks;
-        Ok(placed)
+    pub(super) fn append_all(mut self, jobs: &[Job]) -> Result<Vec<Appended>, AppendError> {
+        let appended = jobs.iter().map(|job| self.append(job)).collect::<Result<_, _>>()?;
+        self.transaction.commit()?;
+        self.cache.head = self.head;
+        self.cache.hooks = self.hooks;
+        Ok(appended)
     }
 
-    fn append(&mut self, job: &Job) -> Result<Placed, AppendError> {
+    fn append(&mut self, job: &Job) -> Result<Appended, AppendError> {
         match job {
             Job::Event { event, decision, hooks } => {
                 for hooks in hooks {
@@ -71,40 +71,43 @@ impl<'a> Group<'a> {
                     Some(seq) => seq,
                     None => self.insert(event, None)?,
                 };
-                self.decide(event.id.of_decision(), seq, decision.as_deref())
+                self.append_decision(event.id.of_decision(), seq, decision.as_deref())
             }
-            Job::Decision { decision, cause } => self.decide(decision.id, *cause, Some(decision)),
-            Job::Checkpoint => Ok(Placed { seq: Seq::FIRST, earlier_decision: None }),
+            Job::Decision { decision, cause } => {
+                self.append_decision(decision.id, *cause, Some(decision))
+            }
+            Job::Checkpoint => Ok(Appended { seq: Seq::FIRST, earlier_decision: None }),
         }
     }
 
-    /// An event has one decision; the one that is there stays.
-    fn decide(
+    /// Appends the decision about the event at `seq`, unless there is one already: an event has at
+    /// most one decision.
+    fn append_decision(
         &mut self,
         id: EventId,
         seq: Seq,
         decision: Option<&Draft>,
-    ) -> Result<Placed, AppendError> {
+    ) -> Result<Appended, AppendError> {
         let earlier_decision = self
-            .step
+            .transaction
             .prepare_cached("SELECT payload FROM events WHERE id = ?1")?
             .query_row([id.as_bytes()], |row| Ok(payload::from_sql(row.get_ref(0)?)))
             .optional()?;
         if let (None, Some(decision)) = (&earlier_decision, decision) {
             self.insert(decision, Some(seq))?;
         }
-        Ok(Placed { seq, earlier_decision })
+        Ok(Appended { seq, earlier_decision })
     }
 
-    /// The hooks in force get a row when they are not what the last such row says.
+    /// Records the active hooks if they differ from the last recorded ones of the same file.
     fn append_hooks(&mut self, hooks: &HooksDraft) -> Result<(), AppendError> {
         let project = hooks.of_project.then_some(hooks.path.as_str());
         let key = project.map(str::to_owned);
         let mut last = match self.hooks.get(&key) {
             Some(known) => known.clone(),
-            None => last_hooks(&self.step, project)?.map(|last| last.hash),
+            None => last_hooks(&self.transaction, project)?.map(|last| last.hash),
         };
-        // No file, and none before: nothing to tell.
+        // There is no file, and there never was one: nothing to record.
         let never_any = last.is_none() && hooks.content.is_empty();
         if !never_any && last.as_ref() != Some(&hooks.hash) {
             self.insert(&hooks.to_row(self.clock.now()), None)?;
@@ -116,7 +119,7 @@ impl<'a> Group<'a> {
 
     fn seq_of(&self, id: EventId) -> Result<Option<Seq>, AppendError> {
         Ok(self
-            .step
+            .transaction
             .prepare_cached("SELECT seq FROM events WHERE id = ?1")?
             .query_row([id.as_bytes()], |row| row.get(0).map(Seq::from_i64))
             .optional()?)
@@ -125,7 +128,7 @@ impl<'a> Group<'a> {
     fn insert(&mut self, draft: &Draft, cause: Option<Seq>) -> Result<Seq, AppendError> {
         let (seq, before) = match self.head {
             Some((seq, hash)) => (seq.next(), hash),
-            None => (Seq::FIRST, chain::genesis(open::bus_id(&self.step)?)),
+            None => (Seq::FIRST, chain::genesis(open::bus_id(&self.transaction)?)),
         };
         let identity = Identity {
             seq,
@@ -137,7 +140,7 @@ impl<'a> Group<'a> {
             context: draft.context.as_deref(),
         };
         let hash = chain::link(&before, &identity, &draft.payload);
-        self.step
+        self.transaction
             .prepare_cached(
                 "INSERT INTO events (seq, id, time, agent, session, turn, name, kind, tool, \
                  tool_class, cause, context, payload, hash) \
@@ -164,12 +167,12 @@ impl<'a> Group<'a> {
     }
 }
 
-/// The hooks that were in force last: the person's own, or those of this project's file.
+/// The hooks recorded last for the user's own file, or for this project's file.
 pub(super) fn last_hooks(
     db: &Connection,
     project: Option<&str>,
 ) -> rusqlite::Result<Option<HooksDraft>> {
-    // The row says whose they are, so that many of others need not be read.
+    // `context` names the project, so that the payloads of other projects need not be read.
     let mut rows = db.prepare_cached(
         "SELECT payload FROM events WHERE kind = 'hooks.loaded' AND context IS ?1 ORDER BY seq DESC",
     )?;
@@ -178,10 +181,10 @@ pub(super) fn last_hooks(
         let payload = payload::from_sql(row.get_ref(0)?);
         let hooks = serde_json::from_slice(&payload).ok();
         let Some(hooks) = hooks.and_then(|json| HooksDraft::from_json(&json)) else {
-            // One that cannot be read is as good as none, if it can be ours.
+            // A damaged row that may be ours counts as none: the hooks are then recorded again.
             return Ok(None);
         };
-        // There are logs with a project's rows that do not say so beside the payload.
+        // In logs of early versions a project's row has no context; only its payload names the file.
         if project == hooks.of_project.then_some(hooks.path.as_str()) {
             return Ok(Some(hooks));
         }
@@ -203,40 +206,44 @@ mod tests {
     fn log() -> (tempfile::TempDir, Connection) {
         let home = tempfile::tempdir().expect("a home");
         let log = LogPath::in_home(home.path());
-        let (db, _) = open::to_write(
+        let (db, _) = open::for_writing(
             &log,
             open::Durability::ProcessDeath,
-            open::WrittenBy::Client,
+            open::WriterRole::Client,
             SystemClock.now(),
         )
         .expect("a log");
         (home, db)
     }
 
-    fn append(db: &mut Connection, memory: &mut Memory, hooks: &[HooksDraft]) {
-        let mut group = Group::begin(db, memory, &SystemClock).expect("a group");
+    fn begin<'a>(db: &'a mut Connection, cache: &'a mut AppendCache) -> AppendTransaction<'a> {
+        AppendTransaction::begin(db, cache, &SystemClock).expect("a transaction")
+    }
+
+    fn append(db: &mut Connection, cache: &mut AppendCache, hooks: &[HooksDraft]) {
+        let mut transaction = begin(db, cache);
         for hooks in hooks {
-            group.append_hooks(hooks).expect("hooks");
+            transaction.append_hooks(hooks).expect("hooks");
         }
-        group.append_all(&[]).expect("a commit");
+        transaction.append_all(&[]).expect("a commit");
     }
 
     #[test]
-    fn the_last_hooks_of_one_are_found_without_reading_those_of_others() {
-        let ((_home, mut db), mut memory) = (log(), Memory::default());
+    fn the_last_hooks_of_a_file_are_found_without_reading_rows_of_other_projects() {
+        let ((_home, mut db), mut cache) = (log(), AppendCache::default());
         let own = draft("/h/hookbus.yaml", "mine", false);
         let project = draft("/p/.hookbus/hookbus.yaml", "theirs", true);
-        append(&mut db, &mut memory, &[own.clone(), project.clone()]);
-        // Whoever reads this one stumbles.
+        append(&mut db, &mut cache, &[own.clone(), project.clone()]);
+        // Reading this row fails.
         let at = Time::from_micros(1);
         let damaged = Draft {
             id: EventId::mint(at),
             payload: b"{".to_vec(),
             ..draft("/q/.hookbus/hookbus.yaml", "", true).to_row(at)
         };
-        let mut group = Group::begin(&mut db, &mut memory, &SystemClock).expect("a group");
-        group.insert(&damaged, None).expect("a row");
-        group.append_all(&[]).expect("a commit");
+        let mut transaction = begin(&mut db, &mut cache);
+        transaction.insert(&damaged, None).expect("a row");
+        transaction.append_all(&[]).expect("a commit");
         let last = |project: Option<&str>| last_hooks(&db, project).expect("an answer");
         assert_eq!(last(None), Some(own));
         assert_eq!(last(Some(&project.path)), Some(project.clone()));
@@ -244,15 +251,15 @@ mod tests {
     }
 
     #[test]
-    fn that_there_never_were_any_is_remembered() {
-        let ((_home, mut db), mut memory) = (log(), Memory::default());
-        append(&mut db, &mut memory, &[draft("/h/hookbus.yaml", "", false)]);
-        assert_eq!(memory.hooks.get(&None), Some(&None));
-        // What did not come to pass is not.
-        let mut group = Group::begin(&mut db, &mut memory, &SystemClock).expect("a group");
-        group.append_hooks(&draft("/h/hookbus.yaml", "mine", false)).expect("hooks");
-        drop(group);
-        append(&mut db, &mut memory, &[draft("/h/hookbus.yaml", "mine", false)]);
+    fn the_cache_remembers_that_there_are_no_hooks_and_forgets_what_was_rolled_back() {
+        let ((_home, mut db), mut cache) = (log(), AppendCache::default());
+        append(&mut db, &mut cache, &[draft("/h/hookbus.yaml", "", false)]);
+        assert_eq!(cache.hooks.get(&None), Some(&None));
+        // Dropping the transaction rolls it back.
+        let mut transaction = begin(&mut db, &mut cache);
+        transaction.append_hooks(&draft("/h/hookbus.yaml", "mine", false)).expect("hooks");
+        drop(transaction);
+        append(&mut db, &mut cache, &[draft("/h/hookbus.yaml", "mine", false)]);
         assert!(last_hooks(&db, None).expect("an answer").is_some());
     }
 }

@@ -1,8 +1,8 @@
-//! The hash chain: each row's hash covers the hash before it, the row's own identity and the
-//! digest of its payload, so that nothing can be changed, removed or put in between unseen.
-//! What is derived from the payload (kind, session, turn, tool) is outside of it.
+//! The hash chain: each row's hash covers the hash of the row before it, the row's own identity and
+//! the digest of its payload, so that changed, removed or inserted rows are detected. Columns that
+//! are derived from the payload (kind, session, turn, tool) are not covered.
 //!
-//! `bus/README.md` documents the bytes, so that anybody can check a log.
+//! `bus/README.md` documents the hashed bytes, so that other programs can verify a log.
 
 use sha2::{Digest, Sha256};
 
@@ -25,7 +25,7 @@ pub(super) struct Identity<'a> {
 }
 
 impl<'a> Identity<'a> {
-    /// That of a row at the place it has in its own log.
+    /// The identity of a row in the log of its own bus.
     pub(super) fn of(row: &'a Row) -> Self {
         Self {
             seq: row.seq,
@@ -39,7 +39,7 @@ impl<'a> Identity<'a> {
     }
 }
 
-/// Where the chain of a log starts.
+/// The hash that the first row of a log follows.
 pub(super) fn genesis(bus: BusId) -> Hash {
     let mut hasher = Sha256::new();
     hasher.update(b"hookbus log 1\0");

@@ -1,4 +1,4 @@
-//! What can go wrong with the log, and what to do about it.
+//! Errors of the log, each with what to do about it.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use rusqlite::ErrorCode;
 /// The log cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// There is none yet.
+    /// There is no log yet.
     #[error("there is no log at {0} yet; it appears with the first event")]
     Missing(PathBuf),
     /// A later version of hookbus wrote it.
@@ -17,68 +17,69 @@ pub enum OpenError {
     Newer {
         /// The file's schema version.
         found: i64,
-        /// Ours.
+        /// The newest version that this program knows.
         known: i64,
     },
-    /// The file is something else.
+    /// The file is not a hookbus log.
     #[error("{0} is not a hookbus log; move it away, or set HOOKBUS_HOME to another directory")]
     Foreign(PathBuf),
-    /// The file system does not give us what WAL needs.
+    /// The file system does not support what a write-ahead log needs.
     #[error(
-        "SQLite cannot keep a write-ahead log here (it chose `{0}`); put HOOKBUS_HOME on a local disk"
+        "SQLite cannot use a write-ahead log here (its journal mode is `{0}`); put HOOKBUS_HOME on a \
+         local disk"
     )]
     NoWal(String),
     /// The directory or the lock file cannot be used.
     #[error("cannot use {path}: {error}")]
     Io {
-        /// What was touched.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         error: io::Error,
     },
-    /// Anything SQLite says.
+    /// Any other error of SQLite.
     #[error("cannot open the log: {0}")]
     Sqlite(#[from] rusqlite::Error),
 }
 
-/// An event cannot be appended. It goes to the spool and is taken in later.
+/// Why a row cannot be appended. The event goes to the spool and is appended later.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
-    /// No room.
-    #[error("the disk is full; free some space, spooled events are taken in by themselves")]
+    /// No space left.
+    #[error("the disk is full; free some space, spooled events are then appended automatically")]
     Full,
-    /// No right to write.
+    /// No permission to write.
     #[error("the log is read-only; check who owns HOOKBUS_HOME")]
     ReadOnly,
     /// Another process held the log for too long.
     #[error("the log was locked by another process for too long")]
     Locked,
-    /// It was not done by the deadline, and nobody can say why.
-    #[error("the log did not take it within {0:.1?}; another process may have it locked")]
+    /// The append did not finish before the deadline; the cause is not known.
+    #[error("the append did not finish within {0:.1?}; another process may have the log locked")]
     Late(Duration),
-    /// All the time was used up before.
+    /// The deadline had passed before the append could start.
     #[error("no time was left to wait for the log")]
     OutOfTime,
     /// The log cannot be opened at all.
     #[error(transparent)]
     Open(OpenError),
-    /// The file holds what came from other buses.
+    /// The file is an archive: its rows come from other buses.
     #[error("this log is an archive of other buses; set HOOKBUS_HOME to another directory")]
     IsArchive,
-    /// The file is a log that events are appended to.
-    #[error("this log has events of its own; name another directory for the archive")]
+    /// The file is the log of a bus, not an archive.
+    #[error("this is the log of a bus, not an archive; choose another directory for the archive")]
     NoArchive,
-    /// The writer is gone: the process is shutting down.
+    /// The writer thread has ended: the process is shutting down.
     #[error("the log is being closed")]
     Closed,
-    /// Anything else SQLite says.
-    #[error("the log cannot be written: {0}")]
+    /// Any other error of SQLite.
+    #[error("cannot write to the log: {0}")]
     Sqlite(rusqlite::Error),
 }
 
 impl From<OpenError> for AppendError {
     fn from(error: OpenError) -> Self {
-        // A full disk is a full disk, whether it shows on opening or on writing.
+        // A full disk gives the same error, whether it shows on opening or on writing.
         if let OpenError::Sqlite(error) = error { error.into() } else { Self::Open(error) }
     }
 }
@@ -100,18 +101,18 @@ pub enum ReadError {
     /// It cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// SQLite stumbled.
-    #[error("cannot read the log: {0}; `hookbus verify` says where it is damaged")]
+    /// An error of SQLite.
+    #[error("cannot read the log: {0}; `hookbus verify` shows where it is damaged")]
     Sqlite(#[from] rusqlite::Error),
-    /// A shortened session id that fits several.
-    #[error("`{prefix}` fits several sessions: {}; write more of it", .candidates.join(", "))]
+    /// Several sessions start with the given prefix.
+    #[error("`{prefix}` matches several sessions: {}; give more characters", .candidates.join(", "))]
     Ambiguous {
-        /// What was asked for.
+        /// The given prefix.
         prefix: String,
-        /// Some that fit.
+        /// Some sessions that match.
         candidates: Vec<String>,
     },
-    /// A session nobody recorded.
+    /// No session starts with the given prefix.
     #[error("no session starts with `{0}`; `hookbus sessions` lists them")]
     NoSession(String),
 }

@@ -1,11 +1,11 @@
-//! The log: an append-only SQLite file with a hash chain, and the only truth of the bus.
+//! The log: an append-only SQLite file with a hash chain, and the only source of truth of the bus.
 //!
-//! Writing goes through [`Recorder`] (one writer at a time, committed in groups, a spool file when
-//! the log cannot take it); reading through [`LogReader`]; [`verify()`] walks the chain.
+//! [`Recorder`] writes (one writer at a time, group commits, a spool file if the log cannot be
+//! written), [`LogReader`] reads, [`verify()`] checks the hash chain, [`Archive`] collects the rows of
+//! many buses.
 
 mod append;
 mod archive;
-mod cases;
 mod chain;
 mod error;
 mod lock;
@@ -13,6 +13,7 @@ mod open;
 mod payload;
 mod read;
 mod recorder;
+mod replay_reader;
 mod row;
 mod schema;
 mod spool;
@@ -20,11 +21,11 @@ mod verify;
 mod writer;
 
 pub use archive::{Archive, ArchiveError};
-pub use cases::{Case, FarDecisions, Found, Loaded, Selection};
 pub use error::{AppendError, OpenError, ReadError};
 pub use open::{Durability, LogPath};
 pub use read::{DamagedRow, LogReader, Query, SessionSummary};
 pub use recorder::{Kept, Recorder};
+pub use replay_reader::{Case, FarDecisions, Found, Loaded, Selection};
 pub use row::{Draft, HooksDraft, Origin, Row};
 pub use spool::Spool;
 pub use verify::{Flaw, Report, verify};

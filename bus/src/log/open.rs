@@ -1,4 +1,4 @@
-//! The one door to SQLite: every connection is opened here, with the same settings.
+//! Opens every connection to SQLite, so that all of them have the same settings.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io;
@@ -13,15 +13,15 @@ use super::lock::WriteLock;
 use super::{OpenError, schema};
 use crate::event::{BusId, Time};
 
-// Two writers could corrupt a WAL file before 3.51.3.
+// Before 3.51.3 two writers could corrupt a write-ahead log.
 const _: () = assert!(rusqlite::ffi::SQLITE_VERSION_NUMBER >= 3_051_003, "use bundled SQLite");
 
-/// The lock beside the log keeps us apart; these are only for outsiders who hold SQLite's own.
-/// A writer waits in a thread of its own; a reader may stand in an agent's way.
-const WRITER_WAITS: Duration = Duration::from_secs(5);
-const READER_WAITS: Duration = Duration::from_millis(250);
+/// How long to wait for SQLite's own lock. Our processes queue at [`WriteLock`], so only other programs
+/// can hold it. The writer waits in its own thread; a reader may delay an agent.
+const WRITER_TIMEOUT: Duration = Duration::from_secs(5);
+const READER_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// Where a log lives, and the files beside it.
+/// The path of a log and of the files beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogPath(PathBuf);
 
@@ -46,36 +46,37 @@ impl LogPath {
     }
 }
 
-/// What an acknowledged append survives.
+/// What an append survives once it is acknowledged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Durability {
     /// A power cut (`synchronous=FULL`).
     #[default]
     PowerCut,
-    /// The death of every process, but not always a power cut (`synchronous=NORMAL`).
+    /// The end of every process, but not always a power cut (`synchronous=NORMAL`).
     ProcessDeath,
 }
 
-/// Who writes, which decides who tidies up.
+/// Which process writes. Decides how long the write-ahead log may grow and when it is checkpointed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WrittenBy {
-    /// The daemon: a long write-ahead log, moved into the file now and then.
+pub(super) enum WriterRole {
+    /// The daemon: a long write-ahead log, checkpointed when it is idle.
     Daemon,
-    /// A client on its own: a short one (each of them reads it anew), and no waiting on close.
+    /// A client that handles one event: a short write-ahead log, because every client has to read it
+    /// on opening, and no checkpoint on close, because the agent waits.
     Client,
 }
 
-/// A connection to write with, and its lock.
-pub(super) fn to_write(
+/// A connection for writing, and the lock to hold while writing. Creates the log if there is none.
+pub(super) fn for_writing(
     log: &LogPath,
     durability: Durability,
-    by: WrittenBy,
+    role: WriterRole,
     now: Time,
 ) -> Result<(Connection, WriteLock), OpenError> {
-    make_private(log)?;
+    create_private(log)?;
     let lock = WriteLock::open(&log.lock_file())?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-    let mut db = connect(log.file(), flags, WRITER_WAITS)?;
+    let mut db = connect(log.file(), flags, WRITER_TIMEOUT)?;
     if !schema::is_ours(&db).map_err(|error| foreign_or(error, log))? {
         return Err(OpenError::Foreign(log.file().to_owned()));
     }
@@ -87,26 +88,26 @@ pub(super) fn to_write(
             Durability::ProcessDeath => "NORMAL",
         },
     )?;
-    let pages = match by {
-        WrittenBy::Daemon => 4000,
-        WrittenBy::Client => 256,
+    let pages = match role {
+        WriterRole::Daemon => 4000,
+        WriterRole::Client => 256,
     };
     db.pragma_update(None, "wal_autocheckpoint", pages)?;
     db.pragma_update(None, "journal_size_limit", 64 << 20)?;
-    db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, by == WrittenBy::Client)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, role == WriterRole::Client)?;
     if schema::version(&db)? < schema::current() {
-        let held = lock.acquire();
+        let guard = lock.acquire();
         db.pragma_update(None, "journal_mode", "WAL")?;
         schema::migrate(&mut db, now)?;
-        drop(held);
+        drop(guard);
     }
     check(&db, log)?;
     Ok((db, lock))
 }
 
-/// Payloads hold what people say to their agents: nobody else reads the log. SQLite gives the
-/// files beside it the mode of the log itself.
-fn make_private(log: &LogPath) -> Result<(), OpenError> {
+/// Creates the log so that only its owner can read it: payloads hold what users say to their agents.
+/// SQLite gives the files beside the log the same mode.
+fn create_private(log: &LogPath) -> Result<(), OpenError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         |error| OpenError::Io { path, error }
@@ -124,23 +125,23 @@ fn make_private(log: &LogPath) -> Result<(), OpenError> {
 }
 
 /// A connection that cannot write.
-pub(super) fn to_read(log: &LogPath) -> Result<Connection, OpenError> {
-    // A file without a byte in it was made a moment ago and is not a log yet.
+pub(super) fn for_reading(log: &LogPath) -> Result<Connection, OpenError> {
+    // An empty file was just created by a writer and is not a log yet.
     if std::fs::metadata(log.file()).map_or(0, |file| file.len()) == 0 {
         return Err(OpenError::Missing(log.file().to_owned()));
     }
-    // Reading a WAL file means writing its index, so ask for that and fall back where we may not.
-    let writable = connect(log.file(), OpenFlags::SQLITE_OPEN_READ_WRITE, READER_WAITS)
+    // Readers of a write-ahead log write to its index; fall back to read-only without permission.
+    let writable = connect(log.file(), OpenFlags::SQLITE_OPEN_READ_WRITE, READER_TIMEOUT)
         .and_then(|db| check(&db, log).map(|()| db));
     let db = match writable {
-        Err(OpenError::Sqlite(error)) if may_not_write(&error) => {
-            let db = connect(log.file(), OpenFlags::SQLITE_OPEN_READ_ONLY, READER_WAITS)?;
+        Err(OpenError::Sqlite(error)) if is_permission_error(&error) => {
+            let db = connect(log.file(), OpenFlags::SQLITE_OPEN_READ_ONLY, READER_TIMEOUT)?;
             check(&db, log).map(|()| db)
         }
         Ok(_) | Err(_) => writable,
     }?;
     db.pragma_update(None, "query_only", true)?;
-    // The last connection to leave would move the write-ahead log into the file.
+    // Otherwise the last connection to close would checkpoint the write-ahead log.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok(db)
 }
@@ -150,17 +151,17 @@ pub(super) fn bus_id(db: &Connection) -> rusqlite::Result<BusId> {
     db.query_row("SELECT id FROM bus", [], |row| row.get(0).map(BusId::from_bytes))
 }
 
-fn may_not_write(error: &rusqlite::Error) -> bool {
+fn is_permission_error(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{CannotOpen, PermissionDenied, ReadOnly};
     error
         .sqlite_error_code()
         .is_some_and(|code| [CannotOpen, PermissionDenied, ReadOnly].contains(&code))
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one door to SQLite")]
-fn connect(path: &Path, flags: OpenFlags, waits: Duration) -> Result<Connection, OpenError> {
+#[expect(clippy::disallowed_methods, reason = "the only place that opens SQLite")]
+fn connect(path: &Path, flags: OpenFlags, busy_timeout: Duration) -> Result<Connection, OpenError> {
     let db = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    db.busy_timeout(waits)?;
+    db.busy_timeout(busy_timeout)?;
     db.pragma_update(None, "trusted_schema", false)?;
     db.set_prepared_statement_cache_capacity(32);
     Ok(db)

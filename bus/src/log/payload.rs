@@ -1,10 +1,10 @@
-//! The one place that knows how payload bytes are kept, so that this can change without anybody
-//! else noticing: what goes in comes out, byte for byte.
+//! How payload bytes are stored in SQLite. No other module knows, so the encoding can change; the
+//! bytes that are read are exactly those that were written.
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
 
-/// Text where the bytes are text, so that SQL can look into them; a blob where they are not. A
-/// NUL byte would cut a text short in many tools, so it makes a blob too.
+/// TEXT if the bytes are UTF-8, so that SQL can query them, else BLOB. Bytes with a NUL become a BLOB
+/// too, because many tools cut a text at a NUL.
 pub(super) fn to_sql(payload: &[u8]) -> ToSqlOutput<'_> {
     match std::str::from_utf8(payload) {
         Ok(text) if !payload.contains(&0) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
@@ -16,7 +16,7 @@ pub(super) fn to_sql(payload: &[u8]) -> ToSqlOutput<'_> {
 pub(super) fn from_sql(value: ValueRef<'_>) -> Vec<u8> {
     match value {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.to_vec(),
-        // We never write these; whoever did is found out by the hash.
+        // We never write these types. If another program did, the hash does not match.
         ValueRef::Null => Vec::new(),
         ValueRef::Integer(number) => number.to_string().into_bytes(),
         ValueRef::Real(number) => number.to_string().into_bytes(),

@@ -1,5 +1,5 @@
-//! Asking the log. Readers hold no long transactions: they page by `seq`, so that the writer can
-//! always tidy up behind them.
+//! Queries on the log. Readers page by `seq` and hold no long transactions, which would keep the
+//! writer from checkpointing.
 
 use std::ops::RangeInclusive;
 
@@ -14,51 +14,51 @@ use crate::event::{BusId, EventId, Seq, Time};
 const COLUMNS: &str = "seq, id, time, agent, session, turn, name, kind, tool, tool_class, cause, \
                        context, payload, hash";
 
-/// Where rows are read from, and where they come from.
+/// The origin of each row, and the table. Only an archive has origins.
 const OWN_ROWS: &str = "NULL, NULL, NULL FROM events";
 const ARCHIVED_ROWS: &str =
     "origins.bus, bus_seq, bus_cause FROM events LEFT JOIN origins USING (seq)";
 
-/// How many rows are read in one go.
+/// How many rows are read in one query.
 const PAGE: usize = 500;
 
-/// Which rows to read; everything where nothing is set.
+/// Which rows to read. A field that is not set does not restrict.
 #[derive(Debug, Clone, Default)]
 pub struct Query {
-    /// This row only.
+    /// Only the row with this seq.
     pub seq: Option<Seq>,
-    /// Of this session (a whole id).
+    /// Rows of this session (a complete id).
     pub session: Option<String>,
-    /// Of this bus, in an archive.
+    /// Rows of this bus, in an archive.
     pub bus: Option<BusId>,
-    /// Of this agent.
+    /// Rows of this agent.
     pub agent: Option<String>,
-    /// Of this kind; one that ends in `*` stands for a family.
+    /// Rows of this kind; `*` matches any characters.
     pub kind: Option<String>,
-    /// Of this event name; one that ends in `*` stands for a family.
+    /// Rows with this event name; `*` matches any characters.
     pub name: Option<String>,
-    /// About this tool or tool class.
+    /// Rows with this tool or tool class.
     pub tool: Option<String>,
-    /// Not before.
+    /// Rows at or after this time.
     pub since: Option<Time>,
-    /// Before.
+    /// Rows before this time.
     pub until: Option<Time>,
 }
 
 /// One session, as `hookbus sessions` lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionSummary {
-    /// The agent's id for it; empty for events without one.
+    /// The agent's session id; empty for events that have none.
     pub session: String,
-    /// Whose session it is.
+    /// The agent.
     pub agent: String,
-    /// Its first event.
+    /// The time of its first row.
     pub first: Time,
-    /// Its last event.
+    /// The time of its last row.
     pub last: Time,
-    /// How many events, decisions not counted.
+    /// The number of events, without decisions.
     pub events: i64,
-    /// How many of them were blocked or stopped.
+    /// How many events were blocked or stopped.
     pub blocked: i64,
 }
 
@@ -66,7 +66,7 @@ pub struct SessionSummary {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("row {seq} is damaged ({why})")]
 pub struct DamagedRow {
-    /// Its place.
+    /// Its seq.
     pub seq: Seq,
     /// What is wrong with it.
     pub why: String,
@@ -76,19 +76,18 @@ pub struct DamagedRow {
 #[derive(Debug)]
 pub struct LogReader {
     pub(super) db: Connection,
-    /// Whether it holds the rows of other buses.
     is_archive: bool,
 }
 
 impl LogReader {
     /// Opens the log at `log`.
     pub fn open(log: &LogPath) -> Result<Self, OpenError> {
-        let db = open::to_read(log)?;
+        let db = open::for_reading(log)?;
         let is_archive = schema::is_archive(&db)?;
         Ok(Self { db, is_archive })
     }
 
-    /// The buses whose rows it holds, with the last place of each.
+    /// The buses whose rows the log holds, with the last seq of each.
     pub fn buses(&self) -> Result<Vec<(BusId, Option<Seq>)>, ReadError> {
         if !self.is_archive {
             return Ok(vec![(self.bus()?, self.head()?.map(|(seq, _)| seq))]);
@@ -101,7 +100,7 @@ impl LogReader {
         Ok(buses.collect::<Result<_, _>>()?)
     }
 
-    /// Whether it was put together from the logs of other buses.
+    /// Whether the log is an archive of other buses.
     pub const fn is_archive(&self) -> bool {
         self.is_archive
     }
@@ -111,7 +110,7 @@ impl LogReader {
         Ok(open::bus_id(&self.db)?)
     }
 
-    /// The last place in the log and when that was.
+    /// The seq and the time of the last row.
     pub fn head(&self) -> Result<Option<(Seq, Time)>, ReadError> {
         Ok(self
             .db
@@ -121,29 +120,29 @@ impl LogReader {
             .optional()?)
     }
 
-    /// Where the row with this id stands.
+    /// The seq of the row with this id.
     pub fn seq_of(&self, id: EventId) -> Result<Option<Seq>, ReadError> {
-        self.number("SELECT seq FROM events WHERE id = ?1", id)
+        self.seq_by_id("SELECT seq FROM events WHERE id = ?1", id)
     }
 
-    /// The first place of a row that happened after the one with this id, whether that is there or
-    /// not. Ids sort by time.
+    /// The lowest seq of a row with a later id, whether or not the log holds this id. Ids sort by
+    /// time.
     pub fn first_after(&self, id: EventId) -> Result<Option<Seq>, ReadError> {
-        self.number("SELECT min(seq) FROM events WHERE id > ?1", id.of_decision())
+        self.seq_by_id("SELECT min(seq) FROM events WHERE id > ?1", id.of_decision())
     }
 
-    fn number(&self, sql: &str, id: EventId) -> Result<Option<Seq>, ReadError> {
+    fn seq_by_id(&self, sql: &str, id: EventId) -> Result<Option<Seq>, ReadError> {
         let mut statement = self.db.prepare_cached(sql)?;
         let found = statement.query_row([id.as_bytes()], |row| row.get::<_, Option<i64>>(0));
         Ok(found.optional()?.flatten().map(Seq::from_i64))
     }
 
-    /// The hooks that were in force last: the person's own, or those of this project's file.
+    /// The hooks recorded last for the user's own file, or for this project's file.
     pub fn last_hooks(&self, project: Option<&str>) -> Result<Option<HooksDraft>, ReadError> {
         Ok(last_hooks(&self.db, project)?)
     }
 
-    /// The last `count` rows that hold a person's own hooks, in log order.
+    /// The last `count` rows with the user's own hooks, in log order.
     pub fn own_hooks(&self, count: usize) -> Result<Vec<Row>, ReadError> {
         let from = if self.is_archive { ARCHIVED_ROWS } else { OWN_ROWS };
         let mut rows = self.rows(
@@ -157,8 +156,8 @@ impl LogReader {
         Ok(rows)
     }
 
-    /// Every row after `after` that fits, in log order, one at a time; stops where `each` fails.
-    /// Gives back how far it looked, which is where to go on.
+    /// Calls `each` with every matching row after `after`, in log order, until it fails. Returns the
+    /// seq up to which rows were read, to continue from.
     pub fn each<E: From<ReadError>>(
         &self,
         query: &Query,
@@ -166,10 +165,10 @@ impl LogReader {
         mut each: impl FnMut(Row) -> Result<(), E>,
     ) -> Result<Option<Seq>, E> {
         let head = self.head()?.map(|(seq, _)| seq);
-        let places = self.places(query)?;
+        let range = self.seq_range(query)?;
         let mut last = after;
         loop {
-            let page = self.page(query, &places, last, Order::OldestFirst, PAGE)?;
+            let page = self.page(query, &range, last, Order::OldestFirst, PAGE)?;
             let full = page.len() == PAGE;
             for row in page {
                 last = Some(row.seq);
@@ -181,26 +180,26 @@ impl LogReader {
         }
     }
 
-    /// The next `count` rows after `after` that fit.
+    /// The next `count` matching rows after `after`, in log order.
     pub fn after(
         &self,
         query: &Query,
         after: Option<Seq>,
         count: usize,
     ) -> Result<Vec<Row>, ReadError> {
-        let places = self.places(query)?;
-        self.page(query, &places, after, Order::OldestFirst, count)
+        let range = self.seq_range(query)?;
+        self.page(query, &range, after, Order::OldestFirst, count)
     }
 
-    /// The same, where a row that cannot be read does not keep the others back.
+    /// Like [`after`](Self::after), but a damaged row is returned as an error of its own.
     pub fn after_damage(
         &self,
         query: &Query,
         after: Option<Seq>,
         count: usize,
     ) -> Result<Vec<Result<Row, DamagedRow>>, ReadError> {
-        let places = self.places(query)?;
-        let (sql, values) = self.page_sql(query, &places, after, Order::OldestFirst, count);
+        let range = self.seq_range(query)?;
+        let (sql, values) = self.page_sql(query, &range, after, Order::OldestFirst, count);
         let mut statement = self.db.prepare_cached(&sql)?;
         let rows = statement.query_map(params_from_iter(values), |row| {
             let seq = Seq::from_i64(row.get(0)?);
@@ -209,17 +208,17 @@ impl LogReader {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The last `count` rows that fit, in log order.
+    /// The last `count` matching rows, in log order.
     pub fn last(&self, query: &Query, count: usize) -> Result<Vec<Row>, ReadError> {
-        let places = self.places(query)?;
-        let mut rows = self.page(query, &places, None, Order::LatestFirst, count)?;
+        let range = self.seq_range(query)?;
+        let mut rows = self.page(query, &range, None, Order::LatestFirst, count)?;
         rows.reverse();
         Ok(rows)
     }
 
-    /// The part of the log that a time range lies in. Ids sort by time, so their index knows;
-    /// rows that came in late make the part a little larger, never smaller.
-    pub(super) fn places(&self, query: &Query) -> Result<RangeInclusive<i64>, ReadError> {
+    /// The range of seqs that holds every row in the query's time range, found in the index of ids,
+    /// which sort by time. Rows that were appended late make the range larger, never smaller.
+    pub(super) fn seq_range(&self, query: &Query) -> Result<RangeInclusive<i64>, ReadError> {
         if query.since.is_none() && query.until.is_none() {
             return Ok(1..=i64::MAX);
         }
@@ -230,38 +229,39 @@ impl LogReader {
             (from, to),
             |row| Ok((row.get(0)?, row.get(1)?)),
         )?;
-        // A range that holds nothing holds no place.
+        // No row in the time range: an empty range of seqs.
         Ok(lowest.unwrap_or(1)..=highest.unwrap_or(0))
     }
 
     fn page(
         &self,
         query: &Query,
-        places: &RangeInclusive<i64>,
+        range: &RangeInclusive<i64>,
         after: Option<Seq>,
         order: Order,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<Row>, ReadError> {
-        let (sql, values) = self.page_sql(query, places, after, order, most);
+        let (sql, values) = self.page_sql(query, range, after, order, limit);
         self.rows(&sql, values)
     }
 
     fn page_sql(
         &self,
         query: &Query,
-        places: &RangeInclusive<i64>,
+        range: &RangeInclusive<i64>,
         after: Option<Seq>,
         order: Order,
-        most: usize,
+        limit: usize,
     ) -> (String, Vec<Value>) {
-        let (condition, values) = condition(query, places, after);
+        let (condition, values) = condition(query, range, after);
         let order = match order {
             Order::OldestFirst => "ASC",
             Order::LatestFirst => "DESC",
         };
         let from = if self.is_archive { ARCHIVED_ROWS } else { OWN_ROWS };
-        let sql =
-            format!("SELECT {COLUMNS}, {from} WHERE {condition} ORDER BY seq {order} LIMIT {most}");
+        let sql = format!(
+            "SELECT {COLUMNS}, {from} WHERE {condition} ORDER BY seq {order} LIMIT {limit}"
+        );
         (sql, values)
     }
 
@@ -271,9 +271,9 @@ impl LogReader {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Every session, the latest last.
+    /// Every session, the most recently active one last.
     pub fn sessions(&self) -> Result<Vec<SessionSummary>, ReadError> {
-        // Steps from session to session in the index instead of reading all of it.
+        // Skips from session to session in the index, instead of scanning it.
         let mut statement = self.db.prepare(
             "WITH RECURSIVE each_session (session) AS ( \
                  SELECT min(session) FROM events \
@@ -304,7 +304,7 @@ impl LogReader {
         Ok(sessions.collect::<Result<_, _>>()?)
     }
 
-    /// The whole id of the session that starts with `prefix`.
+    /// The complete id of the one session that starts with `prefix`.
     pub fn find_session(&self, prefix: &str) -> Result<String, ReadError> {
         let mut candidates = Vec::new();
         let mut statement = self.db.prepare(
@@ -318,7 +318,7 @@ impl LogReader {
                 break;
             }
             if next == prefix {
-                return Ok(next); // whole ids are never ambiguous
+                return Ok(next); // an exact match is never ambiguous
             }
             candidates.push(next.clone());
             if candidates.len() > 5 {
@@ -340,22 +340,22 @@ enum Order {
     LatestFirst,
 }
 
-/// The rows of `query` in `places` after `after`, as SQL.
+/// The SQL condition for the rows of `query` in `range` after `after`.
 pub(super) fn condition(
     query: &Query,
-    places: &RangeInclusive<i64>,
+    range: &RangeInclusive<i64>,
     after: Option<Seq>,
 ) -> (String, Vec<Value>) {
-    let from = after.map_or(*places.start(), |after| after.next().as_i64().max(*places.start()));
+    let from = after.map_or(*range.start(), |after| after.next().as_i64().max(*range.start()));
     let mut parts = vec!["seq >= ?", "seq <= ?"];
-    let mut values = vec![Value::Integer(from), Value::Integer(*places.end())];
+    let mut values = vec![Value::Integer(from), Value::Integer(*range.end())];
     let mut add = |part, value| {
         parts.push(part);
         values.push(value);
     };
     let text = |text: &String| Value::Text(text.clone());
-    // A name is turned into a pattern where `*` is the only special character.
-    let family = |text: &String| Value::Text(text.replace('[', "[[]").replace('?', "[?]"));
+    // A GLOB pattern in which `*` is the only special character.
+    let pattern = |text: &String| Value::Text(text.replace('[', "[[]").replace('?', "[?]"));
     if let Some(seq) = query.seq {
         add("seq = ?", Value::Integer(seq.as_i64()));
     }
@@ -369,10 +369,10 @@ pub(super) fn condition(
         add("agent = ?", text(agent));
     }
     if let Some(kind) = &query.kind {
-        add("kind GLOB ?", family(kind));
+        add("kind GLOB ?", pattern(kind));
     }
     if let Some(name) = &query.name {
-        add("name GLOB ?", family(name));
+        add("name GLOB ?", pattern(name));
     }
     if let Some(tool) = &query.tool {
         add("? IN (tool, tool_class)", text(tool));

@@ -1,5 +1,6 @@
-//! What the pipeline records with: append if the log can take it, spool if it cannot. Recording
-//! never fails towards the agent; it says what became of the event.
+//! Records events and decisions for the pipeline: appends to the log, or writes to the spool if the
+//! log cannot be written in time. Recording returns what happened instead of an error, because the
+//! agent gets an answer in any case.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,38 +9,38 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::open::{Durability, WrittenBy};
+use super::open::{Durability, WriterRole};
 use super::row::{Draft, HooksDraft};
 use super::spool::Spool;
-use super::writer::{Job, Placed, Writer};
+use super::writer::{Appended, Job, Writer};
 use super::{AppendError, LogPath};
 use crate::event::{Clock, Seq};
 
-/// What became of a row.
+/// What happened to a row.
 #[derive(Debug)]
 pub enum Kept {
     /// It is in the log.
     Logged {
-        /// Where.
+        /// The seq of the event.
         seq: Seq,
-        /// The decision that was there before: this call is a retry.
+        /// The decision that the log already held: this call is a retry.
         earlier_decision: Option<Vec<u8>>,
     },
-    /// It waits in a file.
+    /// It is in the spool, and is appended to the log later.
     Spooled {
-        /// Which one.
+        /// The spool file.
         file: PathBuf,
         /// Why it is not in the log.
         why: AppendError,
     },
-    /// It could not even be spooled.
+    /// Neither the log nor the spool could be written.
     Lost {
         /// Why.
         why: String,
     },
 }
 
-/// A handle to the log of one home, to write with.
+/// Writes to the log of one home. Clones share one writer thread.
 #[derive(Debug, Clone)]
 pub struct Recorder {
     writer: Writer,
@@ -47,63 +48,63 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// For the daemon.
+    /// A recorder for the daemon.
     pub fn for_daemon(
         log: LogPath,
         durability: Durability,
         spool: Spool,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { writer: Writer::start(log, durability, WrittenBy::Daemon, clock), spool }
+        Self { writer: Writer::start(log, durability, WriterRole::Daemon, clock), spool }
     }
 
-    /// For a client that handles one event by itself.
+    /// A recorder for a client that handles one event without the daemon.
     pub fn for_client(
         log: LogPath,
         durability: Durability,
         spool: Spool,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { writer: Writer::start(log, durability, WrittenBy::Client, clock), spool }
+        Self { writer: Writer::start(log, durability, WriterRole::Client, clock), spool }
     }
 
-    /// Records an event, together with its decision if there is one already. Waits for the log
-    /// for `patience` at the most.
+    /// Records an event, with its decision if there is one already. Waits for the log for at most
+    /// `timeout`.
     pub async fn event(
         &self,
         event: Draft,
         decision: Option<Draft>,
         hooks: Vec<Arc<HooksDraft>>,
-        patience: Duration,
+        timeout: Duration,
     ) -> Kept {
         let job = Job::Event {
             event: Box::new(event.clone()),
             decision: decision.clone().map(Box::new),
             hooks: hooks.clone(),
         };
-        match within(patience, self.writer.append(job)).await {
-            Ok(Placed { seq, earlier_decision }) => Kept::Logged { seq, earlier_decision },
-            Err(why) => self.keep_in_spool(&event, decision.as_ref(), &hooks, why),
+        match within(timeout, self.writer.append(job)).await {
+            Ok(Appended { seq, earlier_decision }) => Kept::Logged { seq, earlier_decision },
+            Err(why) => self.write_to_spool(&event, decision.as_ref(), &hooks, why),
         }
     }
 
-    /// Records the decision about the event at `cause`, if that is in the log, or beside its
-    /// event in the spool.
+    /// Records the decision about `event`: in the log if `cause` is the event's seq there, else in
+    /// the spool, together with the event.
     pub async fn decision(
         &self,
         event: &Draft,
         decision: Draft,
         hooks: &[Arc<HooksDraft>],
         cause: Option<Seq>,
-        patience: Duration,
+        timeout: Duration,
     ) -> Kept {
         let Some(cause) = cause else {
-            return self.keep_in_spool(event, Some(&decision), hooks, AppendError::Closed);
+            return self.write_to_spool(event, Some(&decision), hooks, AppendError::Closed);
         };
         let job = Job::Decision { decision: Box::new(decision.clone()), cause };
-        match within(patience, self.writer.append(job)).await {
-            Ok(Placed { seq, earlier_decision }) => Kept::Logged { seq, earlier_decision },
-            Err(why) => self.keep_in_spool(event, Some(&decision), hooks, why),
+        match within(timeout, self.writer.append(job)).await {
+            Ok(Appended { seq, earlier_decision }) => Kept::Logged { seq, earlier_decision },
+            Err(why) => self.write_to_spool(event, Some(&decision), hooks, why),
         }
     }
 
@@ -112,64 +113,65 @@ impl Recorder {
         self.writer.appended()
     }
 
-    /// Takes in what waits in the spool. A file goes only when its event is in the log.
+    /// Appends the spooled events to the log. A spool file is removed once its event is in the log.
     pub async fn take_in(&self) {
         if self.spool.is_empty() {
             return;
         }
-        for waiting in self.spool.waiting() {
+        for spooled in self.spool.claim() {
             let job = Job::Event {
-                event: Box::new(waiting.event),
-                decision: waiting.decision.map(Box::new),
-                hooks: waiting.hooks.into_iter().map(Arc::new).collect(),
+                event: Box::new(spooled.event),
+                decision: spooled.decision.map(Box::new),
+                hooks: spooled.hooks.into_iter().map(Arc::new).collect(),
             };
             if self.writer.append(job).await.is_err() {
-                return; // not yet; there will be another try
+                return; // the log still cannot be written; the caller tries again later
             }
-            if let Err(error) = fs::remove_file(&waiting.file) {
-                tracing::debug!(%error, "a spooled event was taken in twice; the log holds it once");
+            if let Err(error) = fs::remove_file(&spooled.file) {
+                tracing::debug!(%error, "cannot remove a spool file; its event is in the log and is not appended twice");
             }
         }
     }
 
-    /// Tidies up the write-ahead log.
+    /// Checkpoints the write-ahead log.
     pub async fn checkpoint(&self) {
         if let Err(error) = self.writer.append(Job::Checkpoint).await {
-            tracing::debug!(%error, "no checkpoint");
+            tracing::debug!(%error, "cannot checkpoint the log");
         }
     }
 
-    /// Keeps an event out of the log, for a caller that has no time left to wait for it.
+    /// Writes an event to the spool, for a caller that has no time left to wait for the log.
     pub fn set_aside(
         &self,
         event: &Draft,
         decision: Option<&Draft>,
         hooks: &[Arc<HooksDraft>],
     ) -> Kept {
-        self.keep_in_spool(event, decision, hooks, AppendError::OutOfTime)
+        self.write_to_spool(event, decision, hooks, AppendError::OutOfTime)
     }
 
-    fn keep_in_spool(
+    fn write_to_spool(
         &self,
         event: &Draft,
         decision: Option<&Draft>,
         hooks: &[Arc<HooksDraft>],
         why: AppendError,
     ) -> Kept {
-        match self.spool.keep(event, decision, hooks) {
+        match self.spool.write(event, decision, hooks) {
             Ok(file) => Kept::Spooled { file, why },
-            Err(error) => Kept::Lost { why: format!("{why}; and it cannot be spooled: {error}") },
+            Err(error) => {
+                Kept::Lost { why: format!("{why}; and the event cannot be spooled: {error}") }
+            }
         }
     }
 }
 
 async fn within<T>(
-    patience: Duration,
+    timeout: Duration,
     append: impl Future<Output = Result<T, AppendError>>,
 ) -> Result<T, AppendError> {
-    let late =
-        if patience.is_zero() { AppendError::OutOfTime } else { AppendError::Late(patience) };
-    tokio::time::timeout(patience, append).await.unwrap_or(Err(late))
+    let late = if timeout.is_zero() { AppendError::OutOfTime } else { AppendError::Late(timeout) };
+    tokio::time::timeout(timeout, append).await.unwrap_or(Err(late))
 }
 
 #[cfg(test)]
@@ -177,13 +179,13 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_lock_is_blamed_only_where_there_was_time_to_wait_for_it() {
+    async fn a_timeout_blames_a_lock_only_if_there_was_time_to_wait() {
         let never = std::future::pending::<Result<(), AppendError>>;
         let used_up = within(Duration::ZERO, never()).await;
         assert!(matches!(used_up, Err(AppendError::OutOfTime)), "{used_up:?}");
         let waited = within(Duration::from_millis(1), never()).await.map_err(|why| why.to_string());
-        assert!(waited.is_err_and(|why| why.contains("may have it locked")));
+        assert!(waited.is_err_and(|why| why.contains("may have the log locked")));
         let in_time = within(Duration::ZERO, std::future::ready(Ok(()))).await;
-        assert!(in_time.is_ok(), "what is done is done");
+        assert!(in_time.is_ok(), "an append that is done has no timeout");
     }
 }

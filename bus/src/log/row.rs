@@ -1,34 +1,34 @@
-//! Rows: a draft on its way in, a row as it stands in the log.
+//! Rows of the log: a [`Draft`] before it is appended, a [`Row`] as it is stored.
 
 use serde_json::{Map, Value, json};
 
 use crate::event::{BusId, Decision, Event, EventId, Kind, Seq, Time};
 use crate::json::read_leniently;
 
-/// A row that has no place yet.
+/// A row that was not appended yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Draft {
-    /// See the schema for each of these.
+    /// The row's id.
     pub id: EventId,
     /// When it happened.
     pub at: Time,
-    /// Whose event it is.
+    /// The agent.
     pub agent: String,
     /// The agent's session.
     pub session: String,
     /// The agent's turn.
     pub turn: Option<String>,
-    /// The agent's name for it.
+    /// The agent's name for the event.
     pub name: String,
-    /// Our name for it.
+    /// Our kind of event.
     pub kind: Kind,
-    /// The tool it is about.
+    /// The tool that the event is about.
     pub tool: Option<String>,
-    /// What that tool does.
+    /// The class of that tool.
     pub tool_class: Option<String>,
-    /// Where it came from: cwd, session variables, marks.
+    /// JSON: the working directory, the agent's session variables, marks.
     pub context: Option<String>,
-    /// The bytes.
+    /// The payload.
     pub payload: Vec<u8>,
 }
 
@@ -68,21 +68,21 @@ impl Draft {
     }
 }
 
-/// The content of the hooks in force, for its own row.
+/// A hooks file as it is recorded: a row of kind `hooks.loaded`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HooksDraft {
     /// SHA-256 of the content, in hex.
     pub hash: String,
-    /// Where it was read.
+    /// The file's path.
     pub path: String,
-    /// The file's text; empty where there is no file.
+    /// The file's text; empty if there is no file.
     pub content: String,
-    /// Whether it is a project's, in force only there.
+    /// Whether it belongs to a project, and is active only there.
     pub of_project: bool,
 }
 
 impl HooksDraft {
-    /// The row that holds it.
+    /// The row that records it.
     pub(super) fn to_row(&self, at: Time) -> Draft {
         Draft {
             id: EventId::mint(at),
@@ -99,13 +99,13 @@ impl HooksDraft {
         }
     }
 
-    /// What stands beside the hooks of the project with this file, to find them by; nothing beside a
-    /// person's own.
+    /// The `context` of a row with the hooks of this project file, to find it by. The user's own hooks
+    /// have none.
     pub(super) fn context(project: &str) -> String {
         json!({"project": {"file": project}}).to_string()
     }
 
-    /// What such a row holds.
+    /// The payload of the row.
     pub(super) fn to_json(&self) -> Value {
         let mut row = json!({"hash": self.hash, "path": self.path, "content": self.content});
         if self.of_project {
@@ -114,7 +114,7 @@ impl HooksDraft {
         row
     }
 
-    /// The other way round.
+    /// Reads the payload of such a row.
     pub(super) fn from_json(value: &Value) -> Option<Self> {
         let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
         let of_project = value.get("project") == Some(&json!(true));
@@ -130,51 +130,51 @@ impl HooksDraft {
 /// A row of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// Its place.
+    /// Its number in the log.
     pub seq: Seq,
     /// Its id.
     pub id: EventId,
     /// When it happened.
     pub at: Time,
-    /// Whose event it is.
+    /// The agent.
     pub agent: String,
     /// The agent's session.
     pub session: String,
     /// The agent's turn.
     pub turn: Option<String>,
-    /// The agent's name for it.
+    /// The agent's name for the event.
     pub name: String,
-    /// Our name for it; a later version may know more of them.
+    /// Our kind of event. A later version may have written kinds that this one does not know.
     pub kind: String,
-    /// The tool it is about.
+    /// The tool that the event is about.
     pub tool: Option<String>,
-    /// What that tool does.
+    /// The class of that tool.
     pub tool_class: Option<String>,
-    /// The event that a decision is about.
+    /// The seq of the event that a decision is about.
     pub cause: Option<Seq>,
-    /// Where it came from: cwd, session variables, marks.
+    /// JSON: the working directory, the agent's session variables, marks.
     pub context: Option<String>,
-    /// The bytes as they arrived.
+    /// The bytes that the agent sent.
     pub payload: Vec<u8>,
-    /// The head of the chain at this row.
+    /// The hash chain up to and including this row.
     pub hash: [u8; 32],
-    /// Its place in the log it comes from, where this log is an archive.
+    /// Where the row was recorded, if this log is an archive.
     pub origin: Option<Origin>,
 }
 
-/// The place of a row in its own log.
+/// A row of an archive in the log of its own bus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
-    /// Whose row it is.
+    /// The bus that recorded it.
     pub bus: BusId,
-    /// Where it stands there.
+    /// Its seq there.
     pub seq: Seq,
-    /// Where the event stands there that a decision is about.
+    /// The seq there of the event that a decision is about.
     pub cause: Option<Seq>,
 }
 
 impl Row {
-    /// The payload as JSON: read leniently, or as text where it is none.
+    /// The payload as JSON: parsed leniently, or as one string if it is not JSON.
     pub fn payload_json(&self) -> Value {
         read_leniently(&self.payload)
             .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&self.payload).into_owned()))

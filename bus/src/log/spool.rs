@@ -1,6 +1,6 @@
-//! Where events wait that the log could not take: one small file each, beside the log or, when
-//! that place is full or read-only, in the runtime directory. Taken in later, each with its own
-//! time and a mark.
+//! The spool: events that could not be appended to the log, one small file each. The files are beside
+//! the log or, if that directory is full or read-only, in the runtime directory. They are appended
+//! later, each with its original time and the mark `late`.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -12,16 +12,18 @@ use serde_json::{Value, json};
 
 use super::row::{Draft, HooksDraft};
 use crate::event::{EventId, Kind, Time};
+use crate::sys::process::effective_uid;
 
-/// The places to try, in order.
+/// The spool of one home.
 #[derive(Debug, Clone)]
 pub struct Spool {
-    places: Vec<PathBuf>,
+    /// The directories to try, in this order.
+    directories: Vec<PathBuf>,
 }
 
-/// One event that waits.
+/// One event in the spool.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct SpooledEvent {
     pub(super) file: PathBuf,
     pub(super) event: Draft,
     pub(super) decision: Option<Draft>,
@@ -29,19 +31,19 @@ pub(super) struct Waiting {
 }
 
 impl Spool {
-    /// The spool of the log in `home`, with more places in these shared directories.
+    /// The spool of `home`, with these shared directories to fall back to.
     pub fn new(home: &Path, shared: &[PathBuf]) -> Self {
-        // Several homes may share a runtime directory; each finds only its own.
+        // Several homes may share a runtime directory, so each has a directory of its own in it.
         let own = hex::encode(home.as_os_str().as_encoded_bytes());
         let own = &own[own.len().saturating_sub(80)..];
-        let user = rustix::process::geteuid().as_raw();
+        let user = effective_uid();
         let shared =
-            shared.iter().map(|place| place.join(format!("hookbus-spool-{user}")).join(own));
-        Self { places: std::iter::once(home.join("spool")).chain(shared).collect() }
+            shared.iter().map(|shared| shared.join(format!("hookbus-spool-{user}")).join(own));
+        Self { directories: std::iter::once(home.join("spool")).chain(shared).collect() }
     }
 
-    /// Keeps an event, its decision and the hooks that made it; returns where.
-    pub fn keep(
+    /// Writes an event, its decision and the hooks that made it to a file; returns its path.
+    pub fn write(
         &self,
         event: &Draft,
         decision: Option<&Draft>,
@@ -53,9 +55,9 @@ impl Spool {
             "hooks": hooks.iter().map(|hooks| hooks.to_json()).collect::<Vec<_>>(),
         })
         .to_string();
-        let mut last = io::Error::other("there is no place to spool to");
-        for place in &self.places {
-            match keep_in(place, event.id, &text) {
+        let mut last = io::Error::other("there is no spool directory");
+        for directory in &self.directories {
+            match write_in(directory, event.id, &text) {
                 Ok(file) => return Ok(file),
                 Err(error) => last = error,
             }
@@ -63,17 +65,17 @@ impl Spool {
         Err(last)
     }
 
-    /// Whether anything waits: a look at directories that are mostly not there.
+    /// Whether the spool is empty. Cheap: mostly the directories do not exist.
     pub(super) fn is_empty(&self) -> bool {
         self.files(&["json", TAKEN]).next().is_none()
     }
 
-    /// What waits, oldest first. Each file is set aside under another name before it is read, so
-    /// that an event that is spooled again meanwhile (now with its decision) is not thrown away.
-    pub(super) fn waiting(&self) -> Vec<Waiting> {
+    /// The spooled events, oldest first. Each file is renamed before it is read, so that a newer file
+    /// for the same event (now with its decision) is not deleted unread.
+    pub(super) fn claim(&self) -> Vec<SpooledEvent> {
         for file in self.files(&["json"]) {
             if let Err(error) = fs::rename(&file, file.with_extension(TAKEN)) {
-                tracing::debug!(%error, "somebody else takes this one in");
+                tracing::debug!(%error, "another process claimed this spool file");
             }
         }
         let mut files: Vec<PathBuf> = self.files(&[TAKEN]).collect();
@@ -81,65 +83,67 @@ impl Spool {
         files.into_iter().filter_map(read).collect()
     }
 
-    fn files<'a>(&'a self, endings: &'a [&str]) -> impl Iterator<Item = PathBuf> + 'a {
-        let wanted =
-            |path: &PathBuf| path.extension().is_some_and(|end| endings.iter().any(|e| end == *e));
-        self.places
+    fn files<'a>(&'a self, extensions: &'a [&str]) -> impl Iterator<Item = PathBuf> + 'a {
+        let wanted = |path: &PathBuf| {
+            path.extension().is_some_and(|found| extensions.iter().any(|wanted| found == *wanted))
+        };
+        self.directories
             .iter()
-            .filter(|place| is_ours(place))
-            .filter_map(|place| fs::read_dir(place).ok())
+            .filter(|directory| is_ours(directory))
+            .filter_map(|directory| fs::read_dir(directory).ok())
             .flatten()
             .filter_map(|entry| Some(entry.ok()?.path()))
             .filter(wanted)
     }
 }
 
-/// The ending of a file that is being taken in.
+/// The extension of a file that is being appended to the log.
 const TAKEN: &str = "taken";
 
-/// Written under another name first, so that nobody takes in half of it.
-fn keep_in(place: &Path, id: EventId, text: &str) -> io::Result<PathBuf> {
-    DirBuilder::new().recursive(true).mode(0o700).create(place)?;
-    if !is_ours(place) || !place.parent().is_some_and(is_ours) {
-        return Err(io::Error::other("the spool directory belongs to somebody else"));
+/// Writes a temporary file and renames it, so that no process reads an incomplete one.
+fn write_in(directory: &Path, id: EventId, text: &str) -> io::Result<PathBuf> {
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    if !is_ours(directory) || !directory.parent().is_some_and(is_ours) {
+        return Err(io::Error::other("another user owns the spool directory or can write to it"));
     }
-    let file = place.join(format!("{id}.json"));
-    let half = place.join(format!("{id}.part"));
+    let file = directory.join(format!("{id}.json"));
+    let temporary = directory.join(format!("{id}.part"));
     let part =
-        fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&half);
+        fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&temporary);
     let written = part.and_then(|mut part| {
         io::Write::write_all(&mut part, text.as_bytes())?;
         part.sync_all()
     });
-    match written.and_then(|()| fs::rename(&half, &file)) {
+    match written.and_then(|()| fs::rename(&temporary, &file)) {
         Ok(()) => Ok(file),
         Err(error) => {
-            if let Err(left) = fs::remove_file(&half) {
-                tracing::debug!(%left, "half a spool file stays behind");
+            if let Err(left) = fs::remove_file(&temporary) {
+                tracing::debug!(%left, "cannot remove an incomplete spool file");
             }
             Err(error)
         }
     }
 }
 
-/// A directory for temporary files is open to all: what somebody else left there is no event.
-fn is_ours(place: &Path) -> bool {
-    let me = rustix::process::geteuid().as_raw();
-    fs::symlink_metadata(place)
-        .is_ok_and(|dir| dir.is_dir() && dir.uid() == me && dir.mode() & 0o022 == 0)
+/// Whether we own the directory and no other user can write to it. Any user can create directories in
+/// a shared temporary directory; what another user left there is not an event.
+fn is_ours(directory: &Path) -> bool {
+    let own = effective_uid();
+    fs::symlink_metadata(directory)
+        .is_ok_and(|found| found.is_dir() && found.uid() == own && found.mode() & 0o022 == 0)
 }
 
-fn read(file: PathBuf) -> Option<Waiting> {
+fn read(file: PathBuf) -> Option<SpooledEvent> {
     let value: Value = serde_json::from_slice(&fs::read(&file).ok()?).ok()?;
-    let event = from_json(value.get("event")?, Marked::Late)?;
-    let decision = value.get("decision").and_then(|decision| from_json(decision, Marked::No));
+    let event = from_json(value.get("event")?, Mark::Late)?;
+    let decision = value.get("decision").and_then(|decision| from_json(decision, Mark::None));
     let hooks = match value.get("hooks") {
         Some(Value::Array(hooks)) => hooks.iter().filter_map(HooksDraft::from_json).collect(),
-        // As it was written when a person's own hooks were the only ones.
+        // Early versions wrote one object, because only the user had hooks.
         Some(hooks) => HooksDraft::from_json(hooks).into_iter().collect(),
         None => Vec::new(),
     };
-    Some(Waiting { file, event, decision, hooks })
+    Some(SpooledEvent { file, event, decision, hooks })
 }
 
 fn to_json(draft: &Draft) -> Value {
@@ -156,12 +160,12 @@ fn to_json(draft: &Draft) -> Value {
 }
 
 #[derive(Clone, Copy)]
-enum Marked {
+enum Mark {
     Late,
-    No,
+    None,
 }
 
-fn from_json(value: &Value, marked: Marked) -> Option<Draft> {
+fn from_json(value: &Value, mark: Mark) -> Option<Draft> {
     let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let payload = value.get("payload")?;
     let payload = match (payload.get("text"), payload.get("hex")) {
@@ -169,9 +173,9 @@ fn from_json(value: &Value, marked: Marked) -> Option<Draft> {
         (_, Some(Value::String(digits))) => hex::decode(digits).ok()?,
         _ => return None,
     };
-    let context = match marked {
-        Marked::No => text("context"),
-        Marked::Late => Some(with_mark(text("context").as_deref())),
+    let context = match mark {
+        Mark::None => text("context"),
+        Mark::Late => Some(with_late_mark(text("context").as_deref())),
     };
     Some(Draft {
         id: text("id")?.parse().ok()?,
@@ -188,7 +192,7 @@ fn from_json(value: &Value, marked: Marked) -> Option<Draft> {
     })
 }
 
-fn with_mark(context: Option<&str>) -> String {
+fn with_late_mark(context: Option<&str>) -> String {
     let mut fields = match context.and_then(|text| serde_json::from_str(text).ok()) {
         Some(Value::Object(fields)) => fields,
         Some(_) | None => serde_json::Map::new(),

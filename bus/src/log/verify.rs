@@ -1,4 +1,4 @@
-//! Walking the chain: is this log what was written?
+//! Verifies the hash chain of a log: recomputes the hash of every row and compares.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -9,29 +9,29 @@ use super::chain::{self, Hash, Identity};
 use super::{LogPath, LogReader, ReadError, payload};
 use crate::event::{BusId, EventId, Kind, Seq, Time};
 
-/// What a walk over the log found.
+/// The result of verifying the rows of one bus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// Whose log it is.
+    /// The bus.
     pub bus: BusId,
-    /// How many rows were walked.
+    /// The number of rows that were verified.
     pub rows: u64,
-    /// The first of them. In an archive what was before it may never have come.
+    /// The first of them. An archive may not hold the rows before it.
     pub first: Option<Seq>,
-    /// The last row and its hash, to compare with a copy elsewhere.
+    /// The last row and its hash, to compare with another copy.
     pub head: Option<(Seq, Hash)>,
-    /// What is wrong, in log order; the first few.
+    /// What is wrong, in log order; only the first few.
     pub flaws: Vec<Flaw>,
-    /// Rows that never came into an archive; the first few. Nothing is wrong with the others.
+    /// Ranges of rows that an archive does not hold; only the first few. Not an error.
     pub gaps: Vec<RangeInclusive<i64>>,
 }
 
 /// Something wrong with a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flaw {
-    /// At which row.
+    /// The row.
     pub seq: Seq,
-    /// What.
+    /// What is wrong with it.
     pub what: String,
 }
 
@@ -41,31 +41,31 @@ impl fmt::Display for Flaw {
     }
 }
 
-/// More flaws than this are not listed: the first one is what matters.
-const MOST_FLAWS: usize = 20;
+/// How many flaws, and how many gaps, are listed; the first one matters most.
+const MAX_LISTED: usize = 20;
 
-/// The rows of a log's own bus (?1), by their place.
+/// The rows of a log that is no archive (?1 is its bus), by seq.
 const OWN: &str = "\
     SELECT e.seq, e.id, e.time, e.agent, e.name, e.kind, e.cause, e.context, e.payload, e.hash, c.id \
     FROM events e LEFT JOIN events c ON c.seq = e.cause \
     WHERE ?1 IS NOT NULL AND e.seq >= ?2 AND e.seq < ?2 + 1000 ORDER BY e.seq";
 
-/// The rows of a bus (?1) in an archive, by the place they have at home.
+/// The rows of a bus (?1) in an archive, by their seq in the log of that bus.
 const ARCHIVED: &str = "\
     SELECT o.bus_seq, e.id, e.time, e.agent, e.name, e.kind, o.bus_cause, e.context, e.payload, \
            e.hash, c.id \
     FROM origins o JOIN events e ON e.seq = o.seq LEFT JOIN events c ON c.seq = e.cause \
     WHERE o.bus = ?1 AND o.bus_seq >= ?2 AND o.bus_seq < ?2 + 1000 ORDER BY o.bus_seq";
 
-/// Walks the whole log and tells `progress` how many rows are behind it. An archive has a chain,
-/// and a report, for each bus.
+/// Verifies the whole log, and calls `progress` with the number of rows done. An archive has a chain
+/// and a report for each bus.
 pub fn verify(log: &LogPath, mut progress: impl FnMut(u64)) -> Result<Vec<Report>, ReadError> {
     let log = LogReader::open(log)?;
     let mut statement = log.db.prepare(if log.is_archive() { ARCHIVED } else { OWN })?;
     let mut reports = Vec::new();
-    let mut behind = 0;
+    let mut done = 0;
     for (bus, last) in log.buses()? {
-        let mut walk = Walk {
+        let mut walk = ChainWalk {
             before: chain::genesis(bus),
             expected: Seq::FIRST,
             is_archive: log.is_archive(),
@@ -79,30 +79,30 @@ pub fn verify(log: &LogPath, mut progress: impl FnMut(u64)) -> Result<Vec<Report
             },
         };
         let mut from = 1;
-        // In pages, so that a long walk does not hold the writer's tidying up.
+        // In pages: a long read transaction would keep the writer from checkpointing.
         while last.is_some_and(|last| from <= last.as_i64()) {
             let mut rows = statement.query((bus.as_bytes(), from))?;
             while let Some(row) = rows.next()? {
                 walk.step(row)?;
             }
             from += 1000;
-            progress(behind + walk.report.rows);
+            progress(done + walk.report.rows);
         }
-        behind += walk.report.rows;
+        done += walk.report.rows;
         reports.push(walk.report);
     }
     Ok(reports)
 }
 
-struct Walk {
+struct ChainWalk {
     before: Hash,
     expected: Seq,
-    /// Whether rows that are not there are nobody's fault.
+    /// In an archive, missing rows are gaps and not flaws.
     is_archive: bool,
     report: Report,
 }
 
-impl Walk {
+impl ChainWalk {
     fn step(&mut self, row: &rusqlite::Row<'_>) -> Result<(), ReadError> {
         let seq = Seq::from_i64(row.get(0)?);
         let follows = seq == self.expected;
@@ -110,7 +110,7 @@ impl Walk {
             let (first, last) = (self.expected.as_i64(), seq.as_i64() - 1);
             if !self.is_archive {
                 self.flaw(seq, format!("rows {first} to {last} are missing before it"));
-            } else if self.report.gaps.len() < MOST_FLAWS {
+            } else if self.report.gaps.len() < MAX_LISTED {
                 self.report.gaps.push(first..=last);
             }
         }
@@ -128,18 +128,25 @@ impl Walk {
             context: context.as_deref(),
         };
         let hash = chain::link(&self.before, &identity, &payload::from_sql(row.get_ref(8)?));
-        let kept = stored_hash(row.get_ref(9)?);
-        if (follows || !self.is_archive) && kept != Some(hash) {
-            self.flaw(seq, "its hash does not fit: it, or a row before it, was changed".to_owned());
+        let stored = stored_hash(row.get_ref(9)?);
+        if (follows || !self.is_archive) && stored != Some(hash) {
+            self.flaw(
+                seq,
+                "its hash does not match: this row, or one before it, was changed".to_owned(),
+            );
         }
         let cause_id = row.get::<_, Option<[u8; 16]>>(10)?.map(EventId::from_bytes);
         let is_decision = row.get::<_, String>(5)? == Kind::Decision.as_str();
-        let never_came = self.is_archive && cause_id.is_none();
-        if is_decision && !never_came && cause_id.map(EventId::of_decision) != Some(id) {
-            self.flaw(seq, "it is a decision, but not about the event it points at".to_owned());
+        let cause_not_archived = self.is_archive && cause_id.is_none();
+        if is_decision && !cause_not_archived && cause_id.map(EventId::of_decision) != Some(id) {
+            self.flaw(
+                seq,
+                "it is a decision, but its id does not belong to the event in its `cause`"
+                    .to_owned(),
+            );
         }
-        // Go on from what is stored, so that one flaw is told once.
-        self.before = kept.unwrap_or(hash);
+        // Continue from the stored hash, so that one flaw is reported once.
+        self.before = stored.unwrap_or(hash);
         self.expected = seq.next();
         self.report.rows += 1;
         self.report.head = Some((seq, self.before));
@@ -147,7 +154,7 @@ impl Walk {
     }
 
     fn flaw(&mut self, seq: Seq, what: String) {
-        if self.report.flaws.len() < MOST_FLAWS {
+        if self.report.flaws.len() < MAX_LISTED {
             self.report.flaws.push(Flaw { seq, what });
         }
     }

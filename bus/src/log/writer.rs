@@ -1,8 +1,8 @@
-//! The writer: one thread with the only write connection of this process. Jobs that arrive while
-//! a commit is on its way to the disk form the next group by themselves; no timer is needed.
+//! The writer: one thread with the only write connection of this process. Jobs that arrive while a
+//! commit is being written to disk form the next group commit, so no timer is needed.
 //!
-//! Every group holds the lock beside the log, and reads the head of the chain inside its own
-//! transaction, so that any number of processes can take turns.
+//! Every group holds the lock beside the log and reads the last row inside its own transaction, so
+//! that several processes can write in turn.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -12,26 +12,26 @@ use std::time::Duration;
 use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot};
 
-use super::append::{Group, Memory};
+use super::append::{AppendCache, AppendTransaction};
 use super::lock::WriteLock;
-use super::open::{self, Durability, WrittenBy};
+use super::open::{self, Durability, WriterRole};
 use super::row::{Draft, HooksDraft};
 use super::{AppendError, LogPath};
 use crate::event::{Clock, Seq};
 
-/// How many jobs share a commit at the most.
-const GROUP: usize = 512;
+/// The most jobs in one commit.
+const MAX_GROUP: usize = 512;
 
-/// After so many jobs the write-ahead log is worth moving, in the next lull.
-const MOVE_AFTER: usize = 32;
+/// After this many jobs the daemon checkpoints as soon as it is idle.
+const CHECKPOINT_AFTER: usize = 32;
 
-/// Nobody calls for this long: a lull.
-const LULL: Duration = Duration::from_millis(2);
+/// The daemon is idle if no job arrives for this long.
+const IDLE: Duration = Duration::from_millis(2);
 
-/// As good as for ever.
-const NO_HURRY: Duration = Duration::from_hours(1);
+/// How long to wait for a job if there is nothing else to do.
+const LONG_WAIT: Duration = Duration::from_hours(1);
 
-/// What is to be appended. Idempotent: a row whose id is in the log already is not added again.
+/// What to append. Idempotent: a row whose id is already in the log is not added again.
 #[derive(Debug)]
 pub(super) enum Job {
     /// An event, with its decision if that is known already, and the hooks that made it.
@@ -42,40 +42,47 @@ pub(super) enum Job {
     Checkpoint,
 }
 
-/// Where an event stands, and the decision that was there before us.
+/// The seq of the event, and the decision that the log already held.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Placed {
+pub(super) struct Appended {
     pub(super) seq: Seq,
     pub(super) earlier_decision: Option<Vec<u8>>,
 }
 
-type Reply = oneshot::Sender<Result<Placed, AppendError>>;
+type ReplySender = oneshot::Sender<Result<Appended, AppendError>>;
 
 /// A handle to the writer thread. The thread ends when the last handle is dropped.
 #[derive(Debug, Clone)]
 pub(super) struct Writer {
-    jobs: Sender<(Job, Reply)>,
+    jobs: Sender<(Job, ReplySender)>,
     appended: Arc<Notify>,
 }
 
 impl Writer {
-    /// Starts the thread. The file is opened with the first job, and again after an error.
+    /// Starts the thread. It opens the file for the first job, and again after an error.
     pub(super) fn start(
         log: LogPath,
         durability: Durability,
-        by: WrittenBy,
+        role: WriterRole,
         clock: Arc<dyn Clock>,
     ) -> Self {
         let (jobs, queue) = channel();
         let appended = Arc::new(Notify::new());
-        let bell = Arc::clone(&appended);
-        let desk =
-            Desk { bell, log, durability, by, clock, open: None, unmoved: 0, complaint: None };
+        let thread = WriterThread {
+            appended: Arc::clone(&appended),
+            log,
+            durability,
+            role,
+            clock,
+            open: None,
+            since_checkpoint: 0,
+            last_error: None,
+        };
         let started =
-            thread::Builder::new().name("log".to_owned()).spawn(move || desk.work(&queue));
+            thread::Builder::new().name("log".to_owned()).spawn(move || thread.run(&queue));
         if let Err(error) = started {
-            // Without the thread every append answers `Closed`, and goes to the spool.
-            tracing::error!(%error, "cannot start the log's thread");
+            // Without the thread every append returns `Closed`, and the event goes to the spool.
+            tracing::error!(%error, "cannot start the writer thread of the log");
         }
         Self { jobs, appended }
     }
@@ -85,133 +92,136 @@ impl Writer {
         Arc::clone(&self.appended)
     }
 
-    /// Returns once the job is as durable as promised.
-    pub(super) async fn append(&self, job: Job) -> Result<Placed, AppendError> {
-        let (reply, answer) = oneshot::channel();
+    /// Returns once the job is as durable as configured.
+    pub(super) async fn append(&self, job: Job) -> Result<Appended, AppendError> {
+        let (reply, result) = oneshot::channel();
         self.jobs.send((job, reply)).map_err(|_| AppendError::Closed)?;
-        answer.await.map_err(|_| AppendError::Closed)?
+        result.await.map_err(|_| AppendError::Closed)?
     }
 }
 
-struct Desk {
-    bell: Arc<Notify>,
+/// The state of the writer thread.
+struct WriterThread {
+    appended: Arc<Notify>,
     log: LogPath,
     durability: Durability,
-    by: WrittenBy,
+    role: WriterRole,
     clock: Arc<dyn Clock>,
-    open: Option<(Connection, WriteLock, Memory)>,
-    /// How many jobs were written since the write-ahead log was last moved into the file.
-    unmoved: usize,
-    /// What went wrong last.
-    complaint: Option<String>,
+    open: Option<(Connection, WriteLock, AppendCache)>,
+    /// How many jobs were written since the last checkpoint.
+    since_checkpoint: usize,
+    /// The last error that was logged.
+    last_error: Option<String>,
 }
 
-impl Desk {
-    fn work(mut self, queue: &Receiver<(Job, Reply)>) {
+impl WriterThread {
+    fn run(mut self, queue: &Receiver<(Job, ReplySender)>) {
         loop {
-            let first = match queue.recv_timeout(self.patience()) {
+            let first = match queue.recv_timeout(self.wait_time()) {
                 Ok(first) => first,
                 Err(RecvTimeoutError::Timeout) => {
-                    self.tidy_up();
+                    self.checkpoint_when_idle();
                     continue;
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             let group: Vec<_> =
-                std::iter::once(first).chain(queue.try_iter().take(GROUP)).collect();
-            self.serve(group);
+                std::iter::once(first).chain(queue.try_iter().take(MAX_GROUP)).collect();
+            self.append_group(group);
         }
     }
 
-    /// How long to wait for a job before there is something better to do.
-    fn patience(&self) -> Duration {
-        if self.by == WrittenBy::Daemon && self.unmoved >= MOVE_AFTER { LULL } else { NO_HURRY }
+    /// How long to wait for a job before it is time for a checkpoint.
+    fn wait_time(&self) -> Duration {
+        let is_due = self.role == WriterRole::Daemon && self.since_checkpoint >= CHECKPOINT_AFTER;
+        if is_due { IDLE } else { LONG_WAIT }
     }
 
-    /// Moves what was written into the file itself. The write-ahead log is then written over from
-    /// its start, and a commit that does not make a file longer reaches the disk in a third of
-    /// the time. Done in a lull, it costs no agent anything.
-    fn tidy_up(&mut self) {
+    /// After a checkpoint SQLite overwrites the write-ahead log from its start, and a commit that does
+    /// not make the file longer reaches the disk in a third of the time. Done while idle, the
+    /// checkpoint delays no agent.
+    fn checkpoint_when_idle(&mut self) {
         if let Some((db, ..)) = &self.open
-            && self.unmoved >= MOVE_AFTER
+            && self.since_checkpoint >= CHECKPOINT_AFTER
         {
             checkpoint(db, "PASSIVE");
-            self.unmoved = 0;
+            self.since_checkpoint = 0;
         }
     }
 
-    fn serve(&mut self, group: Vec<(Job, Reply)>) {
+    fn append_group(&mut self, group: Vec<(Job, ReplySender)>) {
         let (jobs, replies): (Vec<_>, Vec<_>) = group.into_iter().unzip();
         match self.commit(&jobs) {
-            Ok(placed) => {
-                for (reply, place) in replies.into_iter().zip(placed) {
-                    answer(reply, Ok(place));
+            Ok(appended) => {
+                for (reply, appended) in replies.into_iter().zip(appended) {
+                    send(reply, Ok(appended));
                 }
             }
-            // One job that cannot be kept (too large for what is left) must not take others down.
+            // Retry one by one: a job that cannot be appended (too large for the space left) must
+            // not fail the others.
             Err(_) if jobs.len() > 1 => {
                 for (job, reply) in jobs.into_iter().zip(replies) {
-                    self.serve(vec![(job, reply)]);
+                    self.append_group(vec![(job, reply)]);
                 }
             }
             Err(error) => {
-                self.complain(&error);
+                self.log_error(&error);
                 if let Some(reply) = replies.into_iter().next() {
-                    answer(reply, Err(error));
+                    send(reply, Err(error));
                 }
             }
         }
     }
 
-    /// The same trouble is told once, not with every event that waits for its end.
-    fn complain(&mut self, error: &AppendError) {
-        let said = error.to_string();
-        if self.complaint.as_ref() != Some(&said) {
-            tracing::warn!(%error, "cannot append");
-            self.complaint = Some(said);
+    /// Logs an error once, not again for every job that fails for the same reason.
+    fn log_error(&mut self, error: &AppendError) {
+        let text = error.to_string();
+        if self.last_error.as_ref() != Some(&text) {
+            tracing::warn!(%error, "cannot append to the log");
+            self.last_error = Some(text);
         }
     }
 
-    /// All of the jobs in one commit. After an error nothing is known about the file any more, so
-    /// it is opened anew for the next job.
-    fn commit(&mut self, jobs: &[Job]) -> Result<Vec<Placed>, AppendError> {
-        let (mut db, lock, mut memory) = match self.open.take() {
+    /// Appends all jobs in one commit. After an error the state of the connection is unknown, so the
+    /// next job opens a new one.
+    fn commit(&mut self, jobs: &[Job]) -> Result<Vec<Appended>, AppendError> {
+        let (mut db, lock, mut cache) = match self.open.take() {
             Some(open) => open,
-            None => self.open_anew()?,
+            None => self.open_log()?,
         };
-        let held = lock.acquire();
-        let group = Group::begin(&mut db, &mut memory, self.clock.as_ref());
-        let placed = group.and_then(|group| group.append_all(jobs))?;
+        let guard = lock.acquire();
+        let transaction = AppendTransaction::begin(&mut db, &mut cache, self.clock.as_ref());
+        let appended = transaction.and_then(|transaction| transaction.append_all(jobs))?;
         if jobs.iter().any(|job| matches!(job, Job::Checkpoint)) {
             checkpoint(&db, "TRUNCATE");
         }
-        self.bell.notify_one();
-        self.unmoved += jobs.len();
-        self.complaint = None;
-        drop(held);
-        self.open = Some((db, lock, memory));
-        Ok(placed)
+        self.appended.notify_one();
+        self.since_checkpoint += jobs.len();
+        self.last_error = None;
+        drop(guard);
+        self.open = Some((db, lock, cache));
+        Ok(appended)
     }
 
-    fn open_anew(&self) -> Result<(Connection, WriteLock, Memory), AppendError> {
+    fn open_log(&self) -> Result<(Connection, WriteLock, AppendCache), AppendError> {
         let now = self.clock.now();
-        let opened = open::to_write(&self.log, self.durability, self.by, now);
+        let opened = open::for_writing(&self.log, self.durability, self.role, now);
         let (db, lock) = opened.map_err(AppendError::from)?;
-        Ok((db, lock, Memory::default()))
+        Ok((db, lock, AppendCache::default()))
     }
 }
 
-/// A checkpoint that cannot be had (a reader is busy) is no loss: the next one will do.
-fn checkpoint(db: &Connection, how: &str) {
-    let done = db.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |_| Ok(()));
+/// A checkpoint may fail while a reader is busy; the next one makes up for it.
+fn checkpoint(db: &Connection, mode: &str) {
+    let done = db.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(()));
     if let Err(error) = done {
-        tracing::debug!(%error, "no checkpoint this time");
+        tracing::debug!(%error, "cannot checkpoint the log now");
     }
 }
 
-fn answer(reply: Reply, result: Result<Placed, AppendError>) {
-    // Nobody listens any more: the caller's deadline is over. The row is kept all the same.
+fn send(reply: ReplySender, result: Result<Appended, AppendError>) {
+    // The caller's deadline has passed. The row stays in the log.
     if reply.send(result).is_err() {
-        tracing::debug!("an append outlived its caller");
+        tracing::debug!("an append finished after its caller's deadline");
     }
 }

@@ -16,18 +16,18 @@ use super::call::MayStart;
 use super::event_mapping::subscription_covers;
 use super::plugin_dir::{CodeVersion, PluginDir};
 use super::process::{Process, ProcessError};
+use crate::backoff::Backoff;
 use crate::caller::Caller;
 use crate::config::{PythonLaunch, Refusal};
 use crate::event::{EventId, PluginHistory};
 
-/// The first back-off of a plugin that hung or cannot be loaded; it doubles with each failure.
-const HANG_BACKOFF: Duration = Duration::from_secs(30);
+/// For a plugin that hung or cannot be loaded.
+const HANG_BACKOFF: Backoff =
+    Backoff { first: Duration::from_secs(30), longest: Duration::from_mins(10) };
 
-/// The first back-off of a plugin whose process died, from the second time in a row.
-const DEATH_BACKOFF: Duration = Duration::from_secs(1);
-
-/// No back-off is longer.
-const LONGEST_BACKOFF: Duration = Duration::from_mins(10);
+/// For a plugin whose process died, from the second time in a row.
+const DEATH_BACKOFF: Backoff =
+    Backoff { first: Duration::from_secs(1), longest: Duration::from_mins(10) };
 
 /// A caller who waits for the whole timeout waits this much longer, to get the reason too.
 const GRACE: Duration = Duration::from_secs(1);
@@ -65,7 +65,7 @@ pub struct PluginInstance {
 #[derive(Debug, Default)]
 struct State {
     process: Option<Box<Process>>,
-    backoff: Option<Backoff>,
+    backoff: Option<BackingOff>,
     /// How often it failed in a row.
     failures: u32,
 }
@@ -104,7 +104,7 @@ impl Drop for BusyGuard<'_> {
 }
 
 #[derive(Debug)]
-struct Backoff {
+struct BackingOff {
     until: Instant,
     why: String,
     /// The version that failed; another version is tried at once.
@@ -445,54 +445,30 @@ impl PluginInstance {
 
     /// Ends the process where need be, and sets the back-off.
     fn record_failure(&self, state: &mut State, error: ProcessError) -> CallError {
-        let (why, first_delay) = match error {
+        let (why, backoff) = match error {
             ProcessError::Refused(refusal) => return CallError::Refused(refusal),
             ProcessError::BackingOff(why) | ProcessError::Garbled(why) => {
                 return CallError::Failed(why);
             }
-            ProcessError::Hung(why)
-            | ProcessError::Broken(why)
-            | ProcessError::Gone(why)
-            | ProcessError::Died(why)
-                if self.on_repeated_failure == OnRepeatedFailure::TryAgain =>
-            {
-                (why, Duration::ZERO)
+            ProcessError::Hung(why) | ProcessError::Broken(why) => (why, Some(HANG_BACKOFF)),
+            ProcessError::Gone(why) | ProcessError::Died(why) => {
+                (why, (state.failures > 0).then_some(DEATH_BACKOFF))
             }
-            ProcessError::Hung(why) | ProcessError::Broken(why) => (why, HANG_BACKOFF),
-            ProcessError::Gone(why) | ProcessError::Died(why) if state.failures == 0 => {
-                (why, Duration::ZERO)
-            }
-            ProcessError::Gone(why) | ProcessError::Died(why) => (why, DEATH_BACKOFF),
         };
-        let delay = backoff_delay(first_delay, state.failures);
+        let backs_off = self.on_repeated_failure == OnRepeatedFailure::BackOff;
         state.failures = state.failures.saturating_add(1);
+        let delay =
+            backoff.filter(|_| backs_off).map_or(Duration::ZERO, |it| it.delay(state.failures));
         state.process = None;
         // Another process may subscribe to other events.
         if let Some(subscriptions) = &mut *self.subscriptions() {
             subscriptions.until = Some(Instant::now() + delay);
         }
-        state.backoff = (!delay.is_zero()).then(|| Backoff {
+        state.backoff = (!delay.is_zero()).then(|| BackingOff {
             until: Instant::now() + delay,
             why: why.clone(),
             code: self.code(),
         });
         CallError::Failed(why)
-    }
-}
-
-fn backoff_delay(first: Duration, failures_before: u32) -> Duration {
-    first.saturating_mul(2_u32.saturating_pow(failures_before.min(16))).min(LONGEST_BACKOFF)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_backoff_doubles_and_has_a_limit() {
-        let delays: Vec<u64> =
-            (0..7).map(|before| backoff_delay(HANG_BACKOFF, before).as_secs()).collect();
-        assert_eq!(delays, [30, 60, 120, 240, 480, 600, 600]);
-        assert_eq!(backoff_delay(HANG_BACKOFF, u32::MAX), LONGEST_BACKOFF);
     }
 }

@@ -20,7 +20,7 @@ use crate::caller::Caller;
 use crate::config::{PythonLaunch, Refusal};
 use crate::event::{EventId, PluginHistory};
 use crate::json::read_leniently;
-use crate::sys::process::ProcessGroup;
+use crate::sys::process_group::ProcessGroup;
 
 const HOST: &str = include_str!("../../host/host.py");
 

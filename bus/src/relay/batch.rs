@@ -1,49 +1,48 @@
-//! Handing messages to the stream so that all of a batch is stored, in order, or nothing is. Guarded
-//! by what the stream last holds of this bus, so that no batch can be stored twice or overtake
-//! another.
+//! Publishes a batch so that the stream stores all of it, in order, or nothing. Each batch carries the
+//! expected position of the last message of this bus, so that the server stores no batch twice and none
+//! out of order.
 //!
-//! The server keeps a batch aside until its last message commits it, and looks at the guard only
-//! then. So the next batch is sent while the one before is being stored; just its last message waits
-//! for that acknowledgement, which tells what the guard is.
+//! The server keeps a batch aside until its last message commits it, and only then compares the
+//! position. So the next batch is sent while the previous one is being stored; only its last message
+//! has to wait for the previous acknowledgement, which contains the position to expect.
 
 use async_nats::{Client, RequestErrorKind};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::abilities::Abilities;
 use super::connect::Connection;
 use super::envelope::Message;
+use super::server_features::ServerFeatures;
 use crate::event::{BusId, EventId, subjects_of};
 
-/// Why a batch was not stored, as far as we know.
+/// Why a batch was not stored, as far as the relay knows.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NotStored {
-    /// The stream is not where we thought.
-    #[error("the stream is further than we thought")]
-    Overtaken,
-    /// The server remembers ids that it does not hold any more (a purge, say), or takes no ids in a
-    /// batch at all (2.12.0).
-    #[error("the server does not take these ids")]
-    NotWithIds,
-    /// Nobody knows: look again.
+pub(super) enum PublishError {
+    /// The last message of this bus is not the expected one: read the position again.
+    #[error("the position in the stream has changed")]
+    StalePosition,
+    /// The server remembers the ids of messages that it no longer holds (after a purge), or does not
+    /// support ids in a batch (2.12.0).
+    #[error("the server refuses the message ids")]
+    IdsRefused,
+    /// The batch may or may not be stored: read the position again.
     #[error("{0}")]
-    Unknown(String),
-    /// The connection is fine, but nothing is acknowledged.
+    Interrupted(String),
+    /// The connection works, but the server acknowledges nothing.
     #[error(
-        "the server is connected but acknowledges nothing; is its disk full, or the cluster without \
-         a leader? Its own log says more; a stream that a full disk has frozen needs a restart of \
-         the server"
+        "the server is connected but acknowledges nothing; is its disk full, or is its cluster \
+         without a leader? See the server's log; after a full disk, restart the server"
     )]
-    Silence,
-    /// The server says no.
-    #[error("the stream refuses: {0}")]
+    NoAcknowledgement,
+    /// The server refuses the batch.
+    #[error("the stream refuses the events: {0}")]
     Refused(String),
 }
 
-/// Whether the server shall refuse ids that it has seen.
+/// Whether messages carry their id, by which the server refuses duplicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ids {
+pub(super) enum MessageIds {
     Sent,
     LeftOut,
 }
@@ -53,20 +52,20 @@ pub(super) enum Ids {
 pub(super) struct Publisher {
     client: Client,
     lost: watch::Receiver<bool>,
-    abilities: Abilities,
+    features: ServerFeatures,
     bus: BusId,
 }
 
-/// A batch that is with the server but for its last message, which commits it.
+/// A batch that the server has except for the last message, which commits it.
 #[derive(Debug)]
 pub(super) struct Staged {
     last: Message,
 }
 
-/// A batch that is on its way as a whole.
+/// A batch that was sent completely.
 #[derive(Debug)]
 pub(super) struct Committed {
-    answer: JoinHandle<Result<u64, NotStored>>,
+    acknowledgement: JoinHandle<Result<u64, PublishError>>,
 }
 
 impl Publisher {
@@ -74,112 +73,115 @@ impl Publisher {
         Self {
             client: connection.client.clone(),
             lost: connection.lost.clone(),
-            abilities: connection.abilities,
+            features: connection.features,
             bus,
         }
     }
 
-    /// Sends all of a batch but its `last` message.
+    /// Sends the messages of a batch; `last` is prepared but not sent.
     pub(super) async fn stage(
         &self,
         batch: EventId,
         messages: Vec<Message>,
         mut last: Message,
-        ids: Ids,
-    ) -> Result<Staged, NotStored> {
+        ids: MessageIds,
+    ) -> Result<Staged, PublishError> {
         let (batch, count) = (batch.to_string(), messages.len() + 1);
-        let label = |message: &mut Message, place: usize| {
-            // A single message is all or nothing by itself, and cheaper so.
+        let add_headers = |message: &mut Message, number: usize| {
+            // A single message needs no batch, and is cheaper without.
             if count > 1 {
                 message.headers.insert("Nats-Batch-Id", batch.as_str());
-                message.headers.insert("Nats-Batch-Sequence", place.to_string().as_str());
+                message.headers.insert("Nats-Batch-Sequence", number.to_string().as_str());
             }
-            if ids == Ids::Sent {
+            if ids == MessageIds::Sent {
                 message.headers.insert("Nats-Msg-Id", message.id.to_string().as_str());
             }
         };
         for (index, mut message) in messages.into_iter().enumerate() {
-            label(&mut message, index + 1);
+            add_headers(&mut message, index + 1);
             let Message { subject, headers, body, .. } = message;
             let sent = self.client.publish_with_headers(subject, headers, body.into());
-            sent.await.map_err(|error| NotStored::Unknown(error.to_string()))?;
+            sent.await.map_err(|error| PublishError::Interrupted(error.to_string()))?;
         }
-        label(&mut last, count);
+        add_headers(&mut last, count);
         if count > 1 {
             last.headers.insert("Nats-Batch-Commit", "1");
         }
         Ok(Staged { last })
     }
 
-    /// Sends the last message of a batch, to be stored after stream place `after`.
-    pub(super) fn commit(&self, staged: Staged, after: u64) -> Committed {
+    /// Sends the last message of a batch. The server stores the batch only if the last message is at
+    /// the stream sequence `expected`.
+    pub(super) fn commit(&self, staged: Staged, expected: u64) -> Committed {
         let mut last = staged.last;
-        let after = after.to_string();
-        match self.abilities {
-            Abilities::Batches | Abilities::GuardPerBus => {
-                last.headers.insert("Nats-Expected-Last-Subject-Sequence", after.as_str());
+        let expected = expected.to_string();
+        match self.features {
+            ServerFeatures::AtomicBatches | ServerFeatures::CheckPerBus => {
+                last.headers.insert("Nats-Expected-Last-Subject-Sequence", expected.as_str());
                 last.headers.insert(
                     "Nats-Expected-Last-Subject-Sequence-Subject",
                     subjects_of(self.bus).as_str(),
                 );
             }
-            Abilities::GuardPerStream => {
-                last.headers.insert("Nats-Expected-Last-Sequence", after.as_str());
+            ServerFeatures::CheckPerStream => {
+                last.headers.insert("Nats-Expected-Last-Sequence", expected.as_str());
             }
         }
-        // In a task of its own, so that it is under way while the next batch is sent.
-        Committed { answer: tokio::spawn(ask(self.client.clone(), self.lost.clone(), last)) }
+        // In a task of its own, so that the next batch is sent meanwhile.
+        let request = request(self.client.clone(), self.lost.clone(), last);
+        Committed { acknowledgement: tokio::spawn(request) }
     }
 }
 
 impl Committed {
-    /// Waits for the acknowledgement; gives back the place of the last message in the stream.
-    pub(super) async fn acknowledged(self) -> Result<u64, NotStored> {
-        self.answer.await.map_err(|error| NotStored::Unknown(error.to_string()))?
+    /// Waits for the acknowledgement; returns the stream sequence of the batch's last message.
+    pub(super) async fn acknowledged(self) -> Result<u64, PublishError> {
+        self.acknowledgement.await.map_err(|error| PublishError::Interrupted(error.to_string()))?
     }
 }
 
-async fn ask(
+async fn request(
     client: Client,
     mut lost: watch::Receiver<bool>,
     last: Message,
-) -> Result<u64, NotStored> {
-    let asked = client.request_with_headers(last.subject, last.headers, last.body.into());
-    let answer = tokio::select! {
-        answer = asked => answer,
-        // The acknowledgement went down with the connection: waiting for it is in vain.
+) -> Result<u64, PublishError> {
+    let request = client.request_with_headers(last.subject, last.headers, last.body.into());
+    let reply = tokio::select! {
+        reply = request => reply,
+        // The acknowledgement cannot arrive over a new connection, so do not wait for it.
         _ = lost.wait_for(|lost| *lost) => {
-            return Err(NotStored::Unknown("the connection to NATS broke".to_owned()));
+            return Err(PublishError::Interrupted("the connection to NATS broke".to_owned()));
         }
     };
-    let answer = answer.map_err(|error| match error.kind() {
-        RequestErrorKind::TimedOut => NotStored::Silence,
+    let reply = reply.map_err(|error| match error.kind() {
+        RequestErrorKind::TimedOut => PublishError::NoAcknowledgement,
         RequestErrorKind::NoResponders => {
-            NotStored::Unknown("no stream takes our events".to_owned())
+            PublishError::Interrupted("no stream has our subjects".to_owned())
         }
         RequestErrorKind::InvalidSubject
         | RequestErrorKind::MaxPayloadExceeded
-        | RequestErrorKind::Other => NotStored::Unknown(format!("no acknowledgement: {error}")),
+        | RequestErrorKind::Other => {
+            PublishError::Interrupted(format!("no acknowledgement: {error}"))
+        }
     })?;
-    read(&answer.payload)
+    read_acknowledgement(&reply.payload)
 }
 
-fn read(answer: &[u8]) -> Result<u64, NotStored> {
-    let answer: Value = serde_json::from_slice(answer)
-        .map_err(|error| NotStored::Unknown(format!("an odd acknowledgement: {error}")))?;
-    let error = &answer["error"];
-    let said = || error["description"].as_str().unwrap_or("?").to_owned();
+fn read_acknowledgement(reply: &[u8]) -> Result<u64, PublishError> {
+    let invalid = |why: &str| PublishError::Interrupted(format!("invalid acknowledgement: {why}"));
+    let reply: Value =
+        serde_json::from_slice(reply).map_err(|error| invalid(&error.to_string()))?;
+    let error = &reply["error"];
+    let description = || error["description"].as_str().unwrap_or("?").to_owned();
     match error["err_code"].as_u64() {
-        // Wrong last sequence, and the same while another guarded batch is being replicated.
-        Some(10071 | 10164) => Err(NotStored::Overtaken),
-        // A duplicate in a batch; ids in a batch are not supported.
-        Some(10201 | 10177) => Err(NotStored::NotWithIds),
-        // The batch was incomplete, or given up: a part of it went down with a connection.
-        Some(10176) => Err(NotStored::Unknown(said())),
-        Some(_) => Err(NotStored::Refused(said())),
-        None if answer["duplicate"] == true => Err(NotStored::NotWithIds),
-        None => {
-            answer["seq"].as_u64().ok_or_else(|| NotStored::Unknown("no place in it".to_owned()))
-        }
+        // Wrong last sequence, and the same while another checked batch is being replicated.
+        Some(10071 | 10164) => Err(PublishError::StalePosition),
+        // A duplicate id in a batch; ids in a batch are not supported.
+        Some(10201 | 10177) => Err(PublishError::IdsRefused),
+        // The batch is incomplete or abandoned: a part of it was lost with a connection.
+        Some(10176) => Err(PublishError::Interrupted(description())),
+        Some(_) => Err(PublishError::Refused(description())),
+        None if reply["duplicate"] == true => Err(PublishError::IdsRefused),
+        None => reply["seq"].as_u64().ok_or_else(|| invalid("it has no `seq`")),
     }
 }

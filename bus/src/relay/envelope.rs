@@ -1,4 +1,4 @@
-//! A row of the log as a NATS message: its subject, its headers, and the envelope as its body.
+//! A row of the log as a NATS message: subject, headers, and the envelope as its body.
 
 use async_nats::HeaderMap;
 
@@ -6,13 +6,13 @@ use crate::envelope;
 use crate::event::{BusId, EventId, subject};
 use crate::log::Row;
 
-/// The header with the place in the log, which tells a relay where to go on.
+/// The header with the row's seq, from which the relay continues.
 pub(super) const SEQ: &str = "Hookbus-Seq";
 
-/// The header with the head of the chain at this row.
+/// The header with the row's hash.
 pub(super) const HASH: &str = "Hookbus-Hash";
 
-/// A message on its way.
+/// A message to publish.
 #[derive(Debug, Clone)]
 pub(super) struct Message {
     pub(super) id: EventId,
@@ -21,7 +21,7 @@ pub(super) struct Message {
     pub(super) body: Vec<u8>,
 }
 
-/// What a row is published as. `stored` names the object that holds a payload too large for a
+/// The message for a row. `stored` names the object that holds the payload, if it is too large for a
 /// message.
 pub(super) fn message(bus: BusId, row: &Row, stored: Option<&str>) -> Message {
     let mut headers = HeaderMap::new();

@@ -1,5 +1,5 @@
-//! The relay itself: a thread that follows the log and publishes what is new. It has no memory
-//! that matters: after any trouble it asks the stream how far it is, and goes on from there.
+//! The relay's thread: follows the log and publishes new rows. It keeps no state of its own: after any
+//! error it reads the position from the stream and continues from there.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,28 +9,25 @@ use std::time::Duration;
 use async_nats::jetstream;
 use tokio::sync::Notify;
 
-use super::batch::{Ids, NotStored, Publisher};
+use super::batch::{MessageIds, PublishError, Publisher};
+use super::batch_builder::BatchLimits;
 use super::connect::connect;
-use super::line::Line;
-use super::position::{self, Lost};
-use super::ready::Limits;
+use super::error::RelayError;
+use super::position;
+use super::publish_loop::PublishLoop;
 use super::settings::NatsSettings;
 use super::state::{Phase, RelayState};
-use super::stream::{self, NoStream};
+use super::stream;
+use crate::backoff::Backoff;
 use crate::event::Clock;
-use crate::log::{LogPath, LogReader};
+use crate::log::{LogPath, LogReader, OpenError};
 
-/// Rows that other processes wrote are found this soon; our own wake us at once.
-const LOOK: Duration = Duration::from_millis(200);
+/// How often to look for rows of other processes. Rows of this process wake the relay at once.
+const POLL_LOG: Duration = Duration::from_millis(200);
 
-/// Before the first, second, … next try.
-const BACK_OFF: [Duration; 5] = [
-    Duration::from_millis(100),
-    Duration::from_millis(250),
-    Duration::from_millis(500),
-    Duration::from_secs(1),
-    Duration::from_secs(2),
-];
+/// Between attempts to connect and publish.
+const BACKOFF: Backoff =
+    Backoff { first: Duration::from_millis(100), longest: Duration::from_secs(2) };
 
 /// A relay that runs until it is dropped.
 #[derive(Debug)]
@@ -42,7 +39,7 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Follows `log`. `appended` is notified after every append of this process.
+    /// Starts a relay for `log`. `appended` is notified after every append of this process.
     pub fn start(
         log: LogPath,
         settings: NatsSettings,
@@ -60,12 +57,12 @@ impl Relay {
         };
         let thread = thread::Builder::new().name("relay".to_owned()).spawn(move || follower.run());
         if let Err(error) = &thread {
-            state.trouble(Phase::Stuck, &format!("cannot start the relay's thread: {error}"));
+            state.failed(Phase::Stuck, &format!("cannot start the thread of the relay: {error}"));
         }
         Self { state, stop, appended, thread: thread.ok() }
     }
 
-    /// How it is doing.
+    /// Its state.
     pub const fn state(&self) -> &RelayState {
         &self.state
     }
@@ -75,11 +72,13 @@ impl Drop for Relay {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         self.appended.notify_one();
-        // It ends by itself within a look or a time-out; nothing it does needs an orderly end.
+        // The thread ends by itself, at the latest after a timeout. It is not joined: being killed
+        // at any point is safe.
         drop(self.thread.take());
     }
 }
 
+/// What the relay's thread works with.
 pub(super) struct Follower {
     log: LogPath,
     pub(super) settings: NatsSettings,
@@ -89,106 +88,84 @@ pub(super) struct Follower {
     pub(super) stop: Arc<AtomicBool>,
 }
 
-/// Why publishing stopped.
-enum Stopped {
-    /// Try again.
-    Interrupted(String),
-    /// Try again, but a person should know.
-    NeedsAPerson(String),
-}
-
 impl Follower {
     fn run(self) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         match runtime {
             Ok(runtime) => runtime.block_on(self.follow()),
-            Err(error) => self.state.trouble(Phase::Stuck, &format!("no runtime: {error}")),
+            Err(error) => {
+                self.state.failed(Phase::Stuck, &format!("cannot start the runtime: {error}"));
+            }
         }
     }
 
     async fn follow(&self) {
-        let mut tries = 0;
+        let mut failures = 0;
         while !self.stop.load(Ordering::Relaxed) {
-            let stopped = self.connect_and_publish(&mut tries).await;
-            let (phase, error) = match stopped {
-                Ok(()) => return,
-                Err(Stopped::Interrupted(error)) => (Phase::Connecting, error),
-                Err(Stopped::NeedsAPerson(error)) => (Phase::Stuck, error),
-            };
-            if tries == 0 {
-                tracing::warn!(error, "the relay is interrupted");
+            let Err(error) = self.connect_and_publish(&mut failures).await else { return };
+            if failures == 0 {
+                tracing::warn!(%error, "the relay is interrupted");
             }
-            self.state.trouble(phase, &error);
-            tokio::time::sleep(BACK_OFF[tries.min(BACK_OFF.len() - 1)]).await;
-            tries += 1;
+            let phase = if error.needs_user() { Phase::Stuck } else { Phase::Connecting };
+            self.state.failed(phase, &error.to_string());
+            failures = failures.saturating_add(1);
+            tokio::time::sleep(BACKOFF.delay(failures)).await;
         }
     }
 
-    async fn connect_and_publish(&self, tries: &mut usize) -> Result<(), Stopped> {
+    async fn connect_and_publish(&self, failures: &mut u32) -> Result<(), RelayError> {
         let log = self.open_log().await?;
-        let bus = log.bus().map_err(|error| Stopped::Interrupted(error.to_string()))?;
-        let connection =
-            connect(&self.settings, "hookbus relay").await.map_err(Stopped::Interrupted)?;
-        let (context, abilities) =
-            (jetstream::new(connection.client.clone()), connection.abilities);
-        let mut stream = stream::ready(&context, &self.settings, abilities).await.map_err(
-            |error| match error {
-                NoStream::NotNow(error) => Stopped::Interrupted(error),
-                NoStream::Wrong(error) => Stopped::NeedsAPerson(error),
-            },
-        )?;
-        let limits = Limits {
+        let bus = log.bus()?;
+        let connection = connect(&self.settings, "hookbus relay").await?;
+        let (context, features) = (jetstream::new(connection.client.clone()), connection.features);
+        let mut stream = stream::get_or_create(&context, &self.settings, features).await?;
+        let limits = BatchLimits {
             max_payload: connection.client.server_info().max_payload,
-            most_messages: abilities.most_messages(),
+            max_messages: features.max_batch(),
         };
         let publisher = Publisher::new(&connection, bus);
-        let line = Line { relay: self, publisher, context, bus, limits };
-        let (mut ids, mut refused_at) = (Ids::Sent, None);
+        let publish_loop = PublishLoop { relay: self, publisher, context, bus, limits };
+        let (mut ids, mut refused_at) = (MessageIds::Sent, None);
         loop {
-            let position = position::find(&mut stream, abilities, bus, &log).await;
-            let position = position.map_err(|lost| match lost {
-                Lost::NotNow(error) => Stopped::Interrupted(error),
-                Lost::Wrong(error) => Stopped::NeedsAPerson(error),
-            })?;
-            self.state.found(position.logged, abilities.note());
-            // Nothing of ours came in meanwhile, and it says that it has seen it: it forgot the
-            // events (a purge, say) but not their ids. The guard alone must do then.
-            ids = if refused_at == Some(position.logged) { Ids::LeftOut } else { ids };
+            let position = position::find(&mut stream, features, bus, &log).await?;
+            self.state.position_found(position.seq, features.note());
+            // The server refused the ids as duplicates, but the position has not changed since: it
+            // remembers the ids of messages that it no longer holds (after a purge). The expected
+            // position alone then prevents duplicates.
+            ids = if refused_at == Some(position.seq) { MessageIds::LeftOut } else { ids };
             let reader = self.open_log().await?;
-            let stored = line.publish_from(position, ids, reader, tries).await;
-            match stored {
+            match publish_loop.publish_from(position, ids, reader, failures).await {
                 Ok(()) => return Ok(()),
-                Err(NotStored::Overtaken) => (ids, refused_at) = (Ids::Sent, None),
-                Err(NotStored::NotWithIds) => {
-                    (ids, refused_at) = (Ids::Sent, Some(position.logged));
+                Err(PublishError::StalePosition) => (ids, refused_at) = (MessageIds::Sent, None),
+                Err(PublishError::IdsRefused) => {
+                    (ids, refused_at) = (MessageIds::Sent, Some(position.seq));
                 }
-                Err(error @ NotStored::Unknown(_)) => {
-                    return Err(Stopped::Interrupted(error.to_string()));
-                }
-                Err(error @ (NotStored::Silence | NotStored::Refused(_))) => {
-                    return Err(Stopped::NeedsAPerson(error.to_string()));
-                }
+                Err(
+                    error @ (PublishError::Interrupted(_)
+                    | PublishError::NoAcknowledgement
+                    | PublishError::Refused(_)),
+                ) => return Err(error.into()),
             }
         }
     }
 
-    /// Waits for the log to be there: it appears with the first event.
-    async fn open_log(&self) -> Result<LogReader, Stopped> {
+    /// Opens the log, and waits for it if it does not exist yet: the first event creates it.
+    async fn open_log(&self) -> Result<LogReader, RelayError> {
         loop {
             match LogReader::open(&self.log) {
                 Ok(log) => return Ok(log),
-                Err(crate::log::OpenError::Missing(_)) if !self.stop.load(Ordering::Relaxed) => {
+                Err(OpenError::Missing(_)) if !self.stop.load(Ordering::Relaxed) => {
                     self.wait().await;
                 }
-                Err(error) => return Err(Stopped::Interrupted(error.to_string())),
+                Err(error) => return Err(error.into()),
             }
         }
     }
 
+    /// Waits for an append of this process, or until it is time to look for rows of others.
     pub(super) async fn wait(&self) {
-        // Either way there may be something new.
-        if tokio::time::timeout(LOOK, self.appended.notified()).await.is_err() {
-            tracing::trace!("nothing was appended here");
+        if tokio::time::timeout(POLL_LOG, self.appended.notified()).await.is_err() {
+            tracing::trace!("no append in this process");
         }
     }
 }

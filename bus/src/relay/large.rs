@@ -1,27 +1,40 @@
-//! Payloads that are larger than a message may be: they are kept in the object store, and the message
-//! says where.
+//! Payloads that do not fit a message are stored in the JetStream object store; the message then names
+//! the object.
 
+use async_nats::jetstream::context::CreateObjectStoreError;
+use async_nats::jetstream::object_store::PutError;
 use async_nats::jetstream::{Context, object_store};
 
-/// What subject and headers may need beside a body.
+/// Room for the subject and the headers of a message, beside its body.
 const HEADROOM: usize = 8 << 10;
 
-/// How large a body may be where a message may be this large.
+/// The longest body of a message, given the server's limit for the whole message.
 pub const fn room_in(max_payload: usize) -> usize {
     max_payload.saturating_sub(HEADROOM)
 }
 
-/// Puts a payload into the bucket of `config`, which is made if it is not there.
+/// Why a payload cannot be stored.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// There is no bucket, and it cannot be created.
+    #[error("cannot create the bucket for large payloads: {0}")]
+    Bucket(CreateObjectStoreError),
+    /// The server did not store the object.
+    #[error("cannot store a large payload: {0}")]
+    Put(#[from] PutError),
+}
+
+/// Stores a payload in the bucket of `config`, which is created if it does not exist.
 pub async fn store_large(
     context: &Context,
     config: object_store::Config,
     object: &str,
     mut payload: &[u8],
-) -> Result<(), String> {
+) -> Result<(), StoreError> {
     let bucket = match context.get_object_store(&config.bucket).await {
         Ok(bucket) => bucket,
-        Err(_) => context.create_object_store(config).await.map_err(|error| error.to_string())?,
+        Err(_) => context.create_object_store(config).await.map_err(StoreError::Bucket)?,
     };
-    bucket.put(object, &mut payload).await.map_err(|error| error.to_string())?;
+    bucket.put(object, &mut payload).await?;
     Ok(())
 }

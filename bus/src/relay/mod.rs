@@ -1,25 +1,27 @@
-//! From the log to NATS: every row goes to one JetStream stream that all buses share, in log order,
-//! each once, whatever is killed. Agents never wait for any of it.
+//! The relay: publishes every row of the log to one JetStream stream that all buses share, in log
+//! order and each once, even if processes are killed. Agents never wait for it.
 //!
-//! What the stream last holds of this bus decides where to go on, not a cursor of ours; each batch
-//! is guarded by that place, so that a stale or repeated one is refused as a whole.
-//! Servers that know no atomic batches get one message at a time, under the same guard.
+//! The relay keeps no cursor. It continues after the last message of this bus in the stream, and every
+//! batch carries the expected position of that message, so that the server refuses a batch that is
+//! stale or repeated. Servers without atomic batches get one message at a time, with the same check.
 
-mod abilities;
 mod batch;
+mod batch_builder;
 mod connect;
 mod envelope;
+mod error;
 mod follow;
 mod large;
-mod line;
 mod position;
-mod ready;
+mod publish_loop;
+mod server_features;
 mod settings;
 mod state;
 mod stream;
 
-pub use connect::{Connection, connect};
+pub use connect::{ConnectError, Connection, connect};
 pub use follow::Relay;
-pub use large::{room_in, store_large};
-pub use settings::{Login, NatsSettings, Secret};
+pub use large::{StoreError, room_in, store_large};
+pub use server_features::UnsupportedServer;
+pub use settings::{Login, NatsSettings, NatsSettingsError, Secret};
 pub use state::{Phase, RelayState};

@@ -1,4 +1,4 @@
-//! The `nats:` part of `hookbus.yaml`: where the servers are, how to log in, what the stream is like.
+//! The `nats:` section of `hookbus.yaml`: the servers, the login, the stream.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,35 +6,35 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-/// Where and how to publish.
+/// How to reach NATS, and how to configure the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NatsSettings {
-    /// The servers; any of them will do.
+    /// The servers of one cluster; the client connects to any of them.
     pub urls: Vec<String>,
     /// The stream's name.
     pub stream: String,
-    /// How many servers keep a copy.
+    /// How many servers of the cluster store the stream.
     pub replicas: usize,
-    /// How long events are kept; for ever where none.
+    /// How long events are kept; without limit if none.
     pub max_age: Option<Duration>,
-    /// How many bytes are kept; any number where none.
+    /// How many bytes are kept; without limit if none.
     pub max_bytes: Option<i64>,
-    /// How long the server remembers ids.
+    /// How long the server remembers message ids to refuse duplicates.
     pub duplicate_window: Duration,
-    /// Who we are.
+    /// How to log in.
     pub login: Login,
-    /// The certificate authority, where it is not a public one.
+    /// The certificate authority of the server, if it is not a public one.
     pub ca: Option<PathBuf>,
-    /// Our own certificate and its key.
+    /// The client certificate and its key.
     pub client_certificate: Option<(PathBuf, PathBuf)>,
 }
 
 /// How to log in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Login {
-    /// As nobody, or as the URL says.
+    /// Without credentials, or with those in the URL.
     None,
-    /// With a name and a password.
+    /// With a user name and a password.
     Password(String, Secret),
     /// With a token.
     Token(Secret),
@@ -44,12 +44,12 @@ pub enum Login {
     Credentials(PathBuf),
 }
 
-/// Something that is never shown.
+/// A secret. Its `Debug` output does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// For the one who needs it.
+    /// The secret itself, for the NATS client.
     pub(super) fn reveal(&self) -> String {
         self.0.clone()
     }
@@ -59,6 +59,20 @@ impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
     }
+}
+
+/// What is wrong with the `nats:` section.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NatsSettingsError {
+    /// A key that does not exist.
+    #[error("`nats` has no `{0}`; it has {keys}", keys = KEYS.join(", "))]
+    UnknownKey(String),
+    /// Neither `url` nor `urls`, or both.
+    #[error("`nats` needs a server; write `nats: {{ url: nats://127.0.0.1:4222 }}`")]
+    NoServer,
+    /// More than one way to log in, or an incomplete one.
+    #[error("`nats` takes one way to log in: user and password, token, nkey or credentials")]
+    SeveralLogins,
 }
 
 const KEYS: [&str; 15] = [
@@ -80,7 +94,7 @@ const KEYS: [&str; 15] = [
 ];
 
 impl NatsSettings {
-    /// The settings for these servers, all else as it is by default.
+    /// Settings for these servers, with defaults for the rest.
     pub fn at(urls: Vec<String>) -> Self {
         Self {
             urls,
@@ -95,7 +109,7 @@ impl NatsSettings {
         }
     }
 
-    /// What is configured, with the servers in `urls` in place of its own where there are any.
+    /// The configured settings, with `urls` instead of the configured servers if given.
     pub fn chosen(configured: Option<Self>, urls: Option<&[String]>) -> Option<Self> {
         match (configured, urls) {
             (Some(settings), Some(urls)) => Some(Self { urls: urls.to_vec(), ..settings }),
@@ -104,10 +118,10 @@ impl NatsSettings {
         }
     }
 
-    /// Reads what stands under `nats:`; the error says what to write instead.
-    pub fn read(fields: &Map<String, Value>) -> Result<Self, String> {
-        if let Some(odd) = fields.keys().find(|key| !KEYS.contains(&key.as_str())) {
-            return Err(format!("`nats` has no `{odd}`; it has {}", KEYS.join(", ")));
+    /// Reads the fields of the `nats:` section.
+    pub fn read(fields: &Map<String, Value>) -> Result<Self, NatsSettingsError> {
+        if let Some(unknown) = fields.keys().find(|key| !KEYS.contains(&key.as_str())) {
+            return Err(NatsSettingsError::UnknownKey(unknown.clone()));
         }
         let urls = match (fields.get("url"), fields.get("urls")) {
             (Some(Value::String(url)), None) => {
@@ -116,10 +130,7 @@ impl NatsSettings {
             (None, Some(Value::Array(urls))) if !urls.is_empty() => {
                 urls.iter().map(|url| url.as_str().unwrap_or_default().to_owned()).collect()
             }
-            _ => {
-                return Err("`nats` needs a server; write `nats: { url: nats://127.0.0.1:4222 }`"
-                    .to_owned());
-            }
+            _ => return Err(NatsSettingsError::NoServer),
         };
         let text = |key: &str| fields.get(key).and_then(Value::as_str).map(str::to_owned);
         let path = |key: &str| text(key).map(PathBuf::from);
@@ -142,7 +153,7 @@ impl NatsSettings {
     }
 }
 
-fn login(text: &impl Fn(&str) -> Option<String>) -> Result<Login, String> {
+fn login(text: &impl Fn(&str) -> Option<String>) -> Result<Login, NatsSettingsError> {
     match (text("user"), text("password"), text("token"), text("nkey"), text("credentials")) {
         (None, None, None, None, None) => Ok(Login::None),
         (Some(user), Some(password), None, None, None) => {
@@ -151,7 +162,6 @@ fn login(text: &impl Fn(&str) -> Option<String>) -> Result<Login, String> {
         (None, None, Some(token), None, None) => Ok(Login::Token(Secret(token))),
         (None, None, None, Some(seed), None) => Ok(Login::Nkey(Secret(seed))),
         (None, None, None, None, Some(file)) => Ok(Login::Credentials(PathBuf::from(file))),
-        _ => Err("`nats` takes one way to log in: user and password, token, nkey or credentials"
-            .to_owned()),
+        _ => Err(NatsSettingsError::SeveralLogins),
     }
 }

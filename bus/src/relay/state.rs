@@ -1,4 +1,4 @@
-//! How the relay is doing, for `hookbus status`.
+//! The state of the relay, for `hookbus status`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use crate::event::{Seq, Time};
 
-/// What the relay is at.
+/// What the relay is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// No server answers.
+    /// It has no working connection to a server, and retries.
     Connecting,
-    /// A server answers, and events go out.
+    /// Events are published.
     Publishing,
-    /// A server answers, but something has to be mended by a person.
+    /// A server answers, but publishing fails until the user changes something.
     Stuck,
 }
 
@@ -26,7 +26,7 @@ struct Inner {
     note: Option<&'static str>,
 }
 
-/// A handle that the relay writes and others read.
+/// A shared handle: the relay writes, other threads read.
 #[derive(Debug, Clone)]
 pub struct RelayState(Arc<Mutex<Inner>>);
 
@@ -46,16 +46,16 @@ impl RelayState {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    pub(super) fn trouble(&self, phase: Phase, error: &str) {
+    pub(super) fn failed(&self, phase: Phase, error: &str) {
         self.change(|inner| {
             inner.phase = phase;
             inner.error = Some(error.to_owned());
         });
     }
 
-    /// The stream was asked how far it is. Whether it takes more is another question: trouble stands
-    /// until something is acknowledged.
-    pub(super) fn found(&self, seq: Option<Seq>, note: Option<&'static str>) {
+    /// The position in the stream is known. The phase and the error stay until a message is
+    /// acknowledged, because the stream may still refuse everything.
+    pub(super) fn position_found(&self, seq: Option<Seq>, note: Option<&'static str>) {
         self.change(|inner| {
             inner.published = seq;
             inner.note = note;
@@ -76,7 +76,7 @@ impl RelayState {
         let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let published = inner.published.map_or(0, Seq::as_i64);
         let lag = head.map_or(0, |(seq, _)| seq.as_i64() - published);
-        let waiting = match (lag, inner.published_at) {
+        let lag_s = match (lag, inner.published_at) {
             (1.., Some(last)) => now.since(last).as_secs(),
             (1.., None) | (..=0, _) => 0,
         };
@@ -89,7 +89,7 @@ impl RelayState {
             },
             "published": published,
             "lag_events": lag.max(0),
-            "lag_s": waiting,
+            "lag_s": lag_s,
             "error": inner.error,
             "note": inner.note,
         })

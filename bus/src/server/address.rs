@@ -1,15 +1,13 @@
-//! Where the socket is. A socket's address holds about a hundred bytes; a home may be deeper than
-//! that, so a long one is reached through an open handle on its directory.
+//! The path of the daemon's socket. A socket address holds about a hundred bytes and a home may have a
+//! longer path; such a socket is reached through an open handle on its directory.
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-const NAME: &str = "bus.sock";
+use crate::sys::socket::{LONGEST_PATH, short_path};
 
-/// What fits an address on every Unix.
-const LONGEST: usize = 100;
+const NAME: &str = "bus.sock";
 
 /// The daemon's socket in one home.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,13 +26,35 @@ impl SocketPath {
         self.home.join(NAME)
     }
 
-    /// Calls `with` with an address that is short enough.
-    pub(super) fn reach<T>(&self, with: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+    /// Calls `with` with a path to the socket that fits a socket address.
+    pub(super) fn with_short_path<T>(
+        &self,
+        with: impl FnOnce(&Path) -> io::Result<T>,
+    ) -> io::Result<T> {
         let file = self.file();
-        if file.as_os_str().len() <= LONGEST {
+        if file.as_os_str().len() <= LONGEST_PATH {
             return with(&file);
         }
         let home = File::open(&self.home)?;
-        with(&PathBuf::from(format!("/proc/self/fd/{}/{NAME}", home.as_raw_fd())))
+        with(&short_path(&home, NAME))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::{UnixListener, UnixStream};
+
+    use super::*;
+
+    #[test]
+    fn a_socket_in_a_deep_home_can_be_reached() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let home = folder.path().join("deep".repeat(40));
+        std::fs::create_dir(&home).expect("a home");
+        let socket = SocketPath::in_home(&home);
+        assert!(UnixListener::bind(socket.file()).is_err(), "its path is too long");
+        let listener = socket.with_short_path(|path| UnixListener::bind(path)).expect("it listens");
+        socket.with_short_path(|path| UnixStream::connect(path)).expect("it answers");
+        drop(listener);
     }
 }

@@ -1,5 +1,5 @@
-//! The daemon: keeps the log open and the hooks compiled, and handles calls until it is told to
-//! leave, has been idle for long enough, is called by a newer client, or its home is gone.
+//! The daemon: keeps the log open and the hooks compiled, and handles calls. It exits on a signal, when it
+//! was idle for long enough, when a newer client calls, or when its home or log is removed.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -8,14 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, Mode, flock};
 use serde_json::{Map, Value};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
-use super::holder::lock_file;
+use super::lock_owner::lock_file;
 use super::message::RECEIVED;
 use super::status::{Counters, describe, of_daemon};
 use super::supervise::{ObserverProgram, Supervisor};
@@ -25,47 +24,50 @@ use crate::decide::drain_notifications;
 use crate::log::{LogReader, Recorder};
 use crate::pipeline::handle;
 use crate::relay::{NatsSettings, Relay};
+use crate::sys::file_lock;
+use crate::sys::process::effective_uid;
+use crate::sys::socket::{create_private, peer_uid};
 
-/// How often the daemon looks around: is its home still there, is anybody calling.
-const LOOK_AROUND: Duration = Duration::from_millis(500);
+/// How often the daemon does its regular work: checks its home, its idle time, its relay and observers.
+const TICK: Duration = Duration::from_millis(500);
 
-/// How long calls under way may take once the daemon is leaving.
-const LAST_CALLS: Duration = Duration::from_mins(1);
+/// How long calls in flight may take when the daemon shuts down.
+const DRAIN_CALLS: Duration = Duration::from_mins(1);
 
-/// How long plugins that only look on may then take until they know of what they are due.
-const LAST_WORDS: Duration = Duration::from_secs(10);
+/// How long the remaining notifications of plugins may then take.
+const DRAIN_NOTIFICATIONS: Duration = Duration::from_secs(10);
 
-/// Longer requests are no events.
-const LONGEST_REQUEST: u64 = 1 << 30;
+/// The longest request, in bytes.
+const MAX_REQUEST: u64 = 1 << 30;
 
-/// How long a daemon means to stay.
+/// How long a daemon runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stay {
-    /// Until it is told to leave.
+    /// Until it gets a signal.
     ForGood,
-    /// Until nobody has called for this long.
+    /// Until there was no call for this long.
     UntilIdle(Duration),
 }
 
 /// Why a daemon cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// There is one.
+    /// A daemon runs already.
     #[error(
-        "a daemon is running already for {0}; `hookbus status` tells about it, `hookbus stop` ends it"
+        "a daemon is already running for {0}; `hookbus status` shows it, `hookbus stop` stops it"
     )]
     Running(PathBuf),
     /// The home cannot be used.
     #[error("cannot use {path}: {error}")]
     Home {
-        /// What was touched.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         error: io::Error,
     },
 }
 
-/// A daemon that has its home to itself and listens.
+/// A daemon that owns its home and listens on its socket.
 #[derive(Debug)]
 pub struct Daemon {
     bus: Bus,
@@ -77,25 +79,25 @@ pub struct Daemon {
     build: Build,
     counters: Counters,
     newer_client: Notify,
-    /// Overrides the servers in `hookbus.yaml`.
+    /// Instead of the servers in `hookbus.yaml`.
     nats_urls: Option<Vec<String>>,
     relay: Mutex<Option<(NatsSettings, Relay)>>,
     supervisor: Mutex<Option<Supervisor>>,
 }
 
-/// What a daemon is to do.
+/// How to run a daemon.
 #[derive(Debug, Clone)]
 pub struct Plans {
-    /// How long it stays.
+    /// How long it runs.
     pub stay: Stay,
-    /// The NATS servers, in place of those in `hookbus.yaml`.
+    /// The NATS servers, instead of those in `hookbus.yaml`.
     pub nats_urls: Option<Vec<String>>,
-    /// How observers are started; none are where it is not said.
+    /// How to start observers; none are started without.
     pub observers: Option<ObserverProgram>,
 }
 
 impl Daemon {
-    /// Takes the home and starts to listen. `make_bus` is called once the home is ours.
+    /// Locks the home and starts to listen. `make_bus` is called once the home is locked.
     pub fn start(
         home: &Path,
         plans: Plans,
@@ -114,8 +116,7 @@ impl Daemon {
             .mode(0o600)
             .open(&lock_file)
             .map_err(failed(&lock_file))?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|_| ServeError::Running(home.to_owned()))?;
+        file_lock::try_lock(&lock).map_err(|_| ServeError::Running(home.to_owned()))?;
         let socket = SocketPath::in_home(home);
         let listener = listen(&socket).map_err(failed(&socket.file()))?;
         Ok(Self {
@@ -134,70 +135,69 @@ impl Daemon {
         })
     }
 
-    /// Handles calls until it is time to leave.
+    /// Handles calls until it is time to exit.
     pub async fn serve(self) -> io::Result<()> {
-        let mut asked_to_leave = signal(SignalKind::terminate())?;
-        let mut interrupted = signal(SignalKind::interrupt())?;
-        let mut look_around = tokio::time::interval(LOOK_AROUND);
-        let mut marks = self.marks();
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut tick = tokio::time::interval(TICK);
+        let mut inodes = self.home_inodes();
         let daemon = Arc::new(self);
-        let spool = tokio::spawn(take_in_now_and_then(daemon.bus.recorder.clone()));
+        let spool = tokio::spawn(append_spooled(daemon.bus.recorder.clone()));
         tracing::info!(home = %daemon.home.display(), pid = std::process::id(), "serving");
         let reason = loop {
             tokio::select! {
                 accepted = daemon.listener.accept() => match accepted {
-                    Ok((stream, _)) => daemon.welcome(stream),
+                    Ok((stream, _)) => daemon.accept(stream),
                     Err(error) => {
                         tracing::error!(%error, "cannot accept a call");
                         tokio::time::sleep(Duration::from_millis(50)).await;
                     }
                 },
-                _ = look_around.tick() => {
-                    marks.log = marks.log.or(inode(daemon.bus.log.file()));
-                    if let Some(reason) = daemon.reason_to_leave(&marks) {
+                _ = tick.tick() => {
+                    inodes.log = inodes.log.or(inode(daemon.bus.log.file()));
+                    if let Some(reason) = daemon.reason_to_exit(&inodes) {
                         break reason;
                     }
-                    daemon.keep_relay();
-                    daemon.keep_observers();
+                    daemon.update_relay();
+                    daemon.update_observers();
                     daemon.bus.projects.drop_idle(Instant::now());
                 }
                 () = daemon.newer_client.notified() => break "a newer client called",
-                _ = asked_to_leave.recv() => break "asked to leave",
-                _ = interrupted.recv() => break "interrupted",
+                _ = terminate.recv() => break "terminated",
+                _ = interrupt.recv() => break "interrupted",
             }
         };
-        tracing::info!(reason, "leaving");
+        tracing::info!(reason, "exiting");
         spool.abort();
-        daemon.leave(&marks).await;
+        daemon.shut_down(&inodes).await;
         Ok(())
     }
 
-    fn welcome(self: &Arc<Self>, stream: UnixStream) {
-        // The file's mode keeps others out; this is for the case that somebody changed it.
-        let ours = rustix::process::geteuid().as_raw();
-        match stream.peer_cred() {
-            Ok(peer) if peer.uid() == ours => {
+    fn accept(self: &Arc<Self>, stream: UnixStream) {
+        // The mode of the socket's file keeps other users out, but it may have been changed.
+        match peer_uid(&stream) {
+            Ok(uid) if uid == effective_uid() => {
                 let daemon = Arc::clone(self);
                 tokio::spawn(async move {
-                    if let Err(error) = daemon.attend(stream).await {
-                        tracing::debug!(%error, "a call broke off");
+                    if let Err(error) = daemon.handle_request(stream).await {
+                        tracing::debug!(%error, "a request failed");
                     }
                 });
             }
-            Ok(peer) => tracing::warn!(uid = peer.uid(), "turned somebody else away"),
-            Err(error) => tracing::warn!(%error, "cannot tell who is calling"),
+            Ok(uid) => tracing::warn!(uid, "refused a call of another user"),
+            Err(error) => tracing::warn!(%error, "cannot find out which user is calling"),
         }
     }
 
-    async fn attend(&self, mut stream: UnixStream) -> io::Result<()> {
+    async fn handle_request(&self, mut stream: UnixStream) -> io::Result<()> {
         let length = stream.read_u64().await?;
-        if length > LONGEST_REQUEST {
+        if length > MAX_REQUEST {
             return Err(io::Error::other("the request is too long"));
         }
         let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
         stream.read_exact(&mut bytes).await?;
         let request = Request::from_bytes(&bytes);
-        let newer = Request::is_of_a_newer_client(&bytes);
+        let newer = Request::is_newer_protocol(&bytes);
         drop(bytes);
         stream.write_u8(RECEIVED).await?;
         let reply = match request {
@@ -223,13 +223,13 @@ impl Daemon {
     }
 
     fn status(&self) -> Reply {
-        let leaves_after = match self.stay {
+        let idle_timeout = match self.stay {
             Stay::ForGood => None,
             Stay::UntilIdle(after) => Some(after),
         };
         let mut state = describe(&self.bus.log, &self.bus.hooks);
         self.describe_processes(&mut state);
-        state.insert("daemon".to_owned(), of_daemon(&self.counters, leaves_after));
+        state.insert("daemon".to_owned(), of_daemon(&self.counters, idle_timeout));
         state.insert("relay".to_owned(), self.relay_report());
         Reply::Status(Value::Object(state).to_string().into_bytes())
     }
@@ -238,26 +238,28 @@ impl Daemon {
         NatsSettings::chosen(self.bus.hooks.active().file.nats.clone(), self.nats_urls.as_deref())
     }
 
-    /// Runs the observers in force, and no others.
-    fn keep_observers(&self) {
+    /// Runs the active observers, and no others.
+    fn update_observers(&self) {
         let active = self.bus.hooks.active();
         let names: Vec<String> =
             active.file.observer_names().into_iter().map(str::to_owned).collect();
         let version = (active.file.hash.clone(), self.nats());
         let mut supervisor = self.supervisor.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(supervisor) = supervisor.as_mut() {
-            supervisor.look_after(&names, &version);
+            supervisor.reconcile(&names, &version);
         }
     }
 
-    /// Whether an observer still has something to do.
+    /// Whether an observer still has events to handle.
     fn observers_are_busy(&self) -> bool {
         let state = describe(&self.bus.log, &self.bus.hooks);
         let observers = state.get("observers").and_then(Value::as_array).into_iter().flatten();
-        observers.into_iter().any(|one| one["state"] == "working" && one["lag_events"] != 0)
+        observers
+            .into_iter()
+            .any(|observer| observer["state"] == "working" && observer["lag_events"] != 0)
     }
 
-    /// What is known of the observers' processes, beside what they say themselves.
+    /// Adds what the supervisor knows about the processes of the observers.
     fn describe_processes(&self, state: &mut Map<String, Value>) {
         let supervisor = self.supervisor.lock().unwrap_or_else(PoisonError::into_inner);
         let observers = state.get_mut("observers").and_then(Value::as_array_mut);
@@ -268,8 +270,8 @@ impl Daemon {
         }
     }
 
-    /// Runs a relay with the settings of the moment, or none.
-    fn keep_relay(&self) {
+    /// Runs a relay with the present settings, or none.
+    fn update_relay(&self) {
         let wanted = self.nats();
         let mut relay = self.relay.lock().unwrap_or_else(PoisonError::into_inner);
         if relay.as_ref().map(|(settings, _)| settings) == wanted.as_ref() {
@@ -291,17 +293,17 @@ impl Daemon {
             .map_or(Value::Null, |(_, relay)| relay.state().report(head, self.bus.clock.now()))
     }
 
-    /// The files that tell whether this home is still ours.
-    fn marks(&self) -> Marks {
-        Marks { socket: inode(&self.socket.file()), log: inode(self.bus.log.file()) }
+    /// The present inodes of the files that show whether the home is still the same.
+    fn home_inodes(&self) -> HomeInodes {
+        HomeInodes { socket: inode(&self.socket.file()), log: inode(self.bus.log.file()) }
     }
 
-    fn reason_to_leave(&self, marks: &Marks) -> Option<&'static str> {
-        if inode(&self.socket.file()) != marks.socket {
+    fn reason_to_exit(&self, inodes: &HomeInodes) -> Option<&'static str> {
+        if inode(&self.socket.file()) != inodes.socket {
             return Some("the home is gone");
         }
-        // Writing on into a file that was taken away would keep nothing.
-        if marks.log.is_some() && inode(self.bus.log.file()) != marks.log {
+        // What is appended to a removed file is lost.
+        if inodes.log.is_some() && inode(self.bus.log.file()) != inodes.log {
             return Some("the log is gone");
         }
         match self.stay {
@@ -314,34 +316,32 @@ impl Daemon {
         }
     }
 
-    /// Makes room for a successor at once, then lets the calls under way finish.
-    async fn leave(&self, marks: &Marks) {
-        if inode(&self.socket.file()) == marks.socket
+    /// Releases the home at once, so that another daemon can start, and then lets the calls in flight
+    /// finish.
+    async fn shut_down(&self, inodes: &HomeInodes) {
+        if inode(&self.socket.file()) == inodes.socket
             && let Err(error) = fs::remove_file(self.socket.file())
         {
-            tracing::warn!(%error, "the socket's file stays behind");
+            tracing::warn!(%error, "cannot remove the socket");
         }
-        if let Err(error) = flock(&self.lock, FlockOperation::Unlock) {
-            tracing::warn!(%error, "cannot give the home back");
+        if let Err(error) = file_lock::unlock(&self.lock) {
+            tracing::warn!(%error, "cannot unlock the home");
         }
         let supervisor = self.supervisor.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(mut supervisor) = supervisor {
-            supervisor.leave().await;
+            supervisor.stop_all().await;
         }
         let finished = async {
             while self.counters.in_flight() > 0 {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        if tokio::time::timeout(LAST_CALLS, finished).await.is_err() {
-            tracing::warn!("left with calls under way");
+        if tokio::time::timeout(DRAIN_CALLS, finished).await.is_err() {
+            tracing::warn!("exiting with calls in flight");
         }
-        let unheard = drain_notifications(LAST_WORDS).await;
-        if unheard > 0 {
-            tracing::warn!(
-                unheard,
-                "left before plugins had heard of all events that they only look on at"
-            );
+        let undelivered = drain_notifications(DRAIN_NOTIFICATIONS).await;
+        if undelivered > 0 {
+            tracing::warn!(undelivered, "exiting before plugins were notified of all events");
         }
         if self.home.is_dir() {
             self.bus.recorder.checkpoint().await;
@@ -349,15 +349,16 @@ impl Daemon {
     }
 }
 
-/// Events that the log could not take come in as soon as it can.
-async fn take_in_now_and_then(recorder: Recorder) {
+/// Appends spooled events as soon as the log can be written again.
+async fn append_spooled(recorder: Recorder) {
     loop {
         recorder.take_in().await;
-        tokio::time::sleep(LOOK_AROUND).await;
+        tokio::time::sleep(TICK).await;
     }
 }
 
-struct Marks {
+/// The inodes of files in the home; another inode is another file.
+struct HomeInodes {
     socket: Option<u64>,
     log: Option<u64>,
 }
@@ -366,15 +367,12 @@ fn inode(file: &Path) -> Option<u64> {
     fs::metadata(file).ok().map(|file| file.ino())
 }
 
-/// Binds the socket for this user only. Whoever was there before is gone: we hold the lock.
+/// Binds the socket for this user only. Removes the socket of an earlier daemon, which has ended: we hold
+/// the lock.
 fn listen(socket: &SocketPath) -> io::Result<UnixListener> {
     match fs::remove_file(socket.file()) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
     }
-    // Set before the file appears: there is no moment in which others could connect.
-    let before = rustix::process::umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
-    let listener = socket.reach(|path| UnixListener::bind(path));
-    rustix::process::umask(before);
-    listener
+    create_private(|| socket.with_short_path(|path| UnixListener::bind(path)))
 }

@@ -1,5 +1,5 @@
-//! What is said over the socket: one request, one byte that says "I am on it", one reply. Bytes
-//! stay bytes (payloads, environments), each part with its length before it.
+//! The protocol of the socket: one request, one byte that confirms it, one reply. A message is a list of
+//! byte strings (payloads and environments need not be text), each with its length before it.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -11,40 +11,42 @@ use crate::caller::Caller;
 use crate::event::{Agent, EventId, Time, Wire};
 use crate::pipeline::Call;
 
-/// The first byte of every request; another number is another protocol, a higher one a newer client's.
+/// The protocol version, the first byte of every message. A higher one comes from a newer client.
 const PROTOCOL: u8 = 2;
 
-/// Sent as soon as a request was read, so that a client can tell a busy daemon from a hung one.
+/// The confirmation: sent as soon as a request is read, so that the client can tell a busy daemon from
+/// a hung one.
 pub(super) const RECEIVED: u8 = b'!';
 
-/// What a client wants.
+/// What a client asks for.
 #[derive(Debug, Clone)]
 pub enum Request {
-    /// An event to handle.
+    /// Handle an event.
     Call {
-        /// Who is asking.
+        /// The client's build.
         build: Build,
         /// The event.
         call: Box<Call>,
     },
-    /// How are you?
+    /// Report the daemon's state.
     Status,
 }
 
-/// What the daemon says.
+/// What the daemon replies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// What the agent hears; nothing if empty.
+    /// The answer for the agent; empty if there is none.
     Answer(Vec<u8>),
-    /// Do it yourself: this daemon is making room for a newer one, or does not understand.
+    /// The client has to handle the event itself: the daemon exits for a newer version, or does not
+    /// understand the request.
     Declined,
-    /// How it is, as JSON.
+    /// The daemon's state, as JSON.
     Status(Vec<u8>),
 }
 
 impl Request {
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        let mut parts = Parts::default();
+        let mut parts = MessageWriter::default();
         match self {
             Self::Status => parts.add(b"status"),
             Self::Call { build, call } => {
@@ -67,35 +69,36 @@ impl Request {
                 }
             }
         }
-        parts.framed(PROTOCOL)
+        parts.finish()
     }
 
-    /// Whether these bytes are in the words of a later version.
-    pub(super) fn is_of_a_newer_client(bytes: &[u8]) -> bool {
+    /// Whether these bytes are in a later version of the protocol.
+    pub(super) fn is_newer_protocol(bytes: &[u8]) -> bool {
         bytes.first().is_some_and(|protocol| *protocol > PROTOCOL)
     }
 
-    /// Reads a request; none if it is not one of ours.
+    /// Reads a request; none if it is malformed or in another version of the protocol.
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (protocol, mut rest) = bytes.split_first()?;
         if *protocol != PROTOCOL {
             return None;
         }
-        match next(&mut rest)? {
+        match read_part(&mut rest)? {
             b"status" => Some(Self::Status),
             b"call" => {
-                let build = Build::from_bytes(next(&mut rest)?)?;
-                let id = EventId::from_bytes(next(&mut rest)?.try_into().ok()?);
-                let at = i64::from_be_bytes(next(&mut rest)?.try_into().ok()?);
-                let agent = std::str::from_utf8(next(&mut rest)?).ok()?.parse::<Agent>().ok()?;
-                let wire = Wire::parse(std::str::from_utf8(next(&mut rest)?).ok()?)?;
-                let deadline = u64::from_be_bytes(next(&mut rest)?.try_into().ok()?);
-                let pid = u32::from_be_bytes(next(&mut rest)?.try_into().ok()?);
-                let cwd = PathBuf::from(os(next(&mut rest)?));
-                let raw = next(&mut rest)?.to_vec();
+                let build = Build::from_bytes(read_part(&mut rest)?)?;
+                let id = EventId::from_bytes(read_part(&mut rest)?.try_into().ok()?);
+                let at = i64::from_be_bytes(read_part(&mut rest)?.try_into().ok()?);
+                let agent =
+                    std::str::from_utf8(read_part(&mut rest)?).ok()?.parse::<Agent>().ok()?;
+                let wire = Wire::parse(std::str::from_utf8(read_part(&mut rest)?).ok()?)?;
+                let deadline = u64::from_be_bytes(read_part(&mut rest)?.try_into().ok()?);
+                let pid = u32::from_be_bytes(read_part(&mut rest)?.try_into().ok()?);
+                let cwd = PathBuf::from(os_string(read_part(&mut rest)?));
+                let raw = read_part(&mut rest)?.to_vec();
                 let mut env = Vec::new();
                 while !rest.is_empty() {
-                    env.push((os(next(&mut rest)?), os(next(&mut rest)?)));
+                    env.push((os_string(read_part(&mut rest)?), os_string(read_part(&mut rest)?)));
                 }
                 let pid = (pid != 0).then_some(pid);
                 let caller = Caller { cwd, env, pid, wire };
@@ -111,7 +114,7 @@ impl Request {
 
 impl Reply {
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        let mut parts = Parts::default();
+        let mut parts = MessageWriter::default();
         match self {
             Self::Answer(text) => {
                 parts.add(b"answer");
@@ -123,44 +126,46 @@ impl Reply {
                 parts.add(json);
             }
         }
-        parts.framed(PROTOCOL)
+        parts.finish()
     }
 
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (_, mut rest) = bytes.split_first()?;
-        match next(&mut rest)? {
-            b"answer" => Some(Self::Answer(next(&mut rest)?.to_vec())),
+        match read_part(&mut rest)? {
+            b"answer" => Some(Self::Answer(read_part(&mut rest)?.to_vec())),
             b"declined" => Some(Self::Declined),
-            b"status" => Some(Self::Status(next(&mut rest)?.to_vec())),
+            b"status" => Some(Self::Status(read_part(&mut rest)?.to_vec())),
             _ => None,
         }
     }
 }
 
-fn os(bytes: &[u8]) -> OsString {
+fn os_string(bytes: &[u8]) -> OsString {
     OsString::from_vec(bytes.to_vec())
 }
 
+/// A message under construction.
 #[derive(Default)]
-struct Parts(Vec<u8>);
+struct MessageWriter(Vec<u8>);
 
-impl Parts {
+impl MessageWriter {
     fn add(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(&(bytes.len() as u64).to_be_bytes());
         self.0.extend_from_slice(bytes);
     }
 
-    /// The whole message: its length, the protocol, the parts.
-    fn framed(self, protocol: u8) -> Vec<u8> {
+    /// The complete message: its length, the protocol version, the parts.
+    fn finish(self) -> Vec<u8> {
         let mut message = Vec::with_capacity(self.0.len() + 9);
         message.extend_from_slice(&(self.0.len() as u64 + 1).to_be_bytes());
-        message.push(protocol);
+        message.push(PROTOCOL);
         message.extend_from_slice(&self.0);
         message
     }
 }
 
-fn next<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+/// Takes the next part off `rest`.
+fn read_part<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (length, after) = rest.split_first_chunk::<8>()?;
     let length = usize::try_from(u64::from_be_bytes(*length)).ok()?;
     let (part, after) = after.split_at_checked(length)?;
@@ -175,11 +180,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_arrives_as_it_was_sent() {
+    fn a_call_is_read_as_it_was_written() {
         let at = Time::from_micros(1_700_000_000_000_000);
         let caller = Caller {
             cwd: PathBuf::from("/somewhere"),
-            env: vec![("A".into(), os(b"not \xff text")), ("EMPTY".into(), OsString::new())],
+            env: vec![("A".into(), os_string(b"not \xff text")), ("EMPTY".into(), OsString::new())],
             pid: Some(7),
             wire: Wire::Bridge,
         };
@@ -193,15 +198,15 @@ mod tests {
         };
         let request = Request::Call { build: Build::current(), call: Box::new(call.clone()) };
         let bytes = request.to_bytes();
-        let Some(Request::Call { call: heard, .. }) = Request::from_bytes(&bytes[8..]) else {
+        let Some(Request::Call { call: read, .. }) = Request::from_bytes(&bytes[8..]) else {
             panic!("a call");
         };
-        assert_eq!(format!("{heard:?}"), format!("{call:?}"));
+        assert_eq!(format!("{read:?}"), format!("{call:?}"));
     }
 
     proptest! {
         #[test]
-        fn any_bytes_are_a_request_or_none(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             drop(Request::from_bytes(&bytes));
             drop(Reply::from_bytes(&bytes));
         }

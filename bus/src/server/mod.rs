@@ -1,19 +1,20 @@
-//! The socket between the front door and the daemon: what is said over it, who listens, who calls.
+//! The daemon and its socket: the protocol between client and daemon, both ends of it, and the processes
+//! that the daemon supervises.
 
 mod address;
-mod build;
 mod client;
 mod daemon;
-mod holder;
+mod lock_owner;
 mod message;
 mod status;
 mod supervise;
+mod version;
 
 pub use address::SocketPath;
-pub use build::Build;
 pub use client::{NoDaemon, ask, call};
 pub use daemon::{Daemon, Plans, ServeError, Stay};
-pub use holder::Holder;
+pub use lock_owner::Holder;
 pub use message::{Reply, Request};
 pub use status::describe;
 pub use supervise::ObserverProgram;
+pub use version::Build;

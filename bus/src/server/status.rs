@@ -1,4 +1,4 @@
-//! What `hookbus status` tells.
+//! The state that `hookbus status` shows, as JSON.
 
 use std::fs;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -6,18 +6,19 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use super::build::VERSION;
+use super::version::VERSION;
 use crate::active::HooksSource;
 use crate::config::observer_folder;
 use crate::log::{LogPath, LogReader, OpenError};
+use crate::sys::process::is_running;
 
-/// What a daemon counts.
+/// What the daemon counts.
 #[derive(Debug)]
 pub(super) struct Counters {
     started: Instant,
     calls: AtomicU64,
     in_flight: AtomicUsize,
-    /// Milliseconds after `started` at which the last call came or went.
+    /// When the last call began or ended, in milliseconds after `started`.
     last_call: AtomicU64,
 }
 
@@ -31,19 +32,19 @@ impl Counters {
         }
     }
 
-    /// Counts a call for as long as the guard lives.
-    pub(super) fn begin(&self) -> InFlight<'_> {
+    /// Counts a call as in flight until the guard is dropped.
+    pub(super) fn begin(&self) -> CallGuard<'_> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         self.touch();
-        InFlight(self)
+        CallGuard(self)
     }
 
     pub(super) fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::Relaxed)
     }
 
-    /// How long nobody has called.
+    /// How long there was no call.
     pub(super) fn idle(&self) -> Duration {
         let last = Duration::from_millis(self.last_call.load(Ordering::Relaxed));
         if self.in_flight() > 0 {
@@ -59,18 +60,18 @@ impl Counters {
     }
 }
 
-/// A call under way.
-pub(super) struct InFlight<'a>(&'a Counters);
+/// A call in flight.
+pub(super) struct CallGuard<'a>(&'a Counters);
 
-impl Drop for InFlight<'_> {
+impl Drop for CallGuard<'_> {
     fn drop(&mut self) {
         self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
         self.0.touch();
     }
 }
 
-/// The daemon's part of the state, as JSON.
-pub(super) fn of_daemon(counters: &Counters, leaves_after: Option<Duration>) -> Value {
+/// The daemon's own part of the state.
+pub(super) fn of_daemon(counters: &Counters, idle_timeout: Option<Duration>) -> Value {
     json!({
         "pid": std::process::id(),
         "version": VERSION,
@@ -78,11 +79,11 @@ pub(super) fn of_daemon(counters: &Counters, leaves_after: Option<Duration>) -> 
         "calls": counters.calls.load(Ordering::Relaxed),
         "in_flight": counters.in_flight(),
         "idle_s": counters.idle().as_secs(),
-        "leaves_after_idle_s": leaves_after.map(|after| after.as_secs()),
+        "leaves_after_idle_s": idle_timeout.map(|after| after.as_secs()),
     })
 }
 
-/// What can be said of a home with or without a daemon: its log, its hooks and its observers.
+/// The state of a home's log, hooks and observers, with or without a daemon.
 pub fn describe(log: &LogPath, hooks: &HooksSource) -> Map<String, Value> {
     let active = hooks.active();
     let observers =
@@ -94,22 +95,22 @@ pub fn describe(log: &LogPath, hooks: &HooksSource) -> Map<String, Value> {
     ])
 }
 
-/// What an observer's process last said about itself, if it still runs.
+/// What the observer's process last reported about itself, corrected if the process is gone.
 fn describe_observer(log: &LogPath, name: &str) -> Value {
     let home = log.file().parent().unwrap_or(log.file());
     let folder = observer_folder(home, name);
-    let said = fs::read(folder.join("state.json")).ok();
-    let said: Option<Value> = said.and_then(|said| serde_json::from_slice(&said).ok());
-    let mut state = said.unwrap_or_else(|| json!({"name": name}));
-    let is_up = |pid| fs::exists(format!("/proc/{pid}")).is_ok_and(|there| there);
-    if !state["pid"].as_u64().is_some_and(is_up) {
+    let reported = fs::read(folder.join("state.json")).ok();
+    let reported: Option<Value> = reported.and_then(|json| serde_json::from_slice(&json).ok());
+    let mut state = reported.unwrap_or_else(|| json!({"name": name}));
+    if !state["pid"].as_u64().is_some_and(is_running) {
         state["state"] = json!("not running");
         state["pid"] = Value::Null;
     }
     if state["source"] != "nats" {
         let letters = fs::read_dir(folder.join("dead")).into_iter().flatten().flatten();
-        let is_one = |file: &fs::DirEntry| file.path().extension().is_some_and(|end| end == "json");
-        state["dead_letters"] = json!(letters.filter(is_one).count());
+        let is_letter =
+            |file: &fs::DirEntry| file.path().extension().is_some_and(|end| end == "json");
+        state["dead_letters"] = json!(letters.filter(is_letter).count());
     }
     state
 }

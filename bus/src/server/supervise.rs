@@ -1,8 +1,8 @@
-//! A process for each observer: started, started again when it dies, ended when it is not wanted any
-//! more. What such a process does is not our business.
+//! Supervises one process per observer: starts it, restarts it with a back-off when it dies, and stops
+//! it when the observer is removed or its settings change.
 //!
-//! Each holds the reading end of a pipe from us. When we are gone, however that came about, it sees
-//! the end of the pipe and leaves.
+//! Each process has the reading end of a pipe from the daemon as its stdin. When the daemon ends, even by
+//! SIGKILL, the process reads the end of the pipe and exits.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,169 +14,171 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::backoff::Backoff;
 use crate::relay::NatsSettings;
 
-/// Before the second, third, … start of a process that keeps dying.
-const BACK_OFF: [Duration; 5] = [
-    Duration::from_millis(200),
-    Duration::from_secs(1),
-    Duration::from_secs(3),
-    Duration::from_secs(10),
-    Duration::from_secs(30),
-];
+/// Between restarts of a process that keeps dying.
+const BACKOFF: Backoff =
+    Backoff { first: Duration::from_millis(200), longest: Duration::from_secs(30) };
 
-/// A process that ran for this long did not die of its start.
-const SETTLED: Duration = Duration::from_mins(1);
+/// A process that ran for this long had a successful start: the back-off begins again.
+const STABLE_AFTER: Duration = Duration::from_mins(1);
 
-/// How long one may take to leave before it is made to.
-const LEAVES_WITHIN: Duration = Duration::from_secs(5);
+/// A process that has not exited this long after it was told to is killed.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How to start the process of an observer; its name comes last.
+/// How to start the process of an observer. The observer's name is the last argument.
 #[derive(Debug, Clone)]
 pub struct ObserverProgram {
     /// The program.
     pub program: PathBuf,
     /// Its arguments before the name.
     pub arguments: Vec<OsString>,
-    /// Where its complaints go; to ours where none.
+    /// The file that its stderr is appended to; the daemon's own stderr if none.
     pub complaints: Option<PathBuf>,
 }
 
-/// What an observer's process was started with: the hash of the hooks and the way to NATS, which is
-/// no part of it.
-pub(super) type Version = (String, Option<NatsSettings>);
+/// The settings that an observer's process is started with: the hash of the hooks file, and the NATS
+/// settings, which may come from elsewhere.
+pub(super) type ObserverVersion = (String, Option<NatsSettings>);
 
+/// Supervises the processes of all observers.
 #[derive(Debug)]
 pub(super) struct Supervisor {
-    how: ObserverProgram,
-    kept: BTreeMap<String, Kept>,
+    program: ObserverProgram,
+    observers: BTreeMap<String, SupervisedObserver>,
 }
 
 /// One observer.
 #[derive(Debug)]
-struct Kept {
-    /// The settings it was started with.
-    version: Version,
-    running: Option<Running>,
-    deaths: usize,
-    not_before: Instant,
+struct SupervisedObserver {
+    /// The settings its process was started with.
+    version: ObserverVersion,
+    process: Option<ObserverProcess>,
+    /// How often in a row the process died.
+    deaths: u32,
+    /// When it may be started again.
+    restart_at: Instant,
 }
 
 #[derive(Debug)]
-struct Running {
+struct ObserverProcess {
     child: Child,
-    /// Dropped to tell it to leave.
-    leash: Option<ChildStdin>,
+    /// Closed to tell the process to exit.
+    stdin: Option<ChildStdin>,
     started: Instant,
-    told_to_leave: Option<Instant>,
+    stop_requested: Option<Instant>,
 }
 
 impl Supervisor {
-    pub(super) fn new(how: ObserverProgram) -> Self {
-        Self { how, kept: BTreeMap::new() }
+    pub(super) fn new(program: ObserverProgram) -> Self {
+        Self { program, observers: BTreeMap::new() }
     }
 
-    /// Sees to it that the observers in `names`, and no others, run with settings of `version`.
-    pub(super) fn look_after(&mut self, names: &[String], version: &Version) {
+    /// Starts and stops processes so that the observers in `names`, and no others, run with `version`.
+    /// Called again and again; does not block.
+    pub(super) fn reconcile(&mut self, names: &[String], version: &ObserverVersion) {
         for name in names {
-            self.kept.entry(name.clone()).or_insert_with(|| Kept {
+            self.observers.entry(name.clone()).or_insert_with(|| SupervisedObserver {
                 version: version.clone(),
-                running: None,
+                process: None,
                 deaths: 0,
-                not_before: Instant::now(),
+                restart_at: Instant::now(),
             });
         }
-        for (name, kept) in &mut self.kept {
+        for (name, observer) in &mut self.observers {
             let wanted = names.contains(name);
-            kept.bury(name);
-            if !wanted || kept.version != *version {
-                kept.tell_to_leave();
+            observer.reap(name);
+            if !wanted || observer.version != *version {
+                observer.request_stop();
             }
-            if wanted && kept.running.is_none() && kept.not_before <= Instant::now() {
-                if kept.version != *version {
-                    (kept.version, kept.deaths) = (version.clone(), 0);
+            if wanted && observer.process.is_none() && observer.restart_at <= Instant::now() {
+                if observer.version != *version {
+                    (observer.version, observer.deaths) = (version.clone(), 0);
                 }
-                kept.start(&self.how, name);
+                observer.start(&self.program, name);
             }
         }
-        self.kept.retain(|name, kept| names.contains(name) || kept.running.is_some());
+        self.observers.retain(|name, observer| names.contains(name) || observer.process.is_some());
     }
 
-    /// Tells all of them to leave, and waits until they have.
-    pub(super) async fn leave(&mut self) {
-        for kept in self.kept.values_mut() {
-            kept.tell_to_leave();
+    /// Tells all processes to exit, and waits until they have.
+    pub(super) async fn stop_all(&mut self) {
+        for observer in self.observers.values_mut() {
+            observer.request_stop();
         }
-        while self.kept.values().any(|kept| kept.running.is_some()) {
+        while self.observers.values().any(|observer| observer.process.is_some()) {
             tokio::time::sleep(Duration::from_millis(20)).await;
-            for (name, kept) in &mut self.kept {
-                kept.bury(name);
-                kept.tell_to_leave();
+            for (name, observer) in &mut self.observers {
+                observer.reap(name);
+                observer.request_stop();
             }
         }
     }
 
     pub(super) fn describe(&self, name: &str) -> Value {
-        let kept = self.kept.get(name);
+        let observer = self.observers.get(name);
         json!({
-            "pid": kept.and_then(|kept| Some(kept.running.as_ref()?.child.id())),
-            "deaths": kept.map_or(0, |kept| kept.deaths),
+            "pid": observer.and_then(|observer| Some(observer.process.as_ref()?.child.id())),
+            "deaths": observer.map_or(0, |observer| observer.deaths),
         })
     }
 }
 
-impl Kept {
-    fn start(&mut self, how: &ObserverProgram, name: &str) {
-        let complaints = how.complaints.as_ref().and_then(|file| {
+impl SupervisedObserver {
+    fn start(&mut self, program: &ObserverProgram, name: &str) {
+        let stderr = program.complaints.as_ref().and_then(|file| {
             OpenOptions::new().create(true).append(true).mode(0o600).open(file).ok()
         });
-        let started = Command::new(&how.program)
-            .args(&how.arguments)
+        let spawned = Command::new(&program.program)
+            .args(&program.arguments)
             .arg(name)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            .stderr(complaints.map_or_else(Stdio::inherit, Stdio::from))
+            .stderr(stderr.map_or_else(Stdio::inherit, Stdio::from))
             .spawn();
-        match started {
+        match spawned {
             Ok(mut child) => {
-                let leash = child.stdin.take();
+                let stdin = child.stdin.take();
                 let started = Instant::now();
-                self.running = Some(Running { child, leash, started, told_to_leave: None });
+                self.process =
+                    Some(ObserverProcess { child, stdin, started, stop_requested: None });
             }
             Err(error) => {
-                tracing::error!(%error, name, "cannot start the observer");
-                self.died();
+                tracing::error!(%error, name, "cannot start the process of the observer");
+                self.count_death();
             }
         }
     }
 
-    /// Notices that it has ended.
-    fn bury(&mut self, name: &str) {
-        let Some(running) = &mut self.running else { return };
-        let Ok(Some(status)) = running.child.try_wait() else { return };
-        if running.told_to_leave.is_none() {
-            tracing::warn!(name, %status, "an observer died; it is started again");
-            if running.started.elapsed() > SETTLED {
+    /// Notices that the process has ended.
+    fn reap(&mut self, name: &str) {
+        let Some(process) = &mut self.process else { return };
+        let Ok(Some(status)) = process.child.try_wait() else { return };
+        if process.stop_requested.is_none() {
+            tracing::warn!(name, %status, "the process of an observer died; it will be restarted");
+            if process.started.elapsed() > STABLE_AFTER {
                 self.deaths = 0;
             }
-            self.died();
+            self.count_death();
         }
-        self.running = None;
+        self.process = None;
     }
 
-    fn died(&mut self) {
-        self.not_before = Instant::now() + BACK_OFF[self.deaths.min(BACK_OFF.len() - 1)];
-        self.deaths += 1;
+    fn count_death(&mut self) {
+        self.deaths = self.deaths.saturating_add(1);
+        self.restart_at = Instant::now() + BACKOFF.delay(self.deaths);
     }
 
-    fn tell_to_leave(&mut self) {
-        let Some(running) = &mut self.running else { return };
-        drop(running.leash.take());
-        let since = *running.told_to_leave.get_or_insert_with(Instant::now);
-        if since.elapsed() > LEAVES_WITHIN
-            && let Err(error) = running.child.kill()
+    /// Tells the process to exit, and kills it if it has not in time.
+    fn request_stop(&mut self) {
+        let Some(process) = &mut self.process else { return };
+        drop(process.stdin.take());
+        let since = *process.stop_requested.get_or_insert_with(Instant::now);
+        if since.elapsed() > STOP_TIMEOUT
+            && let Err(error) = process.child.kill()
         {
-            tracing::debug!(%error, "it left by itself");
+            tracing::debug!(%error, "the process ended before it was killed");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Opening and locking files in ways that the standard library has no portable word for.
+//! Opening files in ways that the standard library does not cover.
 
 use std::fs::{File, OpenOptions};
 use std::io;

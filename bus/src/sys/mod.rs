@@ -1,5 +1,11 @@
-//! Everything that depends on the operating system beyond what the standard library covers: process
-//! groups, other processes' state, locks, limits. A port to another Unix is this folder's work.
+//! What only the operating system can do for us: file locks, processes, users and sockets.
+//!
+//! Everything that differs between Unixes (`/proc`, pidfds, socket flags) is here, so that a port to
+//! another one changes only this folder. Each function documents what it promises on any Unix.
 
+pub mod file_lock;
 pub mod fs;
+pub mod lock_owner;
 pub mod process;
+pub mod process_group;
+pub mod socket;

@@ -1,8 +1,26 @@
-//! Looking at other processes and ending process groups.
+//! Looking at processes and users, and signalling one process.
 
 use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
 
-use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process_group, prlimit};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open, pidfd_send_signal, test_kill_process};
+
+pub use rustix::process::Signal;
+
+/// The user that this process acts as.
+pub fn effective_uid() -> u32 {
+    geteuid().as_raw()
+}
+
+/// Whether a process has this id now. True for one that has ended but was not waited for yet.
+pub fn is_running(pid: u64) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    // Without permission to signal it, the process still exists.
+    pid.is_some_and(|pid| matches!(test_kill_process(pid), Ok(()) | Err(Errno::PERM)))
+}
 
 /// The process above `pid`; none if that cannot be found out.
 pub fn parent_of(pid: u32) -> Option<u32> {
@@ -24,34 +42,53 @@ pub fn has_terminal_input(pid: u32) -> bool {
         .is_ok_and(|stdin| stdin.starts_with("/dev/pts") || stdin.starts_with("/dev/tty"))
 }
 
-/// The user that this process acts as.
-pub fn effective_user() -> u32 {
-    rustix::process::geteuid().as_raw()
+/// A handle on one process. It never refers to another one, even if the id is used again.
+#[derive(Debug)]
+pub struct ProcessHandle {
+    pid: Pid,
+    handle: OwnedFd,
 }
 
-/// A process group, by the id of its first process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ProcessGroup(Pid);
-
-impl ProcessGroup {
-    /// The group that the process with this id leads.
-    pub fn of(leader: Option<u32>) -> Option<Self> {
-        Pid::from_raw(i32::try_from(leader?).ok()?).map(Self)
+impl ProcessHandle {
+    /// A handle on the process that has this id now; none if there is no such process.
+    pub fn open(pid: i32) -> Option<Self> {
+        let pid = Pid::from_raw(pid)?;
+        Some(Self { pid, handle: pidfd_open(pid, PidfdFlags::empty()).ok()? })
     }
 
-    /// Kills every process of the group. That none is left is not an error.
-    pub fn kill(self) {
-        if let Err(error) = kill_process_group(self.0, Signal::KILL) {
-            tracing::debug!(%error, "the process group has ended already");
-        }
+    /// Its process id.
+    pub const fn pid(&self) -> i32 {
+        self.pid.as_raw_nonzero().get()
     }
 
-    /// Limits the memory that the group's first process may write to. Not what it may reserve: some
-    /// runtimes reserve far more than they use.
-    pub fn limit_memory(self, bytes: u64) {
-        let limit = Rlimit { current: Some(bytes), maximum: Some(bytes) };
-        if let Err(error) = prlimit(Some(self.0), Resource::Data, limit) {
-            tracing::debug!(%error, "the process ended before its memory could be limited");
-        }
+    /// Sends it a signal; fails if it has ended.
+    pub fn signal(&self, signal: Signal) -> io::Result<()> {
+        Ok(pidfd_send_signal(&self.handle, signal)?)
+    }
+
+    /// Whether it has ended, waited for by its parent or not.
+    pub fn has_ended(&self) -> bool {
+        let mut ending = [PollFd::new(&self.handle, PollFlags::IN)];
+        poll(&mut ending, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_process_runs_until_it_is_waited_for() {
+        let mut child = Command::new("true").spawn().expect("true starts");
+        let handle =
+            ProcessHandle::open(i32::try_from(child.id()).expect("a pid")).expect("a handle");
+        child.wait().expect("it ends");
+        assert!(handle.has_ended());
+        assert!(handle.signal(Signal::TERM).is_err());
+        assert!(!is_running(u64::from(child.id())));
+        assert!(is_running(u64::from(std::process::id())));
+        assert!(!is_running(0) && !is_running(u64::MAX));
     }
 }

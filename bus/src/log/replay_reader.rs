@@ -1,5 +1,5 @@
-//! The log as a replay reads it: events with what was decided about them, part by part. A row that
-//! is damaged is told and passed over; the rest is read.
+//! Reads the log for a replay: events together with the recorded decisions about them, in ranges that
+//! several threads can read at once. A damaged row is reported and skipped; the rest is read.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -13,106 +13,107 @@ use super::{ReadError, payload};
 use crate::event::{BusId, EventId, Seq, Time};
 use crate::json::read_leniently;
 
-/// So many rows are read in one go, or so many bytes: payloads may be large.
+/// The limits of one page: rows, and bytes because payloads may be large.
 const PAGE_ROWS: usize = 512;
 const PAGE_BYTES: usize = 4 << 20;
 
 const COLUMNS: &str = "seq, id, time, agent, session, kind, context, payload, \
      (SELECT d.payload FROM events d WHERE d.seq = events.seq + 1 AND d.cause = events.seq)";
 
-/// Where an event comes from, which only an archive knows.
+/// The bus and the seq there that an event comes from. Only an archive has them.
 const OWN: &str = "NULL, NULL";
 const ARCHIVED: &str = "(SELECT bus FROM origins o WHERE o.seq = events.seq), \
      (SELECT bus_seq FROM origins o WHERE o.seq = events.seq)";
 
-/// Which events; everything where nothing is set.
+/// Which events to read. A field that is not set does not restrict.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
-    /// What they have in common. Its `session` stays unset: there may be several.
+    /// The conditions; `session` is not used, see `sessions`.
     pub query: Query,
-    /// Of these sessions (whole ids); of all if there are none.
+    /// Events of these sessions (complete ids); of all sessions if empty.
     pub sessions: Vec<String>,
-    /// Only the last so many.
+    /// Only this many events, the last ones.
     pub last: Option<usize>,
 }
 
-/// An event as it was recorded, and what was decided about it.
+/// A recorded event with the decision about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
-    /// Its place.
+    /// The event's seq.
     pub seq: Seq,
-    /// Its id.
+    /// The event's id.
     pub id: EventId,
     /// When it happened.
     pub at: Time,
-    /// Whose event it is.
+    /// The agent.
     pub agent: String,
     /// The agent's session.
     pub session: String,
-    /// The kind that it was recorded as.
+    /// The kind that was recorded.
     pub kind: String,
-    /// Where it came from: cwd, session variables, marks.
+    /// JSON: the working directory, the agent's session variables, marks.
     pub context: Option<String>,
-    /// The bytes as they arrived.
+    /// The bytes that the agent sent.
     pub payload: Vec<u8>,
-    /// The payload of the decision about it; none where nobody had an opinion.
+    /// The payload of the decision about it; none if no hook gave a verdict.
     pub decision: Option<Vec<u8>>,
-    /// Its place at home, where this log is an archive.
+    /// The bus that recorded it and its seq there, if this log is an archive.
     pub origin: Option<(BusId, Seq)>,
 }
 
 impl Case {
-    /// Where it was recorded: in this log, or in the one of its bus.
+    /// Its seq in the log that recorded it, and the bus of that log if it is not this one.
     pub fn home(&self) -> (Option<BusId>, Seq) {
         self.origin.map_or((None, self.seq), |(bus, seq)| (Some(bus), seq))
     }
 }
 
-/// A version of the hooks, where it came into force.
+/// A version of the hooks, and the seq at which it became active.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loaded {
-    /// On which bus, where this log is an archive.
+    /// The bus, if this log is an archive.
     pub bus: Option<BusId>,
-    /// Where in its log.
+    /// The seq in the log of that bus.
     pub seq: Seq,
-    /// What they were; none if that cannot be read.
+    /// The hooks; none if the row is damaged.
     pub hooks: Option<HooksDraft>,
 }
 
-/// One row that was looked at.
+/// One row that was read.
 #[derive(Debug)]
 pub enum Found {
-    /// An event.
+    /// A selected event.
     Case(Case),
-    /// An event that was not selected, where those are of interest too.
+    /// An event that was not selected, from [`LogReader::cases_among_others`].
     Other(Case),
     /// A row that cannot be read.
     Damaged {
-        /// Which one.
+        /// Its seq.
         seq: Seq,
         /// What is wrong with it.
         why: String,
     },
 }
 
-/// Decisions that do not stand right after their event, which is where most of them do.
+/// The decisions that are not in the row right after their event. Most decisions are, and are read
+/// with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FarDecisions {
-    /// Event and decision, by event.
-    places: Vec<(i64, i64)>,
-    /// Decisions about no event that is there.
+    /// The seq of an event and that of its decision, sorted by event.
+    seqs: Vec<(i64, i64)>,
+    /// Decisions whose event is not in the log.
     pub without_cause: Vec<Seq>,
 }
 
 impl FarDecisions {
     fn about(&self, event: Seq) -> Option<i64> {
-        let found = self.places.binary_search_by_key(&event.as_i64(), |(cause, _)| *cause).ok()?;
-        self.places.get(found).map(|(_, decision)| *decision)
+        let found = self.seqs.binary_search_by_key(&event.as_i64(), |(cause, _)| *cause).ok()?;
+        self.seqs.get(found).map(|(_, decision)| *decision)
     }
 }
 
 impl LogReader {
-    /// The first and the last place that `selection` can be in.
+    /// The range of seqs that holds every selected event.
     pub fn extent(&self, selection: &Selection) -> Result<RangeInclusive<i64>, ReadError> {
         let number = |sql: &str, values: &[&str]| -> Result<Option<i64>, ReadError> {
             let found: Option<Option<i64>> = self
@@ -136,14 +137,14 @@ impl LogReader {
                 (first, last) = (first.min(from), last.max(to));
             }
         }
-        let places = self.places(&selection.query)?;
-        let (mut first, mut last) = (first.max(*places.start()), last.min(*places.end()));
+        let range = self.seq_range(&selection.query)?;
+        let (mut first, mut last) = (first.max(*range.start()), last.min(*range.end()));
         if let Some(only) = selection.query.seq.map(Seq::as_i64) {
             (first, last) = (first.max(only), last.min(only));
         }
-        if let Some(most) = selection.last {
+        if let Some(count) = selection.last {
             let (condition, values) = events_of(selection, &(first..=last));
-            let offset = most.saturating_sub(1);
+            let offset = count.saturating_sub(1);
             let sql = format!(
                 "SELECT seq FROM events WHERE {condition} ORDER BY seq DESC LIMIT 1 OFFSET {offset}"
             );
@@ -153,8 +154,8 @@ impl LogReader {
         Ok(first..=last)
     }
 
-    /// Every selected event in `range`, in log order. No transaction is held while `each` works.
-    /// Where the file itself is damaged, what is left of it is read all the same.
+    /// Calls `each` with every selected event in `range`, in log order, outside of any transaction. If
+    /// the file itself is damaged, the range is halved until the readable rows are found.
     pub fn cases(
         &self,
         selection: &Selection,
@@ -174,7 +175,7 @@ impl LogReader {
                         }
                         None => each(Found::Damaged {
                             seq: Seq::from_i64(*range.start()),
-                            why: in_short(&error),
+                            why: describe(&error),
                         }),
                     }
                     return;
@@ -186,7 +187,8 @@ impl LogReader {
         }
     }
 
-    /// Every event in `range`, in log order, and which of them are selected: none before `from`.
+    /// Calls `each` with every event in `range`, in log order: as [`Found::Case`] if it is selected and
+    /// not before `from`, else as [`Found::Other`].
     pub fn cases_among_others(
         &self,
         selection: &Selection,
@@ -196,7 +198,7 @@ impl LogReader {
         each: &mut dyn FnMut(Found),
     ) {
         let wanted = from.max(*range.start())..=*range.end();
-        // Damaged: reading them one by one tells where.
+        // The file is damaged; reading the selected events in pages reports where.
         let Ok(selected) = self.selected(selection, &wanted) else {
             return self.cases(selection, wanted, far, each);
         };
@@ -214,11 +216,12 @@ impl LogReader {
         let (condition, values) = events_of(selection, range);
         let sql = format!("SELECT seq FROM events WHERE {condition}");
         let mut statement = self.db.prepare_cached(&sql)?;
-        let places = statement.query_map(params_from_iter(values), |row| row.get(0))?;
-        Ok(places.collect::<Result<_, _>>()?)
+        let seqs = statement.query_map(params_from_iter(values), |row| row.get(0))?;
+        Ok(seqs.collect::<Result<_, _>>()?)
     }
 
-    /// Where the first of the selected sessions begins, as far as they have a name.
+    /// The first seq of any session that has a selected event in `range`. Events without a session id
+    /// are not considered.
     pub fn first_of_sessions(
         &self,
         selection: &Selection,
@@ -252,8 +255,8 @@ impl LogReader {
             let seq = Seq::from_i64(row.get(0)?);
             page.push(match read_case(seq, row) {
                 Ok(mut case) => {
-                    if let (None, Some(place)) = (&case.decision, far.about(seq)) {
-                        case.decision = self.payload_at(place)?;
+                    if let (None, Some(decision)) = (&case.decision, far.about(seq)) {
+                        case.decision = self.payload_at(decision)?;
                     }
                     bytes += case.payload.len() + case.decision.as_ref().map_or(0, Vec::len);
                     Found::Case(case)
@@ -275,9 +278,9 @@ impl LogReader {
         Ok(found.optional()?)
     }
 
-    /// The decisions from the start of `range` on that do not stand right after their event: where
-    /// a command was asked, other rows came between. What cannot be read is left out; reading the
-    /// cases tells of it.
+    /// The decisions from the start of `range` on that are not in the row right after their event: while
+    /// a command hook runs, other rows are appended. Unreadable rows are left out; [`Self::cases`]
+    /// reports them.
     pub fn far_decisions(
         &self,
         selection: &Selection,
@@ -285,18 +288,18 @@ impl LogReader {
     ) -> Result<FarDecisions, ReadError> {
         let head = self.head()?.map_or(0, |(seq, _)| seq.as_i64());
         let mut far = FarDecisions::default();
-        let mut waiting = vec![*range.start()..=head];
-        while let Some(range) = waiting.pop() {
+        let mut unread = vec![*range.start()..=head];
+        while let Some(range) = unread.pop() {
             match (self.far_decisions_in(selection, &range), halves(&range)) {
                 (Ok(more), _) => {
-                    far.places.extend(more.places);
+                    far.seqs.extend(more.seqs);
                     far.without_cause.extend(more.without_cause);
                 }
-                (Err(_), Some((first, second))) => waiting.extend([second, first]),
+                (Err(_), Some((first, second))) => unread.extend([second, first]),
                 (Err(_), None) => {}
             }
         }
-        far.places.sort_unstable();
+        far.seqs.sort_unstable();
         Ok(far)
     }
 
@@ -305,9 +308,9 @@ impl LogReader {
         selection: &Selection,
         range: &RangeInclusive<i64>,
     ) -> Result<FarDecisions, ReadError> {
-        let (sessions, theirs) = in_sessions(selection);
+        let (sessions, session_ids) = in_sessions(selection);
         let mut values = vec![Value::Integer(*range.start()), Value::Integer(*range.end())];
-        values.extend(theirs);
+        values.extend(session_ids);
         let mut statement = self.db.prepare(&format!(
             "SELECT seq, cause, NOT EXISTS (SELECT 1 FROM events c WHERE c.seq = events.cause) \
              FROM events WHERE kind = 'decision' AND seq >= ? AND seq <= ? {sessions} \
@@ -319,8 +322,8 @@ impl LogReader {
         while let Some(row) = rows.next()? {
             let (seq, cause): (i64, Option<i64>) = (row.get(0)?, row.get(1)?);
             match cause {
-                Some(cause) if !row.get(2)? => far.places.push((cause, seq)),
-                // One that is about a row before the first one may be about anything.
+                Some(cause) if !row.get(2)? => far.seqs.push((cause, seq)),
+                // The event is missing, but it would be before this range.
                 Some(cause) if cause < *range.start() => {}
                 Some(_) | None => far.without_cause.push(Seq::from_i64(seq)),
             }
@@ -328,19 +331,19 @@ impl LogReader {
         Ok(far)
     }
 
-    /// Every version of the hooks that was in force, by where it came into force.
+    /// Every recorded version of the hooks, in log order.
     pub fn hooks_loaded(&self) -> Result<Vec<Loaded>, ReadError> {
         let origins = if self.is_archive() { ARCHIVED } else { OWN };
         let mut statement = self.db.prepare(&format!(
             "SELECT seq, {origins} FROM events WHERE kind = 'hooks.loaded' ORDER BY seq"
         ))?;
-        let places = statement.query_map([], |row| {
+        let rows = statement.query_map([], |row| {
             let bus = row.get::<_, Option<[u8; 16]>>(1)?.map(BusId::from_bytes);
             Ok((row.get::<_, i64>(0)?, bus, row.get::<_, Option<i64>>(2)?))
         })?;
         let mut loaded = Vec::new();
-        for place in places {
-            let (seq, bus, bus_seq) = place?;
+        for row in rows {
+            let (seq, bus, bus_seq) = row?;
             let content = self.payload_at(seq).ok().flatten();
             let content = content.and_then(|content| serde_json::from_slice(&content).ok());
             let hooks = content.and_then(|content| HooksDraft::from_json(&content));
@@ -349,8 +352,8 @@ impl LogReader {
         Ok(loaded)
     }
 
-    /// How often in a row the agent had been told to continue before `seq` (before now if none), `limit` at
-    /// most.
+    /// How many events of this name and session in a row, right before `seq` (before now if none), say that a hook had made
+    /// the agent continue its turn (`stop_hook_active`). Counts up to `limit`.
     pub fn continuations_before(
         &self,
         session: &str,
@@ -375,7 +378,7 @@ impl LogReader {
         Ok(in_a_row)
     }
 
-    /// The event at `seq`, or the one that the decision there is about.
+    /// The seq of the event at `seq`, or of the event that the decision at `seq` is about.
     pub fn event_at(&self, seq: Seq) -> Result<Option<Seq>, ReadError> {
         let found = self
             .db
@@ -398,7 +401,8 @@ impl Found {
     }
 }
 
-fn in_short(error: &ReadError) -> String {
+/// Without the advice, which is for the log as a whole.
+fn describe(error: &ReadError) -> String {
     match error {
         ReadError::Sqlite(error) => error.to_string(),
         ReadError::Open(_) | ReadError::Ambiguous { .. } | ReadError::NoSession(_) => {
@@ -407,20 +411,20 @@ fn in_short(error: &ReadError) -> String {
     }
 }
 
-/// Both halves of a range that holds more than one place.
+/// Both halves of a range with more than one seq.
 fn halves(range: &RangeInclusive<i64>) -> Option<(RangeInclusive<i64>, RangeInclusive<i64>)> {
     let (first, last) = (*range.start(), *range.end());
     let middle = first + last.checked_sub(first).filter(|more| *more > 0)? / 2;
     Some((first..=middle, middle + 1..=last))
 }
 
-/// The selected events in `range`, as SQL.
+/// The SQL condition for the selected events in `range`.
 fn events_of(selection: &Selection, range: &RangeInclusive<i64>) -> (String, Vec<Value>) {
     let (mut condition, mut values) = condition(&selection.query, range, None);
-    let (sessions, theirs) = in_sessions(selection);
+    let (sessions, session_ids) = in_sessions(selection);
     condition.push_str(" AND kind NOT IN ('decision', 'hooks.loaded')");
     condition.push_str(&sessions);
-    values.extend(theirs);
+    values.extend(session_ids);
     (condition, values)
 }
 
@@ -428,9 +432,9 @@ fn in_sessions(selection: &Selection) -> (String, Vec<Value>) {
     if selection.sessions.is_empty() {
         return (String::new(), Vec::new());
     }
-    let marks = vec!["?"; selection.sessions.len()].join(", ");
+    let placeholders = vec!["?"; selection.sessions.len()].join(", ");
     let values = selection.sessions.iter().map(|session| Value::Text(session.clone()));
-    (format!(" AND session IN ({marks})"), values.collect())
+    (format!(" AND session IN ({placeholders})"), values.collect())
 }
 
 fn origin(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<(BusId, Seq)>> {
@@ -440,18 +444,18 @@ fn origin(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<(BusId, Seq)>> {
 }
 
 fn read_case(seq: Seq, row: &rusqlite::Row<'_>) -> Result<Case, String> {
-    let cell = |at: usize| row.get_ref(at).map_err(|error| error.to_string());
-    let text = |at: usize, what: &str| match cell(at)? {
+    let column = |at: usize| row.get_ref(at).map_err(|error| error.to_string());
+    let text = |at: usize, what: &str| match column(at)? {
         ValueRef::Text(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
         ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_) => {
-            Err(format!("its {what} is no text"))
+            Err(format!("its {what} is not text"))
         }
     };
-    let id = match cell(1)? {
+    let id = match column(1)? {
         ValueRef::Blob(bytes) => <[u8; 16]>::try_from(bytes)
-            .map_err(|_| format!("its id has {} bytes in place of 16", bytes.len()))?,
+            .map_err(|_| format!("its id has {} bytes instead of 16", bytes.len()))?,
         ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Text(_) => {
-            return Err("its id is no blob".to_owned());
+            return Err("its id is not a blob".to_owned());
         }
     };
     Ok(Case {
@@ -461,9 +465,9 @@ fn read_case(seq: Seq, row: &rusqlite::Row<'_>) -> Result<Case, String> {
         agent: text(3, "agent")?,
         session: text(4, "session")?,
         kind: text(5, "kind")?,
-        context: if cell(6)? == ValueRef::Null { None } else { Some(text(6, "context")?) },
-        payload: payload::from_sql(cell(7)?),
-        decision: Some(cell(8)?).filter(|it| *it != ValueRef::Null).map(payload::from_sql),
+        context: if column(6)? == ValueRef::Null { None } else { Some(text(6, "context")?) },
+        payload: payload::from_sql(column(7)?),
+        decision: Some(column(8)?).filter(|it| *it != ValueRef::Null).map(payload::from_sql),
         origin: origin(row).map_err(|error| error.to_string())?,
     })
 }

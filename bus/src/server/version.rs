@@ -1,22 +1,23 @@
-//! Which build of hookbus speaks, so that an old daemon makes room for a newer client.
+//! Which build of hookbus a process runs, so that an old daemon exits when a newer client calls.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-/// A build: its version, and the age of its file where versions are equal (a rebuild, say).
+/// A build, ordered by version and then by the modification time of the program (after a rebuild).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Build {
     version: [u32; 3],
-    written: i64,
+    modified: i64,
 }
 
 impl Build {
-    /// The build that is running. Asked once at the start: the file may be replaced later.
+    /// The build of this process. Call it once at the start: the program may be replaced later.
     pub fn current() -> Self {
-        let written = std::env::current_exe().and_then(fs::metadata).map_or(0, |file| file.mtime());
+        let modified =
+            std::env::current_exe().and_then(fs::metadata).map_or(0, |file| file.mtime());
         let mut parts = env!("CARGO_PKG_VERSION").split('.').map(|part| part.parse().unwrap_or(0));
         let version = std::array::from_fn(|_| parts.next().unwrap_or(0));
-        Self { version, written }
+        Self { version, modified }
     }
 
     pub(super) fn to_bytes(self) -> [u8; 20] {
@@ -24,7 +25,7 @@ impl Build {
         for (slot, part) in bytes.chunks_exact_mut(4).zip(self.version) {
             slot.copy_from_slice(&part.to_be_bytes());
         }
-        bytes[12..].copy_from_slice(&self.written.to_be_bytes());
+        bytes[12..].copy_from_slice(&self.modified.to_be_bytes());
         bytes
     }
 
@@ -33,12 +34,12 @@ impl Build {
         let part = |at: usize| {
             u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
         };
-        let written = bytes[12..].try_into().ok().map(i64::from_be_bytes)?;
-        Some(Self { version: [part(0), part(4), part(8)], written })
+        let modified = bytes[12..].try_into().ok().map(i64::from_be_bytes)?;
+        Some(Self { version: [part(0), part(4), part(8)], modified })
     }
 }
 
-/// The version people know.
+/// The version that users see.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 #[cfg(test)]
@@ -46,11 +47,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_count_before_dates() {
-        let old = Build { version: [0, 9, 9], written: 20 };
-        let new = Build { version: [0, 10, 0], written: 10 };
+    fn the_version_counts_before_the_modification_time() {
+        let old = Build { version: [0, 9, 9], modified: 20 };
+        let new = Build { version: [0, 10, 0], modified: 10 };
         assert!(old < new);
-        assert!(new < Build { written: 11, ..new });
+        assert!(new < Build { modified: 11, ..new });
         assert_eq!(Build::from_bytes(&new.to_bytes()), Some(new));
     }
 }
