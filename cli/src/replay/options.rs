@@ -6,6 +6,14 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 use hookbus_replay::Detail;
 
+// Headings of `--help`.
+const EVENTS: &str = "Which events";
+const HOOKS: &str = "Which hooks";
+const COMMANDS: &str = "Commands and plugins";
+const REPORT: &str = "Report";
+const OBSERVERS: &str = "Observers";
+const POLICY_TEST: &str = "Policy test";
+
 /// Run recorded events through hooks again, and compare with the recorded decisions.
 ///
 /// Select events by session, by filters, or with --all. The configured hooks run, unless --hooks or
@@ -18,100 +26,107 @@ pub(crate) struct Arguments {
     #[arg(value_name = "SESSION")]
     pub(super) sessions: Vec<String>,
     /// Replay everything in the log.
-    #[arg(long, conflicts_with = "sessions")]
+    #[arg(long, conflicts_with = "sessions", help_heading = EVENTS)]
     pub(super) all: bool,
     /// Only events of this agent: hermes, gemini, claude, codex.
-    #[arg(long)]
+    #[arg(long, help_heading = EVENTS)]
     pub(super) agent: Option<String>,
     /// Only events of this kind, such as tool.before, or of a family, such as `tool.*`.
-    #[arg(long)]
+    #[arg(long, help_heading = EVENTS)]
     pub(super) kind: Option<String>,
     /// Only calls of this tool or tool class, such as terminal or shell.
-    #[arg(long)]
+    #[arg(long, help_heading = EVENTS)]
     pub(super) tool: Option<String>,
     /// Only events at or after this time: `2h` (ago), `today`, `2026-11-16`, `2026-11-16 14:05`, RFC 3339.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", help_heading = EVENTS)]
     pub(super) since: Option<String>,
     /// Only events before this time.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", help_heading = EVENTS)]
     pub(super) until: Option<String>,
     /// Only the last N of the selected events.
-    #[arg(short = 'n', long, value_name = "N", value_parser = at_least_one)]
+    #[arg(short = 'n', long, value_name = "N", value_parser = at_least_one, help_heading = EVENTS)]
     pub(super) last: Option<usize>,
     /// Read another log: its file, its home directory, or a file that `hookbus export` wrote.
-    #[arg(long, value_name = "PATH", conflicts_with = "nats")]
+    #[arg(long, value_name = "PATH", conflicts_with = "nats", help_heading = EVENTS)]
     pub(super) log: Option<PathBuf>,
     /// Read the NATS stream, on the configured server or on the one at URL.
-    #[arg(long, value_name = "URL", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    #[arg(
+        long,
+        value_name = "URL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        help_heading = EVENTS
+    )]
     pub(super) nats: Option<String>,
 
     /// Use for each event the hooks that were in force when it was recorded.
-    #[arg(long, conflicts_with = "hooks")]
+    #[arg(long, conflicts_with = "hooks", help_heading = HOOKS)]
     pub(super) as_recorded: bool,
     /// Use the hooks in this file.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = HOOKS)]
     pub(super) hooks: Option<PathBuf>,
 
     /// Skip commands and plugins; events that depend on one are then not comparable.
-    #[arg(long)]
+    #[arg(long, help_heading = COMMANDS)]
     pub(super) rules_only: bool,
     /// List the commands that would run, or count the events that observers would receive, and exit.
-    #[arg(long)]
+    #[arg(long, help_heading = COMMANDS)]
     pub(super) dry_run: bool,
     /// Run the commands without asking for confirmation.
-    #[arg(short, long)]
+    #[arg(short, long, help_heading = COMMANDS)]
     pub(super) yes: bool,
     /// Run the commands of N events at a time, not in recorded order; ignored if plugins run.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = COMMANDS)]
     pub(super) jobs: usize,
     /// Run each command N times, to find those that answer differently to the same input. Plugins run
     /// once.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = COMMANDS)]
     pub(super) repeat: u32,
     /// Time limit for the commands of one event, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, help_heading = COMMANDS)]
     pub(super) time_limit: f64,
     /// Memory limit for each process, in megabytes.
-    #[arg(long, value_name = "MB", default_value_t = 1024)]
+    #[arg(long, value_name = "MB", default_value_t = 1024, help_heading = COMMANDS)]
     pub(super) memory: u64,
 
     /// Show each difference, not only the totals.
-    #[arg(long)]
+    #[arg(long, help_heading = REPORT)]
     pub(super) list: bool,
     /// Show one event in detail: payload, verdicts, answers and timing, both recorded and replayed.
-    #[arg(long, value_name = "SEQ", conflicts_with_all = ["check", "junit", "fail_on", "last"])]
+    #[arg(long, value_name = "SEQ", conflicts_with_all = ["check", "junit", "fail_on", "last"], help_heading = REPORT)]
     pub(super) explain: Option<i64>,
     /// Write a JUnit report to this file, for CI.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = REPORT)]
     pub(super) junit: Option<PathBuf>,
     /// Exit with 1 if there is such a difference.
-    #[arg(long, value_name = "WHAT")]
+    #[arg(long, value_name = "WHAT", help_heading = REPORT)]
     pub(super) fail_on: Option<FailOn>,
 
     /// Deliver the events to observers again, marked as a replay and apart from the live stream.
-    #[arg(long, conflicts_with_all = ["check", "explain", "junit", "fail_on"])]
+    #[arg(long, conflicts_with_all = ["check", "explain", "junit", "fail_on"], help_heading = OBSERVERS)]
     pub(super) to_observers: bool,
     /// With --to-observers: only to this observer; can be repeated.
-    #[arg(long, value_name = "NAME", requires = "to_observers")]
+    #[arg(long, value_name = "NAME", requires = "to_observers", help_heading = OBSERVERS)]
     pub(super) observer: Vec<String>,
     /// With --to-observers: publish them to NATS on replay subjects, for `hookbus observe NAME --replay RUN`.
-    #[arg(long, requires = "to_observers", conflicts_with = "observer")]
+    #[arg(long, requires = "to_observers", conflicts_with = "observer", help_heading = OBSERVERS)]
     pub(super) publish: bool,
     /// With --publish: publish to this server, not to the configured one.
-    #[arg(long, value_name = "URL", requires = "publish")]
+    #[arg(long, value_name = "URL", requires = "publish", help_heading = OBSERVERS)]
     pub(super) to_nats: Option<String>,
     /// With --to-observers: `at-once`, `recorded`, or a multiple of the recorded speed, such as `10x`.
-    #[arg(long, value_name = "PACE", default_value = "at-once", requires = "to_observers")]
+    #[arg(long, value_name = "PACE", default_value = "at-once", requires = "to_observers", help_heading = OBSERVERS)]
     pub(super) pace: Pace,
 
     /// Run a policy test: replay the events in the expectations file, and exit with 1 on a difference.
-    #[arg(long)]
+    #[arg(long, help_heading = POLICY_TEST)]
     pub(super) check: bool,
     /// The expectations file (default: beside the hooks file, as `<name>.expect.jsonl`).
-    #[arg(long, value_name = "FILE", requires = "check")]
+    #[arg(long, value_name = "FILE", requires = "check", help_heading = POLICY_TEST)]
     pub(super) expect: Option<PathBuf>,
     /// With --check: write the expectations file anew, with the selected events or those already in it.
-    #[arg(long, requires = "check", conflicts_with = "rules_only")]
+    #[arg(long, requires = "check", conflicts_with = "rules_only", help_heading = POLICY_TEST)]
     pub(super) update: bool,
 }
 
