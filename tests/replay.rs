@@ -765,8 +765,8 @@ fn a_check_of_nothing_fails_and_an_update_that_would_lose_events_writes_nothing(
         (&["--update", "--rules-only", "--all"], "cannot be used with"),
         (&["last"], "add --update"),
     ] {
-        let (code, text) = check(arguments);
-        assert!(code == Some(1) && text.contains(hint), "{arguments:?}: {text}");
+        let (code, message) = check(arguments);
+        assert!(code == Some(1) && message.contains(hint), "{arguments:?}: {message}");
         assert_eq!(fs::read(&expect).expect("expectations"), whole, "{arguments:?}");
     }
     // Without its command an event is not checked.
@@ -775,11 +775,11 @@ fn a_check_of_nothing_fails_and_an_update_that_would_lose_events_writes_nothing(
     let text = String::from_utf8(whole).expect("text");
     let head = text.lines().next().expect("a head");
     fs::write(&expect, format!("{head}\n")).expect("a file");
-    let (code, text) = check(&[]);
-    assert!(code == Some(1) && text.contains("nothing was checked"), "{text}");
+    let (code, message) = check(&[]);
+    assert!(code == Some(1) && message.contains("nothing was checked"), "{message}");
     fs::write(&expect, format!("{text}{{\"seq\n")).expect("a file");
-    let (code, text) = check(&["--update"]);
-    assert!(code == Some(1) && text.contains("1 line that cannot be read"), "{text}");
+    let (code, message) = check(&["--update"]);
+    assert!(code == Some(1) && message.contains("1 line that cannot be read"), "{message}");
     assert!(fs::read_to_string(&expect).expect("a file").contains("{\"seq\n"));
     assert!(!home.work().join("e.jsonl.partial").exists());
 }
