@@ -1,7 +1,7 @@
-//! Replay: what was recorded, driven through hooks again. As recorded nothing changes; a candidate
-//! changes exactly what it says; the log stays as it is; nothing runs without a yes.
+//! `hookbus replay`: with the recorded hooks nothing changes, with a candidate exactly what it changes; the log
+//! stays the same; no command runs without confirmation.
 
-#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::expect_used, reason = "a test whose setup fails has failed")]
 
 use std::fs;
 use std::io::Write;
@@ -28,7 +28,7 @@ hooks:
     - { name: yes, rule: { allow: true } }
 ";
 
-/// A script that answers by what it reads, and its hook.
+/// A script that blocks `push`, configured as a hook.
 fn guard(home: &Home) -> String {
     let script = home.script(
         "guard.py",
@@ -39,9 +39,9 @@ fn guard(home: &Home) -> String {
     format!("hooks:\n  tool.before:\n    - {{ name: guard, command: {script} }}\n")
 }
 
-/// Every recorded payload of an agent, through the front door of a home with a daemon.
+/// Sends every sample payload of an agent through `hookbus hook`.
 fn record_all(home: &Home, agent: &str) {
-    let payloads = payloads::all().into_iter().filter(|(whose, ..)| whose == agent);
+    let payloads = payloads::all().into_iter().filter(|(of, ..)| of == agent);
     for (_, name, bytes) in payloads {
         assert_eq!(home.hook(agent, bytes).exit, Some(0), "{name}");
     }
@@ -55,12 +55,12 @@ fn report(home: &Home, arguments: &[&str]) -> Value {
     home.json(&[&["replay", "--json"], arguments].concat())
 }
 
-fn said(output: &Output) -> String {
+fn text_of(output: &Output) -> String {
     let text = [output.stdout.as_slice(), &output.stderr].concat();
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Asserts that nothing changed, and that there was something to change.
+/// Asserts that events were replayed and all are unchanged.
 fn assert_unchanged(report: &Value) {
     let summary = &report["summary"];
     assert!(summary["events"].as_u64() > Some(0), "{report}");
@@ -100,10 +100,10 @@ fn commands_are_unchanged_as_recorded() {
     assert_unchanged(&report);
     assert_eq!(report["summary"]["events"], 6);
     assert_eq!(report["hooks"][0]["now"], 2);
-    // Side by side the results are the same, in the same order.
+    // In parallel the results are the same, in the same order.
     let none = candidate(&home, "hooks: {}");
-    let side_by_side = ["--all", "--as-recorded", "--yes", "--jobs", "4"];
-    assert_unchanged(&self::report(&home, &side_by_side));
+    let in_parallel = ["--all", "--as-recorded", "--yes", "--jobs", "4"];
+    assert_unchanged(&self::report(&home, &in_parallel));
     let gone = self::report(&home, &["--all", "--hooks", &none]);
     assert_eq!(gone["summary"]["newly_allowed"], 2, "{gone}");
 }
@@ -127,7 +127,7 @@ fn a_real_gemini_session_is_unchanged_as_recorded() {
 }
 
 #[test]
-fn what_a_decision_took_from_outside_is_known_again() {
+fn continuations_and_whether_the_user_could_be_asked_are_taken_from_the_log() {
     let home = Home::with_hooks(
         "max_continuations: 2\nhooks:\n  turn.end: [{ rule: { block: go on } }]\n  \
          tool.before: [{ agent: gemini, rule: { ask: may it? } }]\n",
@@ -143,20 +143,22 @@ fn what_a_decision_took_from_outside_is_known_again() {
     assert_eq!(outcomes, ["block", "block", "none", "none", "block", "block", "block"]);
     assert_eq!(home.decisions()[6]["can_ask"], false);
     assert_unchanged(&report(&home, &["--all", "--as-recorded"]));
-    // The same from the middle: what came before still counts.
+    // In the middle of a session the continuations before still count.
     assert_unchanged(&report(&home, &["-n", "5", "--as-recorded"]));
     assert_eq!(report(&home, &["-n", "5"])["summary"]["events"], 5);
 }
 
 #[test]
-fn a_question_that_was_never_asked_then_says_what_it_depends_on() {
+fn a_new_question_notes_what_happens_if_the_user_cannot_be_asked() {
     let home = Home::new();
     home.answer("gemini", &gemini_shell("ls"));
     let asks = candidate(&home, "hooks: { tool.before: [{ name: asks, rule: { ask: may it? } }] }");
     let report = report(&home, &["--all", "--hooks", &asks]);
     let change = &report["changes"][0];
     assert_eq!((&change["then"], &change["now"]), (&json!("none"), &json!("ask")), "{report}");
-    assert!(change["notes"][0].as_str().expect("a note").contains("nobody could be asked"));
+    assert!(
+        change["notes"][0].as_str().expect("a note").contains("if the user could not be asked")
+    );
 }
 
 #[test]
@@ -175,7 +177,7 @@ fn a_candidate_with_one_more_rule_yields_exactly_the_calls_that_it_matches() {
         .as_array()
         .expect("changes")
         .iter()
-        .map(|change| change["seq"].as_i64().expect("a place"))
+        .map(|change| change["seq"].as_i64().expect("a position"))
         .collect();
     let expected: Vec<i64> = query(
         &home,
@@ -194,19 +196,19 @@ fn a_candidate_with_one_more_rule_yields_exactly_the_calls_that_it_matches() {
 }
 
 #[test]
-fn the_log_is_byte_for_byte_what_it_was() {
+fn the_log_stays_byte_for_byte_the_same() {
     for mode in ["off", "running"] {
         let home = Home::with_daemon(mode);
         home.write_hooks(&guard(&home));
         let daemon = (mode == "running").then(|| home.serve());
         home.answer("hermes", &hermes_shell("git push"));
-        // Killed, it leaves a write-ahead log behind that a careless reader would move.
+        // A killed daemon leaves a write-ahead log behind, which other readers would move into the log.
         drop(daemon);
         let files = || {
             ["log.db", "log.db-wal"].map(|name| fs::read(home.path().join(name)).expect("a file"))
         };
         let before = files();
-        assert!(!before[1].is_empty(), "there is something to move");
+        assert!(!before[1].is_empty(), "the write-ahead log is not empty");
         assert_unchanged(&report(&home, &["--all", "--yes"]));
         home.text(&["replay", "--all", "--as-recorded", "--rules-only"]);
         assert!(before == files(), "{mode}");
@@ -214,7 +216,7 @@ fn the_log_is_byte_for_byte_what_it_was() {
 }
 
 #[test]
-fn commands_never_run_without_a_yes() {
+fn commands_never_run_without_confirmation() {
     let home = Home::new();
     let mark = home.work().join("ran");
     let touch = home.script("touch.sh", &format!("#!/bin/sh\n: > {}\n", shown(&mark)));
@@ -224,8 +226,8 @@ fn commands_never_run_without_a_yes() {
     for arguments in [&["--all", "--as-recorded"][..], &["--all"], &["--all", "--json"]] {
         let output = replay(&home, arguments);
         assert_eq!(output.status.code(), Some(1));
-        let said = said(&output);
-        assert!(said.contains(&touch) && said.contains("--yes"), "{said}");
+        let text = text_of(&output);
+        assert!(text.contains(&touch) && text.contains("--yes"), "{text}");
     }
     let dry = home.text(&["replay", "--all", "--as-recorded", "--dry-run"]);
     assert!(dry.contains(&touch) && dry.contains("1 ×"), "{dry}");
@@ -237,7 +239,7 @@ fn commands_never_run_without_a_yes() {
 }
 
 #[test]
-fn a_person_is_asked_before_commands_run() {
+fn the_user_is_asked_before_commands_run() {
     let home = Home::new();
     let mark = home.work().join("ran");
     home.answer("hermes", &hermes_shell("ls"));
@@ -251,19 +253,19 @@ fn a_person_is_asked_before_commands_run() {
 }
 
 #[test]
-fn commands_run_in_a_scratch_place_and_know_that_they_are_replayed() {
+fn commands_run_in_a_scratch_directory_and_can_recognise_a_replay() {
     let home = Home::new();
     let seen = home.work().join("seen");
     let look = home
         .script("look.sh", &format!("#!/bin/sh\n{{ cat; echo; env; pwd; }} > {}\n", shown(&seen)));
-    // Relative to the client's directory, as Hermes finds it.
+    // Relative to the client's working directory, as Hermes resolves it.
     fs::create_dir_all(home.work().join("hooks")).expect("a directory");
     fs::copy(&look, home.work().join("hooks/look.sh")).expect("a script");
     home.write_hooks("hooks: { pre_tool_call: [{ command: hooks/look.sh }] }");
     home.answer("hermes", &hermes_shell("ls"));
     fs::remove_file(&seen).expect("it ran live");
     assert_unchanged(&report(&home, &["--all", "--yes"]));
-    let seen = fs::read_to_string(&seen).expect("it was found where it was");
+    let seen = fs::read_to_string(&seen).expect("the script was found");
     let payload: Value =
         serde_json::from_str(seen.lines().next().expect("a payload")).expect("JSON");
     let event = &home.log(&["--kind", "tool.before"])[0];
@@ -273,14 +275,14 @@ fn commands_run_in_a_scratch_place_and_know_that_they_are_replayed() {
     assert!(seen.contains("HOOKBUS_REPLAY=1"));
     for name in ["HOME", "TMPDIR", "HOOKBUS_HOME", "PWD"] {
         let line = seen.lines().find_map(|line| line.strip_prefix(&format!("{name}=")));
-        let place = line.unwrap_or_else(|| panic!("{name} is set"));
-        assert!(place.contains("hookbus-replay-"), "{name}={place}");
-        assert!(!Path::new(place).exists(), "the scratch place is gone");
+        let path = line.unwrap_or_else(|| panic!("{name} is set"));
+        assert!(path.contains("hookbus-replay-"), "{name}={path}");
+        assert!(!Path::new(path).exists(), "the scratch directory is removed");
     }
 }
 
 #[test]
-fn what_would_run_is_listed_as_it_would_be_found() {
+fn commands_are_listed_with_resolved_paths_and_variables() {
     let home = Home::new();
     fs::write(home.work().join("c.sh"), "#!/bin/sh\n").expect("a script");
     home.write_hooks("hooks: { pre_tool_call: [{ command: ./c.sh, env: { LD_PRELOAD: x.so } }] }");
@@ -294,7 +296,7 @@ fn what_would_run_is_listed_as_it_would_be_found() {
 }
 
 #[test]
-fn nothing_stays_of_a_replay_that_a_signal_ends() {
+fn a_replay_that_a_signal_ends_leaves_nothing_behind() {
     for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
         let home = Home::new();
         let mark = home.work().join("pid");
@@ -303,7 +305,7 @@ fn nothing_stays_of_a_replay_that_a_signal_ends() {
         home.answer("hermes", &hermes_shell("ls"));
         home.write_hooks(&format!("hooks: {{ tool.before: [{{ command: {hangs} }}] }}"));
         let tmp = home.path().join("..");
-        // One of a replay that was killed, and one of somebody who lives.
+        // Left by a killed replay, and in use by a running process.
         let (dead, alive) = (tmp.join("hookbus-replay-4194305-x"), tmp.join("hookbus-replay-1-x"));
         fs::create_dir_all(&dead).expect("a folder");
         fs::create_dir_all(&alive).expect("a folder");
@@ -324,7 +326,7 @@ fn nothing_stays_of_a_replay_that_a_signal_ends() {
 }
 
 #[test]
-fn rules_settle_what_no_command_could_change() {
+fn a_blocking_rule_settles_an_event_without_its_commands() {
     let home = Home::new();
     home.answer("hermes", &hermes_shell("rm -rf /"));
     home.answer("hermes", &hermes_shell("ls"));
@@ -339,7 +341,7 @@ fn rules_settle_what_no_command_could_change() {
 }
 
 #[test]
-fn a_hook_that_hangs_and_one_that_eats_memory_have_failed_and_the_replay_goes_on() {
+fn a_replay_goes_on_after_hooks_that_hang_or_exceed_the_memory_limit() {
     let home = Home::new();
     for _ in 0..2 {
         home.answer("hermes", &hermes_shell("ls"));
@@ -366,15 +368,15 @@ fn a_hook_that_hangs_and_one_that_eats_memory_have_failed_and_the_replay_goes_on
     };
     assert!(why("hangs").contains("no answer within 1.0 s"), "{}", why("hangs"));
     assert!(why("eats").contains("MemoryError"), "{}", why("eats"));
-    let text = said(&replay(&home, &arguments));
+    let text = text_of(&replay(&home, &arguments));
     assert!(text.contains("failed 2 times, first at 1: no answer within"), "{text}");
-    // What would have been refused is told although a hook failed.
+    // The event is reported as newly blocked, although a hook failed.
     let output = replay(&home, &[&arguments[..], &["--fail-on", "blocked"]].concat());
     assert_eq!(output.status.code(), Some(1));
 }
 
 #[test]
-fn a_hook_that_does_not_stand_by_its_word_is_found_out() {
+fn repeat_finds_a_nondeterministic_hook() {
     let home = Home::new();
     home.answer("hermes", &hermes_shell("ls"));
     let fickle = home.script(
@@ -393,7 +395,7 @@ fn a_hook_that_does_not_stand_by_its_word_is_found_out() {
 }
 
 #[test]
-fn a_log_with_damage_is_replayed_as_far_as_it_goes_with_a_line_for_each() {
+fn a_damaged_log_is_replayed_with_a_remark_for_each_damaged_row() {
     let home = Home::with_hooks(RULES);
     home.answer("hermes", &one("hermes", "on_session_start"));
     for command in ["ls", "rm -rf /", "rm -rf /tmp", "ls -l", "make", "true"] {
@@ -407,8 +409,8 @@ fn a_log_with_damage_is_replayed_as_far_as_it_goes_with_a_line_for_each() {
     damage(
         &home,
         &[
-            // A decision that is no JSON, an id that is too short, a kind from the future, a
-            // decision about nothing, an event from before the one before.
+            // A decision that is not JSON, an id that is too short, a kind of a later version, a
+            // decision about a missing event, an event older than the one before.
             &format!("UPDATE events SET payload = '{{\"outc' WHERE cause = {second}"),
             &format!("UPDATE events SET id = x'0102' WHERE seq = {first}"),
             &format!("UPDATE events SET kind = 'tool.someday' WHERE seq = {third}"),
@@ -421,9 +423,9 @@ fn a_log_with_damage_is_replayed_as_far_as_it_goes_with_a_line_for_each() {
     assert_eq!(summary["events"], 6, "{report:#}");
     let remarks = report["remarks"].to_string();
     for line in [
-        format!("row {first} is damaged (its id has 2 bytes instead of 16): left out"),
-        format!("row {third} is of a kind `tool.someday` that this hookbus does not know"),
-        "is a decision about an event that is not there".to_owned(),
+        format!("row {first} is damaged (its id has 2 bytes instead of 16): skipped"),
+        format!("row {third} has kind `tool.someday`, which this version of hookbus does not know"),
+        "is a decision about an event that is not in the log".to_owned(),
         format!("1 event is older than the event before it in its session (the first at {fourth})"),
         "has no end".to_owned(),
     ] {
@@ -432,12 +434,12 @@ fn a_log_with_damage_is_replayed_as_far_as_it_goes_with_a_line_for_each() {
     let why = report["not_comparable"][0]["why"].as_str().expect("a reason");
     assert!(why.contains("the recorded decision cannot be read"), "{why}");
     assert_eq!(report["not_comparable"][0]["first"], second);
-    // The one whose decision is about something else has none of its own any more.
+    // The event whose decision now points elsewhere has no decision.
     assert_eq!((&summary["changed"], &summary["unchanged"]), (&json!(1), &json!(4)), "{report:#}");
 }
 
 #[test]
-fn a_log_that_lost_a_page_of_its_file_is_replayed_around_it() {
+fn a_log_with_an_overwritten_page_is_replayed_around_it() {
     const PAGE: usize = 4096;
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/0001.db");
     let mut bytes = fs::read(corpus).expect("a log");
@@ -454,13 +456,13 @@ fn a_log_that_lost_a_page_of_its_file_is_replayed_around_it() {
 }
 
 #[test]
-fn what_nobody_is_asked_about_and_what_is_not_there_is_told() {
+fn agents_that_are_only_recorded_and_a_missing_hooks_file_are_reported() {
     let home = Home::new();
     home.answer("claude", &one("claude", "PreToolUse"));
     let output = replay(&home, &["--all"]);
-    let said = said(&output);
-    assert!(said.contains("1 × claude: its events are only recorded"), "{said}");
-    assert!(said.contains("there is no ") && said.contains("so no hook is asked"), "{said}");
+    let text = text_of(&output);
+    assert!(text.contains("1 × claude: its events are only recorded"), "{text}");
+    assert!(text.contains("there is no ") && text.contains("so no hook is used"), "{text}");
     let empty = home.work().join("empty.jsonl");
     fs::write(&empty, "\n").expect("a file");
     let report = report(&home, &["--all", "--log", &shown(&empty)]);
@@ -468,7 +470,7 @@ fn what_nobody_is_asked_about_and_what_is_not_there_is_told() {
 }
 
 #[test]
-fn reasons_are_kept_apart_by_hook_not_by_failure() {
+fn reasons_are_grouped_by_hook_and_not_by_failure_text() {
     let home = Home::new();
     let script = home.script("guard.sh", "#!/bin/sh\necho $$ >&2\nexit 7\n");
     home.write_hooks(&format!(
@@ -484,7 +486,7 @@ fn reasons_are_kept_apart_by_hook_not_by_failure() {
 }
 
 #[test]
-fn selections_find_what_they_say() {
+fn selections_find_the_events_they_describe() {
     let home = Home::new();
     let in_session = |mut payload: Value, session: &str| {
         payload["session_id"] = json!(session);
@@ -522,19 +524,19 @@ fn selections_find_what_they_say() {
         (&["--agent", "hermse"], "unknown agent"),
         (&["--kind", "tool.befor"], "did you mean `tool.before`"),
         (&["--explain", "4711"], "there is no event at 4711"),
-        (&["-n", "0"], "a number from 1 on"),
+        (&["-n", "0"], "a number of at least 1"),
         (&["--explain", "1", "--junit", "x"], "cannot be used with"),
         (&["--all", "--hooks", "nowhere.yaml"], "cannot read nowhere.yaml"),
         (&["--check"], "there are no expectations"),
     ] {
         let output = replay(&home, arguments);
         assert_eq!(output.status.code(), Some(1));
-        assert!(said(&output).contains(hint), "{arguments:?}: {}", said(&output));
+        assert!(text_of(&output).contains(hint), "{arguments:?}: {}", text_of(&output));
     }
 }
 
 #[test]
-fn the_exit_code_says_what_was_asked_for() {
+fn the_exit_code_follows_fail_on() {
     let home = Home::with_hooks(RULES);
     home.answer("hermes", &hermes_shell("rm -rf /"));
     home.answer("hermes", &hermes_shell("git push"));
@@ -555,12 +557,12 @@ fn the_exit_code_says_what_was_asked_for() {
 }
 
 #[test]
-fn one_event_is_explained_in_depth() {
+fn explain_shows_one_event_in_detail() {
     let home = Home::with_hooks(RULES);
     home.answer("hermes", &hermes_shell("rm -rf /"));
-    let decision = home.log(&["--kind", "decision"])[0]["seq"].as_i64().expect("a place");
+    let decision = home.log(&["--kind", "decision"])[0]["seq"].as_i64().expect("a position");
     let reworded = candidate(&home, &RULES.replace("not on my machine", "never"));
-    // The place of the decision does as well.
+    // The position of the decision selects its event.
     let text = home.text(&["replay", "--explain", &decision.to_string(), "--hooks", &reworded]);
     for part in ["rm -rf /", "no-rm", "not on my machine", "never", "changed", " ms"] {
         assert!(text.contains(part), "{part}: {text}");
@@ -569,7 +571,7 @@ fn one_event_is_explained_in_depth() {
     assert_eq!(explained["payload"]["tool_input"]["command"], "rm -rf /");
     assert_eq!(explained["decision_then"]["verdicts"][0]["reason"], "not on my machine");
     assert_eq!(explained["decision_now"]["verdicts"][0]["reason"], "never");
-    // As the summary of all of them hints; and what is left out says why.
+    // The hint in the report is a complete command.
     let hint = home.text(&["replay", "--all", "--hooks", &reworded]);
     assert!(
         hint.contains(&format!("`hookbus replay --hooks {reworded} --explain <seq>`")),
@@ -577,13 +579,13 @@ fn one_event_is_explained_in_depth() {
     );
     home.text(&["replay", "--all", "--explain", &decision.to_string(), "--hooks", &reworded]);
     let output = replay(&home, &["--explain", &decision.to_string(), "--agent", "gemini"]);
-    assert!(said(&output).contains("not among those selected"), "{}", said(&output));
+    assert!(text_of(&output).contains("not among the selected ones"), "{}", text_of(&output));
     let list = home.text(&["replay", "--all", "--list", "--hooks", &reworded]);
     assert!(list.contains("block (not on my machine) → block (never)"), "{list}");
 }
 
 #[test]
-fn a_changed_script_is_told_beside_the_difference() {
+fn a_changed_script_is_noted_beside_the_difference() {
     let home = Home::new();
     let script = home.script("guard.sh", "#!/bin/sh\nexit 0\n");
     home.write_hooks(&format!("hooks: {{ tool.before: [{{ name: guard, command: {script} }}] }}"));
@@ -592,11 +594,11 @@ fn a_changed_script_is_told_beside_the_difference() {
     let report = report(&home, &["--all", "--as-recorded", "--yes"]);
     assert_eq!(report["summary"]["newly_blocked"], 1, "{report}");
     let note = report["changes"][0]["notes"][0].as_str().expect("a note");
-    assert!(note.contains("the script of hook `guard` is not what it was"), "{note}");
+    assert!(note.contains("the script of hook `guard` has changed since"), "{note}");
 }
 
 #[test]
-fn what_failed_then_and_answers_now_is_not_comparable() {
+fn a_hook_that_failed_when_recorded_and_answers_now_is_not_comparable() {
     let home = Home::new();
     let script = home.script("guard.sh", "#!/bin/sh\nexit 7\n");
     home.write_hooks(&format!(
@@ -608,11 +610,11 @@ fn what_failed_then_and_answers_now_is_not_comparable() {
     let report = report(&home, &["--all", "--as-recorded", "--yes"]);
     assert_eq!(report["summary"]["not_comparable"], 1, "{report}");
     let why = report["not_comparable"][0]["why"].as_str().expect("a reason");
-    assert!(why.contains("hook `guard` failed then (exit code 7)"), "{why}");
+    assert!(why.contains("hook `guard` failed when recorded (exit code 7)"), "{why}");
 }
 
 #[test]
-fn a_repaired_entry_makes_a_difference() {
+fn a_repaired_entry_is_a_difference() {
     let home = Home::with_hooks("hooks: { tool.before: [{ name: no-rm, rule: { blok: no } }] }");
     home.answer("hermes", &hermes_shell("rm x"));
     let good = candidate(&home, "hooks: { tool.before: [{ name: no-rm, rule: { block: no } }] }");
@@ -621,7 +623,7 @@ fn a_repaired_entry_makes_a_difference() {
 }
 
 #[test]
-fn what_was_never_decided_is_not_comparable() {
+fn an_event_whose_decision_was_interrupted_is_not_comparable() {
     let home = Home::new();
     let script = home.script("hangs.sh", "#!/bin/sh\necho $$ > pid\nexec sleep 600\n");
     home.write_hooks(&format!("hooks: {{ tool.before: [{{ command: {script} }}] }}"));
@@ -636,14 +638,15 @@ fn what_was_never_decided_is_not_comparable() {
     hook.wait().expect("it is ours");
     let blocks = candidate(&home, "hooks: { tool.before: [{ rule: { block: no } }] }");
     let report = report(&home, &["--all", "--hooks", &blocks]);
-    assert_eq!(report["not_comparable"][0]["why"], "it was never decided", "{report}");
-    // What it started hangs on; it is ours as well.
+    let why = report["not_comparable"][0]["why"].as_str().expect("a reason");
+    assert!(why.contains("no decision was recorded"), "{report}");
+    // The command outlives the killed hook.
     let pid = fs::read_to_string(pid).expect("a process");
     Command::new("kill").arg(pid.trim()).status().expect("kill");
 }
 
 #[test]
-fn rules_alone_cannot_tell_the_words_of_a_command() {
+fn an_answer_that_a_skipped_command_may_have_given_is_not_comparable() {
     let home = Home::new();
     let script =
         home.script("no.sh", "#!/bin/sh\necho '{\"decision\": \"block\", \"reason\": \"a\"}'\n");
@@ -660,7 +663,7 @@ fn rules_alone_cannot_tell_the_words_of_a_command() {
 }
 
 #[test]
-fn words_of_a_command_stay_as_they_are() {
+fn arguments_of_a_command_stay_unchanged() {
     let home = Home::new();
     let seen = shown(&home.work().join("seen"));
     let tell = home.script("tell.sh", &format!("#!/bin/sh\necho \"$@\" >> {seen}\n"));
@@ -677,7 +680,7 @@ fn words_of_a_command_stay_as_they_are() {
 }
 
 #[test]
-fn numbers_come_back_as_they_were() {
+fn numbers_in_answers_survive_the_round_trip() {
     let home = Home::new();
     let script = home.script(
         "numbers.py",
@@ -691,7 +694,7 @@ fn numbers_come_back_as_they_were() {
 }
 
 #[test]
-fn what_the_environment_said_then_is_known_when_commands_are_listed() {
+fn recorded_session_variables_count_when_commands_are_listed() {
     let home = Home::new();
     home.write_hooks("hooks: { tool.before: [{ session: 'only-*', command: /bin/true }] }");
     let mut payload = hermes_shell("ls");
@@ -714,75 +717,75 @@ fn a_recorded_session_becomes_a_policy_test() {
     let policy = candidate(&home, RULES);
     let expectations = home.work().join("candidate.expect.jsonl");
     home.text(&["replay", "--check", "--update", "--all", "--hooks", &policy]);
-    assert!(expectations.exists(), "it stands beside the policy");
+    assert!(expectations.exists(), "it is beside the hooks file");
 
-    // Another machine: no log, no hooks of its own.
+    // Another machine, without a log or hooks.
     let ci = Home::new();
     let check =
         |arguments: &[&str]| replay(&ci, &[&["--check", "--hooks", &policy], arguments].concat());
     let output = check(&[]);
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-    assert!(said(&output).contains("3  unchanged"), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", text_of(&output));
+    assert!(text_of(&output).contains("3  unchanged"), "{}", text_of(&output));
 
     candidate(&home, &RULES.replace("rm -rf", "git push"));
     let junit = home.work().join("report.xml");
     let output = check(&["--junit", &shown(&junit)]);
-    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(1), "{}", text_of(&output));
     let (tests, failures) = read_junit(&junit);
-    assert_eq!((tests, failures), (2, 2), "nobody has an opinion about what cannot be read");
+    assert_eq!((tests, failures), (2, 2), "the unreadable event has no verdict");
 
-    // It is meant: the expectations are brought up to date without a log.
+    // The change is intended: expectations are updated without a log.
     assert_eq!(check(&["--update"]).status.code(), Some(0));
     assert_eq!(check(&[]).status.code(), Some(0));
 
-    // A line that cannot be read is no pass.
+    // A line that cannot be read fails the check.
     let text = fs::read_to_string(&expectations).expect("expectations");
     fs::write(&expectations, format!("{text}{{\"seq\": 99, \"pay\n")).expect("a damaged file");
     let output = check(&[]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(said(&output).contains("line 5 of the expectations"), "{}", said(&output));
+    assert!(text_of(&output).contains("line 5 of the expectations"), "{}", text_of(&output));
 }
 
 #[test]
-fn a_check_that_checks_nothing_fails_and_an_update_loses_nothing() {
+fn a_check_of_nothing_fails_and_an_update_that_would_lose_events_writes_nothing() {
     let home = Home::with_hooks(RULES);
     home.answer("hermes", &hermes_shell("rm -rf /"));
     let expect = home.work().join("e.jsonl");
     let check = |arguments: &[&str]| {
         let output =
             replay(&home, &[&["--check", "--expect", &shown(&expect)], arguments].concat());
-        (output.status.code(), said(&output))
+        (output.status.code(), text_of(&output))
     };
     assert_eq!(check(&["--update", "--all"]).0, Some(0));
     assert_eq!(check(&[]).0, Some(0));
     let whole = fs::read(&expect).expect("expectations");
-    // Nothing fits, commands are left out, or events are named that nobody would look at.
+    // No event is selected, commands are skipped, or the selection would be ignored.
     for (arguments, hint) in [
         (&["--update", "--until", "1h"][..], "nothing was written"),
         (&["--update", "--rules-only", "--all"], "cannot be used with"),
         (&["last"], "add --update"),
     ] {
-        let (code, said) = check(arguments);
-        assert!(code == Some(1) && said.contains(hint), "{arguments:?}: {said}");
+        let (code, message) = check(arguments);
+        assert!(code == Some(1) && message.contains(hint), "{arguments:?}: {message}");
         assert_eq!(fs::read(&expect).expect("expectations"), whole, "{arguments:?}");
     }
-    // What depends on a command is not checked without it.
+    // Without its command an event is not checked.
     home.write_hooks("hooks: { tool.before: [{ command: /bin/true }] }");
     assert_eq!(check(&["--rules-only"]).0, Some(1));
     let text = String::from_utf8(whole).expect("text");
     let head = text.lines().next().expect("a head");
     fs::write(&expect, format!("{head}\n")).expect("a file");
-    let (code, said) = check(&[]);
-    assert!(code == Some(1) && said.contains("nothing was checked"), "{said}");
+    let (code, message) = check(&[]);
+    assert!(code == Some(1) && message.contains("nothing was checked"), "{message}");
     fs::write(&expect, format!("{text}{{\"seq\n")).expect("a file");
-    let (code, said) = check(&["--update"]);
-    assert!(code == Some(1) && said.contains("1 line that cannot be read"), "{said}");
+    let (code, message) = check(&["--update"]);
+    assert!(code == Some(1) && message.contains("1 line that cannot be read"), "{message}");
     assert!(fs::read_to_string(&expect).expect("a file").contains("{\"seq\n"));
     assert!(!home.work().join("e.jsonl.partial").exists());
 }
 
 #[test]
-fn a_part_of_a_session_is_checked_as_it_was() {
+fn a_check_knows_the_continuations_before_its_events() {
     let home =
         Home::with_hooks("max_continuations: 2\nhooks: { turn.end: [{ rule: { block: go on } }] }");
     let mut done = one("gemini", "AfterAgent");
@@ -798,7 +801,7 @@ fn a_part_of_a_session_is_checked_as_it_was() {
 }
 
 #[test]
-fn nothing_of_a_report_is_printed_where_a_file_cannot_be_written() {
+fn no_report_is_printed_if_an_output_file_cannot_be_written() {
     let home = Home::with_hooks(RULES);
     home.answer("hermes", &hermes_shell("ls"));
     for file in ["--junit", "--expect"] {
@@ -807,12 +810,17 @@ fn nothing_of_a_report_is_printed_where_a_file_cannot_be_written() {
             arguments.extend(["--check", "--update"]);
         }
         let output = replay(&home, &arguments);
-        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{}", said(&output));
+        assert_eq!(
+            (output.status.code(), output.stdout.len()),
+            (Some(1), 0),
+            "{}",
+            text_of(&output)
+        );
     }
 }
 
 #[test]
-fn junit_is_well_formed_whatever_an_agent_wrote() {
+fn junit_is_well_formed_for_any_payload() {
     let home = Home::with_hooks(RULES);
     home.answer(
         "hermes",
@@ -825,7 +833,7 @@ fn junit_is_well_formed_whatever_an_agent_wrote() {
     assert_eq!(read_junit(&junit), (2, 2));
 }
 
-/// Read by somebody else's parser; the numbers at the top must be those of the cases.
+/// Number of test cases and failures, read with Python's XML parser; the totals at the top must match.
 fn read_junit(path: &PathBuf) -> (u64, u64) {
     let script = "import sys, xml.etree.ElementTree as t\nr = t.parse(sys.argv[1]).getroot()\n\
                   s = r.find('testsuite')\nc = s.findall('testcase')\n\
@@ -838,17 +846,17 @@ fn read_junit(path: &PathBuf) -> (u64, u64) {
         .stdin(Stdio::null())
         .output()
         .expect("python3");
-    let said = said(&output);
-    assert!(output.status.success(), "{said}");
-    let numbers: Vec<u64> = said.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let text = text_of(&output);
+    assert!(output.status.success(), "{text}");
+    let numbers: Vec<u64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     (numbers[0], numbers[1])
 }
 
 #[test]
-fn logs_of_earlier_versions_are_sound_and_replayed() {
+fn logs_of_earlier_versions_verify_and_replay_unchanged() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
     let mut seen = 0;
-    for entry in fs::read_dir(corpus).expect("the corpus is part of the tests") {
+    for entry in fs::read_dir(corpus).expect("the corpus directory") {
         let file = entry.expect("a readable folder").path();
         if file.extension().is_none_or(|end| end != "db") {
             continue;
@@ -865,5 +873,5 @@ fn logs_of_earlier_versions_are_sound_and_replayed() {
         }
         seen += 1;
     }
-    assert!(seen > 0, "there are earlier versions");
+    assert!(seen > 0, "the corpus holds logs");
 }

@@ -1,7 +1,7 @@
-//! Recorded sessions through plugins that remember: what they know is rebuilt from the recorded events, so that
-//! as recorded nothing changes, whoever was restarted in between.
+//! Replay with plugins that keep state: the state is rebuilt from the recorded events, also after restarts, so
+//! that with the recorded hooks nothing changes.
 
-#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::expect_used, reason = "a test whose setup fails has failed")]
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use hookbus_tests::home::{Home, feed, shown, wait_until};
 use hookbus_tests::plugins::{call, gateway_hook, plugin, tool, write};
 use serde_json::{Value, json};
 
-/// Blocks the third call of each session; what it looked on at decides.
+/// Blocks the third call of each session. It counts the calls in an event that it only observes.
 const THIRD: &str = "
 from collections import Counter
 done = Counter()
@@ -24,7 +24,7 @@ def register(ctx):
     ctx.register_hook('pre_tool_call', before)
 ";
 
-/// Notes something at the start of a session and says it later, once; counts over all sessions.
+/// Adds a note from the start of a session to its first turn; counts the calls of all sessions.
 const NOTES: &str = "
 notes, calls, helpers = {}, 0, []
 def started(session_id, model='', **kwargs):
@@ -43,7 +43,7 @@ def register(ctx):
     ctx.register_middleware('tool_request', request)
 ";
 
-/// Lets a command through every other time.
+/// Denies every other command.
 const EVERY_OTHER: &str = "
 seen = []
 async def handle(event_type, context):
@@ -60,8 +60,8 @@ fn enable(home: &Home) {
     ));
 }
 
-/// A home whose plugins remember.
-fn forgetful_nobody() -> Home {
+/// A home with plugins that keep state.
+fn home_with_stateful_plugins() -> Home {
     let home = Home::with_daemon("running");
     plugin(&home, "third", THIRD);
     plugin(&home, "notes", NOTES);
@@ -70,33 +70,33 @@ fn forgetful_nobody() -> Home {
     home
 }
 
-fn fire(home: &Home, session: &str, mut event: Value) -> Value {
+fn send(home: &Home, session: &str, mut event: Value) -> Value {
     event["session_id"] = json!(session);
     let command = home.command(["hook", "hermes", "--wire", "bridge"]);
-    let heard = feed(command, event.to_string().as_bytes());
-    assert_eq!((heard.exit, heard.stderr.as_str()), (Some(0), ""));
-    serde_json::from_str(&heard.stdout).unwrap_or(Value::Null)
+    let output = feed(command, event.to_string().as_bytes());
+    assert_eq!((output.exit, output.stderr.as_str()), (Some(0), ""));
+    serde_json::from_str(&output.stdout).unwrap_or(Value::Null)
 }
 
-/// One session with two in it that it started; gives back what was decided on its tool calls.
+/// Runs a session with a sub-agent; returns the answers to the tool calls of the session.
 fn session(home: &Home, id: &str) -> Vec<Value> {
     let shell = |name: &str, id: &str| {
-        fire(home, id, tool(name, "terminal", &json!({"command": "ls"}), &json!({})))
+        send(home, id, tool(name, "terminal", &json!({"command": "ls"}), &json!({})))
     };
-    fire(home, id, call("on_session_start", &json!({"model": id})));
-    fire(home, id, call("pre_llm_call", &json!({"user_message": "go"})));
-    fire(home, id, call("subagent_start", &json!({"child_session_id": format!("{id}-child")})));
+    send(home, id, call("on_session_start", &json!({"model": id})));
+    send(home, id, call("pre_llm_call", &json!({"user_message": "go"})));
+    send(home, id, call("subagent_start", &json!({"child_session_id": format!("{id}-child")})));
     let mut answers = Vec::new();
     for _ in 0..3 {
         answers.push(shell("pre_tool_call", id));
         shell("post_tool_call", id);
         shell("pre_tool_call", &format!("{id}-child"));
         shell("post_tool_call", &format!("{id}-child"));
-        fire(home, id, call("command:status", &json!({"command": "status"})));
+        send(home, id, call("command:status", &json!({"command": "status"})));
     }
-    fire(home, id, call("agent:end", &json!({})));
-    fire(home, id, call("pre_llm_call", &json!({"user_message": "and again"})));
-    fire(home, id, call("on_session_finalize", &json!({})));
+    send(home, id, call("agent:end", &json!({})));
+    send(home, id, call("pre_llm_call", &json!({"user_message": "and again"})));
+    send(home, id, call("on_session_finalize", &json!({})));
     answers
 }
 
@@ -116,32 +116,33 @@ fn log_files(home: &Home) -> [Vec<u8>; 2] {
 }
 
 #[test]
-fn plugins_that_remember_are_unchanged_as_recorded_whatever_was_restarted_then() {
-    let home = forgetful_nobody();
+fn stateful_plugins_are_unchanged_as_recorded_after_any_restart() {
+    let home = home_with_stateful_plugins();
     let daemon = home.serve();
     let answers = session(&home, "one");
     let blocked = |answer: &Value| answer["action"] == "block";
     assert!(!blocked(&answers[1]) && blocked(&answers[2]), "{answers:?}");
     assert_eq!(answers[1]["args"]["nth"], 3, "calls of all sessions are counted: {answers:?}");
     session(&home, "two");
-    drop(daemon); // SIGKILL: everybody forgets
-    let alone = session(&home, "three"); // and without a daemon nobody ever knows anything
-    assert!(alone.iter().all(|answer| answer["args"]["nth"] == 1), "{alone:?}");
+    drop(daemon); // SIGKILL: all state is lost
+    // Without a daemon every event starts new plugin processes.
+    let without_daemon = session(&home, "three");
+    assert!(without_daemon.iter().all(|it| it["args"]["nth"] == 1), "{without_daemon:?}");
     let _daemon = home.serve();
     session(&home, "four");
-    // Another file is another set of processes; an edit is another process of one.
+    // A new hooks file restarts all plugins, an edit of a plugin restarts that one.
     enable(&home);
     session(&home, "five");
     write(&home.work().join("plugins/third"), "more.py", "");
     wait_until("the edit is seen", || {
         let before = home.decisions();
-        fire(&home, "six", tool("pre_tool_call", "terminal", &json!({}), &json!({})));
+        send(&home, "six", tool("pre_tool_call", "terminal", &json!({}), &json!({})));
         let hash = |row: &Value| {
             let verdicts = row["verdicts"].as_array().cloned().unwrap_or_default();
             verdicts
                 .iter()
-                .find(|said| said["hook"].as_str().is_some_and(|it| it.contains("third")))
-                .map(|said| said["script"].clone())
+                .find(|verdict| verdict["hook"].as_str().is_some_and(|it| it.contains("third")))
+                .map(|verdict| verdict["script"].clone())
         };
         hash(home.decisions().last().expect("one")) != before.last().and_then(hash)
     });
@@ -151,18 +152,18 @@ fn plugins_that_remember_are_unchanged_as_recorded_whatever_was_restarted_then()
     assert_unchanged(&report(&home, &["--all", "--as-recorded"]));
     assert_unchanged(&report(&home, &["--all"]));
     assert_unchanged(&report(&home, &["--all", "--jobs", "4", "--repeat", "3"]));
-    assert!(before == log_files(&home), "the log is byte for byte what it was");
+    assert!(before == log_files(&home), "the log stays byte for byte the same");
 }
 
 #[test]
-fn a_part_of_a_session_is_unchanged_as_what_came_before_is_told() {
-    let home = forgetful_nobody();
+fn a_part_of_a_session_is_unchanged_because_plugins_receive_the_events_before_it() {
+    let home = home_with_stateful_plugins();
     let _daemon = home.serve();
     for id in ["one", "two", "three"] {
         session(&home, id);
     }
-    let last_block = home.log(&["--name", "pre_tool_call", "--session", "two"]);
-    let last = last_block.iter().rfind(|row| row["kind"] == "tool.before").expect("a call");
+    let calls = home.log(&["--name", "pre_tool_call", "--session", "two"]);
+    let last = calls.iter().rfind(|row| row["kind"] == "tool.before").expect("a call");
     for selection in [
         &["two"][..],
         &["-n", "4"],
@@ -178,13 +179,13 @@ fn a_part_of_a_session_is_unchanged_as_what_came_before_is_told() {
 }
 
 #[test]
-fn a_candidate_with_another_plugin_is_found_out() {
-    let home = forgetful_nobody();
+fn a_candidate_with_another_plugin_is_a_difference() {
+    let home = home_with_stateful_plugins();
     let daemon = home.serve();
     session(&home, "one");
     session(&home, "two");
     drop(daemon);
-    // One more is allowed by it; it counts from the same events.
+    // It counts the same events and allows one call more.
     let other = plugin(&home, "fourth", &THIRD.replace(">= 2", ">= 3"));
     let file = home.work().join("candidate.yaml");
     let plugins = shown(&home.work().join("plugins"));
@@ -192,13 +193,13 @@ fn a_candidate_with_another_plugin_is_found_out() {
     fs::write(&file, entry(&shown(&other))).expect("a candidate");
     let changed = report(&home, &["--all", "--kind", "tool.before", "--hooks", &shown(&file)]);
     assert_eq!(changed["summary"]["newly_allowed"], 4, "{:#}", changed["summary"]);
-    // The same plugin that hears less has counted less: that is a difference, and it is known.
+    // The same plugin with fewer events has counted less: a difference, because its state is known.
     let less = entry(&format!("{plugins}/third")).replace("'*'", "pre_tool_call");
     fs::write(&file, less).expect("a candidate");
     let less = report(&home, &["--all", "--kind", "tool.before", "--hooks", &shown(&file)]);
     let counts = ["newly_allowed", "not_comparable"].map(|key| less["summary"][key].clone());
     assert_eq!(counts, [json!(4), json!(0)], "{:#}", less["summary"]);
-    // And edited, it says something else.
+    // An edited plugin gives another reason.
     write(&home.work().join("plugins/third"), "__init__.py", &THIRD.replace("enough", "plenty"));
     let edited = report(&home, &["--all", "--as-recorded"]);
     assert_eq!(edited["summary"]["changed"], 4, "{:#}", edited["summary"]);
@@ -206,7 +207,7 @@ fn a_candidate_with_another_plugin_is_found_out() {
 }
 
 #[test]
-fn what_cannot_be_known_is_not_comparable_and_says_why() {
+fn a_plugin_with_unknown_state_is_not_comparable_and_the_report_says_why() {
     let home = Home::with_daemon("running");
     let counts = "
 count = 0
@@ -229,31 +230,31 @@ def register(ctx):
     let folder = plugin(&home, "counts", &counts);
     home.write_hooks(&format!("trust: home\nhooks:\n  '*': [{{ python: {} }}]\n", shown(&folder)));
     let daemon = home.serve();
-    let turn = |session: &str| fire(&home, session, call("pre_llm_call", &json!({})));
+    let turn = |session: &str| send(&home, session, call("pre_llm_call", &json!({})));
     assert_eq!(turn("first")["context"], "call 1");
     assert_eq!(turn("second")["context"], "call 2");
     assert_unchanged(&report(&home, &["--all", "--as-recorded"]));
-    // In an export of the second session nothing says what came before it.
+    // An export of the second session lacks the events before it.
     let export = shown(&home.work().join("second.jsonl"));
     home.text(&["export", "second", "-o", &export]);
     let partly = report(&home, &["--all", "--as-recorded", "--log", &export]);
     assert_eq!(partly["summary"]["not_comparable"], 1, "{partly:#}");
-    assert!(partly.to_string().contains("events then that are not here"), "{partly:#}");
-    // A decision that overtook a slow onlooker knew less than one that waited.
-    fire(&home, "third", tool("post_tool_call", "slow", &json!({}), &json!({})));
+    assert!(partly.to_string().contains("events that are not in this log"), "{partly:#}");
+    // The decision overtook a slow observer, so the plugin had received one event less than in the replay.
+    send(&home, "third", tool("post_tool_call", "slow", &json!({}), &json!({})));
     assert_eq!(turn("third")["context"], "call 3");
     fs::write(done, "").expect("a file");
     drop(daemon);
     let overtaken = report(&home, &["third", "--as-recorded"]);
     assert_eq!(overtaken["summary"]["not_comparable"], 1, "{overtaken:#}");
     assert!(
-        overtaken.to_string().contains("had heard 3 events then, and 4 events now"),
+        overtaken.to_string().contains("had received 3 events then and 4 events now"),
         "{overtaken:#}"
     );
 }
 
 #[test]
-fn plugins_of_two_buses_know_nothing_of_each_other() {
+fn plugins_of_two_buses_have_separate_state() {
     let homes = [Home::with_daemon("running"), Home::with_daemon("running")];
     let counts = "
 count = 0
@@ -273,8 +274,8 @@ def register(ctx):
     let archive = shown(&homes[0].work().join("archive"));
     for round in 1..=3 {
         for home in &homes {
-            let said = fire(home, "s", call("pre_llm_call", &json!({})));
-            assert_eq!(said["context"], format!("call {round}"));
+            let answer = send(home, "s", call("pre_llm_call", &json!({})));
+            assert_eq!(answer["context"], format!("call {round}"));
             let export = shown(&home.work().join("all.jsonl"));
             home.text(&["export", "-o", &export]);
             home.text(&["import", &export, "--into", &archive]);
@@ -286,10 +287,10 @@ def register(ctx):
 }
 
 #[test]
-fn plugins_of_a_replay_touch_nothing_of_the_persons() {
+fn plugins_of_a_replay_do_not_touch_the_users_files() {
     let home = Home::with_daemon("running");
-    let (hermes, person) = (home.work().join("hermes"), home.work().join("person"));
-    for folder in [&hermes, &person] {
+    let (hermes, user) = (home.work().join("hermes"), home.work().join("user"));
+    for folder in [&hermes, &user] {
         fs::create_dir_all(folder).expect("a folder");
     }
     let code = "
@@ -307,17 +308,17 @@ def register(ctx):
     let folder = plugin(&home, "keeps", code);
     home.write_hooks(&format!("trust: home\nhooks:\n  '*': [{{ python: {} }}]\n", shown(&folder)));
     let daemon = home.serve();
-    let fire = |event: Value| {
+    let send = |event: Value| {
         let mut command = home.command(["hook", "hermes"]);
-        command.env("HERMES_HOME", &hermes).env("HOME", &person);
+        command.env("HERMES_HOME", &hermes).env("HOME", &user);
         feed(command, event.to_string().as_bytes()).stdout
     };
-    fire(tool("post_tool_call", "terminal", &json!({}), &json!({})));
+    send(tool("post_tool_call", "terminal", &json!({}), &json!({})));
     wait_until("it was seen", || hermes.join("kept").exists() && home.work().join("kept").exists());
-    assert!(fire(call("pre_llm_call", &json!({}))).contains("seen 2"));
+    assert!(send(call("pre_llm_call", &json!({}))).contains("seen 2"));
     drop(daemon);
     let kept = || {
-        let files = [hermes.join("kept"), person.join("kept"), home.work().join("kept")];
+        let files = [hermes.join("kept"), user.join("kept"), home.work().join("kept")];
         let log = home.path().join("plugins.log");
         files
             .into_iter()
@@ -326,14 +327,14 @@ def register(ctx):
             .collect::<Vec<_>>()
     };
     let before = kept();
-    // What it keeps in files is rebuilt as well.
+    // Files that it writes are part of the rebuilt state.
     assert_unchanged(&report(&home, &["--all", "--as-recorded"]));
     assert!(before == kept());
 }
 
 #[test]
 fn a_session_with_plugins_becomes_a_policy_test() {
-    let home = forgetful_nobody();
+    let home = home_with_stateful_plugins();
     let daemon = home.serve();
     session(&home, "one");
     session(&home, "two");
@@ -348,12 +349,12 @@ fn a_session_with_plugins_becomes_a_policy_test() {
 }
 
 #[test]
-fn a_real_hermes_session_through_plugins_that_remember_is_unchanged_as_recorded() {
+fn a_real_hermes_session_with_stateful_plugins_is_unchanged_as_recorded() {
     let home = Home::with_daemon("running");
     plugin(&home, "third", THIRD);
     plugin(&home, "notes", NOTES);
     enable(&home);
-    // The first event of all would start one, and be answered before that is up.
+    // Otherwise the first event starts a daemon and is answered before that is ready.
     let daemon = home.serve();
     let script = vec![
         Step::tool("terminal", json!({"command": "echo one > one.txt"})),
@@ -370,7 +371,7 @@ fn a_real_hermes_session_through_plugins_that_remember_is_unchanged_as_recorded(
         run.stderr
     );
     assert_eq!(run.file("three.txt"), None, "the third call was blocked");
-    assert!(run.sent_to_the_model().contains("began as 0"), "the model hears the note");
+    assert!(run.sent_to_the_model().contains("began as 0"), "the model receives the note");
     let outcomes: Vec<Value> =
         home.decisions().iter().map(|decision| decision["outcome"].clone()).collect();
     for outcome in ["block", "context", "rewrite"] {
@@ -384,9 +385,9 @@ fn a_real_hermes_session_through_plugins_that_remember_is_unchanged_as_recorded(
 }
 
 #[test]
-fn a_report_tells_plugins_without_a_name_apart() {
-    let home = forgetful_nobody();
-    fire(&home, "s", tool("pre_tool_call", "terminal", &json!({"command": "ls"}), &json!({})));
+fn a_report_distinguishes_plugins_of_a_hook_without_a_name() {
+    let home = home_with_stateful_plugins();
+    send(&home, "s", tool("pre_tool_call", "terminal", &json!({"command": "ls"}), &json!({})));
     let text = home.text(&["replay", "--all", "--as-recorded", "--yes"]);
     let lines: Vec<&str> =
         text.lines().filter(|line| line.contains(" → ") && !line.contains("hooks (")).collect();

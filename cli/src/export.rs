@@ -1,4 +1,4 @@
-//! `hookbus export`: rows of the log as JSON lines, each an envelope with its hash.
+//! `hookbus export`: writes rows of the log as JSON lines, each a CloudEvents envelope with the row's hash.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -17,32 +17,32 @@ use crate::output::{self, HungUp, Progress, count};
 use crate::reading::{known_agent, moment, open_log};
 use crate::settings::{Format, Settings};
 
-/// Further back nobody looks for the hooks of a project.
+/// How many versions of the hooks before `--since` are searched for those of projects.
 const MOST_HOOKS: usize = 1000;
 
-/// How many rows are read in one go.
+/// Rows that are read at a time.
 const PAGE: usize = 500;
 
-/// Rows of the log as JSON lines (CloudEvents with the hash of each row), oldest first.
+/// Write rows of the log as JSON lines, oldest first: CloudEvents with the hash of each row.
 ///
-/// What hooks were in force is always among them, so that `hookbus replay --as-recorded` works on
-/// the result. `hookbus import` reads it; `hookbus replay --log FILE` does, too. A row that is damaged is
-/// left out and told, and the exit code is 1.
+/// The rows with the hooks that were in force are always included, so that `hookbus replay --as-recorded`
+/// works with the file. Read it with `hookbus import` or `hookbus replay --log FILE`. Damaged rows are
+/// skipped and reported on stderr, and the exit code is then 1.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Only these sessions, as much of each id as makes it plain; `last` is the latest one.
+    /// Only these sessions, by id or a unique prefix of it; `last` is the latest session.
     #[arg(value_name = "SESSION")]
     sessions: Vec<String>,
-    /// Only this agent: hermes, gemini, claude, codex.
+    /// Only events of this agent: hermes, gemini, claude, codex.
     #[arg(long)]
     agent: Option<String>,
-    /// Not before: `2h` ago, `today`, `2026-11-16`, `2026-11-16 14:05`, RFC 3339.
+    /// Only rows at or after this time: `2h` (ago), `today`, `2026-11-16`, `2026-11-16 14:05`, RFC 3339.
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Before.
+    /// Only rows before this time.
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// Where to write (default: stdout).
+    /// Write to this file (default: stdout).
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     let sessions = arguments
         .sessions
         .iter()
-        .map(|start| wanted_session(&log, start))
+        .map(|start| resolve_session(&log, start))
         .collect::<Result<Vec<String>>>()?;
     let query = Query {
         since: arguments.since.as_deref().map(moment).transpose()?,
@@ -60,17 +60,17 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         ..Query::default()
     };
     let agent = arguments.agent.as_deref().map(known_agent).transpose()?;
-    let fits = |row: &Row| {
-        let of_session = sessions.is_empty() || sessions.contains(&row.session);
+    let is_selected = |row: &Row| {
+        let in_session = sessions.is_empty() || sessions.contains(&row.session);
         row.kind == Kind::HooksLoaded.as_str()
-            || (of_session && agent.as_ref().is_none_or(|agent| *agent == row.agent))
+            || (in_session && agent.as_ref().is_none_or(|agent| *agent == row.agent))
     };
     let (written, damaged) = match &arguments.output {
-        None => write(&log, &query, fits, &mut io::stdout().lock())?,
+        None => write(&log, &query, is_selected, &mut io::stdout().lock())?,
         Some(path) => {
             let file = File::create(path);
             let file = file.with_context(|| format!("cannot write {}", path.display()))?;
-            write(&log, &query, fits, &mut BufWriter::new(file))?
+            write(&log, &query, is_selected, &mut BufWriter::new(file))?
         }
     };
     if let Some(path) = &arguments.output {
@@ -82,8 +82,8 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     Ok(if damaged == 0 { Ending::Yes } else { Ending::No })
 }
 
-/// The whole id of a session that is meant.
-pub(crate) fn wanted_session(log: &LogReader, start: &str) -> Result<String> {
+/// The full id of the session that `start` abbreviates.
+pub(crate) fn resolve_session(log: &LogReader, start: &str) -> Result<String> {
     match start {
         "last" => Ok(log.sessions()?.pop().map_or_else(String::new, |last| last.session)),
         start => Ok(log.find_session(start)?),
@@ -93,15 +93,15 @@ pub(crate) fn wanted_session(log: &LogReader, start: &str) -> Result<String> {
 fn write(
     log: &LogReader,
     query: &Query,
-    fits: impl Fn(&Row) -> bool,
+    is_selected: impl Fn(&Row) -> bool,
     out: &mut impl Write,
 ) -> Result<(usize, usize)> {
     let bus = log.bus()?;
-    let whole = log.head()?.map_or(0, |(seq, _)| seq.as_i64().unsigned_abs());
-    let mut progress = Progress::of(whole, "rows");
+    let total = log.head()?.map_or(0, |(seq, _)| seq.as_i64().unsigned_abs());
+    let mut progress = Progress::of(total, "rows");
     let mut written = 0;
     let before = hooks_before(log, query)?;
-    let mut put = |row: &Row| -> Result<()> {
+    let mut write_row = |row: &Row| -> Result<()> {
         out.write_all(&envelope::line(bus, row)).map_err(|error| {
             if error.kind() == io::ErrorKind::BrokenPipe {
                 HungUp.into()
@@ -113,7 +113,7 @@ fn write(
         Ok(())
     };
     for row in &before {
-        put(row)?;
+        write_row(row)?;
     }
     let (mut last, mut damaged) = (None, 0);
     loop {
@@ -125,14 +125,14 @@ fn write(
             match row {
                 Ok(row) => {
                     last = Some(row.seq);
-                    if fits(&row) {
-                        put(&row)?;
+                    if is_selected(&row) {
+                        write_row(&row)?;
                     }
                 }
                 Err(row) => {
                     last = Some(row.seq);
                     damaged += 1;
-                    output::aside(output::harmless(&format!("{row}: left out")));
+                    output::aside(output::harmless(&format!("{row}: skipped")));
                 }
             }
         }
@@ -142,7 +142,7 @@ fn write(
     Ok((written, damaged))
 }
 
-/// The hooks in force before the time range are part of it: the last of each bus, and of each project there.
+/// The hooks that were in force when the time range starts: the last version of each bus and each project.
 fn hooks_before(log: &LogReader, query: &Query) -> Result<Vec<Row>> {
     let Some(since) = query.since else { return Ok(Vec::new()) };
     let mut before = Vec::new();
@@ -154,13 +154,13 @@ fn hooks_before(log: &LogReader, query: &Query) -> Result<Vec<Row>> {
             ..Query::default()
         };
         let mut seen = HashSet::new();
-        let file = |row: &Row| {
+        let project_file = |row: &Row| {
             let payload = row.payload_json();
             (payload["project"] == true).then(|| payload["path"].to_string())
         };
         let loaded = log.last(&of_bus, MOST_HOOKS)?;
         let mut last: Vec<Row> =
-            loaded.into_iter().rev().filter(|row| seen.insert(file(row))).collect();
+            loaded.into_iter().rev().filter(|row| seen.insert(project_file(row))).collect();
         last.reverse();
         before.extend(last);
     }

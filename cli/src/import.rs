@@ -1,4 +1,4 @@
-//! `hookbus import`: exported rows into an archive.
+//! `hookbus import`: adds exported rows to an archive.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -15,37 +15,37 @@ use crate::cli::Ending;
 use crate::output::{self, Paint, Progress, count};
 use crate::settings::{Format, Settings};
 
-/// How many rows share a commit.
+/// Rows in a commit.
 const BATCH: usize = 500;
 
-/// More mistakes than this are not told one by one.
-const MOST_TOLD: usize = 10;
+/// Most mistakes to print one by one.
+const MOST_MISTAKES: usize = 10;
 
-/// Exported rows into an archive: a directory that `HOOKBUS_HOME` can name.
+/// Add exported rows to an archive, a directory that `HOOKBUS_HOME` can name.
 ///
-/// Rows that are there already are passed over, so a file can be imported twice. A row whose hash
-/// does not follow from the one before it is left out, and told.
+/// Rows that the archive already holds are skipped, so a file can be imported twice. Rows whose hash does
+/// not follow from the row before are skipped and reported, and the exit code is then 1.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// What `hookbus export` wrote.
+    /// A file that `hookbus export` wrote.
     file: PathBuf,
-    /// The archive; made if it is not there.
+    /// The archive; created if it does not exist.
     #[arg(long, value_name = "DIRECTORY")]
     into: PathBuf,
 }
 
-/// What came of an import.
+/// The result of an import.
 #[derive(Debug, Default)]
 pub(crate) struct Imported {
     added: usize,
     known: usize,
-    /// What is wrong, line by line.
+    /// Lines that could not be imported, and why.
     pub(crate) mistakes: Vec<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
     let log = LogPath::in_home(&arguments.into);
-    let Imported { added, known, mistakes } = take_in(&arguments.file, &log)?;
+    let Imported { added, known, mistakes } = import_file(&arguments.file, &log)?;
     match format {
         Format::Json => {
             output::line(
@@ -55,29 +55,29 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         Format::Text => {
             let known = match known {
                 0 => String::new(),
-                known => format!(", {known} were there already"),
+                known => format!(", {known} already in the archive"),
             };
             let home = arguments.into.display();
             output::line(format!("{} added{known}", count(added, "row")))?;
             let paint = Paint(settings.colour);
-            for mistake in mistakes.iter().take(MOST_TOLD) {
+            for mistake in mistakes.iter().take(MOST_MISTAKES) {
                 output::line(paint.bad(&output::harmless(mistake)))?;
             }
-            if mistakes.len() > MOST_TOLD {
-                output::line(paint.bad(&format!("and {} more", mistakes.len() - MOST_TOLD)))?;
+            if mistakes.len() > MOST_MISTAKES {
+                output::line(paint.bad(&format!("and {} more", mistakes.len() - MOST_MISTAKES)))?;
             }
-            output::line(format!("`HOOKBUS_HOME={home} hookbus sessions` shows what is in it"))?;
+            output::line(format!("`HOOKBUS_HOME={home} hookbus sessions` lists its sessions"))?;
         }
     }
     Ok(if mistakes.is_empty() { Ending::Yes } else { Ending::No })
 }
 
-/// Takes every row of `file` into the archive at `log`.
-pub(crate) fn take_in(file: &Path, log: &LogPath) -> Result<Imported> {
+/// Adds every row of `file` to the archive at `log`.
+pub(crate) fn import_file(file: &Path, log: &LogPath) -> Result<Imported> {
     let open = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let whole = open.metadata().map_or(0, |file| file.len());
+    let total = open.metadata().map_or(0, |file| file.len());
     let mut archive = Archive::open(log, SystemClock.now())?;
-    let mut progress = Progress::of(whole, "bytes");
+    let mut progress = Progress::of(total, "bytes");
     let mut imported = Imported::default();
     let (mut batch, mut read) = (Vec::with_capacity(BATCH), 0);
     for (index, line) in BufReader::new(open).split(b'\n').enumerate() {
@@ -100,7 +100,7 @@ pub(crate) fn take_in(file: &Path, log: &LogPath) -> Result<Imported> {
 }
 
 impl Imported {
-    /// All rows of a batch at once; one by one if something is wrong with one of them.
+    /// Adds all rows of a batch in one commit, or one by one if a row is not accepted.
     fn add(&mut self, archive: &mut Archive, batch: &mut Vec<(usize, Travelled)>) -> Result<()> {
         let rows = std::mem::take(batch);
         if let Ok(added) = archive.take_in(rows.iter().map(|(_, row)| row)) {

@@ -1,18 +1,20 @@
-//! `hookbus replay`: recorded events through hooks again, and what would be different.
+//! `hookbus replay`: runs recorded events through hooks again and reports what would be decided differently.
 
+mod cleanup;
 mod confirm;
 mod explain;
-mod litter;
+mod input;
 mod options;
-mod redrive;
+mod redeliver;
 mod report;
-mod scene;
+mod setup;
 
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 use hookbus_replay::{
-    Class, Drive, ExpectationsWriter, JUnit, Judged, Part, SessionWatch, Tally, drive,
+    Category, ChunkResult, Commands, Drive, ExpectationsWriter, JUnitReport, ReplayedEvent,
+    SessionChecks, Tally, drive,
 };
 
 pub(crate) use options::Arguments;
@@ -20,73 +22,68 @@ pub(crate) use options::Arguments;
 use crate::cli::Ending;
 use crate::output::{Progress, count};
 use crate::settings::{Format, Settings};
-use confirm::Consent;
+use confirm::Confirmation;
 use options::FailOn;
 use report::Report;
-use scene::Scene;
+use setup::ReplaySetup;
 
 pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
-    litter::tidy()?;
+    cleanup::install()?;
     if arguments.to_observers {
-        return redrive::run(arguments, format, settings);
+        return redeliver::run(arguments, format, settings);
     }
-    let mut scene = Scene::set(arguments, settings)?;
-    let scratch = match confirm::ask(&mut scene, arguments, format, settings)? {
-        Consent::Told => return Ok(Ending::Yes),
-        Consent::Run(scratch) => Some(scratch),
-        Consent::NothingToRun => None,
+    let mut setup = ReplaySetup::new(arguments, settings)?;
+    let sandbox = match confirm::confirm(&mut setup, arguments, format, settings)? {
+        Confirmation::DryRun => return Ok(Ending::Yes),
+        Confirmation::Run(sandbox) => Some(sandbox),
+        Confirmation::NothingToRun => None,
     };
-    if scratch.is_some() {
-        scene.source.take_few_at_a_time();
+    if sandbox.is_some() {
+        setup.source.use_small_chunks();
     }
-    let commands = scratch.as_ref().map_or(hookbus_replay::Commands::LeftOut, |it| it.commands());
     let drive = Drive {
-        source: scene.source.as_ref(),
-        policy: &scene.policy,
-        recorded: scene.recorded.as_deref(),
-        commands,
-        workers: if scratch.is_some() { arguments.jobs } else { cores() },
+        source: setup.source.as_ref(),
+        hooks: &setup.hooks,
+        commands: sandbox.as_ref().map_or(Commands::Skip, |sandbox| sandbox.commands()),
+        workers: if sandbox.is_some() { arguments.jobs } else { cores() },
         detail: arguments.detail(),
     };
     if arguments.explain.is_some() {
         return explain::run(&drive, format, settings);
     }
     let started = Instant::now();
-    // What cannot be written is told before a word of the report is.
-    let outputs = Outputs::open(arguments, &scene)?;
-    let report = Report::start(arguments, &scene, format, settings)?;
-    let tally = work(&drive, outputs, report, started)?;
-    Ok(ending(arguments, &scene, &tally))
+    // Opened first, so that nothing of the report is printed if a file cannot be written.
+    let outputs = Outputs::open(arguments, &setup)?;
+    let report = Report::start(arguments, &setup, format, settings)?;
+    let tally = replay(&drive, outputs, report, started)?;
+    Ok(ending(arguments, &setup, &tally))
 }
 
 /// The files that a replay writes.
 struct Outputs {
-    junit: Option<JUnit>,
+    junit: Option<JUnitReport>,
     expectations: Option<ExpectationsWriter>,
 }
 
 impl Outputs {
-    fn open(arguments: &Arguments, scene: &Scene) -> Result<Self> {
+    fn open(arguments: &Arguments, setup: &ReplaySetup) -> Result<Self> {
         let junit = arguments.junit.as_deref().map(|path| {
-            JUnit::start(path).with_context(|| format!("cannot write {}", path.display()))
+            JUnitReport::create(path).with_context(|| format!("cannot write {}", path.display()))
         });
-        Ok(Self {
-            junit: junit.transpose()?,
-            expectations: scene.expectations_to_write(arguments)?,
-        })
+        Ok(Self { junit: junit.transpose()?, expectations: setup.expectations_writer(arguments)? })
     }
 
-    fn event(&mut self, judged: &Judged) -> Result<()> {
+    fn add(&mut self, event: &ReplayedEvent) -> Result<()> {
         if let Some(junit) = &mut self.junit {
-            junit.case(judged).context("cannot write the JUnit report")?;
+            junit.add(event).context("cannot write the JUnit report")?;
         }
         if let Some(writer) = &mut self.expectations {
-            writer.write(judged).context("cannot write the expectations")?;
+            writer.write(event).context("cannot write the expectations")?;
         }
         Ok(())
     }
 
-    /// Puts the files in their places; gives back how many expectations there are.
+    /// Completes the files; returns the number of expectations written.
     fn finish(self, tally: &mut Tally) -> Result<Option<usize>> {
         if let Some(junit) = self.junit {
             junit.finish().context("cannot write the JUnit report")?;
@@ -94,12 +91,11 @@ impl Outputs {
         let Some(writer) = self.expectations else { return Ok(None) };
         let (written, left_out) = (writer.events, writer.left_out);
         if left_out > 0 {
-            let which = count(left_out, "event");
-            let text =
-                format!("{which} left out of the expectations: nobody can say what the hooks say");
-            tally.add_remarks([text]);
+            let events = count(left_out, "event");
+            let remark = format!("{events} left out of the expectations: not comparable");
+            tally.add_remarks([remark]);
         }
-        // Nothing in place of something would pass for ever.
+        // Never replaces expectations by an empty file: a check of nothing would always pass.
         if written > 0 {
             writer.finish().context("cannot write the expectations")?;
         }
@@ -107,59 +103,60 @@ impl Outputs {
     }
 }
 
-/// How many workers are worth it where nothing runs outside.
+/// Number of worker threads if no commands run.
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Drives everything and tells of it as it goes.
-fn work(
+/// Replays all events and reports them in log order.
+fn replay(
     what: &Drive<'_>,
     mut outputs: Outputs,
     mut report: Report<'_>,
     started: Instant,
 ) -> Result<Tally> {
-    let rows = what.source.rows_per_part();
-    let mut progress = Progress::of(what.source.parts() * rows, "rows");
-    let (mut tally, mut sessions, mut done) = (Tally::default(), SessionWatch::default(), 0);
+    let rows = what.source.rows_per_chunk();
+    let mut progress = Progress::of(what.source.chunks() * rows, "rows");
+    let (mut tally, mut sessions, mut done) = (Tally::default(), SessionChecks::default(), 0);
     tally.add_remarks(what.source.remarks());
-    tally.add_remarks(what.policy.remarks());
-    drive(what, |part: Part| -> Result<()> {
-        part.marks.into_iter().for_each(|mark| sessions.pass(mark));
-        for judged in &part.judged {
-            report.event(judged)?;
-            outputs.event(judged)?;
+    tally.add_remarks(what.hooks.remarks());
+    drive(what, |chunk: ChunkResult| -> Result<()> {
+        chunk.marks.into_iter().for_each(|mark| sessions.add(mark));
+        for event in &chunk.events {
+            report.event(event)?;
+            outputs.add(event)?;
         }
-        tally.merge(part.tally);
+        tally.merge(chunk.tally);
         done += rows;
         progress.at(done);
         Ok(())
     })?;
     drop(progress);
-    tally.add_remarks(tally.only_recorded());
+    tally.add_remarks(tally.only_recorded_remarks());
     tally.add_remarks(sessions.remarks());
-    // Expectations stand for themselves.
-    let candidate = what.recorded.and(what.policy.remark_on(tally.in_project));
-    tally.add_remarks(candidate);
+    tally.add_remarks(what.hooks.unused_project_remark(tally.in_project));
     let written = outputs.finish(&mut tally)?;
     report.end(&tally, written, started.elapsed())?;
     Ok(tally)
 }
 
-fn ending(arguments: &Arguments, scene: &Scene, tally: &Tally) -> Ending {
-    let different = tally.answered_differently() > 0;
-    let any = different || tally.count(Class::Failed) > 0 || tally.unsteady > 0;
-    let checked = arguments.check && !arguments.update;
-    let happened = match arguments.fail_on {
+fn ending(arguments: &Arguments, setup: &ReplaySetup, tally: &Tally) -> Ending {
+    let is_different = tally.answered_differently() > 0;
+    let any = is_different || tally.count(Category::Failed) > 0 || tally.nondeterministic > 0;
+    let is_check = arguments.check && !arguments.update;
+    let has_failed = match arguments.fail_on {
         Some(FailOn::Blocked) => tally.blocked() > 0,
         Some(FailOn::Allowed) => tally.allowed() > 0,
-        Some(FailOn::Changed) => different,
+        Some(FailOn::Changed) => is_different,
         Some(FailOn::Any) => any,
-        None => checked && any,
+        None => is_check && any,
     };
-    // What could not be compared, or was not there, was not checked.
-    let unchecked = checked && (tally.events == 0 || tally.count(Class::NotComparable) > 0);
-    let nothing_written = arguments.update && tally.events == 0;
-    let bad = happened || unchecked || nothing_written || scene.damaged;
-    if bad { Ending::No } else { Ending::Yes }
+    // A check that compared nothing must not pass.
+    let is_incomplete = is_check && (tally.events == 0 || tally.count(Category::NotComparable) > 0);
+    let wrote_nothing = arguments.update && tally.events == 0;
+    if has_failed || is_incomplete || wrote_nothing || setup.has_damaged_lines {
+        Ending::No
+    } else {
+        Ending::Yes
+    }
 }

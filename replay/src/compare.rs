@@ -1,31 +1,31 @@
-//! What is different between a decision of then and one of now. How long something took is never
-//! a difference.
+//! Compares a recorded decision with a replayed one: what the agent would receive. Timing is never a
+//! difference.
 
 use hookbus::decide::without_our_words;
 use hookbus::event::{Decision, Heard, Outcome};
 use serde_json::Value;
 
-use crate::recorded::{Then, ThenVerdict};
+use crate::recorded_decision::{RecordedDecision, RecordedVerdict, refuses};
 
-/// What became of an event.
+/// The result of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Class {
-    /// The agent hears the same.
+pub enum Category {
+    /// The agent receives the same answer.
     Unchanged,
-    /// It was let through and would be refused.
+    /// It was let through and is refused now.
     NewlyBlocked,
-    /// It was refused and would be let through.
+    /// It was refused and is let through now.
     NewlyAllowed,
-    /// The agent hears something else: another reason, context, rewrite, question.
+    /// Another reason, context, rewrite or question.
     Changed,
-    /// A hook fails that did not fail then.
+    /// A hook fails that did not fail when recorded.
     Failed,
-    /// Nobody can say.
+    /// The decisions cannot be compared, for a reason that is given.
     NotComparable,
 }
 
-impl Class {
-    /// Every class, in the order they are shown.
+impl Category {
+    /// Every category, in the order of the report.
     pub const ALL: [Self; 6] = [
         Self::Unchanged,
         Self::NewlyBlocked,
@@ -35,7 +35,7 @@ impl Class {
         Self::NotComparable,
     ];
 
-    /// The word in reports.
+    /// The name in reports for people.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Unchanged => "unchanged",
@@ -47,7 +47,7 @@ impl Class {
         }
     }
 
-    /// The key in `summary`.
+    /// The key in JSON.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Unchanged => "unchanged",
@@ -58,227 +58,229 @@ impl Class {
             Self::NotComparable => "not_comparable",
         }
     }
+
+    /// Whether the agent receives another answer, and no hook failed.
+    pub(crate) const fn is_other_answer(self) -> bool {
+        match self {
+            Self::NewlyBlocked | Self::NewlyAllowed | Self::Changed => true,
+            Self::Unchanged | Self::Failed | Self::NotComparable => false,
+        }
+    }
 }
 
-/// What a comparison came to.
+/// What differs between two decisions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comparison {
-    /// What became of the event.
-    pub class: Class,
-    /// The hook that makes the difference.
+    /// The kind of difference.
+    pub category: Category,
+    /// The hook that causes the difference.
     pub hook: Option<String>,
-    /// Why, where there is more to say than both answers.
+    /// The reason, for `failed` and `not comparable`.
     pub why: Option<String>,
-    /// What one should know about it.
+    /// Remarks about this event.
     pub notes: Vec<String>,
 }
 
 impl Comparison {
-    pub(crate) fn of(class: Class) -> Self {
-        Self { class, hook: None, why: None, notes: Vec::new() }
+    fn new(category: Category) -> Self {
+        Self { category, hook: None, why: None, notes: Vec::new() }
     }
 
-    pub(crate) fn impossible(why: impl Into<String>) -> Self {
-        Self { why: Some(why.into()), ..Self::of(Class::NotComparable) }
+    pub(crate) fn not_comparable(why: impl Into<String>) -> Self {
+        Self { why: Some(why.into()), ..Self::new(Category::NotComparable) }
     }
 }
 
-/// Whether an outcome keeps the agent from going on.
-pub(crate) const fn refuses(outcome: Outcome) -> bool {
-    matches!(outcome, Outcome::Block | Outcome::Stop)
-}
-
-/// Compares what the agent was told with what it would be told. No decision is no opinion. `broken`
-/// says of a hook whether its entry was malformed then: it could not but fail.
+/// Compares the answer that the agent received with the one it would receive. No decision means an empty
+/// answer. `was_malformed` says whether the entry of a hook was malformed in the recorded hooks, which
+/// made it fail every time.
 pub fn compare(
-    then: Option<&Then>,
-    now: Option<&Decision>,
-    broken: &dyn Fn(&str) -> bool,
+    recorded: Option<&RecordedDecision>,
+    replayed: Option<&Decision>,
+    was_malformed: &dyn Fn(&str) -> bool,
 ) -> Comparison {
-    let outcome_then = then.map_or(Outcome::None, |then| then.outcome);
-    let outcome_now = now.map_or(Outcome::None, |now| now.outcome);
-    let before = then.map_or(&[][..], |then| then.verdicts.as_slice());
-    if let Some((hook, why)) = newly_failed(before, now) {
+    let recorded_outcome = recorded.map_or(Outcome::None, |decision| decision.outcome);
+    let replayed_outcome = replayed.map_or(Outcome::None, |decision| decision.outcome);
+    let before = recorded.map_or(&[][..], |decision| decision.verdicts.as_slice());
+    if let Some((hook, failure)) = newly_failed(before, replayed) {
         return Comparison {
             hook: Some(hook.to_owned()),
-            why: Some(format!("hook `{hook}` failed: {why}")),
-            notes: script_notes(then, now),
-            ..Comparison::of(Class::Failed)
+            why: Some(format!("hook `{hook}` failed: {failure}")),
+            notes: changed_scripts(recorded, replayed),
+            ..Comparison::new(Category::Failed)
         };
     }
-    let same_answer = is_same(
-        then.and_then(|then| then.answer.as_ref()),
-        now.and_then(|now| now.answer.as_ref()),
+    let same_answer = is_same_answer(
+        recorded.and_then(|decision| decision.answer.as_ref()),
+        replayed.and_then(|decision| decision.answer.as_ref()),
     );
-    if outcome_then == outcome_now && same_answer {
-        return Comparison::of(Class::Unchanged);
+    if recorded_outcome == replayed_outcome && same_answer {
+        return Comparison::new(Category::Unchanged);
     }
-    let after = now.and_then(Then::of).map_or_else(Vec::new, |now| now.verdicts);
-    if outcome_then == outcome_now && only_failures_differ(before, &after) {
-        return Comparison::of(Class::Unchanged);
+    let after = replayed.map_or_else(Vec::new, |it| RecordedDecision::from_decision(it).verdicts);
+    if recorded_outcome == replayed_outcome && only_failures_differ(before, &after) {
+        return Comparison::new(Category::Unchanged);
     }
-    let class = match (refuses(outcome_then), refuses(outcome_now)) {
-        (false, true) => Class::NewlyBlocked,
-        (true, false) => Class::NewlyAllowed,
-        (true, true) | (false, false) => Class::Changed,
+    let category = match (refuses(recorded_outcome), refuses(replayed_outcome)) {
+        (false, true) => Category::NewlyBlocked,
+        (true, false) => Category::NewlyAllowed,
+        (true, true) | (false, false) => Category::Changed,
     };
-    if let Some(said) = recovered(class, before, &after, broken) {
-        let hook = &said.hook;
-        let failure = said.failure.as_deref().unwrap_or_default();
-        let why = format!("hook `{hook}` failed then ({failure}), and does not now");
-        return Comparison { hook: Some(hook.clone()), ..Comparison::impossible(why) };
+    if let Some(verdict) = recovered(category, before, &after, was_malformed) {
+        let hook = &verdict.hook;
+        let failure = verdict.failure.as_deref().unwrap_or_default();
+        let why = format!("hook `{hook}` failed when recorded ({failure}) and answers now");
+        return Comparison { hook: Some(hook.clone()), ..Comparison::not_comparable(why) };
     }
-    let hook = responsible(class, before, &after).map(str::to_owned);
-    Comparison { hook, notes: script_notes(then, now), ..Comparison::of(class) }
+    let hook = responsible(category, before, &after).map(str::to_owned);
+    Comparison { hook, notes: changed_scripts(recorded, replayed), ..Comparison::new(category) }
 }
 
-/// A log may be older than what the bus adds to the words of hooks.
-fn is_same(then: Option<&Value>, now: Option<&Value>) -> bool {
-    then == now || then.map(without_our_words) == now.map(without_our_words)
+/// Ignores text that the bus itself adds to an answer: an older log may have been written without it.
+fn is_same_answer(recorded: Option<&Value>, replayed: Option<&Value>) -> bool {
+    recorded == replayed || recorded.map(without_our_words) == replayed.map(without_our_words)
 }
 
+/// The first hook that fails now and did not fail when recorded, with its error.
 fn newly_failed<'a>(
-    before: &[ThenVerdict],
-    now: Option<&'a Decision>,
+    before: &[RecordedVerdict],
+    replayed: Option<&'a Decision>,
 ) -> Option<(&'a str, &'a str)> {
-    let failed_then =
-        |hook: &str| before.iter().any(|said| said.failure.is_some() && said.hook == hook);
-    let verdicts = now.into_iter().flat_map(|now| &now.verdicts);
+    let failed_before =
+        |hook: &str| before.iter().any(|verdict| verdict.failure.is_some() && verdict.hook == hook);
+    let verdicts = replayed.into_iter().flat_map(|decision| &decision.verdicts);
     let mut failed =
-        verdicts.filter_map(|said| Some((said.hook.as_str(), said.failure.as_deref()?)));
-    failed.find(|(hook, _)| !failed_then(hook))
+        verdicts.filter_map(|verdict| Some((verdict.hook.as_str(), verdict.failure.as_deref()?)));
+    failed.find(|(hook, _)| !failed_before(hook))
 }
 
-impl ThenVerdict {
-    fn is_silent(&self) -> bool {
-        self.verdict.is_empty() || self.verdict == Outcome::None.as_str()
-    }
-
-    fn refuses(&self) -> bool {
-        Outcome::parse(&self.verdict).is_some_and(refuses)
-    }
-
-    /// Whether it comes to the same, in the same words.
-    fn says_the_same(&self, other: &Self) -> bool {
-        (&self.hook, &self.verdict, &self.reason, &self.more)
-            == (&other.hook, &other.verdict, &other.reason, &other.more)
-    }
-}
-
-/// A failure is told in other words each time (a process id, a path), and a hook that blocks when it
-/// fails tells the agent so. That is no difference if everybody else says the same.
-fn only_failures_differ(before: &[ThenVerdict], after: &[ThenVerdict]) -> bool {
-    let failed = |said: &&ThenVerdict| said.failure.is_some();
-    let who = |side: &[ThenVerdict]| -> Vec<(String, String)> {
-        let failed = side.iter().filter(failed);
-        failed.map(|said| (said.hook.clone(), said.verdict.clone())).collect()
+/// Whether both sides differ only in the text of failures. It varies between runs (a process id, a path),
+/// and a hook that blocks when it fails passes it on to the agent.
+fn only_failures_differ(before: &[RecordedVerdict], after: &[RecordedVerdict]) -> bool {
+    let failures = |side: &[RecordedVerdict]| -> Vec<(String, String)> {
+        let failed = side.iter().filter(|verdict| verdict.failure.is_some());
+        failed.map(|verdict| (verdict.hook.clone(), verdict.verdict.clone())).collect()
     };
-    let told = before.iter().any(|said| failed(&said) && !said.is_silent());
-    let others = |said: &&ThenVerdict| !failed(said) && !said.is_silent();
-    told && who(before) == who(after)
+    let others = |verdict: &&RecordedVerdict| verdict.failure.is_none() && !verdict.is_silent();
+    let reaches_agent =
+        |verdict: &RecordedVerdict| verdict.failure.is_some() && !verdict.is_silent();
+    before.iter().any(reaches_agent)
+        && failures(before) == failures(after)
         && before.iter().filter(others).count() == after.iter().filter(others).count()
         && before
             .iter()
             .filter(others)
             .zip(after.iter().filter(others))
-            .all(|(then, now)| then.says_the_same(now))
+            .all(|(recorded, replayed)| recorded.says_the_same(replayed))
 }
 
-/// The hook that failed then, answers now, and makes the difference by it: that it failed depended on
-/// something outside that nobody recorded. A malformed entry depends on nothing.
+/// The hook that failed when recorded, answers now and thereby causes the difference. Its failure depended
+/// on something that is not in the log, so the decisions cannot be compared. A malformed entry fails
+/// regardless of anything else, so it does not count.
 fn recovered<'a>(
-    class: Class,
-    before: &'a [ThenVerdict],
-    after: &[ThenVerdict],
-    broken: &dyn Fn(&str) -> bool,
-) -> Option<&'a ThenVerdict> {
-    let answer = |failed: &ThenVerdict| {
-        after.iter().find(|said| said.hook == failed.hook && said.failure.is_none())
+    category: Category,
+    before: &'a [RecordedVerdict],
+    after: &[RecordedVerdict],
+    was_malformed: &dyn Fn(&str) -> bool,
+) -> Option<&'a RecordedVerdict> {
+    let answer = |failed: &RecordedVerdict| {
+        after.iter().find(|verdict| verdict.hook == failed.hook && verdict.failure.is_none())
     };
-    let has_recovered = |said: &ThenVerdict| {
-        said.failure.is_some()
-            && !broken(&said.hook)
-            && answer(said).is_some_and(|now| now.verdict != said.verdict || !now.is_silent())
+    let has_recovered = |verdict: &RecordedVerdict| {
+        verdict.failure.is_some()
+            && !was_malformed(&verdict.hook)
+            && answer(verdict).is_some_and(|now| now.verdict != verdict.verdict || !now.is_silent())
     };
-    let is_other = |said: &&ThenVerdict| {
-        !before.iter().any(|failed| failed.hook == said.hook && has_recovered(failed))
+    let is_other = |verdict: &&RecordedVerdict| {
+        !before.iter().any(|failed| failed.hook == verdict.hook && has_recovered(failed))
     };
-    // Somebody else would have made the same difference.
-    let without_it = match class {
-        Class::NewlyBlocked => only_in(after, before).filter(is_other).any(ThenVerdict::refuses),
-        Class::NewlyAllowed => before.iter().filter(is_other).any(ThenVerdict::refuses),
-        Class::Unchanged | Class::Changed | Class::Failed | Class::NotComparable => false,
+    // Another hook may cause the same difference by itself.
+    let differs_without_it = match category {
+        Category::NewlyBlocked => {
+            only_in(after, before).filter(is_other).any(RecordedVerdict::refuses)
+        }
+        Category::NewlyAllowed => before.iter().filter(is_other).any(RecordedVerdict::refuses),
+        Category::Unchanged | Category::Changed | Category::Failed | Category::NotComparable => {
+            false
+        }
     };
-    before.iter().find(|said| has_recovered(said)).filter(|_| !without_it)
+    before.iter().find(|verdict| has_recovered(verdict)).filter(|_| !differs_without_it)
 }
 
-/// What one side says and the other does not.
+/// The verdicts of `one` that `other` does not have.
 fn only_in<'a>(
-    one: &'a [ThenVerdict],
-    other: &[ThenVerdict],
-) -> impl Iterator<Item = &'a ThenVerdict> {
-    one.iter().filter(|said| !other.iter().any(|there| said.says_the_same(there)))
+    one: &'a [RecordedVerdict],
+    other: &[RecordedVerdict],
+) -> impl Iterator<Item = &'a RecordedVerdict> {
+    one.iter().filter(|verdict| !other.iter().any(|there| verdict.says_the_same(there)))
 }
 
-/// The hook that makes the difference: the one that refuses on one side only, else the first whose
-/// word is another.
+/// The hook that causes the difference: the one that refuses on one side only, else the first with
+/// another verdict.
 fn responsible<'a>(
-    class: Class,
-    before: &'a [ThenVerdict],
-    after: &'a [ThenVerdict],
+    category: Category,
+    before: &'a [RecordedVerdict],
+    after: &'a [RecordedVerdict],
 ) -> Option<&'a str> {
-    let refuser = match class {
-        Class::NewlyBlocked => only_in(after, before).find(|said| said.refuses()),
-        Class::NewlyAllowed => only_in(before, after).find(|said| said.refuses()),
-        Class::Unchanged | Class::Changed | Class::Failed | Class::NotComparable => None,
+    let refusing = match category {
+        Category::NewlyBlocked => only_in(after, before).find(|verdict| verdict.refuses()),
+        Category::NewlyAllowed => only_in(before, after).find(|verdict| verdict.refuses()),
+        Category::Unchanged | Category::Changed | Category::Failed | Category::NotComparable => {
+            None
+        }
     };
-    let speaks = |said: &&ThenVerdict| !said.is_silent();
-    let found = refuser
-        .or_else(|| only_in(after, before).find(speaks))
-        .or_else(|| only_in(before, after).find(speaks));
-    // The same words may still come to something else.
-    found.or(after.first()).or(before.first()).map(|said| said.hook.as_str())
+    let has_content = |verdict: &&RecordedVerdict| !verdict.is_silent();
+    let found = refusing
+        .or_else(|| only_in(after, before).find(has_content))
+        .or_else(|| only_in(before, after).find(has_content));
+    // The same verdicts can still lead to another answer.
+    found.or(after.first()).or(before.first()).map(|verdict| verdict.hook.as_str())
 }
 
-/// What is not known about what a hook remembers, by what it could remember then and now.
-pub(crate) type Gap<'a> = &'a dyn Fn(&str, [Option<Heard>; 2]) -> Option<String>;
+/// Says why the state of a plugin is unknown, from its recorded and its replayed state.
+pub(crate) type UnknownState<'a> = &'a dyn Fn(&str, [Option<Heard>; 2]) -> Option<String>;
 
-/// Why nobody can tell whether the policy changed, or only what hooks know from other events: where all
-/// that is different comes from hooks whose code is the same as then, and `gap` says what is not known
-/// about the memory of each.
-pub(crate) fn unknown_memory(
-    then: Option<&Then>,
-    now: Option<&Decision>,
+/// Why the difference may come from the state of plugins alone: all hooks with another verdict have
+/// unchanged code, and `unknown_state` gives a reason for each of them.
+pub(crate) fn explained_by_unknown_state(
+    recorded: &RecordedDecision,
+    replayed: &Decision,
     comparison: &Comparison,
-    gap: Gap<'_>,
+    unknown_state: UnknownState<'_>,
 ) -> Option<String> {
-    let (then, now) = then.zip(now.and_then(Then::of))?;
-    let (before, after) = (&then.verdicts, &now.verdicts);
-    let gap_of = |hook: &str| {
-        let own = |side: &[ThenVerdict]| {
-            let said = side.iter().find(|said| said.hook == hook)?;
-            Some((said.script.clone()?, said.heard))
+    let replayed = RecordedDecision::from_decision(replayed);
+    let (before, after) = (&recorded.verdicts, &replayed.verdicts);
+    let reason = |hook: &str| {
+        let code_and_state = |side: &[RecordedVerdict]| {
+            let verdict = side.iter().find(|verdict| verdict.hook == hook)?;
+            Some((verdict.script.clone()?, verdict.plugin_state))
         };
-        let ((code_then, heard_then), (code_now, heard_now)) = own(before).zip(own(after))?;
-        (code_then == code_now).then(|| gap(hook, [heard_then, heard_now])).flatten()
+        let ((old_code, old_state), (new_code, new_state)) =
+            code_and_state(before).zip(code_and_state(after))?;
+        (old_code == new_code).then(|| unknown_state(hook, [old_state, new_state])).flatten()
     };
     let responsible = comparison.hook.as_deref()?;
-    let different = only_in(before, after).chain(only_in(after, before));
-    let all = different.map(|said| said.hook.as_str()).all(|hook| gap_of(hook).is_some());
-    gap_of(responsible).filter(|_| all)
+    let mut different = only_in(before, after).chain(only_in(after, before));
+    let all = different.all(|verdict| reason(&verdict.hook).is_some());
+    reason(responsible).filter(|_| all)
 }
 
-fn script_notes(then: Option<&Then>, now: Option<&Decision>) -> Vec<String> {
-    let Some((then, now)) = then.zip(now) else { return Vec::new() };
-    let changed = |hook: &str, script: Option<&str>| {
-        let before = then.verdicts.iter().find(|said| said.hook == hook);
-        let before = before.and_then(|said| said.script.as_deref());
+/// A note for each hook whose script has changed.
+fn changed_scripts(
+    recorded: Option<&RecordedDecision>,
+    replayed: Option<&Decision>,
+) -> Vec<String> {
+    let Some((recorded, replayed)) = recorded.zip(replayed) else { return Vec::new() };
+    let has_changed = |hook: &str, script: Option<&str>| {
+        let before = recorded.verdicts.iter().find(|verdict| verdict.hook == hook);
+        let before = before.and_then(|verdict| verdict.script.as_deref());
         before.is_some() && script.is_some() && before != script
     };
-    now.verdicts
+    replayed
+        .verdicts
         .iter()
-        .filter(|said| changed(&said.hook, said.script.as_deref()))
-        .map(|said| format!("the script of hook `{}` is not what it was then", said.hook))
+        .filter(|verdict| has_changed(&verdict.hook, verdict.script.as_deref()))
+        .map(|verdict| format!("the script of hook `{}` has changed since", verdict.hook))
         .collect()
 }
 
@@ -286,17 +288,17 @@ fn script_notes(then: Option<&Then>, now: Option<&Decision>) -> Vec<String> {
 mod tests {
     use std::time::Duration;
 
-    use hookbus::event::{Verdict, VerdictRecord};
+    use hookbus::event::{Ruling, Verdict, VerdictRecord};
     use serde_json::json;
 
     use super::*;
 
-    fn then(outcome: &str, answer: &Value, verdicts: &Value) -> Then {
+    fn recorded(outcome: &str, answer: &Value, verdicts: &Value) -> RecordedDecision {
         let row = json!({"hooks": "h", "outcome": outcome, "answer": answer, "verdicts": verdicts});
-        Then::read(row.to_string().as_bytes()).expect("a decision")
+        RecordedDecision::read(row.to_string().as_bytes()).expect("a decision")
     }
 
-    fn now(verdict: Verdict, answer: Value, failure: Option<&str>) -> Decision {
+    fn replayed(verdict: Verdict, answer: Value, failure: Option<&str>) -> Decision {
         Decision {
             hooks: "h".to_owned(),
             outcome: Outcome::of(&verdict),
@@ -321,130 +323,140 @@ mod tests {
         }
     }
 
+    fn compared(recorded: &RecordedDecision, replayed: &Decision) -> Comparison {
+        compare(Some(recorded), Some(replayed), &|_| false)
+    }
+
     #[test]
-    fn what_the_agent_hears_decides() {
+    fn the_answer_decides_the_category() {
         let no = json!({"decision": "block", "reason": "no"});
-        let blocked = then(
+        let blocked = recorded(
             "block",
             &no,
             &json!([{"hook": "guard", "verdict": "block", "reason": "no", "ms": 3.0}]),
         );
-        let same = now(Verdict::block("no"), no, None);
-        assert_eq!(compare(Some(&blocked), Some(&same), &|_| false).class, Class::Unchanged);
-        assert_eq!(compare(None, None, &|_| false).class, Class::Unchanged);
-        let fresh = compare(None, Some(&same), &|_| false);
-        assert_eq!((fresh.class, fresh.hook.as_deref()), (Class::NewlyBlocked, Some("guard")));
-        let gone = compare(Some(&blocked), None, &|_| false);
-        assert_eq!((gone.class, gone.hook.as_deref()), (Class::NewlyAllowed, Some("guard")));
-        let reworded =
-            now(Verdict::block("never"), json!({"decision": "block", "reason": "never"}), None);
-        assert_eq!(compare(Some(&blocked), Some(&reworded), &|_| false).class, Class::Changed);
+        let same = replayed(Verdict::block("no"), no, None);
+        assert_eq!(compared(&blocked, &same).category, Category::Unchanged);
+        assert_eq!(compare(None, None, &|_| false).category, Category::Unchanged);
+        let added = compare(None, Some(&same), &|_| false);
+        assert_eq!(
+            (added.category, added.hook.as_deref()),
+            (Category::NewlyBlocked, Some("guard"))
+        );
+        let removed = compare(Some(&blocked), None, &|_| false);
+        let found = (removed.category, removed.hook.as_deref());
+        assert_eq!(found, (Category::NewlyAllowed, Some("guard")));
+        let answer = json!({"decision": "block", "reason": "never"});
+        let reworded = replayed(Verdict::block("never"), answer, None);
+        assert_eq!(compared(&blocked, &reworded).category, Category::Changed);
     }
 
     #[test]
-    fn how_the_bus_puts_it_is_no_difference() {
+    fn text_that_the_bus_adds_is_not_a_difference() {
         let asks = json!([{"hook": "guard", "verdict": "ask", "reason": "sure?"}]);
-        let older = then("block", &json!({"action": "block", "message": "sure?"}), &asks);
-        let told = |message: &str| {
+        let older = recorded("block", &json!({"action": "block", "message": "sure?"}), &asks);
+        let category = |message: &str| {
             let answer = json!({"action": "block", "message": message});
             let asked = Verdict { reason: Some("sure?".to_owned()), ..Verdict::block("") };
-            compare(Some(&older), Some(&now(asked, answer, None)), &|_| false).class
+            compared(&older, &replayed(asked, answer, None)).category
         };
-        assert_eq!(told("sure? (nobody can be asked here, so it is blocked)"), Class::Unchanged);
-        assert_eq!(told("no! (nobody can be asked here, so it is blocked)"), Class::Changed);
+        let added = "(nobody can be asked here, so it is blocked)";
+        assert_eq!(category(&format!("sure? {added}")), Category::Unchanged);
+        assert_eq!(category(&format!("no! {added}")), Category::Changed);
     }
 
     #[test]
-    fn a_failure_is_told_apart_from_a_change() {
-        let failed = now(Verdict::silent(), Value::Null, Some("exit code 3"));
-        assert_eq!(compare(None, Some(&failed), &|_| false).class, Class::Failed);
-        let failed_too =
+    fn a_new_failure_is_not_a_change() {
+        let failed = replayed(Verdict::silent(), Value::Null, Some("exit code 3"));
+        assert_eq!(compare(None, Some(&failed), &|_| false).category, Category::Failed);
+        let verdict =
             json!([{"hook": "guard", "verdict": "none", "failed": true, "failure": "exit code 1"}]);
-        let then_failed = then("none", &Value::Null, &failed_too);
-        assert_eq!(compare(Some(&then_failed), Some(&failed), &|_| false).class, Class::Unchanged);
-        let answers = now(Verdict::block("no"), json!({"decision": "block"}), None);
-        let compared = compare(Some(&then_failed), Some(&answers), &|_| false);
-        assert_eq!(compared.class, Class::NotComparable);
-        assert!(compared.why.is_some_and(|why| why.contains("exit code 1")));
+        let failed_before = recorded("none", &Value::Null, &verdict);
+        assert_eq!(compared(&failed_before, &failed).category, Category::Unchanged);
+        let answers = replayed(Verdict::block("no"), json!({"decision": "block"}), None);
+        let recovered = compared(&failed_before, &answers);
+        assert_eq!(recovered.category, Category::NotComparable);
+        assert!(recovered.why.is_some_and(|why| why.contains("exit code 1")));
     }
 
-    /// Two decisions by `guard`, which failed then, and `rule`.
-    fn beside_a_failure(
+    /// Two decisions by `guard`, which failed when recorded, and `rule`.
+    fn with_recorded_failure(
         guard: (&str, Verdict, Option<&str>),
         rule: (&str, Verdict),
-    ) -> (Then, Decision) {
-        let rows = json!([
+    ) -> (RecordedDecision, Decision) {
+        let verdicts = json!([
             {"hook": "guard", "verdict": guard.0, "reason": "hook `guard` failed: 1", "failure": "1"},
             {"hook": "rule", "verdict": rule.0, "reason": "old"},
         ]);
         let refused = guard.0 == "block" || rule.0 == "block";
         let outcome = if refused { "block" } else { "none" };
-        let mut now = now(guard.1, json!({"now": true}), guard.2);
-        let own = VerdictRecord {
+        let mut after = replayed(guard.1, json!({"now": true}), guard.2);
+        let by_rule = VerdictRecord {
             hook: "rule".to_owned(),
             verdict: rule.1,
             failure: None,
-            ..now.verdicts[0].clone()
+            ..after.verdicts[0].clone()
         };
-        now.outcome =
-            if now.outcome == Outcome::Block { now.outcome } else { Outcome::of(&own.verdict) };
-        now.verdicts.push(own);
-        (then(outcome, &json!({"then": true}), &rows), now)
+        if after.outcome != Outcome::Block {
+            after.outcome = Outcome::of(&by_rule.verdict);
+        }
+        after.verdicts.push(by_rule);
+        (recorded(outcome, &json!({"then": true}), &verdicts), after)
     }
 
     #[test]
-    fn a_failure_excuses_nobody_else() {
+    fn a_failure_does_not_hide_the_change_of_another_hook() {
         let fails = || Verdict::block("hook `guard` failed: 2");
-        for (word, class) in [("old", Class::Unchanged), ("new", Class::Changed)] {
-            let (then, now) =
-                beside_a_failure(("block", fails(), Some("2")), ("block", Verdict::block(word)));
-            assert_eq!(compare(Some(&then), Some(&now), &|_| false).class, class, "{word}");
+        for (reason, category) in [("old", Category::Unchanged), ("new", Category::Changed)] {
+            let rule = ("block", Verdict::block(reason));
+            let (before, after) = with_recorded_failure(("block", fails(), Some("2")), rule);
+            assert_eq!(compared(&before, &after).category, category, "{reason}");
         }
     }
 
     #[test]
-    fn a_failure_of_then_hides_no_difference_that_somebody_else_makes() {
+    fn a_recovered_hook_does_not_hide_the_difference_that_another_hook_causes() {
         let silent = || ("none", Verdict::silent(), None);
-        let (then, now) = beside_a_failure(silent(), ("none", Verdict::block("no")));
-        let compared = compare(Some(&then), Some(&now), &|_| false);
-        let found = (compared.class, compared.hook.as_deref());
-        assert_eq!(found, (Class::NewlyBlocked, Some("rule")));
-        let (then, now) = beside_a_failure(silent(), ("block", Verdict::silent()));
-        assert_eq!(compare(Some(&then), Some(&now), &|_| false).class, Class::NewlyAllowed);
-        // It blocks by itself: nobody knows what it would have said then. A malformed entry could
-        // not but fail.
+        let (before, after) = with_recorded_failure(silent(), ("none", Verdict::block("no")));
+        let comparison = compared(&before, &after);
+        let found = (comparison.category, comparison.hook.as_deref());
+        assert_eq!(found, (Category::NewlyBlocked, Some("rule")));
+        let (before, after) = with_recorded_failure(silent(), ("block", Verdict::silent()));
+        assert_eq!(compared(&before, &after).category, Category::NewlyAllowed);
+        // The recovered hook blocks, and what it would have answered is unknown, unless its entry was
+        // malformed.
         let blocks = ("none", Verdict::block("no"), None);
-        let (then, now) = beside_a_failure(blocks, ("none", Verdict::silent()));
-        assert_eq!(compare(Some(&then), Some(&now), &|_| false).class, Class::NotComparable);
-        let repaired = compare(Some(&then), Some(&now), &|hook| hook == "guard");
-        assert_eq!(repaired.class, Class::NewlyBlocked);
+        let (before, after) = with_recorded_failure(blocks, ("none", Verdict::silent()));
+        assert_eq!(compared(&before, &after).category, Category::NotComparable);
+        let repaired = compare(Some(&before), Some(&after), &|hook| hook == "guard");
+        assert_eq!(repaired.category, Category::NewlyBlocked);
     }
 
     #[test]
     fn the_hook_that_refuses_is_named() {
-        let (_, mut after) = beside_a_failure(
+        let (_, mut after) = with_recorded_failure(
             ("none", Verdict { context: Some("hi".to_owned()), ..Verdict::silent() }, None),
             ("none", Verdict::block("no")),
         );
         after.outcome = Outcome::Block;
-        let compared = compare(None, Some(&after), &|_| false);
-        assert_eq!(compared.hook.as_deref(), Some("rule"));
-        let before = Then::of(&after).expect("a decision");
-        let gone = Verdict { ruling: Some(hookbus::event::Ruling::Allow), ..Verdict::silent() };
-        let compared = compare(Some(&before), Some(&now(gone, Value::Null, None)), &|_| false);
-        let found = (compared.class, compared.hook.as_deref());
-        assert_eq!(found, (Class::NewlyAllowed, Some("rule")));
+        let comparison = compare(None, Some(&after), &|_| false);
+        assert_eq!(comparison.hook.as_deref(), Some("rule"));
+        let before = RecordedDecision::from_decision(&after);
+        let allow = Verdict { ruling: Some(Ruling::Allow), ..Verdict::silent() };
+        let comparison = compared(&before, &replayed(allow, Value::Null, None));
+        let found = (comparison.category, comparison.hook.as_deref());
+        assert_eq!(found, (Category::NewlyAllowed, Some("rule")));
     }
 
     #[test]
-    fn another_script_is_told_beside_the_difference() {
-        let silent = then(
+    fn a_changed_script_is_noted() {
+        let silent = recorded(
             "none",
             &Value::Null,
             &json!([{"hook": "guard", "verdict": "none", "script": "old"}]),
         );
-        let blocks = now(Verdict::block("no"), json!({"decision": "block"}), None);
-        let compared = compare(Some(&silent), Some(&blocks), &|_| false);
-        assert_eq!(compared.notes, ["the script of hook `guard` is not what it was then"]);
+        let blocks = replayed(Verdict::block("no"), json!({"decision": "block"}), None);
+        let notes = compared(&silent, &blocks).notes;
+        assert_eq!(notes, ["the script of hook `guard` has changed since"]);
     }
 }

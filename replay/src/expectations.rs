@@ -1,5 +1,5 @@
-//! A policy test: recorded events and what the policy is expected to say about them, in one file of
-//! JSON lines that needs no log. The first line says what the file is.
+//! The file of a policy test: recorded events and the decisions that are expected, as JSON lines. It needs
+//! no log. The first line identifies the format.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -10,155 +10,166 @@ use hookbus::event::{Decision, Event, EventId, Seq, Time};
 use hookbus::log::{Case, Found, ReadError};
 use serde_json::{Value, json};
 
-use crate::compare::Class;
-use crate::judge::Judged;
-use crate::source::{Reading, Source};
+use crate::compare::Category;
+use crate::replayed_event::ReplayedEvent;
+use crate::source::{EventReader, EventSource};
 
-/// The version of the format.
+/// Version of the format.
 const VERSION: i64 = 1;
 
-/// So many events make a part.
-const PART: usize = 16;
+/// Most events in a chunk.
+const CHUNK_EVENTS: usize = 16;
 
-/// Or so many bytes.
-const PART_BYTES: usize = 1 << 20;
+/// Most bytes in a chunk.
+const CHUNK_BYTES: usize = 1 << 20;
 
-/// The file cannot be used.
+/// Why an expectations file cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum BadExpectations {
-    /// There is none.
+pub enum ExpectationsError {
+    /// The file does not exist.
     #[error(
         "there are no expectations at {0} yet; write them with `hookbus replay --check --update <session>`"
     )]
     Missing(PathBuf),
-    /// It is something else.
-    #[error("{0} holds no expectations of hookbus; name another file with --expect")]
+    /// The file has another format.
+    #[error("{0} is not an expectations file of hookbus; name another file with --expect")]
     Foreign(PathBuf),
-    /// A later version wrote it.
-    #[error("{path} has version {found}, this hookbus knows {VERSION}; use a newer hookbus")]
+    /// A later version of hookbus wrote it.
+    #[error("{path} has format version {found}, this hookbus knows {VERSION}; use a newer hookbus")]
     Newer {
         /// The file.
         path: PathBuf,
         /// Its version.
         found: i64,
     },
-    /// The system says no.
-    #[error("cannot use {path}: {error}")]
+    /// The operating system reports an error.
+    #[error("cannot read {path}: {error}")]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error.
         error: io::Error,
     },
 }
 
-/// Expectations: where each line of the file is. The lines themselves are read when they are due.
+/// Why a line cannot be read.
+#[derive(Debug, thiserror::Error)]
+enum LineError {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    #[error(transparent)]
+    Hex(#[from] hex::FromHexError),
+    #[error("it has no `{0}`")]
+    Missing(&'static str),
+    #[error("its `id` is not an event id")]
+    BadId,
+}
+
+/// An expectations file. Keeps the position of each line and reads the lines when they are needed.
 #[derive(Debug)]
 pub struct Expectations {
     path: PathBuf,
-    parts: Vec<Vec<Line>>,
-    /// How often in a row the agent had been sent on before an event, where it had been.
-    sent_on: HashMap<Seq, u32>,
+    chunks: Vec<Vec<LinePosition>>,
+    /// How often in a row hooks had made the agent continue before an event, where that is not 0.
+    continuations: HashMap<Seq, u32>,
     damaged: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Line {
+struct LinePosition {
     number: i64,
     start: u64,
     length: usize,
 }
 
 impl Expectations {
-    /// Looks through the file at `path`. A line that cannot be read is told by the replay.
-    pub fn read(path: &Path) -> Result<Self, BadExpectations> {
-        let unusable = |error: io::Error| {
+    /// Scans the file at `path`. The replay reports lines that cannot be read.
+    pub fn open(path: &Path) -> Result<Self, ExpectationsError> {
+        let io_error = |error: io::Error| {
             let path = path.to_owned();
             if error.kind() == io::ErrorKind::NotFound {
-                BadExpectations::Missing(path)
+                ExpectationsError::Missing(path)
             } else {
-                BadExpectations::Io { path, error }
+                ExpectationsError::Io { path, error }
             }
         };
-        let mut file = BufReader::new(File::open(path).map_err(unusable)?);
+        let mut file = BufReader::new(File::open(path).map_err(io_error)?);
         let mut bytes = Vec::new();
-        let mut start = file.read_until(b'\n', &mut bytes).map_err(unusable)? as u64;
+        let mut start = file.read_until(b'\n', &mut bytes).map_err(io_error)? as u64;
         let head: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         match head.get("hookbus_expectations").and_then(Value::as_i64) {
-            None => return Err(BadExpectations::Foreign(path.to_owned())),
+            None => return Err(ExpectationsError::Foreign(path.to_owned())),
             Some(found) if found > VERSION => {
-                return Err(BadExpectations::Newer { path: path.to_owned(), found });
+                return Err(ExpectationsError::Newer { path: path.to_owned(), found });
             }
             Some(_) => {}
         }
-        let mut found =
-            Self { path: path.to_owned(), parts: Vec::new(), sent_on: HashMap::new(), damaged: 0 };
+        let mut expectations = Self {
+            path: path.to_owned(),
+            chunks: Vec::new(),
+            continuations: HashMap::new(),
+            damaged: 0,
+        };
         for number in 2.. {
             bytes.clear();
-            let length = file.read_until(b'\n', &mut bytes).map_err(unusable)?;
+            let length = file.read_until(b'\n', &mut bytes).map_err(io_error)?;
             if length == 0 {
                 break;
             }
             if !bytes.trim_ascii().is_empty() {
-                found.note(Line { number, start, length }, &bytes);
+                expectations.add(LinePosition { number, start, length }, &bytes);
             }
             start += length as u64;
         }
-        Ok(found)
+        Ok(expectations)
     }
 
-    fn note(&mut self, line: Line, bytes: &[u8]) {
-        match case(bytes) {
-            Ok((case, sent_on)) if sent_on > 0 => drop(self.sent_on.insert(case.seq, sent_on)),
-            Ok(_) => {}
+    fn add(&mut self, line: LinePosition, bytes: &[u8]) {
+        match parse_line(bytes) {
+            Ok((_, 0)) => {}
+            Ok((row, continuations)) => drop(self.continuations.insert(row.seq, continuations)),
             Err(_) => self.damaged += 1,
         }
-        let is_full = |part: &Vec<Line>| {
-            let size: usize = part.iter().map(|line| line.length).sum();
-            part.len() >= PART || size + line.length > PART_BYTES
+        let is_full = |chunk: &Vec<LinePosition>| {
+            let bytes: usize = chunk.iter().map(|line| line.length).sum();
+            chunk.len() >= CHUNK_EVENTS || bytes + line.length > CHUNK_BYTES
         };
-        match self.parts.last_mut().filter(|part| !is_full(part)) {
-            Some(part) => part.push(line),
-            None => self.parts.push(vec![line]),
+        match self.chunks.last_mut().filter(|chunk| !is_full(chunk)) {
+            Some(chunk) => chunk.push(line),
+            None => self.chunks.push(vec![line]),
         }
     }
 
-    /// How many lines cannot be read.
-    pub const fn damaged(&self) -> usize {
+    /// Number of lines that cannot be read.
+    pub const fn damaged_lines(&self) -> usize {
         self.damaged
     }
 }
 
-impl Source for Expectations {
-    fn parts(&self) -> u64 {
-        self.parts.len() as u64
+impl EventSource for Expectations {
+    fn chunks(&self) -> u64 {
+        self.chunks.len() as u64
     }
 
-    fn rows_per_part(&self) -> u64 {
-        PART as u64
+    fn rows_per_chunk(&self) -> u64 {
+        CHUNK_EVENTS as u64
     }
 
-    fn open(&self) -> Result<Box<dyn Reading + '_>, ReadError> {
+    fn open(&self) -> Result<Box<dyn EventReader + '_>, ReadError> {
         Ok(Box::new(self))
     }
 }
 
-impl Reading for &Expectations {
-    fn part(&self, index: u64, each: &mut dyn FnMut(Found)) -> Result<(), ReadError> {
-        let part = usize::try_from(index).ok().and_then(|index| self.parts.get(index));
-        let mut file = File::open(&self.path);
-        for line in part.into_iter().flatten() {
-            let read = file.as_mut().map_err(|error| error.to_string()).and_then(|file| {
-                let mut bytes = vec![0; line.length];
-                file.seek(SeekFrom::Start(line.start))
-                    .and_then(|_| file.read_exact(&mut bytes))
-                    .map_err(|error| error.to_string())?;
-                case(&bytes)
-            });
-            each(match read {
-                Ok((case, _)) => Found::Case(case),
-                Err(why) => {
-                    let why = format!("line {} of the expectations: {why}", line.number);
+impl EventReader for &Expectations {
+    fn read_chunk(&self, index: u64, each: &mut dyn FnMut(Found)) -> Result<(), ReadError> {
+        let chunk = usize::try_from(index).ok().and_then(|index| self.chunks.get(index));
+        for line in chunk.into_iter().flatten() {
+            each(match line.read(&self.path) {
+                Ok(row) => Found::Case(row),
+                Err(error) => {
+                    let why = format!("line {} of the expectations: {error}", line.number);
                     Found::Damaged { seq: Seq::from_i64(line.number), why }
                 }
             });
@@ -166,64 +177,81 @@ impl Reading for &Expectations {
         Ok(())
     }
 
-    fn sent_on_before(&self, _event: &Event, seq: Seq, most: u32) -> u32 {
-        self.sent_on.get(&seq).copied().unwrap_or(0).min(most)
+    fn continuations_before(&self, _event: &Event, seq: Seq, most: u32) -> u32 {
+        self.continuations.get(&seq).copied().unwrap_or(0).min(most)
     }
 }
 
-/// Writes expectations; the file appears when all of them are written.
+impl LinePosition {
+    fn read(self, path: &Path) -> Result<Case, LineError> {
+        let mut file = File::open(path)?;
+        let mut bytes = vec![0; self.length];
+        file.seek(SeekFrom::Start(self.start))?;
+        file.read_exact(&mut bytes)?;
+        parse_line(&bytes).map(|(row, _)| row)
+    }
+}
+
+/// Writes an expectations file. It replaces the old one when it is complete.
 #[derive(Debug)]
 pub struct ExpectationsWriter {
     path: PathBuf,
     partial: PathBuf,
     file: BufWriter<File>,
-    /// How many events were written.
+    /// Events written so far.
     pub events: usize,
-    /// How many were left out, as nobody can say what the hooks say about them.
+    /// Events left out, because they could not be decided on.
     pub left_out: usize,
-    in_place: bool,
+    is_finished: bool,
 }
 
 impl ExpectationsWriter {
-    /// Starts a file beside `path`.
-    pub fn start(path: &Path, hooks: &str) -> io::Result<Self> {
+    /// Creates a temporary file beside `path`; `hooks` names the hooks file.
+    pub fn create(path: &Path, hooks: &str) -> io::Result<Self> {
         let mut partial = path.as_os_str().to_owned();
         partial.push(".partial");
         let partial = PathBuf::from(partial);
         let mut file = BufWriter::new(File::create(&partial)?);
-        let head = json!({
+        let header = json!({
             "hookbus_expectations": VERSION,
             "hooks": hooks,
             "about": "run with `hookbus replay --check`, written with `hookbus replay --check --update`",
         });
-        writeln!(file, "{head}")?;
-        Ok(Self { path: path.to_owned(), partial, file, events: 0, left_out: 0, in_place: false })
+        writeln!(file, "{header}")?;
+        Ok(Self {
+            path: path.to_owned(),
+            partial,
+            file,
+            events: 0,
+            left_out: 0,
+            is_finished: false,
+        })
     }
 
-    /// The next event, and what is expected of it: what the hooks say now.
-    pub fn write(&mut self, judged: &Judged) -> io::Result<()> {
-        let Some(case) = &judged.case else { return Ok(()) };
-        if judged.comparison.class == Class::NotComparable && judged.now.is_none() {
+    /// Writes the next event with its replayed decision, which becomes the expected one.
+    pub fn write(&mut self, event: &ReplayedEvent) -> io::Result<()> {
+        let Some(row) = &event.row else { return Ok(()) };
+        if event.comparison.category == Category::NotComparable && event.replayed.is_none() {
             self.left_out += 1;
             return Ok(());
         }
-        let (text, bytes) = match std::str::from_utf8(&case.payload) {
+        let (text, bytes) = match std::str::from_utf8(&row.payload) {
             Ok(text) => (Some(text), None),
-            Err(_) => (None, Some(hex::encode(&case.payload))),
+            Err(_) => (None, Some(hex::encode(&row.payload))),
         };
         let mut line = json!({
-            "seq": case.seq.as_i64(),
-            "id": case.id.to_string(),
-            "time": case.at.micros(),
-            "agent": case.agent,
-            "session": case.session,
-            "kind": case.kind,
-            "context": case.context,
+            "seq": row.seq.as_i64(),
+            "id": row.id.to_string(),
+            "time": row.at.micros(),
+            "agent": row.agent,
+            "session": row.session,
+            "kind": row.kind,
+            "context": row.context,
             "payload": text,
-            "decision": judged.now.as_ref().map(timeless),
+            "decision": event.replayed.as_ref().map(expected_decision),
         });
-        if judged.sent_on > 0 {
-            line["sent_on"] = json!(judged.sent_on);
+        if event.continuations > 0 {
+            line["sent_on"] = json!(event.continuations);
         }
         if let Some(bytes) = bytes {
             line["payload_hex"] = json!(bytes);
@@ -232,26 +260,26 @@ impl ExpectationsWriter {
         writeln!(self.file, "{line}")
     }
 
-    /// Puts the file in its place.
+    /// Completes the file and moves it to its path.
     pub fn finish(mut self) -> io::Result<()> {
         self.file.flush()?;
         fs::rename(&self.partial, &self.path)?;
-        self.in_place = true;
+        self.is_finished = true;
         Ok(())
     }
 }
 
 impl Drop for ExpectationsWriter {
     fn drop(&mut self) {
-        // Half of them are of no use to anybody.
-        if !self.in_place {
+        // An incomplete file is of no use.
+        if !self.is_finished {
             drop(fs::remove_file(&self.partial));
         }
     }
 }
 
-/// A decision without what is another number each time.
-fn timeless(decision: &Decision) -> Value {
+/// A decision without the fields that vary: durations and the hash of the hooks.
+fn expected_decision(decision: &Decision) -> Value {
     let mut row = decision.to_json();
     if let Some(fields) = row.as_object_mut() {
         fields.shift_remove("ms");
@@ -265,25 +293,25 @@ fn timeless(decision: &Decision) -> Value {
     row
 }
 
-/// The event of a line, and how often in a row the agent had been sent on before it.
-fn case(line: &[u8]) -> Result<(Case, u32), String> {
-    let line: Value = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+/// Reads an event, and how often in a row hooks had made the agent continue before it.
+fn parse_line(line: &[u8]) -> Result<(Case, u32), LineError> {
+    let line: Value = serde_json::from_slice(line)?;
     let text = |key: &str| line[key].as_str().map(str::to_owned);
-    let needed = |key: &str| text(key).ok_or_else(|| format!("it has no `{key}`"));
-    let number = |key: &str| line[key].as_i64().ok_or_else(|| format!("it has no `{key}`"));
+    let required = |key: &'static str| text(key).ok_or(LineError::Missing(key));
+    let number = |key: &'static str| line[key].as_i64().ok_or(LineError::Missing(key));
     let payload = match (text("payload"), text("payload_hex")) {
         (Some(payload), _) => payload.into_bytes(),
-        (None, Some(bytes)) => hex::decode(bytes).map_err(|error| error.to_string())?,
-        (None, None) => return Err("it has no `payload`".to_owned()),
+        (None, Some(bytes)) => hex::decode(bytes)?,
+        (None, None) => return Err(LineError::Missing("payload")),
     };
-    let sent_on = line["sent_on"].as_u64().and_then(|times| u32::try_from(times).ok());
-    let case = Case {
+    let continuations = line["sent_on"].as_u64().and_then(|times| u32::try_from(times).ok());
+    let row = Case {
         seq: Seq::from_i64(number("seq")?),
-        id: needed("id")?.parse::<EventId>().map_err(|_| "its `id` is none".to_owned())?,
+        id: required("id")?.parse::<EventId>().map_err(|_| LineError::BadId)?,
         at: Time::from_micros(number("time")?),
-        agent: needed("agent")?,
-        session: needed("session")?,
-        kind: needed("kind")?,
+        agent: required("agent")?,
+        session: required("session")?,
+        kind: required("kind")?,
         context: text("context"),
         payload,
         decision: Some(&line["decision"])
@@ -291,5 +319,5 @@ fn case(line: &[u8]) -> Result<(Case, u32), String> {
             .map(|decision| decision.to_string().into_bytes()),
         origin: None,
     };
-    Ok((case, sent_on.unwrap_or(0)))
+    Ok((row, continuations.unwrap_or(0)))
 }

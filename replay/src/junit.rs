@@ -1,18 +1,16 @@
-//! The result as JUnit XML, for CI: a case for every event that somebody has an opinion about.
-//! Written as it comes; the numbers at the top are filled in at the end.
+//! The JUnit XML report, for CI: one test case for every event with a verdict. Written while the replay
+//! runs; the totals at the top of the file are filled in at the end.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use hookbus::event::Outcome;
+use crate::compare::Category;
+use crate::replayed_event::ReplayedEvent;
 
-use crate::compare::Class;
-use crate::judge::Judged;
-
-/// A report under way.
+/// Writes a JUnit report.
 #[derive(Debug)]
-pub struct JUnit {
+pub struct JUnitReport {
     file: BufWriter<File>,
     tests: u64,
     failures: u64,
@@ -20,17 +18,17 @@ pub struct JUnit {
     skipped: u64,
 }
 
-impl JUnit {
-    /// Starts the file at `path`.
-    pub fn start(path: &Path) -> io::Result<Self> {
+impl JUnitReport {
+    /// Creates the file at `path`.
+    pub fn create(path: &Path) -> io::Result<Self> {
         let file = BufWriter::new(File::create(path)?);
         let mut report = Self { file, tests: 0, failures: 0, errors: 0, skipped: 0 };
-        report.head()?;
+        report.write_head()?;
         Ok(report)
     }
 
-    /// Numbers of a fixed width, so that they can be written over.
-    fn head(&mut self) -> io::Result<()> {
+    /// Writes the totals with a fixed width, so that they can be overwritten.
+    fn write_head(&mut self) -> io::Result<()> {
         let Self { file, tests, failures, errors, skipped } = self;
         let numbers = format!(
             "tests=\"{tests:08}\" failures=\"{failures:08}\" errors=\"{errors:08}\" skipped=\"{skipped:08}\""
@@ -40,39 +38,38 @@ impl JUnit {
         writeln!(file, "<testsuite name=\"hookbus replay\" {numbers}>")
     }
 
-    /// The next event.
-    pub fn case(&mut self, judged: &Judged) -> io::Result<()> {
-        let opinion = judged.then.is_some() || judged.now.is_some();
-        if judged.comparison.class == Class::Unchanged && !opinion {
+    /// Adds the next event; one that never had a verdict is left out.
+    pub fn add(&mut self, event: &ReplayedEvent) -> io::Result<()> {
+        let category = event.comparison.category;
+        let has_verdicts = event.recorded.is_some() || event.replayed.is_some();
+        if category == Category::Unchanged && !has_verdicts {
             return Ok(());
         }
         self.tests += 1;
-        let tool = judged.tool.as_deref().unwrap_or_default();
-        let name = format!("{} {} {tool} {}", judged.seq, judged.name, judged.gist);
-        let class = format!("{}.{}", judged.agent, judged.session);
+        let tool = event.tool.as_deref().unwrap_or_default();
+        let name = format!("{} {} {tool} {}", event.seq, event.name, event.gist);
+        let class = format!("{}.{}", event.agent, event.session);
         write!(
             self.file,
             "<testcase classname=\"{}\" name=\"{}\"",
-            escaped(&class),
-            escaped(name.trim_end())
+            escape(&class),
+            escape(name.trim_end())
         )?;
-        let then = judged.then.as_ref().map_or(Outcome::None, |then| then.outcome);
-        let now = judged.now.as_ref().map_or(Outcome::None, |now| now.outcome);
-        let told = judged.comparison.class.as_str();
-        let hook = judged.comparison.hook.as_deref().unwrap_or_default();
-        let message = format!("{told}: {then} then, {now} now, by {hook}");
-        let why = judged.comparison.why.as_deref().unwrap_or(&message);
-        let (element, message) = match judged.comparison.class {
-            Class::Unchanged => return writeln!(self.file, "/>"),
-            Class::NotComparable => {
+        let (before, after) = (event.recorded_outcome(), event.replayed_outcome());
+        let hook = event.comparison.hook.as_deref().unwrap_or_default();
+        let message = format!("{}: {before} then, {after} now, by {hook}", category.as_str());
+        let why = event.comparison.why.as_deref().unwrap_or(&message);
+        let (element, message) = match category {
+            Category::Unchanged => return writeln!(self.file, "/>"),
+            Category::NotComparable => {
                 self.skipped += 1;
-                return writeln!(self.file, "><skipped message=\"{}\"/></testcase>", escaped(why));
+                return writeln!(self.file, "><skipped message=\"{}\"/></testcase>", escape(why));
             }
-            Class::Failed => {
+            Category::Failed => {
                 self.errors += 1;
                 ("error", why.to_owned())
             }
-            Class::NewlyBlocked | Class::NewlyAllowed | Class::Changed => {
+            Category::NewlyBlocked | Category::NewlyAllowed | Category::Changed => {
                 self.failures += 1;
                 ("failure", message)
             }
@@ -80,24 +77,24 @@ impl JUnit {
         writeln!(
             self.file,
             "><{element} type=\"{}\" message=\"{}\">{}</{element}></testcase>",
-            escaped(told),
-            escaped(&message),
-            escaped(&judged.to_json().to_string())
+            escape(category.as_str()),
+            escape(&message),
+            escape(&event.to_json().to_string())
         )
     }
 
-    /// Ends the file.
+    /// Completes the file.
     pub fn finish(mut self) -> io::Result<()> {
         writeln!(self.file, "</testsuite>\n</testsuites>")?;
         self.file.flush()?;
         self.file.seek(SeekFrom::Start(0))?;
-        self.head()?;
+        self.write_head()?;
         self.file.flush()
     }
 }
 
-/// Text that may stand in an attribute or between elements; what XML cannot hold is replaced.
-fn escaped(text: &str) -> String {
+/// Escapes text for an attribute or an element; replaces characters that XML does not allow.
+fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

@@ -1,29 +1,37 @@
-//! Replay: recorded events go through the very same decide step as live ones, and what comes out is
-//! compared with what was decided then.
+//! Replay: decides on recorded events again, by the same steps as the live bus, and compares the result
+//! with the recorded decisions.
 //!
-//! Data goes one way: a [`Source`] gives cases, a [`Judge`] decides on each of them again,
-//! [`compare()`] says what is different, [`drive()`] does that for all of them in recorded order, and a
-//! [`Tally`] adds it up. Nothing here writes to a log.
+//! Data flows one way: an [`EventSource`] reads recorded events, a [`Redecider`] decides on each of them
+//! again with the [`ReplayHooks`], [`compare()`] finds the difference, [`drive()`] does that for all events
+//! in log order, and a [`Tally`] adds up the results. Nothing here writes to a log.
 
 mod source;
 
 mod expectations;
 
-mod policy;
+mod recorded_hooks;
 
-mod recorded;
+mod replay_hooks;
 
-mod refused;
+mod recorded_decision;
 
-mod judge;
+mod unapproved;
 
-mod memory;
+mod command_runner;
+
+mod plugin_warmup;
+
+mod redecide;
 
 mod compare;
 
-mod drive;
+mod replayed_event;
 
-mod survey;
+mod ordered;
+
+mod dry_run;
+
+mod drive;
 
 mod tally;
 
@@ -31,14 +39,17 @@ mod sessions;
 
 mod junit;
 
-pub use compare::{Class, Comparison, compare};
-pub use drive::{Drive, Part, drive};
-pub use expectations::{BadExpectations, Expectations, ExpectationsWriter};
-pub use judge::{Commands, Detail, Judge, Judged, Unsteady};
-pub use junit::JUnit;
-pub use policy::{Policy, Recorded, real_place};
-pub use recorded::{Then, ThenVerdict};
-pub use sessions::SessionWatch;
-pub use source::{LogSource, Reading, Source};
-pub use survey::{Planned, Survey, survey};
-pub use tally::{HookTally, Reason, Tally};
+pub use command_runner::Commands;
+pub use compare::{Category, Comparison, compare};
+pub use drive::{ChunkResult, Drive, drive};
+pub use dry_run::{DryRun, PlannedCommand, dry_run};
+pub use expectations::{Expectations, ExpectationsError, ExpectationsWriter};
+pub use junit::JUnitReport;
+pub use recorded_decision::{DecisionError, RecordedDecision, RecordedVerdict};
+pub use recorded_hooks::{HooksError, RecordedHooks, canonical_hooks_path};
+pub use redecide::{Detail, Redecider};
+pub use replay_hooks::ReplayHooks;
+pub use replayed_event::{NondeterministicHook, ReplayedEvent};
+pub use sessions::{SessionChecks, SessionMark};
+pub use source::{EventReader, EventSource, LogSource};
+pub use tally::{HookTally, NotComparableReason, Tally};

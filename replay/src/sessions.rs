@@ -1,4 +1,4 @@
-//! Watches sessions go by: which have no end, which hold events that are older than the one before.
+//! Checks the recorded sessions: which have no end, and which hold events older than the one before.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -6,101 +6,102 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use hookbus::event::Seq;
 use hookbus::log::Case;
 
-/// So many are named; the rest is counted.
-const NAMED: usize = 5;
+/// How many sessions without an end are named; the rest is counted.
+const MOST_NAMED: usize = 5;
 
-/// What has to be remembered of one event.
+/// What the checks need of one event.
 #[derive(Debug, Clone, Copy)]
-pub struct Mark {
+pub struct SessionMark {
+    /// Hash of the session id.
     session: u64,
     at: i64,
     seq: Seq,
-    edge: Edge,
+    boundary: Boundary,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Edge {
+enum Boundary {
     Start,
     End,
     Inside,
 }
 
-/// Keeps a few bytes for each session.
+/// The checks; keeps a few bytes for each session.
 #[derive(Debug, Default)]
-pub struct SessionWatch {
-    sessions: HashMap<u64, Seen>,
+pub struct SessionChecks {
+    sessions: HashMap<u64, SessionState>,
     out_of_order: u64,
     first_out_of_order: Option<Seq>,
 }
 
 #[derive(Debug)]
-struct Seen {
-    last: i64,
-    /// Where it began, while it goes on.
-    open: Option<Seq>,
+struct SessionState {
+    latest: i64,
+    /// Position of the session's start, until it ends.
+    started_at: Option<Seq>,
 }
 
-impl Mark {
-    pub(crate) fn of(case: &Case) -> Self {
+impl SessionMark {
+    pub(crate) fn new(row: &Case) -> Self {
         let mut hasher = DefaultHasher::new();
-        case.session.hash(&mut hasher);
-        let edge = match case.kind.as_str() {
-            "session.start" => Edge::Start,
-            "session.end" => Edge::End,
-            _ => Edge::Inside,
+        row.session.hash(&mut hasher);
+        let boundary = match row.kind.as_str() {
+            "session.start" => Boundary::Start,
+            "session.end" => Boundary::End,
+            _ => Boundary::Inside,
         };
-        Self { session: hasher.finish(), at: case.at.micros(), seq: case.seq, edge }
+        Self { session: hasher.finish(), at: row.at.micros(), seq: row.seq, boundary }
     }
 }
 
-impl SessionWatch {
-    /// The next event, in recorded order.
-    pub fn pass(&mut self, mark: Mark) {
-        let seen = self.sessions.entry(mark.session).or_insert(Seen { last: mark.at, open: None });
-        if mark.at < seen.last {
+impl SessionChecks {
+    /// Adds the next event in log order.
+    pub fn add(&mut self, mark: SessionMark) {
+        let state = SessionState { latest: mark.at, started_at: None };
+        let state = self.sessions.entry(mark.session).or_insert(state);
+        if mark.at < state.latest {
             self.out_of_order += 1;
             self.first_out_of_order.get_or_insert(mark.seq);
         }
-        seen.last = seen.last.max(mark.at);
-        match mark.edge {
-            Edge::Start => seen.open = seen.open.or(Some(mark.seq)),
-            Edge::End => seen.open = None,
-            Edge::Inside => {}
+        state.latest = state.latest.max(mark.at);
+        match mark.boundary {
+            Boundary::Start => state.started_at = state.started_at.or(Some(mark.seq)),
+            Boundary::End => state.started_at = None,
+            Boundary::Inside => {}
         }
     }
 
-    /// What has to be said at the end.
+    /// Remarks for the report, after the last event.
     pub fn remarks(&self) -> Vec<String> {
-        let mut remarks = Vec::new();
-        if let Some(first) = self.first_out_of_order {
-            remarks.push(format!(
-                "{} older than the event before it in its session (the first at {first}): replayed \
-                 in the order of the log",
-                if self.out_of_order == 1 {
-                    "1 event is".to_owned()
-                } else {
-                    format!("{} events are", self.out_of_order)
-                },
-            ));
-        }
-        let mut open: Vec<i64> =
-            self.sessions.values().filter_map(|seen| Some(seen.open?.as_i64())).collect();
+        self.order_remark().into_iter().chain(self.end_remark()).collect()
+    }
+
+    fn order_remark(&self) -> Option<String> {
+        let first = self.first_out_of_order?;
+        let events = match self.out_of_order {
+            1 => "1 event is".to_owned(),
+            many => format!("{many} events are"),
+        };
+        Some(format!(
+            "{events} older than the event before it in its session (the first at {first}): replayed \
+             in the order of the log"
+        ))
+    }
+
+    fn end_remark(&self) -> Option<String> {
+        let open = self.sessions.values().filter_map(|state| Some(state.started_at?.as_i64()));
+        let mut open: Vec<i64> = open.collect();
         open.sort_unstable();
-        if let Some(first) = open.first() {
-            let which = match open.len() {
-                1 => format!("the session that begins at {first} has no end"),
-                many => {
-                    let named: Vec<String> =
-                        open.iter().take(NAMED).map(ToString::to_string).collect();
-                    let more = if many > NAMED { ", …" } else { "" };
-                    format!(
-                        "{many} sessions have no end (they begin at {}{more})",
-                        named.join(", ")
-                    )
-                }
-            };
-            remarks.push(format!("{which}: replayed as far as it was recorded"));
-        }
-        remarks
+        let first = open.first()?;
+        let sessions = match open.len() {
+            1 => format!("the session that starts at {first} has no end"),
+            many => {
+                let named: Vec<String> =
+                    open.iter().take(MOST_NAMED).map(ToString::to_string).collect();
+                let more = if many > MOST_NAMED { ", …" } else { "" };
+                format!("{many} sessions have no end (they start at {}{more})", named.join(", "))
+            }
+        };
+        Some(format!("{sessions}: replayed up to the last recorded event"))
     }
 }

@@ -1,4 +1,4 @@
-//! Where cases come from: in parts that can be read side by side and put in order again.
+//! Where recorded events come from: in chunks, which several workers can read at the same time.
 
 use std::ops::RangeInclusive;
 
@@ -6,106 +6,110 @@ use hookbus::decide::Starts;
 use hookbus::event::{Event, Seq};
 use hookbus::log::{FarDecisions, Found, LogPath, LogReader, ReadError, Selection};
 
-/// So many rows where something runs for each event.
-const FEW: i64 = 4;
+/// Rows in a chunk if commands run for each event.
+const SMALL_CHUNK: i64 = 4;
 
-/// Recorded events, in parts.
-pub trait Source: Sync {
-    /// How many parts there are.
-    fn parts(&self) -> u64;
+/// Recorded events in log order, split into chunks.
+pub trait EventSource: Sync {
+    /// Number of chunks.
+    fn chunks(&self) -> u64;
 
-    /// How many rows a part looks at, for the progress line.
-    fn rows_per_part(&self) -> u64;
+    /// Rows in a chunk, for the progress bar.
+    fn rows_per_chunk(&self) -> u64;
 
-    /// Makes parts small, for when something runs for each event: progress shows, and several may run
-    /// side by side.
-    fn take_few_at_a_time(&mut self) {}
+    /// Makes chunks small, for when commands run: the progress bar moves more often, and more events can
+    /// be replayed in parallel.
+    fn use_small_chunks(&mut self) {}
 
-    /// Hands on what plugins need to remember as well, as [`Found::Other`]: every event from the first of
-    /// the selected sessions on, or from where a process that spoke was started then.
-    fn with_what_plugins_heard(&mut self, _starts: &Starts) -> Result<(), ReadError> {
+    /// Adds the events that plugins need for their state, as [`Found::Other`]: from the start of the first
+    /// selected session, or from the earliest event that a recorded plugin process was started for.
+    fn include_warmup(&mut self, _starts: &Starts) -> Result<(), ReadError> {
         Ok(())
     }
 
-    /// What has to be said about the whole of it.
+    /// Remarks for the report about the source as a whole.
     fn remarks(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// A reader; every worker has its own.
-    fn open(&self) -> Result<Box<dyn Reading + '_>, ReadError>;
+    /// Opens a reader; every worker has its own.
+    fn open(&self) -> Result<Box<dyn EventReader + '_>, ReadError>;
 }
 
-/// One worker's way to the cases.
-pub trait Reading {
-    /// Every case of a part, in recorded order.
-    fn part(&self, index: u64, each: &mut dyn FnMut(Found)) -> Result<(), ReadError>;
+/// Reads the events of a source, for one worker.
+pub trait EventReader {
+    /// Reads every event of a chunk, in log order.
+    fn read_chunk(&self, index: u64, each: &mut dyn FnMut(Found)) -> Result<(), ReadError>;
 
-    /// How often in a row the agent had been sent on before this event, `most` at the most.
-    fn sent_on_before(&self, event: &Event, seq: Seq, most: u32) -> u32;
+    /// How often in a row hooks had made the agent continue before this event, at most `most`.
+    fn continuations_before(&self, event: &Event, seq: Seq, most: u32) -> u32;
 }
 
-/// A log, or what is selected of it.
+/// The selected events of a log.
 #[derive(Debug)]
 pub struct LogSource {
     log: LogPath,
     selection: Selection,
     range: RangeInclusive<i64>,
     far: FarDecisions,
-    rows_per_part: i64,
-    heard: Option<HeardToo>,
+    rows_per_chunk: i64,
+    warmup: Option<Warmup>,
 }
 
-/// Events that are not selected, for plugins.
+/// Events that are not selected, but needed for the state of plugins.
 #[derive(Debug)]
-struct HeardToo {
-    /// The first of them.
+struct Warmup {
+    /// Position of the first of them.
     from: i64,
     far: FarDecisions,
 }
 
 impl LogSource {
-    /// What `selection` finds in `log`, `rows_per_part` rows of the log at a time.
-    pub fn open(log: LogPath, selection: Selection, rows_per_part: u32) -> Result<Self, ReadError> {
+    /// Selects events of `log`, to be read in chunks of `rows_per_chunk` rows.
+    pub fn open(
+        log: LogPath,
+        selection: Selection,
+        rows_per_chunk: u32,
+    ) -> Result<Self, ReadError> {
         let reader = LogReader::open(&log)?;
         let range = reader.extent(&selection)?;
         let far = reader.far_decisions(&selection, &range)?;
-        let rows_per_part = i64::from(rows_per_part.max(1));
-        Ok(Self { log, selection, range, far, rows_per_part, heard: None })
+        let rows_per_chunk = i64::from(rows_per_chunk.max(1));
+        Ok(Self { log, selection, range, far, rows_per_chunk, warmup: None })
     }
 
-    /// The first row that is read.
-    fn first(&self) -> i64 {
-        self.heard.as_ref().map_or(*self.range.start(), |heard| heard.from)
+    /// Position of the first row to read.
+    fn first_row(&self) -> i64 {
+        self.warmup.as_ref().map_or(*self.range.start(), |warmup| warmup.from)
     }
 }
 
-impl Source for LogSource {
-    fn parts(&self) -> u64 {
-        let rows = (self.range.end() - self.first() + 1).max(0);
-        (rows + self.rows_per_part - 1).div_euclid(self.rows_per_part).unsigned_abs()
+impl EventSource for LogSource {
+    fn chunks(&self) -> u64 {
+        let rows = (self.range.end() - self.first_row() + 1).max(0);
+        (rows + self.rows_per_chunk - 1).div_euclid(self.rows_per_chunk).unsigned_abs()
     }
 
-    fn rows_per_part(&self) -> u64 {
-        self.rows_per_part.unsigned_abs()
+    fn rows_per_chunk(&self) -> u64 {
+        self.rows_per_chunk.unsigned_abs()
     }
 
-    fn take_few_at_a_time(&mut self) {
-        self.rows_per_part = self.rows_per_part.min(FEW);
+    fn use_small_chunks(&mut self) {
+        self.rows_per_chunk = self.rows_per_chunk.min(SMALL_CHUNK);
     }
 
-    fn with_what_plugins_heard(&mut self, starts: &Starts) -> Result<(), ReadError> {
+    fn include_warmup(&mut self, starts: &Starts) -> Result<(), ReadError> {
         let reader = LogReader::open(&self.log)?;
         let mut from = *self.range.start();
         if let Some(session) = reader.first_of_sessions(&self.selection, &self.range)? {
             from = from.min(session.as_i64());
         }
         for event in starts.events() {
-            let place = reader.seq_of(event)?.map_or(from, Seq::as_i64);
-            from = from.min(place);
+            let seq = reader.seq_of(event)?.map_or(from, Seq::as_i64);
+            from = from.min(seq);
         }
         let far = reader.far_decisions(&Selection::default(), &(from..=*self.range.end()))?;
-        self.heard = Some(HeardToo { from, far });
+        self.warmup = Some(Warmup { from, far });
         Ok(())
     }
 
@@ -114,41 +118,42 @@ impl Source for LogSource {
         let Some(first) = orphans.first() else { return Vec::new() };
         let others = match orphans.len() - 1 {
             0 => String::new(),
-            others => format!(" (and {others} more like it)"),
+            others => format!(" ({others} more rows like it)"),
         };
         vec![format!(
-            "row {first} is a decision about an event that is not there{others}: left out"
+            "row {first} is a decision about an event that is not in the log: skipped{others}"
         )]
     }
 
-    fn open(&self) -> Result<Box<dyn Reading + '_>, ReadError> {
-        Ok(Box::new(LogReading { source: self, reader: LogReader::open(&self.log)? }))
+    fn open(&self) -> Result<Box<dyn EventReader + '_>, ReadError> {
+        Ok(Box::new(LogEventReader { source: self, reader: LogReader::open(&self.log)? }))
     }
 }
 
-struct LogReading<'a> {
+struct LogEventReader<'a> {
     source: &'a LogSource,
     reader: LogReader,
 }
 
-impl Reading for LogReading<'_> {
-    fn part(&self, index: u64, each: &mut dyn FnMut(Found)) -> Result<(), ReadError> {
-        let LogSource { selection, range, far, rows_per_part, heard, .. } = self.source;
+impl EventReader for LogEventReader<'_> {
+    fn read_chunk(&self, index: u64, each: &mut dyn FnMut(Found)) -> Result<(), ReadError> {
+        let LogSource { selection, range, far, rows_per_chunk, warmup, .. } = self.source;
         let index = i64::try_from(index).unwrap_or(i64::MAX);
-        let first = self.source.first().saturating_add(index.saturating_mul(*rows_per_part));
-        let last = first.saturating_add(rows_per_part - 1).min(*range.end());
-        match heard {
+        let offset = index.saturating_mul(*rows_per_chunk);
+        let first = self.source.first_row().saturating_add(offset);
+        let last = first.saturating_add(rows_per_chunk - 1).min(*range.end());
+        match warmup {
             None => self.reader.cases(selection, first..=last, far, each),
-            Some(heard) => {
-                let (from, part) = (*range.start(), first..=last);
-                self.reader.cases_among_others(selection, from, part, &heard.far, each);
+            Some(warmup) => {
+                let (from, chunk) = (*range.start(), first..=last);
+                self.reader.cases_among_others(selection, from, chunk, &warmup.far, each);
             }
         }
         Ok(())
     }
 
-    fn sent_on_before(&self, event: &Event, seq: Seq, most: u32) -> u32 {
-        // An agent that is let go too early can be asked again: the same as live.
+    fn continuations_before(&self, event: &Event, seq: Seq, most: u32) -> u32 {
+        // On an error the agent may stop, as on the live bus: it can be asked to continue again.
         self.reader.sent_on_before(&event.session, &event.name, seq, most).unwrap_or(most)
     }
 }

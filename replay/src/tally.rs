@@ -1,5 +1,5 @@
-//! Adding up: how many events of each class, what each hook did and cost, which calls are affected
-//! most. Its size does not depend on the length of the log.
+//! Totals of a replay: events by category, verdicts and time of each hook, the calls affected most often.
+//! Their size does not depend on the length of the log.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -7,148 +7,153 @@ use std::time::Duration;
 use hookbus::event::{Outcome, Seq};
 use serde_json::{Value, json};
 
-use crate::compare::{Class, refuses};
-use crate::judge::Judged;
+use crate::compare::Category;
+use crate::recorded_decision::refuses;
+use crate::replayed_event::ReplayedEvent;
 
-/// More different calls than this are not kept apart; the rarest are forgotten first.
-const CALLS: usize = 20_000;
+/// Most distinct calls to count; the rarest are dropped first.
+const MOST_CALLS: usize = 20_000;
 
-/// More reasons than this are not kept apart.
-const REASONS: usize = 50;
+/// Most distinct reasons to count; the rest is counted together.
+const MOST_REASONS: usize = 50;
 
-/// More lines than this say no more.
-const REMARKS: usize = 20;
+/// Most remarks to keep; the rest is counted.
+const MOST_REMARKS: usize = 20;
 
-/// The sum of a replay, or of a part of it.
+/// Totals of a replay, or of a chunk of it.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
-    /// How many events were decided on again.
+    /// Events that were replayed.
     pub events: u64,
-    /// About how many of them a candidate for a project's hooks was asked.
+    /// Events for which a project's hooks file of this replay was used.
     pub in_project: u64,
     counts: [u64; 6],
-    /// Newly failed ones that would be refused, or let through, because of it.
+    /// Events that a hook's new failure blocks.
     failed_and_blocked: u64,
+    /// Events that a hook's new failure lets through.
     failed_and_allowed: u64,
-    /// Events on which a hook did not stand by its word.
-    pub unsteady: u64,
-    /// By hook.
+    /// Events on which a hook answered differently to the same input.
+    pub nondeterministic: u64,
+    /// Totals by hook name.
     pub hooks: BTreeMap<String, HookTally>,
-    /// Why events are not comparable, by what such reasons have in common.
-    reasons: BTreeMap<String, Reason>,
-    /// How many events there are of agents that no hook is asked about.
+    /// Why events are not comparable. The key is the hook or the common part of the text.
+    reasons: BTreeMap<String, NotComparableReason>,
+    /// Number of events by agent, for agents whose events are only recorded.
     only_recorded: BTreeMap<String, u64>,
     calls: HashMap<String, u64>,
-    /// What the person should know.
+    /// Remarks for the report.
     pub remarks: Vec<String>,
-    /// How many remarks were left out.
+    /// Number of further remarks.
     pub more_remarks: u64,
 }
 
-/// What one hook did.
+/// Totals of one hook.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HookTally {
-    /// How often it had something to say then.
-    pub then: u64,
-    /// How often it has now.
-    pub now: u64,
-    /// How many differences it makes.
+    /// Recorded verdicts that were not silent.
+    pub recorded: u64,
+    /// Replayed verdicts that were not silent.
+    pub replayed: u64,
+    /// Differences that it causes.
     pub differences: u64,
-    /// How often it failed now.
+    /// How often it failed in this replay.
     pub failed: u64,
     /// Its first failure.
     pub failure: Option<(Seq, String)>,
-    /// How often it was asked now, as far as that shows.
-    pub asked: u64,
-    /// How long it took, all in all.
+    /// How often it ran in this replay and gave a verdict or failed.
+    pub runs: u64,
+    /// Its total run time.
     pub took: Duration,
 }
 
 /// Why events are not comparable.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reason {
-    /// In words; of the first, where the failure of a hook is told in others each time.
+pub struct NotComparableReason {
+    /// The text for the first event. Others may differ in details, such as the text of a failure.
     pub why: String,
-    /// How many.
+    /// Number of events.
     pub events: u64,
-    /// The first of them.
+    /// Position of the first event.
     pub first: Seq,
 }
 
 impl Tally {
-    /// How many events are of this class.
-    pub fn count(&self, class: Class) -> u64 {
-        self.counts[class as usize]
+    /// Number of events in a category.
+    pub fn count(&self, category: Category) -> u64 {
+        self.counts[category as usize]
     }
 
-    /// How many would be answered differently.
+    /// Events with another answer.
     pub fn answered_differently(&self) -> u64 {
-        self.blocked() + self.allowed() + self.count(Class::Changed)
+        self.blocked() + self.allowed() + self.count(Category::Changed)
     }
 
-    /// How many would be refused that were not.
+    /// Events that are newly refused, by a verdict or by a failure.
     pub fn blocked(&self) -> u64 {
-        self.count(Class::NewlyBlocked) + self.failed_and_blocked
+        self.count(Category::NewlyBlocked) + self.failed_and_blocked
     }
 
-    /// How many would be let through that were not.
+    /// Events that are newly let through, by a verdict or by a failure.
     pub fn allowed(&self) -> u64 {
-        self.count(Class::NewlyAllowed) + self.failed_and_allowed
+        self.count(Category::NewlyAllowed) + self.failed_and_allowed
     }
 
-    /// An event about which nobody had or has an opinion.
-    pub(crate) fn add_quiet(&mut self) {
+    /// Counts an event on which no hook had or has a verdict.
+    pub(crate) fn add_without_verdicts(&mut self) {
         self.events += 1;
-        self.counts[Class::Unchanged as usize] += 1;
+        self.counts[Category::Unchanged as usize] += 1;
     }
 
-    pub(crate) fn add(&mut self, judged: &Judged) {
-        let class = judged.comparison.class;
+    pub(crate) fn add(&mut self, event: &ReplayedEvent) {
+        let category = event.comparison.category;
         self.events += 1;
-        self.counts[class as usize] += 1;
-        self.unsteady += u64::from(judged.unsteady.is_some());
-        self.add_hooks(judged);
-        match class {
-            Class::Unchanged => {}
-            Class::NotComparable => {
-                let why = judged.comparison.why.clone().unwrap_or_default();
-                let key = judged.comparison.hook.as_ref().map_or_else(
+        self.counts[category as usize] += 1;
+        self.nondeterministic += u64::from(event.nondeterministic.is_some());
+        self.add_hooks(event);
+        match category {
+            Category::Unchanged => {}
+            Category::NotComparable => {
+                let why = event.comparison.why.clone().unwrap_or_default();
+                let key = event.comparison.hook.as_ref().map_or_else(
                     || why.split(": ").next().unwrap_or_default().to_owned(),
                     |hook| format!("hook {hook}"),
                 );
-                self.add_reason(key, Reason { why, events: 1, first: judged.seq });
+                self.add_reason(key, NotComparableReason { why, events: 1, first: event.seq });
             }
-            Class::NewlyBlocked | Class::NewlyAllowed | Class::Changed | Class::Failed => {
-                let what = judged.tool.as_deref().unwrap_or(&judged.name);
-                let call = format!("{what}  {}", judged.gist.chars().take(80).collect::<String>());
+            Category::NewlyBlocked
+            | Category::NewlyAllowed
+            | Category::Changed
+            | Category::Failed => {
+                let tool = event.tool.as_deref().unwrap_or(&event.name);
+                let call = format!("{tool}  {}", event.gist.chars().take(80).collect::<String>());
                 self.add_call(call.trim_end().to_owned(), 1);
             }
         }
-        if class == Class::Failed {
-            let then = judged.then.as_ref().is_some_and(|then| refuses(then.outcome));
-            let now = judged.now.as_ref().is_some_and(|now| refuses(now.outcome));
-            self.failed_and_blocked += u64::from(now && !then);
-            self.failed_and_allowed += u64::from(then && !now);
+        if category == Category::Failed {
+            let before = refuses(event.recorded_outcome());
+            let after = refuses(event.replayed_outcome());
+            self.failed_and_blocked += u64::from(after && !before);
+            self.failed_and_allowed += u64::from(before && !after);
         }
     }
 
-    fn add_hooks(&mut self, judged: &Judged) {
-        for said in judged.then.iter().flat_map(|then| &then.verdicts) {
-            let spoke = said.verdict != "none" && !said.verdict.is_empty();
-            self.hook(&said.hook).then += u64::from(spoke);
+    fn add_hooks(&mut self, event: &ReplayedEvent) {
+        for verdict in event.recorded.iter().flat_map(|decision| &decision.verdicts) {
+            self.hook(&verdict.hook).recorded += u64::from(!verdict.is_silent());
         }
-        for said in judged.now.iter().flat_map(|now| &now.verdicts) {
-            let hook = self.hook(&said.hook);
-            hook.asked += 1;
-            hook.now += u64::from(Outcome::of(&said.verdict) != Outcome::None);
-            hook.took += said.took;
-            if let Some(failure) = &said.failure {
+        for record in event.replayed.iter().flat_map(|decision| &decision.verdicts) {
+            let hook = self.hook(&record.hook);
+            hook.runs += 1;
+            hook.replayed += u64::from(Outcome::of(&record.verdict) != Outcome::None);
+            hook.took += record.took;
+            if let Some(failure) = &record.failure {
                 hook.failed += 1;
-                hook.failure.get_or_insert_with(|| (judged.seq, failure.clone()));
+                hook.failure.get_or_insert_with(|| (event.seq, failure.clone()));
             }
         }
-        let differs = !matches!(judged.comparison.class, Class::Unchanged | Class::NotComparable);
-        if let Some(name) = judged.comparison.hook.as_ref().filter(|_| differs) {
+        let differs =
+            !matches!(event.comparison.category, Category::Unchanged | Category::NotComparable);
+        if let Some(name) = event.comparison.hook.as_ref().filter(|_| differs) {
             self.hook(name).differences += 1;
         }
     }
@@ -160,10 +165,10 @@ impl Tally {
         self.hooks.entry(name.to_owned()).or_default()
     }
 
-    fn add_reason(&mut self, key: String, reason: Reason) {
-        let full = self.reasons.len() >= REASONS && !self.reasons.contains_key(&key);
-        let (key, reason) = if full {
-            ("other".to_owned(), Reason { why: "other reasons".to_owned(), ..reason })
+    fn add_reason(&mut self, key: String, reason: NotComparableReason) {
+        let is_full = self.reasons.len() >= MOST_REASONS && !self.reasons.contains_key(&key);
+        let (key, reason) = if is_full {
+            ("other".to_owned(), NotComparableReason { why: "other reasons".to_owned(), ..reason })
         } else {
             (key, reason)
         };
@@ -174,7 +179,7 @@ impl Tally {
     }
 
     /// Why events are not comparable.
-    pub fn reasons(&self) -> impl Iterator<Item = &Reason> {
+    pub fn reasons(&self) -> impl Iterator<Item = &NotComparableReason> {
         self.reasons.values()
     }
 
@@ -182,70 +187,70 @@ impl Tally {
         *self.only_recorded.entry(agent.to_owned()).or_default() += 1;
     }
 
-    /// A line for each agent that no hook is asked about.
-    pub fn only_recorded(&self) -> Vec<String> {
-        let line = |(agent, events): (&String, &u64)| {
-            format!("{events} × {agent}: its events are only recorded, no hook is asked about them")
+    /// A remark for each agent whose events are only recorded.
+    pub fn only_recorded_remarks(&self) -> Vec<String> {
+        let remark = |(agent, events): (&String, &u64)| {
+            format!("{events} × {agent}: its events are only recorded; no hook runs for them")
         };
-        self.only_recorded.iter().map(line).collect()
+        self.only_recorded.iter().map(remark).collect()
     }
 
     fn add_call(&mut self, call: String, times: u64) {
         *self.calls.entry(call).or_default() += times;
-        let mut rare = 1;
-        while self.calls.len() > CALLS {
-            self.calls.retain(|_, times| *times > rare);
-            rare *= 2;
+        let mut threshold = 1;
+        while self.calls.len() > MOST_CALLS {
+            self.calls.retain(|_, times| *times > threshold);
+            threshold *= 2;
         }
     }
 
     pub(crate) fn remark(&mut self, text: impl Into<String>) {
-        if self.remarks.len() < REMARKS {
+        if self.remarks.len() < MOST_REMARKS {
             self.remarks.push(text.into());
         } else {
             self.more_remarks += 1;
         }
     }
 
-    /// What the person should know besides.
+    /// Adds remarks for the report.
     pub fn add_remarks(&mut self, texts: impl IntoIterator<Item = String>) {
         texts.into_iter().for_each(|text| self.remark(text));
     }
 
-    /// Adds the next part.
-    pub fn merge(&mut self, part: Self) {
-        self.events += part.events;
-        self.in_project += part.in_project;
-        for (count, more) in self.counts.iter_mut().zip(part.counts) {
+    /// Adds the totals of the next chunk.
+    pub fn merge(&mut self, chunk: Self) {
+        self.events += chunk.events;
+        self.in_project += chunk.in_project;
+        for (count, more) in self.counts.iter_mut().zip(chunk.counts) {
             *count += more;
         }
-        self.failed_and_blocked += part.failed_and_blocked;
-        self.failed_and_allowed += part.failed_and_allowed;
-        self.unsteady += part.unsteady;
-        for (name, more) in part.hooks {
+        self.failed_and_blocked += chunk.failed_and_blocked;
+        self.failed_and_allowed += chunk.failed_and_allowed;
+        self.nondeterministic += chunk.nondeterministic;
+        for (name, more) in chunk.hooks {
             let hook = self.hook(&name);
-            hook.then += more.then;
-            hook.now += more.now;
+            hook.recorded += more.recorded;
+            hook.replayed += more.replayed;
             hook.differences += more.differences;
             hook.failed += more.failed;
             hook.failure = hook.failure.take().or(more.failure);
-            hook.asked += more.asked;
+            hook.runs += more.runs;
             hook.took += more.took;
         }
-        for (key, reason) in part.reasons {
+        for (key, reason) in chunk.reasons {
             self.add_reason(key, reason);
         }
-        for (agent, events) in part.only_recorded {
+        for (agent, events) in chunk.only_recorded {
             *self.only_recorded.entry(agent).or_default() += events;
         }
-        for (call, times) in part.calls {
+        for (call, times) in chunk.calls {
             self.add_call(call, times);
         }
-        self.more_remarks += part.more_remarks;
-        self.add_remarks(part.remarks);
+        self.more_remarks += chunk.more_remarks;
+        self.add_remarks(chunk.remarks);
     }
 
-    /// The calls that are affected most often, and how often.
+    /// The calls with the most differences, and how many.
     pub fn most_affected(&self, most: usize) -> Vec<(&str, u64)> {
         let mut calls: Vec<(&str, u64)> =
             self.calls.iter().map(|(call, times)| (call.as_str(), *times)).collect();
@@ -254,25 +259,25 @@ impl Tally {
         calls
     }
 
-    /// The object `summary`.
+    /// The object `summary` in the JSON report.
     pub fn summary(&self) -> Value {
         json!({
             "events": self.events,
-            "unchanged": self.count(Class::Unchanged),
-            "newly_blocked": self.count(Class::NewlyBlocked),
-            "newly_allowed": self.count(Class::NewlyAllowed),
-            "changed": self.count(Class::Changed),
-            "failed": self.count(Class::Failed),
-            "not_comparable": self.count(Class::NotComparable),
-            "unsteady": self.unsteady,
+            "unchanged": self.count(Category::Unchanged),
+            "newly_blocked": self.count(Category::NewlyBlocked),
+            "newly_allowed": self.count(Category::NewlyAllowed),
+            "changed": self.count(Category::Changed),
+            "failed": self.count(Category::Failed),
+            "not_comparable": self.count(Category::NotComparable),
+            "unsteady": self.nondeterministic,
         })
     }
 
-    /// What each hook did, as JSON.
+    /// The array `hooks` in the JSON report.
     pub fn hooks_json(&self) -> Value {
         let hooks = self.hooks.iter().map(|(name, hook)| {
             json!({
-                "hook": name, "then": hook.then, "now": hook.now, "differences": hook.differences,
+                "hook": name, "then": hook.recorded, "now": hook.replayed, "differences": hook.differences,
                 "failed": hook.failed, "failure": hook.failure.as_ref().map(|(_, why)| why),
                 "ms": hook.took.as_secs_f64() * 1000.0,
             })
@@ -280,55 +285,11 @@ impl Tally {
         hooks.collect()
     }
 
-    /// Why events are not comparable, as JSON.
+    /// The array `not_comparable` in the JSON report.
     pub fn reasons_json(&self) -> Value {
         let reasons = self.reasons.values().map(|reason| {
             json!({"why": reason.why, "events": reason.events, "first": reason.first.as_i64()})
         });
         reasons.collect()
     }
-}
-
-impl Judged {
-    /// One entry of `changes`.
-    pub fn to_json(&self) -> Value {
-        let then = self.then.as_ref();
-        let now = self.now.as_ref();
-        let answer_then = then.and_then(|then| then.answer.as_ref());
-        let answer_now = now.and_then(|now| now.answer.as_ref());
-        json!({
-            "seq": self.seq.as_i64(),
-            "time": self.at.to_string(),
-            "agent": self.agent,
-            "session": self.session,
-            "name": self.name,
-            "kind": self.kind,
-            "tool": self.tool,
-            "gist": self.gist,
-            "what": self.comparison.class.key(),
-            "hook": self.comparison.hook,
-            "then": then.map_or(Outcome::None, |then| then.outcome).as_str(),
-            "now": now.map_or(Outcome::None, |now| now.outcome).as_str(),
-            "reason_then": answer_then.and_then(words),
-            "reason_now": answer_now.and_then(words),
-            "answer_then": answer_then,
-            "answer_now": answer_now,
-            "why": self.comparison.why,
-            "notes": self.comparison.notes,
-        })
-    }
-}
-
-/// What an answer says to whoever reads it, whichever dialect it is in.
-fn words(answer: &Value) -> Option<&str> {
-    let specific = &answer["hookSpecificOutput"];
-    let places = [
-        &answer["reason"],
-        &answer["message"],
-        &answer["stopReason"],
-        &answer["context"],
-        &specific["additionalContext"],
-        &answer["systemMessage"],
-    ];
-    places.into_iter().find_map(Value::as_str)
 }

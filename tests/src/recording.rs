@@ -1,4 +1,4 @@
-//! Long logs, written through the library in little time, and SQL over them by somebody else's hand.
+//! Writes long logs quickly, through the library, and queries or damages a log with Python's SQLite.
 
 use std::fs;
 use std::path::Path;
@@ -14,23 +14,23 @@ use serde_json::{Value, json};
 
 use crate::home::Home;
 
-/// When the first of them happened.
+/// Time of the first event, in microseconds.
 const START: i64 = 1_790_000_000_000_000;
 
-/// How many are on their way into the log at once.
-const AT_ONCE: usize = 500;
+/// Events that are in flight at the same time.
+const IN_FLIGHT: usize = 500;
 
-/// Events of all agents and several kinds, the same ones each time.
+/// A reproducible mix of events of all agents and several kinds.
 #[derive(Debug, Clone, Copy)]
 pub struct Mixed {
-    /// How many.
+    /// Number of events.
     pub events: usize,
-    /// In how many sessions.
+    /// Number of sessions.
     pub sessions: usize,
 }
 
 impl Mixed {
-    /// Records them in `home`, decided on by the hooks there.
+    /// Records the events in `home`, with the decisions of its hooks.
     pub fn record(self, home: &Home) {
         record(home, self.events, |index| self.event(index));
     }
@@ -74,12 +74,12 @@ const COMMANDS: [&str; 12] = [
     "echo pushed",
 ];
 
-/// Records `count` events through the real pipeline, many at once, in this order.
+/// Records `count` events through the real pipeline, in this order and many at a time.
 pub fn record(home: &Home, count: usize, event: impl Fn(usize) -> (Agent, Value)) {
     record_after(home, 0, count, event);
 }
 
-/// The same after the first `before` of them.
+/// Records `count` more events after the first `before`.
 pub fn record_after(
     home: &Home,
     before: usize,
@@ -91,8 +91,8 @@ pub fn record_after(
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime.expect("a runtime"), async {
         let end = before + count;
-        for first in (before..end).step_by(AT_ONCE) {
-            let calls: Vec<_> = (first..end.min(first + AT_ONCE))
+        for first in (before..end).step_by(IN_FLIGHT) {
+            let calls: Vec<_> = (first..end.min(first + IN_FLIGHT))
                 .map(|index| {
                     let (agent, payload) = event(index);
                     let at = i64::try_from(index).expect("a small number") * 1000;
@@ -117,7 +117,7 @@ pub fn record_after(
     });
 }
 
-/// The one column of a query, asked by another program than ours.
+/// The first column of a query, read with Python's SQLite.
 pub fn query(home: &Home, sql: &str) -> Vec<i64> {
     let ask = "import sqlite3, sys\n\
                for row in sqlite3.connect(sys.argv[1]).execute(sys.argv[2]): print(row[0])";
@@ -125,7 +125,7 @@ pub fn query(home: &Home, sql: &str) -> Vec<i64> {
     output.lines().map(|line| line.parse().expect("a number")).collect()
 }
 
-/// Changes what is there, as nobody should.
+/// Changes rows despite the triggers that forbid it; each statement must change one row.
 pub fn damage(home: &Home, statements: &[&str]) {
     let change = "import sqlite3, sys\ndb = sqlite3.connect(sys.argv[1])\n\
                   names = [row[0] for row in db.execute(\"SELECT name FROM sqlite_schema WHERE type = 'trigger'\")]\n\

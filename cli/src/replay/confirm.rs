@@ -1,4 +1,4 @@
-//! Before a command runs: what would run is listed, and a person, or `--yes`, says so.
+//! Lists the commands that a replay would run, and runs them only if the user, or `--yes`, confirms.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -6,51 +6,50 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use hookbus::decide::{Scratch, Starts};
-use hookbus_replay::{Commands, Planned, Survey, survey};
-use serde_json::{Value, json};
+use hookbus_replay::{Commands, DryRun, PlannedCommand, dry_run};
+use serde_json::{Map, Value, json};
 
-use super::litter::{self, Folder};
+use super::cleanup::{self, TempDirectory};
 use super::options::Arguments;
-use super::scene::Scene;
+use super::setup::ReplaySetup;
 use crate::asking::{Stands, at_a_terminal, yes};
-use crate::cli::Ending;
 use crate::output::{self, Paint, Progress, count, harmless, shorten_name};
 use crate::settings::{Format, Settings};
 
-/// What a person should know before plugins hear everything once more.
-const PLUGINS: &str = "Plugins hear every event that they heard then, in the order of the log: what one \
-                       sends to somebody is sent again, unless it looks at HOOKBUS_REPLAY.";
+/// Printed before plugins run.
+const PLUGIN_WARNING: &str = "Plugins receive every event again, in the order of the log. A plugin that sends messages sends \
+     them again, unless it checks HOOKBUS_REPLAY.";
 
 /// Whether commands run.
-pub(super) enum Consent {
-    /// Here.
-    Run(Box<Ground>),
-    /// There are none to run, or they are left out.
+pub(super) enum Confirmation {
+    /// They run, in this sandbox.
+    Run(Box<Sandbox>),
+    /// There are none, or the user skips them.
     NothingToRun,
-    /// Only what would run was asked for, and was told.
-    Told,
+    /// They were only listed, as `--dry-run` asks.
+    DryRun,
 }
 
-/// The scratch place; gone when dropped.
-pub(super) struct Ground {
+/// The scratch directory that commands run in; removed when dropped.
+pub(super) struct Sandbox {
     scratch: Scratch,
     env: Vec<(OsString, OsString)>,
     repeat: u32,
-    _folder: Folder,
+    _directory: TempDirectory,
 }
 
-impl Ground {
+impl Sandbox {
     fn new(arguments: &Arguments, starts: Starts) -> Result<Self> {
-        let folder = Folder::for_commands()?;
+        let directory = TempDirectory::for_sandbox()?;
         let time = Duration::try_from_secs_f64(arguments.time_limit)
-            .context("--time-limit is a number of seconds")?;
+            .context("--time-limit must be a number of seconds")?;
         let memory = arguments.memory.saturating_mul(1 << 20);
-        let scratch = Scratch::in_folder(folder.path(), time, memory);
-        let scratch = scratch.context("cannot make a scratch place; check TMPDIR")?;
+        let scratch = Scratch::in_folder(directory.path(), time, memory);
+        let scratch = scratch.context("cannot create a scratch directory; check TMPDIR")?;
         let scratch = scratch.with_starts(starts);
-        litter::runs_in(&scratch);
+        cleanup::end_on_signal(&scratch);
         let env = std::env::vars_os().collect();
-        Ok(Self { scratch, env, repeat: arguments.repeat.max(1), _folder: folder })
+        Ok(Self { scratch, env, repeat: repeat(arguments), _directory: directory })
     }
 
     pub(super) fn commands(&self) -> Commands<'_> {
@@ -58,114 +57,116 @@ impl Ground {
     }
 }
 
-/// Lists what would run and finds out whether it may.
-pub(super) fn ask(
-    scene: &mut Scene,
+/// Lists what would run, and asks whether it may.
+pub(super) fn confirm(
+    setup: &mut ReplaySetup,
     arguments: &Arguments,
     format: Format,
     settings: &Settings,
-) -> Result<Consent> {
-    let outside = scene.policy.has_commands(scene.recorded.as_deref()) && !arguments.rules_only;
-    let mut found = if outside { look(scene)? } else { Survey::default() };
-    // Expectations stand for themselves: whoever checks them has nothing else.
-    if found.plugins && !arguments.check {
-        scene.source.with_what_plugins_heard(&found.starts)?;
-        found.commands = look(scene)?.commands;
+) -> Result<Confirmation> {
+    let has_commands = setup.hooks.has_commands() && !arguments.rules_only;
+    let mut found = if has_commands { plan(setup)? } else { DryRun::default() };
+    // Expectations hold all events that there are.
+    if found.has_plugins && !arguments.check {
+        setup.source.include_warmup(&found.starts)?;
+        found.commands = plan(setup)?.commands;
     }
-    let Survey { commands: planned, plugins, starts } = found;
+    let DryRun { commands, has_plugins, starts } = found;
     if arguments.dry_run {
-        tell(&planned, arguments, format, settings)?;
-        return Ok(Consent::Told);
+        print_commands(&commands, arguments, format, settings)?;
+        return Ok(Confirmation::DryRun);
     }
-    if planned.is_empty() {
-        return Ok(Consent::NothingToRun);
+    if commands.is_empty() {
+        return Ok(Confirmation::NothingToRun);
     }
     if !arguments.yes {
-        list(&planned, arguments).iter().for_each(output::aside);
-        if plugins {
-            output::aside(PLUGINS);
+        list(&commands, arguments).iter().for_each(output::aside);
+        if has_plugins {
+            output::aside(PLUGIN_WARNING);
         }
         if !at_a_terminal(Stands::Aside) {
-            bail!(
-                "these commands would run; add --yes to run them, or --rules-only to leave them out"
-            );
+            bail!("these commands would run; add --yes to run them, or --rules-only to skip them");
         }
-        if !yes(Stands::Aside, "Run them, in a scratch place?")? {
-            bail!("nothing was run; --rules-only leaves commands out");
+        if !yes(Stands::Aside, "Run them, in a scratch directory?")? {
+            bail!("no command was run; --rules-only skips commands");
         }
     }
-    if arguments.jobs > 1 && scene.policy.has_plugins(scene.recorded.as_deref()) {
-        output::aside("plugins hear events one after the other, as they came; --jobs is left out");
+    if arguments.jobs > 1 && setup.hooks.has_plugins() {
+        output::aside("--jobs is ignored: plugins receive one event at a time, in log order");
     }
-    Ok(Consent::Run(Box::new(Ground::new(arguments, starts)?)))
+    Ok(Confirmation::Run(Box::new(Sandbox::new(arguments, starts)?)))
 }
 
-fn look(scene: &Scene) -> Result<Survey> {
-    let rows = scene.source.rows_per_part();
-    let mut progress = Progress::of(scene.source.parts() * rows, "rows looked at");
+fn plan(setup: &ReplaySetup) -> Result<DryRun> {
+    let rows = setup.source.rows_per_chunk();
+    let mut progress = Progress::of(setup.source.chunks() * rows, "rows scanned");
     let mut done = 0;
     let env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
-    let hooks = (&scene.policy, scene.recorded.as_deref());
-    survey(scene.source.as_ref(), hooks, &env, super::cores(), || {
+    dry_run(setup.source.as_ref(), &setup.hooks, &env, super::cores(), || {
         done += rows;
         progress.at(done);
     })
 }
 
-fn list(planned: &BTreeMap<Planned, u64>, arguments: &Arguments) -> Vec<String> {
-    let times = |runs: &u64| runs * u64::from(arguments.repeat.max(1));
-    let whole: u64 = planned.values().map(times).sum();
+fn repeat(arguments: &Arguments) -> u32 {
+    arguments.repeat.max(1)
+}
+
+fn list(commands: &BTreeMap<PlannedCommand, u64>, arguments: &Arguments) -> Vec<String> {
+    let times = |runs: &u64| runs * u64::from(repeat(arguments));
+    let total: u64 = commands.values().map(times).sum();
     let head = format!(
-        "{} from hooks would run, {} in all:",
-        count(planned.len(), "command"),
-        count(usize::try_from(whole).unwrap_or(usize::MAX), "time")
+        "{} from hooks would run, {} in total:",
+        count(commands.len(), "command"),
+        count(usize::try_from(total).unwrap_or(usize::MAX), "time")
     );
-    let lines = planned.iter().map(|(planned, runs)| {
-        let Planned { hook, event, command, runs: would } = planned;
+    let lines = commands.iter().map(|(planned, runs)| {
+        let PlannedCommand { hook, event, command, runs: would_run } = planned;
         let hook =
             if hook == command { String::new() } else { format!("  ({})", shorten_name(hook, 40)) };
-        // The whole of it: a person decides by these lines.
+        // Not shortened: the user decides by these lines.
         let first =
             format!("  {:>7} ×  {:<16} {}{hook}", times(runs), harmless(event), harmless(command));
-        let found = (would.line != *command).then(|| format!("→ {}", harmless(&would.line)));
-        let given = |(name, value): &(String, String)| {
+        let resolved =
+            (would_run.line != *command).then(|| format!("→ {}", harmless(&would_run.line)));
+        let variable = |(name, value): &(String, String)| {
             format!("with {}={}", harmless(name), harmless(value))
         };
-        let more = found.into_iter().chain(would.env.iter().map(given));
+        let more = resolved.into_iter().chain(would_run.env.iter().map(variable));
         let more = more.map(|text| format!("{:29}{text}", ""));
         std::iter::once(first).chain(more).collect::<Vec<_>>().join("\n")
     });
     std::iter::once(head).chain(lines).collect()
 }
 
-fn tell(
-    planned: &BTreeMap<Planned, u64>,
+fn print_commands(
+    commands: &BTreeMap<PlannedCommand, u64>,
     arguments: &Arguments,
     format: Format,
     settings: &Settings,
-) -> Result<Ending> {
+) -> Result<()> {
     match format {
         Format::Json => {
-            let commands: Vec<Value> = planned
+            let commands: Vec<Value> = commands
                 .iter()
-                .map(|(Planned { hook, event, command, runs }, times)| {
-                    let env: serde_json::Map<String, Value> =
+                .map(|(PlannedCommand { hook, event, command, runs }, times)| {
+                    let env: Map<String, Value> =
                         runs.env.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
                     json!({"hook": hook, "event": event, "command": command, "runs": runs.line,
-                           "env": env, "times": times * u64::from(arguments.repeat.max(1))})
+                           "env": env, "times": times * u64::from(repeat(arguments))})
                 })
                 .collect();
             output::line(json!({"commands": commands}).to_string())?;
         }
-        Format::Text if planned.is_empty() => {
-            let word = Paint(settings.colour).good("nothing");
-            output::line(format!("{word} would run outside of hookbus: only rules are asked"))?;
+        Format::Text if commands.is_empty() => {
+            let nothing = Paint(settings.colour).good("nothing");
+            output::line(format!("{nothing} would run outside of hookbus: there are only rules"))?;
         }
         Format::Text => {
-            for line in list(planned, arguments) {
+            for line in list(commands, arguments) {
                 output::line(line)?;
             }
         }
     }
-    Ok(Ending::Yes)
+    Ok(())
 }

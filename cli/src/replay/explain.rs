@@ -1,7 +1,9 @@
-//! `hookbus replay --explain`: one event in depth.
+//! `hookbus replay --explain`: one event in detail.
 
 use anyhow::{Result, bail};
-use hookbus_replay::{Drive, Judged, Part, drive};
+use hookbus::event::Decision;
+use hookbus::json::read_leniently;
+use hookbus_replay::{ChunkResult, Drive, RecordedDecision, RecordedVerdict, ReplayedEvent, drive};
 use serde_json::{Value, json};
 
 use crate::cli::Ending;
@@ -10,24 +12,24 @@ use crate::settings::{Format, Settings};
 
 pub(super) fn run(what: &Drive<'_>, format: Format, settings: &Settings) -> Result<Ending> {
     let (mut found, mut remarks) = (None, what.source.remarks());
-    drive(what, |part: Part| -> Result<()> {
-        remarks.extend(part.tally.remarks);
-        found = found.take().or_else(|| part.judged.into_iter().next());
+    drive(what, |chunk: ChunkResult| -> Result<()> {
+        remarks.extend(chunk.tally.remarks);
+        found = found.take().or_else(|| chunk.events.into_iter().next());
         Ok(())
     })?;
-    let Some(judged) = found else {
+    let Some(event) = found else {
         if remarks.is_empty() {
             bail!(
-                "the event is not among those selected, or is a decision about an event that is not \
-                 there; `hookbus log` shows what is where"
+                "the event is not among the selected ones, or the row is a decision about an event \
+                 that is not in the log; `hookbus log` lists the rows"
             );
         }
         bail!("this event cannot be replayed: {}", remarks.join("; "));
     };
     match format {
-        Format::Json => output::line(to_json(&judged).to_string())?,
+        Format::Json => output::line(to_json(&event).to_string())?,
         Format::Text => {
-            for line in lines(&judged, Paint(settings.colour)) {
+            for line in lines(&event, Paint(settings.colour)) {
                 output::line(line)?;
             }
         }
@@ -35,53 +37,48 @@ pub(super) fn run(what: &Drive<'_>, format: Format, settings: &Settings) -> Resu
     Ok(Ending::Yes)
 }
 
-fn payload(judged: &Judged) -> Value {
-    let Some(case) = &judged.case else { return Value::Null };
-    hookbus::json::read_leniently(&case.payload)
-        .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&case.payload).into_owned()))
+fn payload(event: &ReplayedEvent) -> Value {
+    let Some(row) = &event.row else { return Value::Null };
+    read_leniently(&row.payload)
+        .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&row.payload).into_owned()))
 }
 
-/// The recorded decision as it stands in the log.
-fn then(judged: &Judged) -> Value {
-    let decision = judged.case.as_ref().and_then(|case| case.decision.as_ref());
-    decision.and_then(|payload| serde_json::from_slice(payload).ok()).unwrap_or_default()
+fn to_json(event: &ReplayedEvent) -> Value {
+    // As it stands in the log, with fields that this version may not know.
+    let recorded = event.row.as_ref().and_then(|row| row.decision.as_ref());
+    let recorded = recorded.and_then(|payload| serde_json::from_slice(payload).ok());
+    let answers = event.nondeterministic.as_ref().map(|hook| &hook.answers);
+    let mut json = event.to_json();
+    json["payload"] = payload(event);
+    json["decision_then"] = recorded.unwrap_or_default();
+    json["decision_now"] = event.replayed.as_ref().map(Decision::to_json).unwrap_or_default();
+    json["unsteady"] = json!(answers);
+    json
 }
 
-fn now(judged: &Judged) -> Value {
-    judged.now.as_ref().map(hookbus::event::Decision::to_json).unwrap_or_default()
-}
-
-fn to_json(judged: &Judged) -> Value {
-    let mut whole = judged.to_json();
-    whole["payload"] = payload(judged);
-    whole["decision_then"] = then(judged);
-    whole["decision_now"] = now(judged);
-    whole["unsteady"] = json!(judged.unsteady.as_ref().map(|unsteady| &unsteady.answers));
-    whole
-}
-
-fn lines(judged: &Judged, paint: Paint) -> Vec<String> {
-    let Judged { seq, at, agent, session, name, kind, comparison, .. } = judged;
+fn lines(event: &ReplayedEvent, paint: Paint) -> Vec<String> {
+    let ReplayedEvent { seq, at, agent, session, name, kind, comparison, .. } = event;
     let mut lines = vec![
         paint.bold(&harmless(&format!("{seq}  {name} ({kind}) of {agent}, session {session}"))),
         format!("  {}", paint.dim(&local(*at).format("%Y-%m-%d %H:%M:%S%.3f").to_string())),
         String::new(),
-        paint.bold("what came in"),
+        paint.bold("payload"),
     ];
-    let payload = serde_json::to_string_pretty(&payload(judged)).unwrap_or_default();
+    let payload = serde_json::to_string_pretty(&payload(event)).unwrap_or_default();
     lines.extend(payload.lines().map(|line| format!("  {}", shorten_line(line))));
-    lines.extend(decision("then", &then(judged), paint));
-    lines.extend(decision("now", &now(judged), paint));
+    let replayed = event.replayed.as_ref().map(RecordedDecision::from_decision);
+    lines.extend(decision_lines("recorded decision", event.recorded.as_ref(), paint));
+    lines.extend(decision_lines("replayed decision", replayed.as_ref(), paint));
     lines.push(String::new());
     let why =
         comparison.why.as_ref().map_or_else(String::new, |why| format!(": {}", harmless(why)));
-    lines.push(format!("{}{why}", paint.bold(comparison.class.as_str())));
+    lines.push(format!("{}{why}", paint.bold(comparison.category.as_str())));
     lines.extend(comparison.notes.iter().map(|note| format!("  {}", harmless(note))));
-    if let Some(unsteady) = &judged.unsteady {
-        let [first, second] = &unsteady.answers;
+    if let Some(hook) = &event.nondeterministic {
+        let [first, second] = &hook.answers;
         lines.push(format!(
-            "  {} answered {} and then {} on the same input",
-            harmless(&unsteady.hook),
+            "  {} answered {} and then {} to the same input",
+            harmless(&hook.hook),
             shorten(first, 80),
             shorten(second, 80)
         ));
@@ -89,47 +86,51 @@ fn lines(judged: &Judged, paint: Paint) -> Vec<String> {
     lines
 }
 
-fn decision(title: &str, decision: &Value, paint: Paint) -> Vec<String> {
+fn decision_lines(title: &str, decision: Option<&RecordedDecision>, paint: Paint) -> Vec<String> {
     let mut lines = vec![String::new(), paint.bold(title)];
-    if decision.is_null() {
-        lines.push("  nobody had an opinion".to_owned());
+    let Some(decision) = decision else {
+        lines.push("  none".to_owned());
         return lines;
+    };
+    lines.extend(decision.verdicts.iter().map(|verdict| verdict_line(verdict, paint)));
+    let answer = decision.answer.as_ref();
+    let answer =
+        answer.map_or_else(|| "nothing".to_owned(), |answer| shorten(&answer.to_string(), 300));
+    let outcome = decision.outcome;
+    lines.push(format!("  {outcome}: the agent receives {answer}  {}", millis(decision.ms)));
+    if !decision.waited_for {
+        lines.push("  the agent did not wait for the answer".to_owned());
     }
-    for verdict in decision["verdicts"].as_array().into_iter().flatten() {
-        let text = |key: &str| verdict[key].as_str().map(|text| shorten(text, 100));
-        let said = format!(
-            "  {:<28} {:<8} {:>9}",
-            verdict["hook"].as_str().map(|hook| shorten_name(hook, 60)).unwrap_or_default(),
-            text("verdict").unwrap_or_default(),
-            millis(&verdict["ms"]),
-        );
-        let failure = text("failure").map(|why| format!("{}: {why}", paint.bad("failed")));
-        let script = verdict["script"].as_str().map(|script| {
-            paint.dim(&format!("script {}", harmless(&script.chars().take(12).collect::<String>())))
-        });
-        let more = [text("reason"), text("context"), text("note"), failure, script];
-        let line = std::iter::once(said).chain(more.into_iter().flatten());
-        let line = line.collect::<Vec<_>>().join("  ");
-        lines.push(line);
-    }
-    let answer = Some(&decision["answer"]).filter(|answer| !answer.is_null());
-    let answer = answer.map_or_else(|| "silence".into(), |it| shorten(&it.to_string(), 300));
-    let outcome = harmless(decision["outcome"].as_str().unwrap_or("?"));
-    lines.push(format!("  {outcome}: the agent hears {answer}  {}", millis(&decision["ms"])));
-    if decision["waited_for"] == Value::Bool(false) {
-        lines.push("  nobody was there any more to hear it".to_owned());
-    }
-    if let Some(note) = decision["note"].as_str() {
+    if let Some(note) = &decision.note {
         lines.push(format!("  {}", harmless(note)));
     }
     lines
 }
 
-fn millis(value: &Value) -> String {
-    value.as_f64().map_or_else(String::new, |ms| format!("{ms:.3} ms"))
+fn verdict_line(verdict: &RecordedVerdict, paint: Paint) -> String {
+    let text = |text: &Option<String>| text.as_deref().map(|text| shorten(text, 100));
+    let first = format!(
+        "  {:<28} {:<8} {:>9}",
+        shorten_name(&verdict.hook, 60),
+        shorten(&verdict.verdict, 100),
+        millis(verdict.ms),
+    );
+    let context = verdict.context.as_ref().and_then(Value::as_str);
+    let context = context.map(|context| shorten(context, 100));
+    let failure = text(&verdict.failure).map(|why| format!("{}: {why}", paint.bad("failed")));
+    let script = verdict.script.as_ref().map(|script| {
+        paint.dim(&format!("script {}", harmless(&script.chars().take(12).collect::<String>())))
+    });
+    let more = [text(&verdict.reason), context, text(&verdict.note), failure, script];
+    let parts = std::iter::once(first).chain(more.into_iter().flatten());
+    parts.collect::<Vec<_>>().join("  ")
 }
 
-/// A long text in a payload is cut, with its indentation kept.
+fn millis(ms: Option<f64>) -> String {
+    ms.map_or_else(String::new, |ms| format!("{ms:.3} ms"))
+}
+
+/// Cuts a long line of a payload and keeps its indentation.
 fn shorten_line(line: &str) -> String {
     let indent: String = line.chars().take_while(|letter| *letter == ' ').collect();
     format!("{indent}{}", shorten(line, 200))

@@ -1,144 +1,164 @@
-//! What can be said to `hookbus replay`.
+//! The command-line arguments of `hookbus replay`.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use hookbus_replay::Detail;
 
-/// Re-drive recorded events through hooks and compare with what was decided then.
+// Headings of `--help`.
+const EVENTS: &str = "Which events";
+const HOOKS: &str = "Which hooks";
+const COMMANDS: &str = "Commands and plugins";
+const REPORT: &str = "Report";
+const OBSERVERS: &str = "Observers";
+const POLICY_TEST: &str = "Policy test";
+
+/// Run recorded events through hooks again, and compare with the recorded decisions.
 ///
-/// Say which events (a session, filters, --all) and which hooks (those configured now, unless
-/// --as-recorded or --hooks says otherwise). Commands run for real, in a scratch place, after they
-/// were listed and confirmed. Nothing is written to the log.
+/// Select events by session, by filters, or with --all. The configured hooks run, unless --hooks or
+/// --as-recorded names others. Rules run in process. Commands run for real, in a scratch directory, and
+/// only after you confirmed the list of them. The log is not changed.
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "one switch each on the command line")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 pub(crate) struct Arguments {
-    /// Sessions, as much of each id as makes it plain; `last` is the latest one.
+    /// Sessions to replay, by id or a unique prefix of it; `last` is the latest session.
     #[arg(value_name = "SESSION")]
     pub(super) sessions: Vec<String>,
-    /// Everything in the log.
-    #[arg(long, conflicts_with = "sessions")]
+    /// Replay everything in the log.
+    #[arg(long, conflicts_with = "sessions", help_heading = EVENTS)]
     pub(super) all: bool,
-    /// Only this agent: hermes, gemini, claude, codex.
-    #[arg(long)]
+    /// Only events of this agent: hermes, gemini, claude, codex.
+    #[arg(long, help_heading = EVENTS)]
     pub(super) agent: Option<String>,
-    /// Only this kind, such as tool.before; `tool.*` is a family.
-    #[arg(long)]
+    /// Only events of this kind, such as tool.before, or of a family, such as `tool.*`.
+    #[arg(long, help_heading = EVENTS)]
     pub(super) kind: Option<String>,
-    /// Only this tool or tool class, such as terminal or shell.
-    #[arg(long)]
+    /// Only calls of this tool or tool class, such as terminal or shell.
+    #[arg(long, help_heading = EVENTS)]
     pub(super) tool: Option<String>,
-    /// Not before: `2h` ago, `today`, `2026-11-16`, `2026-11-16 14:05`, RFC 3339.
-    #[arg(long, value_name = "TIME")]
+    /// Only events at or after this time: `2h` (ago), `today`, `2026-11-16`, `2026-11-16 14:05`, RFC 3339.
+    #[arg(long, value_name = "TIME", help_heading = EVENTS)]
     pub(super) since: Option<String>,
-    /// Before.
-    #[arg(long, value_name = "TIME")]
+    /// Only events before this time.
+    #[arg(long, value_name = "TIME", help_heading = EVENTS)]
     pub(super) until: Option<String>,
-    /// Only the last N events that fit.
-    #[arg(short = 'n', long, value_name = "N", value_parser = at_least_one)]
+    /// Only the last N of the selected events.
+    #[arg(short = 'n', long, value_name = "N", value_parser = at_least_one, help_heading = EVENTS)]
     pub(super) last: Option<usize>,
-    /// Another log: its file, the home it is in, or what `hookbus export` wrote.
-    #[arg(long, value_name = "PATH", conflicts_with = "nats")]
+    /// Read another log: its file, its home directory, or a file that `hookbus export` wrote.
+    #[arg(long, value_name = "PATH", conflicts_with = "nats", help_heading = EVENTS)]
     pub(super) log: Option<PathBuf>,
-    /// Straight from the NATS stream: the configured one, or the one at `--nats=URL`.
-    #[arg(long, value_name = "URL", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    /// Read the NATS stream, on the configured server or on the one at URL.
+    #[arg(
+        long,
+        value_name = "URL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        help_heading = EVENTS
+    )]
     pub(super) nats: Option<String>,
 
-    /// Ask the hooks that were in force then, by what the log holds of them.
-    #[arg(long, conflicts_with = "hooks")]
+    /// Use for each event the hooks that were in force when it was recorded.
+    #[arg(long, conflicts_with = "hooks", help_heading = HOOKS)]
     pub(super) as_recorded: bool,
-    /// Ask the hooks in this file.
-    #[arg(long, value_name = "FILE")]
+    /// Use the hooks in this file.
+    #[arg(long, value_name = "FILE", help_heading = HOOKS)]
     pub(super) hooks: Option<PathBuf>,
 
-    /// Ask rules only; what depends on a command is then not comparable.
-    #[arg(long)]
+    /// Skip commands and plugins; events that depend on one are then not comparable.
+    #[arg(long, help_heading = COMMANDS)]
     pub(super) rules_only: bool,
-    /// Say which commands would run, or what observers would be given, and run nothing.
-    #[arg(long)]
+    /// List the commands that would run, or count the events that observers would receive, and exit.
+    #[arg(long, help_heading = COMMANDS)]
     pub(super) dry_run: bool,
-    /// Run the commands without asking.
-    #[arg(short, long)]
+    /// Run the commands without asking for confirmation.
+    #[arg(short, long, help_heading = COMMANDS)]
     pub(super) yes: bool,
-    /// How many events may have their commands run at the same time, out of recorded order; left out
-    /// where plugins are asked.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    /// Run the commands of N events at a time, not in recorded order; ignored if plugins run.
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = COMMANDS)]
     pub(super) jobs: usize,
-    /// Ask commands N times each: one that answers differently on the same input is found out. Plugins
-    /// are asked once.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    /// Run each command N times, to find those that answer differently to the same input. Plugins run
+    /// once.
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = COMMANDS)]
     pub(super) repeat: u32,
-    /// Seconds that the commands of one event may take.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
+    /// Time limit for the commands of one event, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, help_heading = COMMANDS)]
     pub(super) time_limit: f64,
-    /// Megabytes that each process may use.
-    #[arg(long, value_name = "MB", default_value_t = 1024)]
+    /// Memory limit for each process, in megabytes.
+    #[arg(long, value_name = "MB", default_value_t = 1024, help_heading = COMMANDS)]
     pub(super) memory: u64,
 
-    /// Show each difference, not only the sum.
-    #[arg(long)]
+    /// Show each difference, not only the totals.
+    #[arg(long, help_heading = REPORT)]
     pub(super) list: bool,
-    /// One event in depth: what came in, each hook's verdict then and now, the answers, the timing.
-    #[arg(long, value_name = "SEQ", conflicts_with_all = ["check", "junit", "fail_on", "last"])]
+    /// Show one event in detail: payload, verdicts, answers and timing, both recorded and replayed.
+    #[arg(long, value_name = "SEQ", conflicts_with_all = ["check", "junit", "fail_on", "last"], help_heading = REPORT)]
     pub(super) explain: Option<i64>,
-    /// Write a JUnit report here, for CI.
-    #[arg(long, value_name = "FILE")]
+    /// Write a JUnit report to this file, for CI.
+    #[arg(long, value_name = "FILE", help_heading = REPORT)]
     pub(super) junit: Option<PathBuf>,
-    /// Exit with 1 when this happened.
-    #[arg(long, value_name = "WHAT")]
+    /// Exit with 1 if there is such a difference.
+    #[arg(long, value_name = "WHAT", help_heading = REPORT)]
     pub(super) fail_on: Option<FailOn>,
 
-    /// Give the events to observers once more, outside of the live stream and marked as a replay.
-    #[arg(long, conflicts_with_all = ["check", "explain", "junit", "fail_on"])]
+    /// Deliver the events to observers again, marked as a replay and apart from the live stream.
+    #[arg(long, conflicts_with_all = ["check", "explain", "junit", "fail_on"], help_heading = OBSERVERS)]
     pub(super) to_observers: bool,
-    /// With --to-observers: only this one (may be said several times).
-    #[arg(long, value_name = "NAME", requires = "to_observers")]
+    /// With --to-observers: only to this observer; can be repeated.
+    #[arg(long, value_name = "NAME", requires = "to_observers", help_heading = OBSERVERS)]
     pub(super) observer: Vec<String>,
-    /// With --to-observers: publish them on replay subjects, for `hookbus observe NAME --replay RUN`.
-    #[arg(long, requires = "to_observers", conflicts_with = "observer")]
+    /// With --to-observers: publish them to NATS on replay subjects, for `hookbus observe NAME --replay RUN`.
+    #[arg(long, requires = "to_observers", conflicts_with = "observer", help_heading = OBSERVERS)]
     pub(super) publish: bool,
-    /// With --publish: on this server, in place of the configured one.
-    #[arg(long, value_name = "URL", requires = "publish")]
+    /// With --publish: publish to this server, not to the configured one.
+    #[arg(long, value_name = "URL", requires = "publish", help_heading = OBSERVERS)]
     pub(super) to_nats: Option<String>,
-    /// With --to-observers: `at-once`, `recorded`, or so many times as fast (`10x`).
-    #[arg(long, value_name = "PACE", default_value = "at-once", requires = "to_observers")]
+    /// With --to-observers: `at-once`, `recorded`, or a multiple of the recorded speed, such as `10x`.
+    #[arg(long, value_name = "PACE", default_value = "at-once", requires = "to_observers", help_heading = OBSERVERS)]
     pub(super) pace: Pace,
 
-    /// A policy test: drive the events in the expectations file, and exit with 1 on a difference.
-    #[arg(long)]
+    /// Run a policy test: replay the events in the expectations file, and exit with 1 on a difference.
+    #[arg(long, help_heading = POLICY_TEST)]
     pub(super) check: bool,
     /// The expectations file (default: beside the hooks file, as `<name>.expect.jsonl`).
-    #[arg(long, value_name = "FILE", requires = "check")]
+    #[arg(long, value_name = "FILE", requires = "check", help_heading = POLICY_TEST)]
     pub(super) expect: Option<PathBuf>,
-    /// With --check: write what the hooks say now, about the selected events or those in the file.
-    #[arg(long, requires = "check", conflicts_with = "rules_only")]
+    /// With --check: write the expectations file anew, with the selected events or those already in it.
+    #[arg(long, requires = "check", conflicts_with = "rules_only", help_heading = POLICY_TEST)]
     pub(super) update: bool,
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| "write a number from 1 on".to_owned())
+    number.ok_or_else(|| "write a number of at least 1".to_owned())
 }
 
-/// What makes the exit code 1.
+/// Which differences make the exit code 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum FailOn {
-    /// Something would be refused that was not.
+    /// An event is newly blocked.
     Blocked,
-    /// Something would be let through that was not.
+    /// An event is newly allowed.
     Allowed,
-    /// Something would be answered differently.
+    /// An event has another answer; includes blocked and allowed.
     Changed,
-    /// Any of these, a hook that fails, or one that does not stand by its word.
+    /// Any of these, a hook fails, or a hook answers differently to the same input.
     Any,
 }
 
-/// How fast events are given to observers: no wait, or the recorded one divided by this.
+/// How fast observers receive events: without delay, or the recorded delays divided by this factor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Pace(pub(super) Option<f64>);
 
-impl std::str::FromStr for Pace {
-    type Err = String;
+/// The text is not a pace.
+#[derive(Debug, thiserror::Error)]
+#[error("write `at-once`, `recorded`, or a factor such as `10x`")]
+pub(super) struct PaceError;
+
+impl FromStr for Pace {
+    type Err = PaceError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let factor = match text {
@@ -148,25 +168,25 @@ impl std::str::FromStr for Pace {
         };
         match factor.filter(|factor: &f64| factor.is_finite() && *factor > 0.0) {
             Some(factor) => Ok(Self(Some(factor))),
-            None => Err("write `at-once`, `recorded`, or a factor such as `10x`".to_owned()),
+            None => Err(PaceError),
         }
     }
 }
 
 impl Arguments {
-    /// How much is needed of each event.
+    /// Which events the outputs need, and how much of each.
     pub(super) const fn detail(&self) -> Detail {
         if self.update || self.explain.is_some() {
-            Detail::Whole
+            Detail::Payloads
         } else if self.junit.is_some() {
-            Detail::Everything
+            Detail::AllEvents
         } else {
             Detail::Differences
         }
     }
 
-    /// What else has to be said to ask the same hooks about the same log.
-    pub(super) fn as_said(&self) -> String {
+    /// The arguments that name the log and the hooks, for a hint to the user.
+    pub(super) fn log_and_hooks(&self) -> String {
         let path = |name: &str, path: &PathBuf| format!(" {name} {}", path.display());
         let parts = [
             self.log.as_ref().map(|log| path("--log", log)),
@@ -177,7 +197,7 @@ impl Arguments {
         parts.into_iter().flatten().collect()
     }
 
-    /// Whether events of the log were asked for.
+    /// Whether any argument selects events of the log.
     pub(super) const fn selects(&self) -> bool {
         self.all
             || !self.sessions.is_empty()

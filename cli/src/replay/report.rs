@@ -1,40 +1,41 @@
-//! What a replay tells: differences as they come, then the sum, for people or for programs.
+//! The report of a replay, as text or JSON: differences while it runs, then the totals.
 
 use std::time::Duration;
 
 use anyhow::Result;
-use hookbus::event::Outcome;
-use hookbus_replay::{Class, HookTally, Judged, Tally};
+use hookbus_replay::{
+    Category, HookTally, NondeterministicHook, NotComparableReason, ReplayedEvent, Tally,
+};
 use serde_json::{Value, json};
 
 use super::options::Arguments;
-use super::scene::Scene;
+use super::setup::ReplaySetup;
 use crate::output::{self, Paint, count, harmless, shorten, shorten_name, spell};
 use crate::settings::{Format, Settings};
 
-/// So many calls are named.
-const TOP: usize = 10;
+/// Number of calls to list.
+const MOST_CALLS: usize = 10;
 
-/// A hook's name is cut to this.
+/// Longest name of a hook, in characters.
 const LONGEST_NAME: usize = 48;
 
-/// Where names are short, their column is as wide as this.
-const SHORTEST_COLUMN: usize = 28;
+/// Least width of the column with the names of hooks.
+const NARROWEST_COLUMN: usize = 28;
 
-/// A report under way.
+/// Prints a report.
 pub(super) struct Report<'a> {
     arguments: &'a Arguments,
-    scene: &'a Scene,
+    setup: &'a ReplaySetup,
     format: Format,
     paint: Paint,
     changes: u64,
-    unsteady: Vec<Value>,
+    nondeterministic: Vec<Value>,
 }
 
 impl<'a> Report<'a> {
     pub(super) fn start(
         arguments: &'a Arguments,
-        scene: &'a Scene,
+        setup: &'a ReplaySetup,
         format: Format,
         settings: &Settings,
     ) -> Result<Self> {
@@ -42,27 +43,27 @@ impl<'a> Report<'a> {
             output::bytes(b"{\"changes\":[")?;
         }
         let paint = Paint(settings.colour);
-        Ok(Self { arguments, scene, format, paint, changes: 0, unsteady: Vec::new() })
+        Ok(Self { arguments, setup, format, paint, changes: 0, nondeterministic: Vec::new() })
     }
 
-    /// The next event, in recorded order.
-    pub(super) fn event(&mut self, judged: &Judged) -> Result<()> {
-        let class = judged.comparison.class;
-        if let Some(unsteady) = &judged.unsteady {
-            self.unsteady(judged, unsteady)?;
+    /// Prints the next event, in log order.
+    pub(super) fn event(&mut self, event: &ReplayedEvent) -> Result<()> {
+        let category = event.comparison.category;
+        if let Some(hook) = &event.nondeterministic {
+            self.nondeterministic(event, hook)?;
         }
-        if class == Class::Unchanged || self.arguments.update {
+        if category == Category::Unchanged || self.arguments.update {
             return Ok(());
         }
         match self.format {
-            Format::Json if class == Class::NotComparable => {}
+            Format::Json if category == Category::NotComparable => {}
             Format::Json => {
                 let comma = if self.changes == 0 { "" } else { "," };
-                output::bytes(format!("{comma}\n{}", judged.to_json()).as_bytes())?;
+                output::bytes(format!("{comma}\n{}", event.to_json()).as_bytes())?;
                 self.changes += 1;
             }
             Format::Text if self.arguments.list => {
-                for line in lines(judged, self.paint) {
+                for line in lines(event, self.paint) {
                     output::line(line)?;
                 }
             }
@@ -71,18 +72,23 @@ impl<'a> Report<'a> {
         Ok(())
     }
 
-    fn unsteady(&mut self, judged: &Judged, unsteady: &hookbus_replay::Unsteady) -> Result<()> {
-        let [first, second] = &unsteady.answers;
+    fn nondeterministic(
+        &mut self,
+        event: &ReplayedEvent,
+        hook: &NondeterministicHook,
+    ) -> Result<()> {
+        let NondeterministicHook { hook, answers } = hook;
+        let [first, second] = answers;
         match self.format {
-            Format::Json => self.unsteady.push(json!({
-                "seq": judged.seq.as_i64(), "session": judged.session, "name": judged.name,
-                "tool": judged.tool, "hook": unsteady.hook, "answers": unsteady.answers,
+            Format::Json => self.nondeterministic.push(json!({
+                "seq": event.seq.as_i64(), "session": event.session, "name": event.name,
+                "tool": event.tool, "hook": hook, "answers": answers,
             })),
             Format::Text => output::line(format!(
-                "{:>8}  {} {}: {}, then {} on the same input",
-                judged.seq,
-                self.paint.bad("unsteady"),
-                harmless(&unsteady.hook),
+                "{:>8}  {} {}: {}, then {} to the same input",
+                event.seq,
+                self.paint.bad("nondeterministic"),
+                harmless(hook),
                 shorten(first, 60),
                 shorten(second, 60)
             ))?,
@@ -93,14 +99,14 @@ impl<'a> Report<'a> {
     pub(super) fn end(self, tally: &Tally, written: Option<usize>, took: Duration) -> Result<()> {
         match self.format {
             Format::Json => {
-                let written = match (written, &self.scene.expectations) {
+                let written = match (written, &self.setup.expectations) {
                     (Some(events), Some(path)) if events > 0 => {
                         format!(",\"written\":{}", json!({"events": events, "file": path}))
                     }
                     _ => String::new(),
                 };
                 let most: Vec<Value> = tally
-                    .most_affected(TOP)
+                    .most_affected(MOST_CALLS)
                     .into_iter()
                     .map(|(call, times)| json!({"call": call, "times": times}))
                     .collect();
@@ -111,7 +117,7 @@ impl<'a> Report<'a> {
                     tally.hooks_json(),
                     Value::Array(most),
                     tally.reasons_json(),
-                    Value::Array(self.unsteady),
+                    Value::Array(self.nondeterministic),
                     json!(remarks(tally)),
                 ))?;
             }
@@ -121,61 +127,61 @@ impl<'a> Report<'a> {
     }
 
     fn end_text(&self, tally: &Tally, written: Option<usize>, took: Duration) -> Result<()> {
-        if let (Some(0), Some(path)) = (written, &self.scene.expectations) {
+        if let (Some(0), Some(path)) = (written, &self.setup.expectations) {
             output::line(format!(
-                "nothing that was recorded fits; nothing was written to {}",
+                "no recorded event is selected; nothing was written to {}",
                 path.display()
             ))?;
             return lines_out(&remarks(tally), "  ");
         }
-        if let (Some(events), Some(path)) = (written, &self.scene.expectations) {
+        if let (Some(events), Some(path)) = (written, &self.setup.expectations) {
             let events = count(events, "event");
             output::line(format!(
-                "{events} and what {} says about them: {}",
-                self.scene.hooks,
+                "wrote {events} with the decisions of {} to {}",
+                self.setup.hooks_name,
                 path.display()
             ))?;
             return lines_out(&remarks(tally), "  ");
         }
         let paint = self.paint;
         let events = count(usize::try_from(tally.events).unwrap_or(usize::MAX), "event");
-        let head = format!("{events} through {} ({})", self.scene.hooks, spell(took));
+        let head = format!("{events} through {} ({})", self.setup.hooks_name, spell(took));
         output::line(paint.bold(&head))?;
-        for class in Class::ALL {
-            let number = tally.count(class);
-            if number > 0 || class == Class::Unchanged {
-                output::line(format!("{number:>9}  {}", coloured(class, paint)))?;
+        for category in Category::ALL {
+            let number = tally.count(category);
+            if number > 0 || category == Category::Unchanged {
+                output::line(format!("{number:>9}  {}", coloured(category, paint)))?;
             }
         }
-        if tally.unsteady > 0 {
-            let word = paint.bad("answered differently on the same input");
-            output::line(format!("{:>9}  {word}", tally.unsteady))?;
+        if tally.nondeterministic > 0 {
+            let words = paint.bad("with another answer to the same input");
+            output::line(format!("{:>9}  {words}", tally.nondeterministic))?;
         }
         section("calls most affected", &calls(tally), paint)?;
         section("hooks (then → now)", &hooks(tally, paint), paint)?;
         section("not comparable", &reasons(tally), paint)?;
-        section("worth knowing", &remarks(tally), paint)?;
-        self.what_next(tally)
+        section("remarks", &remarks(tally), paint)?;
+        self.print_hints(tally)
     }
 
-    fn what_next(&self, tally: &Tally) -> Result<()> {
+    fn print_hints(&self, tally: &Tally) -> Result<()> {
         let differences =
-            tally.events - tally.count(Class::Unchanged) - tally.count(Class::NotComparable);
+            tally.events - tally.count(Category::Unchanged) - tally.count(Category::NotComparable);
         if differences > 0 && !self.arguments.list {
             let hint = if self.arguments.check {
-                "--list shows each difference; if they are meant, add --update".to_owned()
+                "--list shows each difference; if they are intended, add --update".to_owned()
             } else {
-                let same = self.arguments.as_said();
+                let same = self.arguments.log_and_hooks();
                 format!(
-                    "--list shows each difference, `hookbus replay{same} --explain <seq>` one in depth"
+                    "--list shows each difference, `hookbus replay{same} --explain <seq>` one in detail"
                 )
             };
             output::line(format!("\n{}", self.paint.dim(&hint)))?;
         }
         if tally.events == 0 && self.arguments.check {
-            output::line("nothing was checked: the expectations hold no event")?;
+            output::line("nothing was checked: the expectations file holds no event")?;
         } else if tally.events == 0 {
-            output::line("nothing that was recorded fits; `hookbus sessions` lists what there is")?;
+            output::line("no recorded event is selected; `hookbus sessions` lists the sessions")?;
         }
         Ok(())
     }
@@ -196,34 +202,36 @@ fn lines_out(lines: &[String], indent: &str) -> Result<()> {
     Ok(())
 }
 
-fn coloured(class: Class, paint: Paint) -> String {
-    let word = class.as_str();
-    match class {
-        Class::Unchanged => paint.good(word),
-        Class::NewlyBlocked | Class::Failed => paint.bad(word),
-        Class::NewlyAllowed | Class::Changed => paint.notable(word),
-        Class::NotComparable => paint.dim(word),
+fn coloured(category: Category, paint: Paint) -> String {
+    let word = category.as_str();
+    match category {
+        Category::Unchanged => paint.good(word),
+        Category::NewlyBlocked | Category::Failed => paint.bad(word),
+        Category::NewlyAllowed | Category::Changed => paint.notable(word),
+        Category::NotComparable => paint.dim(word),
     }
 }
 
 fn calls(tally: &Tally) -> Vec<String> {
-    let most = tally.most_affected(TOP);
+    let most = tally.most_affected(MOST_CALLS);
     most.into_iter().map(|(call, times)| format!("{times:>7} ×  {}", shorten(call, 90))).collect()
 }
 
 fn hooks(tally: &Tally, paint: Paint) -> Vec<String> {
     let width = |name: &String| shorten_name(name, LONGEST_NAME).chars().count();
-    let width = tally.hooks.keys().map(width).max().unwrap_or_default().max(SHORTEST_COLUMN);
+    let width = tally.hooks.keys().map(width).max().unwrap_or_default().max(NARROWEST_COLUMN);
     let line = |(name, hook): (&String, &HookTally)| {
-        let HookTally { then, now, differences, failed, failure, asked, took } = hook;
-        let mut parts =
-            vec![format!("{:<width$} {then:>7} → {now}", shorten_name(name, LONGEST_NAME))];
+        let HookTally { recorded, replayed, differences, failed, failure, runs, took } = hook;
+        let mut parts = vec![format!(
+            "{:<width$} {recorded:>7} → {replayed}",
+            shorten_name(name, LONGEST_NAME)
+        )];
         if *differences > 0 {
             parts.push(count(to_usize(*differences), "difference"));
         }
-        // What a rule takes is not worth a word.
-        if took.as_millis() > 0 && *asked > 0 {
-            let each = *took / u32::try_from(*asked).unwrap_or(u32::MAX).max(1);
+        // The time of rules is too short to be of interest.
+        if took.as_millis() > 0 && *runs > 0 {
+            let each = *took / u32::try_from(*runs).unwrap_or(u32::MAX).max(1);
             parts.push(format!("{} ({} each)", spell(*took), spell(each)));
         }
         if let (1.., Some((seq, why))) = (*failed, failure) {
@@ -236,7 +244,7 @@ fn hooks(tally: &Tally, paint: Paint) -> Vec<String> {
 }
 
 fn reasons(tally: &Tally) -> Vec<String> {
-    let line = |reason: &hookbus_replay::Reason| {
+    let line = |reason: &NotComparableReason| {
         format!("{:>7} ×  {} (first at {})", reason.events, shorten(&reason.why, 110), reason.first)
     };
     tally.reasons().map(line).collect()
@@ -244,7 +252,7 @@ fn reasons(tally: &Tally) -> Vec<String> {
 
 fn remarks(tally: &Tally) -> Vec<String> {
     let more = tally.more_remarks;
-    let rest = (more > 0).then(|| format!("and {more} more lines like these"));
+    let rest = (more > 0).then(|| format!("and {more} more remarks"));
     tally.remarks.iter().map(|text| harmless(text)).chain(rest).collect()
 }
 
@@ -252,24 +260,23 @@ fn to_usize(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// One difference: what it is about, and what is different.
-fn lines(judged: &Judged, paint: Paint) -> Vec<String> {
-    let Judged { seq, agent, session, name, tool, gist, comparison, .. } = judged;
-    let what = tool.as_deref().unwrap_or_default();
+/// One difference: the event, then both answers.
+fn lines(event: &ReplayedEvent, paint: Paint) -> Vec<String> {
+    let ReplayedEvent { seq, agent, session, name, tool, gist, comparison, .. } = event;
+    let tool = tool.as_deref().unwrap_or_default();
     let first = format!(
         "{seq:>8}  {}  {} {} {}  {} {}",
-        coloured(comparison.class, paint),
+        coloured(comparison.category, paint),
         shorten(agent, 12),
         shorten(session, 12),
         shorten(name, 40),
-        paint.notable(&shorten(what, 30)),
+        paint.notable(&shorten(tool, 30)),
         shorten(gist, 80),
     );
-    let then = judged.then.as_ref().map_or(Outcome::None, |then| then.outcome);
-    let now = judged.now.as_ref().map_or(Outcome::None, |now| now.outcome);
-    let change = judged.to_json();
+    let (before, after) = (event.recorded_outcome(), event.replayed_outcome());
+    let json = event.to_json();
     let reason = |key: &str| {
-        change[key].as_str().map_or_else(String::new, |text| format!(" ({})", shorten(text, 70)))
+        json[key].as_str().map_or_else(String::new, |text| format!(" ({})", shorten(text, 70)))
     };
     let by = comparison
         .hook
@@ -277,7 +284,7 @@ fn lines(judged: &Judged, paint: Paint) -> Vec<String> {
         .map_or_else(String::new, |hook| format!("  by {}", harmless(hook)));
     let second = match &comparison.why {
         Some(why) => shorten(why, 120),
-        None => format!("{then}{} → {now}{}{by}", reason("reason_then"), reason("reason_now")),
+        None => format!("{before}{} → {after}{}{by}", reason("reason_then"), reason("reason_now")),
     };
     let notes =
         comparison.notes.iter().map(|note| format!("          {}", paint.dim(&harmless(note))));

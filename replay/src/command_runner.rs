@@ -1,0 +1,77 @@
+//! Runs the commands and plugins of a replay in its scratch directory, with the working directory and
+//! session variables that were recorded.
+
+use std::ffi::OsString;
+use std::io;
+
+use hookbus::decide::{
+    Plan, Scratch, Spoken, Surroundings, rehearse, rehearse_again, tell_plugins,
+};
+use hookbus::event::Event;
+use hookbus::log::Case;
+use tokio::runtime::{Builder, Runtime};
+
+/// What a replay does with hooks that run outside of this process.
+#[derive(Debug, Clone, Copy)]
+pub enum Commands<'a> {
+    /// Runs them in a scratch directory.
+    Run {
+        /// The scratch directory, with limits.
+        scratch: &'a Scratch,
+        /// Environment of this process, which they inherit.
+        env: &'a [(OsString, OsString)],
+        /// How often each command runs per event, to find nondeterministic ones.
+        repeat: u32,
+    },
+    /// Skips them. Events that depend on one are then not comparable.
+    Skip,
+}
+
+/// Runs commands and plugins, and waits for them.
+#[derive(Debug)]
+pub(crate) struct CommandRunner<'a> {
+    pub(crate) scratch: &'a Scratch,
+    env: &'a [(OsString, OsString)],
+    pub(crate) repeat: u32,
+    runtime: Runtime,
+}
+
+impl<'a> CommandRunner<'a> {
+    /// A runner, unless commands are skipped.
+    pub(crate) fn new(commands: Commands<'a>) -> io::Result<Option<Self>> {
+        let Commands::Run { scratch, env, repeat } = commands else { return Ok(None) };
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        Ok(Some(Self { scratch, env, repeat, runtime }))
+    }
+
+    /// Runs all hooks of `plan`.
+    pub(crate) fn run<'h>(&self, plan: &Plan<'h>, event: &Event, row: &Case) -> Vec<Spoken<'h>> {
+        let caller = recorded_caller(row, self.env);
+        self.runtime.block_on(rehearse(plan, event, row.home(), &caller, self.scratch))
+    }
+
+    /// Runs the commands of `plan` once more. Plugins would count the event twice, so their verdicts are
+    /// taken from `first`.
+    pub(crate) fn run_again<'h>(
+        &self,
+        plan: &Plan<'h>,
+        event: &Event,
+        row: &Case,
+        first: &[Spoken<'h>],
+    ) -> Vec<Spoken<'h>> {
+        let caller = recorded_caller(row, self.env);
+        let again = rehearse_again(plan, event, row.home(), &caller, self.scratch, first);
+        self.runtime.block_on(again)
+    }
+
+    /// Passes an event to the plugins of `plan` and ignores their verdicts.
+    pub(crate) fn notify_plugins(&self, plan: &Plan<'_>, event: &Event, row: &Case) {
+        let caller = recorded_caller(row, self.env);
+        self.runtime.block_on(tell_plugins(plan, event, row.home(), &caller, self.scratch));
+    }
+}
+
+/// The recorded working directory and session variables, in the environment `env`.
+pub(crate) fn recorded_caller(row: &Case, env: &[(OsString, OsString)]) -> Surroundings {
+    Surroundings::from_recorded(row.context.as_deref().unwrap_or("{}"), env)
+}

@@ -1,0 +1,207 @@
+//! Every version of the hooks that a log holds: which of them was in force for an event.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use hookbus::decide::{Asked, Hook, Hooks, Mode, Problem, Surroundings, plan};
+use hookbus::event::{BusId, Event, Seq};
+use hookbus::log::{Case, HooksDraft, Loaded, LogReader, ReadError};
+
+/// The hooks that were in force, by bus and position in its log.
+#[derive(Debug)]
+pub struct RecordedHooks {
+    /// Where each version came into force, by bus; no version where the row cannot be read.
+    loaded_at: HashMap<Option<BusId>, Vec<(Seq, Option<usize>)>>,
+    versions: Vec<HooksVersion>,
+    /// Versions of projects' hooks, by file and hash; none if a replay leaves projects out.
+    projects: Option<HashMap<(String, String), Result<Hooks, Problem>>>,
+    /// Canonical location of each project's hooks file, if it still exists.
+    canonical: HashMap<String, PathBuf>,
+    no_hooks: Hooks,
+}
+
+/// Identified by path and hash: the same text at another path may run other scripts.
+#[derive(Debug)]
+struct HooksVersion {
+    path: String,
+    hash: String,
+    hooks: Result<Hooks, Problem>,
+}
+
+/// Why the hooks that were in force for an event cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HooksError {
+    /// No row holds them.
+    #[error("the hooks that were in force are not in this log")]
+    NotInLog,
+    /// Their row is damaged.
+    #[error("the row with the hooks that were in force cannot be read")]
+    Unreadable,
+    /// This version of hookbus does not accept them.
+    #[error("the hooks that were in force are not valid any more: {0}")]
+    Invalid(Problem),
+    /// No row holds the project's hooks.
+    #[error("the project's hooks that were in force are not in this log")]
+    ProjectNotInLog,
+    /// This version of hookbus does not accept the project's hooks.
+    #[error("the project's hooks that were in force are not valid any more: {0}")]
+    ProjectInvalid(Problem),
+}
+
+impl RecordedHooks {
+    /// Reads all versions from `log`.
+    pub fn read(log: &LogReader) -> Result<Self, ReadError> {
+        let mut recorded = Self {
+            loaded_at: HashMap::new(),
+            versions: Vec::new(),
+            projects: Some(HashMap::new()),
+            canonical: HashMap::new(),
+            no_hooks: Hooks::none(Path::new("/")),
+        };
+        for Loaded { bus, seq, hooks } in log.hooks_loaded()? {
+            if let Some(draft) = hooks.as_ref().filter(|draft| draft.of_project) {
+                if !recorded.canonical.contains_key(&draft.path) {
+                    let canonical = canonical_hooks_path(Path::new(&draft.path));
+                    recorded.canonical.insert(draft.path.clone(), canonical);
+                }
+                let key = (draft.path.clone(), draft.hash.clone());
+                let projects = recorded.projects.get_or_insert_default();
+                projects.entry(key).or_insert_with(|| parse(draft));
+                continue;
+            }
+            let version = hooks.map(|draft| recorded.add_version(draft));
+            recorded.loaded_at.entry(bus).or_default().push((seq, version));
+        }
+        for versions in recorded.loaded_at.values_mut() {
+            versions.sort_unstable();
+        }
+        Ok(recorded)
+    }
+
+    fn add_version(&mut self, draft: HooksDraft) -> usize {
+        let same = |it: &HooksVersion| it.hash == draft.hash && it.path == draft.path;
+        self.versions.iter().position(same).unwrap_or_else(|| {
+            let hooks = parse(&draft);
+            self.versions.push(HooksVersion { path: draft.path, hash: draft.hash, hooks });
+            self.versions.len() - 1
+        })
+    }
+
+    /// Leaves the hooks of projects out.
+    #[must_use]
+    pub fn without_projects(self) -> Self {
+        Self { projects: None, ..self }
+    }
+
+    /// Whether the log holds hooks of any project.
+    pub fn has_projects(&self) -> bool {
+        self.projects.as_ref().is_some_and(|projects| !projects.is_empty())
+    }
+
+    /// Every valid version of the user's own hooks.
+    pub(crate) fn own_versions(&self) -> impl Iterator<Item = &Hooks> {
+        self.versions.iter().filter_map(|version| version.hooks.as_ref().ok())
+    }
+
+    /// Every valid version of projects' hooks.
+    pub(crate) fn project_versions(&self) -> impl Iterator<Item = &Hooks> {
+        self.projects.iter().flat_map(|projects| projects.values().flatten())
+    }
+
+    /// Rows that should hold hooks and cannot be read.
+    pub(crate) fn unreadable_rows(&self) -> impl Iterator<Item = Seq> {
+        let unread = self.loaded_at.values().flatten().filter(|(_, version)| version.is_none());
+        unread.map(|(seq, _)| *seq)
+    }
+
+    /// Canonical location of a project's hooks file.
+    pub(crate) fn canonical_path(&self, file: &str) -> Option<&Path> {
+        self.canonical.get(file).map(PathBuf::as_path)
+    }
+
+    /// All hooks that were in force for an event; `hash` is the one that its decision names.
+    pub(crate) fn in_force(&self, row: &Case, hash: Option<&str>) -> Result<Asked<'_>, HooksError> {
+        let project = self.project_in_force(row)?;
+        Ok(Asked { own: self.own_in_force(row.home(), hash)?, project })
+    }
+
+    /// The hooks of the project that an event happened in.
+    pub(crate) fn project_in_force(&self, row: &Case) -> Result<Option<&Hooks>, HooksError> {
+        let Some(key) = project_of(row) else { return Ok(None) };
+        let Some(projects) = &self.projects else { return Ok(None) };
+        let hooks = projects.get(&key).ok_or(HooksError::ProjectNotInLog)?;
+        hooks.as_ref().map(Some).map_err(|problem| HooksError::ProjectInvalid(problem.clone()))
+    }
+
+    fn own_in_force(
+        &self,
+        (bus, seq): (Option<BusId>, Seq),
+        hash: Option<&str>,
+    ) -> Result<&Hooks, HooksError> {
+        let loaded = self.loaded_at.get(&bus).map_or(&[][..], Vec::as_slice);
+        let (before, after) = loaded.split_at(loaded.partition_point(|(at, _)| *at <= seq));
+        let version = match (hash, before.last()) {
+            (Some(hash), _) => {
+                let mut nearest_first = before.iter().rev().chain(after);
+                let found = nearest_first.find_map(|(_, version)| {
+                    version.and_then(|at| self.versions.get(at)).filter(|it| it.hash == hash)
+                });
+                match found {
+                    Some(version) => version,
+                    None if hash == self.no_hooks.hash => return Ok(&self.no_hooks),
+                    None => return Err(HooksError::NotInLog),
+                }
+            }
+            (None, None) => return Ok(&self.no_hooks),
+            (None, Some((_, version))) => {
+                version.and_then(|at| self.versions.get(at)).ok_or(HooksError::Unreadable)?
+            }
+        };
+        version.hooks.as_ref().map_err(|problem| HooksError::Invalid(problem.clone()))
+    }
+
+    /// Whether an event without a decision must have run a command: then the deciding process ended
+    /// before it could record the result.
+    pub(crate) fn was_interrupted(&self, row: &Case, event: &Event) -> bool {
+        self.in_force(row, None).is_ok_and(|hooks| {
+            hooks.all().any(decides_outside) && plan(event, hooks).outside().any(Hook::is_command)
+        })
+    }
+
+    /// Whether the entry of the hook `name` was malformed.
+    pub(crate) fn was_malformed(&self, row: &Case, hash: Option<&str>, name: &str) -> bool {
+        self.in_force(row, hash)
+            .is_ok_and(|hooks| hooks.all().any(|hook| hook.is_broken() && hook.name() == name))
+    }
+}
+
+/// File and hash of the project's hooks that were in force for an event.
+pub(crate) fn project_of(row: &Case) -> Option<(String, String)> {
+    Surroundings::recorded_project(row.context.as_deref().unwrap_or("{}"))
+}
+
+/// Whether a decision hook runs as a command or plugin, outside of this process.
+pub(crate) fn decides_outside(hook: &Hook) -> bool {
+    hook.runs_outside() && hook.mode() == Mode::Decide
+}
+
+/// Resolves symlinks in the directory of a hooks file, but not the file itself: its scripts are
+/// relative to the directory that the link is in.
+pub fn canonical_hooks_path(file: &Path) -> PathBuf {
+    let folder = file.parent().and_then(|folder| folder.canonicalize().ok());
+    let canonical = folder.zip(file.file_name()).map(|(folder, name)| folder.join(name));
+    canonical.unwrap_or_else(|| file.to_owned())
+}
+
+/// Approval is not checked: the user confirms the list of commands before a replay runs them.
+fn parse(draft: &HooksDraft) -> Result<Hooks, Problem> {
+    let base = Path::new(&draft.path).parent().unwrap_or(Path::new("/"));
+    let hooks = if draft.of_project {
+        Hooks::parse_project(&draft.content, Path::new(&draft.path))
+    } else if draft.content.is_empty() {
+        Ok(Hooks::none(base))
+    } else {
+        Hooks::parse(&draft.content, base)
+    };
+    hooks.map(Hooks::taken_at_their_word)
+}
