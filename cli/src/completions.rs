@@ -8,12 +8,15 @@ use clap_complete::Shell;
 use crate::cli::{self, Ending};
 use crate::output;
 
-/// `hookbus completions`.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
+const EXAMPLES: &str = "\
+Examples:
   hookbus completions bash > ~/.local/share/bash-completion/completions/hookbus
-  hookbus completions zsh > ~/.zfunc/_hookbus     (a directory in your $fpath)
-  hookbus completions fish > ~/.config/fish/completions/hookbus.fish")]
+  hookbus completions zsh > ~/.zfunc/_hookbus  # a directory in your $fpath
+  hookbus completions fish > ~/.config/fish/completions/hookbus.fish";
+
+/// The arguments of `hookbus completions`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The shell to print a script for.
     shell: Shell,

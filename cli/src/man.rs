@@ -14,12 +14,15 @@ use crate::output;
 use crate::reference;
 use crate::settings::Format;
 
-/// `hookbus man`.
+const EXAMPLES: &str = "\
+Examples:
+  hookbus man | man -l -                     Read the first page
+  hookbus man hooks test | man -l -          Read the page of one command
+  hookbus man --out ~/.local/share/man/man1  Install all pages";
+
+/// The arguments of `hookbus man`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  hookbus man | man -l -                     read the first page
-  hookbus man hooks test | man -l -          read the page of one command
-  hookbus man --out ~/.local/share/man/man1  install all pages")]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Print the page of this command, such as `hooks test` (default: of `hookbus` itself).
     #[arg(value_name = "COMMAND", conflicts_with = "out")]
@@ -70,7 +73,9 @@ fn find<'a>(root: &'a Command, words: &[String]) -> Result<&'a Command> {
 
 fn page(command: &Command) -> Result<Vec<u8>> {
     let mut page = Vec::new();
-    Man::new(command.clone()).render(&mut page).context("cannot write the page")?;
+    let source = concat!("hookbus ", env!("CARGO_PKG_VERSION"));
+    let man = Man::new(command.clone()).source(source);
+    man.render(&mut page).context("cannot write the page")?;
     Ok(page)
 }
 

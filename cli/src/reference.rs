@@ -22,13 +22,14 @@ family: `tool.*`, `command:*`.
 pub(crate) fn markdown(root: &Command) -> String {
     let mut commands = Vec::new();
     collect(root, &mut commands);
-    let mut page = HEAD.to_owned();
-    for command in &commands {
+    let contents = commands.iter().map(|command| {
         let name = full_name(command);
         let link = name.replace(' ', "-");
-        page += &format!("| [`{name}`](#{link}) | {} |\n", cell(&about(command)));
-    }
-    page + &commands.into_iter().map(section).collect::<String>()
+        format!("| [`{name}`](#{link}) | {} |\n", cell(&summary(command)))
+    });
+    let contents: String = contents.collect();
+    let sections: String = commands.iter().copied().map(section).collect();
+    format!("{HEAD}{contents}{sections}")
 }
 
 /// The commands that do something; `hookbus hooks` alone does not.
@@ -44,28 +45,32 @@ fn collect<'a>(command: &'a Command, found: &mut Vec<&'a Command>) {
 fn section(command: &Command) -> String {
     let usage = command.clone().render_usage().to_string();
     let usage = usage.trim().trim_start_matches("Usage:").trim();
-    let mut text = format!(
-        "\n## {}\n\n{}\n\n```text\n{usage}\n```\n",
-        full_name(command),
-        about(command)
-    );
+    let (name, about) = (full_name(command), about(command));
     let rows: String = command.get_arguments().filter(|it| is_its_own(it)).map(row).collect();
-    if !rows.is_empty() {
-        text += &format!("\n| argument or option | meaning | default |\n|---|---|---|\n{rows}");
-    }
-    if let Some(more) = command.get_after_long_help().or(command.get_after_help()) {
-        text += &format!("\n```text\n{}\n```\n", more.to_string().trim());
-    }
-    text
+    let table = if rows.is_empty() {
+        String::new()
+    } else {
+        format!("\n| argument or option | meaning | default |\n|---|---|---|\n{rows}")
+    };
+    let more = command.get_after_long_help().or(command.get_after_help());
+    let more = more.map(|more| format!("\n```text\n{}\n```\n", more.to_string().trim()));
+    let more = more.unwrap_or_default();
+    format!("\n## {name}\n\n{about}\n\n```text\n{usage}\n```\n{table}{more}")
 }
 
 fn full_name(command: &Command) -> &str {
     command.get_bin_name().unwrap_or_else(|| command.get_name())
 }
 
+/// One sentence.
+fn summary(command: &Command) -> String {
+    command.get_about().map(|about| sentence(&about.to_string())).unwrap_or_default()
+}
+
+/// All that `--help` says before the usage.
 fn about(command: &Command) -> String {
-    let about = command.get_long_about().or(command.get_about());
-    about.map(|about| sentence(&about.to_string())).unwrap_or_default()
+    let about = command.get_long_about().map(|about| sentence(&about.to_string()));
+    about.unwrap_or_else(|| summary(command))
 }
 
 /// Whether it belongs to this command; `--json` and `--help` belong to all.
@@ -88,7 +93,7 @@ fn row(arg: &Arg) -> String {
 
 fn meaning(arg: &Arg, takes_value: bool) -> String {
     let help = arg.get_long_help().or(arg.get_help());
-    let mut text = help.map(|help| sentence(&help.to_string())).unwrap_or_default();
+    let text = help.map(|help| sentence(&help.to_string())).unwrap_or_default();
     let values = if takes_value { arg.get_possible_values() } else { Vec::new() };
     let values: Vec<String> = values
         .iter()
@@ -98,13 +103,10 @@ fn meaning(arg: &Arg, takes_value: bool) -> String {
             None => format!("`{}`", value.get_name()),
         })
         .collect();
-    if !values.is_empty() {
-        text += &format!(" One of: {}.", values.join("; "));
-    }
-    text
+    if values.is_empty() { text } else { format!("{text} One of: {}.", values.join("; ")) }
 }
 
-/// clap takes the full stop off the end of a summary.
+/// Summaries have no full stop at their end.
 fn sentence(text: &str) -> String {
     let text = text.trim();
     if text.is_empty() || text.ends_with(['.', '?', '!']) {
