@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::output::{self, HungUp};
 use crate::settings::{Format, Settings};
 use crate::{
-    boot, connect, dead, demo, export, hook, hooks, import, log, observe, replay, serve, sessions,
-    show, status, stop, verify,
+    boot, completions, connect, dead, demo, export, hook, hooks, import, log, man, observe, replay,
+    serve, sessions, show, status, stop, verify,
 };
 
 /// An event-sourced hook bus for AI agents: every lifecycle event and every decision in one log.
@@ -66,6 +66,15 @@ enum Verb {
     Verify,
     /// The first five minutes: two short sessions through a sample policy, in a scratch home.
     Demo(demo::Arguments),
+    /// Print a completion script for your shell.
+    Completions(completions::Arguments),
+    /// Print a manual page, or write all of them into a directory.
+    Man(man::Arguments),
+}
+
+/// The definition of the whole command line, for completions, manual pages and the reference.
+pub(crate) fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// How a verb ended.
@@ -110,6 +119,8 @@ pub(crate) fn run(settings: Settings) -> ExitCode {
         Verb::Replay(arguments) => replay::run(&arguments, format, &settings),
         Verb::Verify => verify::run(format, &settings),
         Verb::Demo(arguments) => demo::run(&arguments, format, settings),
+        Verb::Completions(arguments) => completions::run(&arguments),
+        Verb::Man(arguments) => man::run(&arguments, format),
     };
     match ended {
         Ok(Ending::Yes) => ExitCode::SUCCESS,

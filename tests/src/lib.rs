@@ -10,6 +10,7 @@ pub mod accounts;
 pub mod agents;
 pub mod caller;
 pub mod difference;
+pub mod docs;
 pub mod home;
 pub mod nats;
 pub mod payloads;
