@@ -8,7 +8,7 @@ use crate::output;
 
 /// Where the question stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stands {
+pub(crate) enum PromptOn {
     /// In what is printed: it is about what was shown there.
     InTheResult,
     /// Beside it: the result may be for a program.
@@ -16,19 +16,19 @@ pub(crate) enum Stands {
 }
 
 /// Whether somebody sits there who sees such a question and can answer it.
-pub(crate) fn at_a_terminal(question: Stands) -> bool {
+pub(crate) fn is_interactive(question: PromptOn) -> bool {
     let is_seen = match question {
-        Stands::InTheResult => io::stdout().is_terminal(),
-        Stands::Aside => io::stderr().is_terminal(),
+        PromptOn::Stdout => io::stdout().is_terminal(),
+        PromptOn::Stderr => io::stderr().is_terminal(),
     };
     is_seen && io::stdin().is_terminal()
 }
 
 /// Asks, and waits for the answer.
-pub(crate) fn yes(stands: Stands, question: &str) -> Result<bool> {
+pub(crate) fn yes(stands: PromptOn, question: &str) -> Result<bool> {
     match stands {
-        Stands::InTheResult => output::bytes(format!("{question} [y/N] ").as_bytes())?,
-        Stands::Aside => output::aside(format!("{question} [y/N]")),
+        PromptOn::Stdout => output::bytes(format!("{question} [y/N] ").as_bytes())?,
+        PromptOn::Stderr => output::to_stderr(format!("{question} [y/N]")),
     }
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer).context("cannot read your answer")?;

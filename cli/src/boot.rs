@@ -17,7 +17,7 @@ use hookbus::event::{Clock, SystemClock};
 use serde_json::{Value, json};
 
 use self::start::{NOT_BEGUN, Start};
-use crate::cli::Ending;
+use crate::cli::Exit;
 use crate::output;
 use crate::settings::{Format, Settings};
 
@@ -53,7 +53,7 @@ enum Outcome {
     Done(Option<String>),
 }
 
-pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
+pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
     let usual = || settings.hermes.as_ref().map(|home| home.join("BOOT.md"));
     let file =
         arguments.file.clone().or_else(usual).context("say where the checklist is: --file FILE")?;
@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         ))?,
         (Format::Text, Outcome::Done(None)) => {}
     }
-    Ok(Ending::Yes)
+    Ok(Exit::Success)
 }
 
 fn in_json(file: &Path, log: &Path, outcome: Outcome) -> Value {

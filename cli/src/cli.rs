@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::output::{self, HungUp};
+use crate::output::{self, StdoutClosed};
 use crate::settings::{Format, Settings};
 use crate::{
     boot, completions, connect, dead, demo, export, hook, hooks, import, log, man, observe, replay,
@@ -79,7 +79,7 @@ pub(crate) fn command() -> clap::Command {
 
 /// How a verb ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum Exit {
     /// It did what it is for, and the answer is yes.
     Yes,
     /// It did what it is for, and the answer is no.
@@ -123,11 +123,11 @@ pub(crate) fn run(settings: Settings) -> ExitCode {
         Verb::Man(arguments) => man::run(&arguments, format),
     };
     match ended {
-        Ok(Ending::Yes) => ExitCode::SUCCESS,
-        Ok(Ending::No) => ExitCode::FAILURE,
-        Err(error) if error.is::<HungUp>() => ExitCode::SUCCESS,
+        Ok(Exit::Success) => ExitCode::SUCCESS,
+        Ok(Exit::Failure) => ExitCode::FAILURE,
+        Err(error) if error.is::<StdoutClosed>() => ExitCode::SUCCESS,
         Err(error) => {
-            output::aside(output::harmless_lines(&format!("hookbus: {error:#}")));
+            output::to_stderr(output::sanitize_lines(&format!("hookbus: {error:#}")));
             ExitCode::FAILURE
         }
     }

@@ -5,7 +5,7 @@ use anyhow::Result;
 use clap::Args;
 use clap_complete::Shell;
 
-use crate::cli::{self, Ending};
+use crate::cli::{self, Exit};
 use crate::output;
 
 const EXAMPLES: &str = "\
@@ -22,10 +22,10 @@ pub(crate) struct Arguments {
     shell: Shell,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<Ending> {
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit> {
     // `generate` panics when it cannot write, so it writes into memory.
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut cli::command(), "hookbus", &mut script);
     output::bytes(&script)?;
-    Ok(Ending::Yes)
+    Ok(Exit::Success)
 }

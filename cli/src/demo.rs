@@ -16,7 +16,7 @@ use clap::Args;
 use hookbus::event::{Clock, EventId, SystemClock};
 use serde_json::{Value, json};
 
-use crate::cli::Ending;
+use crate::cli::Exit;
 use crate::output::{self, Paint, shorten};
 use crate::settings::{Format, Settings};
 use crate::{show, status, stop};
@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     home: Option<PathBuf>,
 }
 
-pub(crate) fn run(arguments: &Arguments, format: Format, mut settings: Settings) -> Result<Ending> {
+pub(crate) fn run(arguments: &Arguments, format: Format, mut settings: Settings) -> Result<Exit> {
     settings.home = scratch_home(arguments)?;
     let policy = settings.home.join("hookbus.yaml");
     fs::write(&policy, POLICY).with_context(|| format!("cannot write {}", policy.display()))?;
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, mut settings: Settings)
         )?,
         Format::Text => tell_what_is_next(&program, &settings)?,
     }
-    Ok(Ending::Yes)
+    Ok(Exit::Success)
 }
 
 fn scratch_home(arguments: &Arguments) -> Result<PathBuf> {

@@ -80,17 +80,17 @@ pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> ExitCode {
     let agent = match arguments.agent.parse::<Agent>() {
         Ok(agent) => agent,
         Err(error) => {
-            output::aside(format!("hookbus: {error}"));
+            output::to_stderr(format!("hookbus: {error}"));
             return ExitCode::FAILURE;
         }
     };
     let Ok(deadline) = Duration::try_from_secs_f64(arguments.deadline) else {
-        output::aside("hookbus: --deadline is a number of seconds; write `--deadline 5`");
+        output::to_stderr("hookbus: --deadline is a number of seconds; write `--deadline 5`");
         return ExitCode::FAILURE;
     };
     let deadline = deadline.min(LONGEST_DEADLINE);
     let Some(wire) = Wire::parse(&arguments.wire) else {
-        output::aside("hookbus: --wire is `shell` or `bridge`");
+        output::to_stderr("hookbus: --wire is `shell` or `bridge`");
         return ExitCode::FAILURE;
     };
     let id = arguments.id.as_deref().and_then(|id| id.parse::<EventId>().ok());

@@ -3,8 +3,8 @@
 
 mod consent;
 mod doctor;
-mod made_up;
-mod trial;
+mod sample_events;
+mod hooks_test;
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use hookbus::decide::{
 use hookbus::log::LogPath;
 use serde_json::{Value, json};
 
-use crate::cli::Ending;
-use crate::output::{self, Paint, harmless};
+use crate::cli::Exit;
+use crate::output::{self, Paint, sanitize};
 use crate::settings::{Format, Settings};
 
 /// `hookbus hooks …`.
@@ -28,7 +28,7 @@ pub(crate) enum Verb {
     /// The hooks in force, in order, and what is wrong with the file. Exits 1 if anything is broken.
     List,
     /// Put a made-up event to the hooks, and see what each says, who only looked on, what failed. Nothing is recorded.
-    Test(trial::Arguments),
+    Test(hooks_test::Arguments),
     /// Agree to what hooks run: shows each entry and its script, and asks. Until then they do not run.
     Approve(consent::Approve),
     /// Take back the agreement to a hook, in your own file and in the project you stand in.
@@ -42,7 +42,7 @@ pub(crate) enum Verb {
 }
 
 /// Where this command stands, for hooks that it tries; with what agents say about that.
-pub(crate) fn here() -> Surroundings {
+pub(crate) fn current_caller() -> Surroundings {
     let cwd = std::env::current_dir().unwrap_or_default();
     let mut env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
     for name in ["GEMINI_PROJECT_DIR", "GEMINI_CWD", "CLAUDE_PROJECT_DIR"] {
@@ -54,19 +54,19 @@ pub(crate) fn here() -> Surroundings {
 }
 
 /// The hooks that count where this command stands.
-struct HooksHere {
+struct EffectiveHooks {
     own: (HooksSource, Arc<InForce>),
     project: Option<(Arc<HooksSource>, Arc<InForce>)>,
     /// The file of a project further in, which counts only after somebody agreed to something in it.
     nearer: Option<(Arc<HooksSource>, Arc<InForce>)>,
 }
 
-impl HooksHere {
+impl EffectiveHooks {
     fn find(settings: &Settings) -> Self {
         let log = LogPath::in_home(&settings.home);
         let own = HooksSource::new(&settings.home, log.clone());
         let own_in_force = own.in_force();
-        let (projects, here) = (Projects::new(&settings.home, log), here());
+        let (projects, here) = (Projects::new(&settings.home, log), current_caller());
         let looked_at = |source: Arc<HooksSource>| {
             let in_force = Arc::new(source.to_look_at());
             (source, in_force)
@@ -83,15 +83,15 @@ impl HooksHere {
     /// for it, and whatever else could be said would be an all-clear.
     fn must_be_readable(&self) -> Result<()> {
         for (source, in_force) in self.files() {
-            let file = harmless(&source.file().display().to_string());
+            let file = sanitize(&source.file().display().to_string());
             let Some(problem) = in_force.standing.problem() else { continue };
-            let wrong = format!("{file}:{}: {}", problem.line, harmless(&problem.message));
+            let wrong = format!("{file}:{}: {}", problem.line, sanitize(&problem.message));
             let is_void = matches!(in_force.standing, Standing::NothingGood(_));
             if is_void && in_force.hooks.project.is_none() {
                 bail!("{wrong}; no hooks are in force until you mend it");
             }
             let what = if is_void { "nothing of it" } else { "its last good version" };
-            output::aside(format!("{wrong}; {what} is in force until you mend it"));
+            output::to_stderr(format!("{wrong}; {what} is in force until you mend it"));
         }
         Ok(())
     }
@@ -108,7 +108,7 @@ impl HooksHere {
     /// An entry as it is now.
     fn again(&self, entry: &Agreeable) -> Option<Agreeable> {
         let mut files = self.files().map(|(_, in_force)| &in_force.hooks);
-        files.find(|hooks| hooks.project == entry.project)?.again(entry, &here())
+        files.find(|hooks| hooks.project == entry.project)?.again(entry, &current_caller())
     }
 
     fn files(&self) -> impl Iterator<Item = (&HooksSource, &InForce)> {
@@ -121,21 +121,21 @@ impl HooksHere {
 /// What of these hooks has to be agreed to; nothing of a person's own where their home is trusted.
 fn agreeables(in_force: &InForce) -> Vec<Agreeable> {
     let hooks = &in_force.hooks;
-    if hooks.trust == Trust::Home { Vec::new() } else { hooks.agreeables(&here()) }
+    if hooks.trust == Trust::Home { Vec::new() } else { hooks.agreeables(&current_caller()) }
 }
 
-pub(crate) fn run(verb: &Verb, format: Format, settings: &Settings) -> Result<Ending> {
+pub(crate) fn run(verb: &Verb, format: Format, settings: &Settings) -> Result<Exit> {
     match verb {
         Verb::List => list(format, settings),
-        Verb::Test(arguments) => trial::run(arguments, format, settings),
+        Verb::Test(arguments) => hooks_test::run(arguments, format, settings),
         Verb::Approve(arguments) => consent::approve(arguments, format, settings),
         Verb::Revoke { command } => consent::revoke(command, format, settings),
         Verb::Doctor => doctor::run(format, settings),
     }
 }
 
-fn list(format: Format, settings: &Settings) -> Result<Ending> {
-    let hooks = HooksHere::find(settings);
+fn list(format: Format, settings: &Settings) -> Result<Exit> {
+    let hooks = EffectiveHooks::load(settings);
     match format {
         Format::Json => {
             let mut report = to_json(&hooks.own.0, &hooks.own.1);
@@ -149,12 +149,12 @@ fn list(format: Format, settings: &Settings) -> Result<Ending> {
         Format::Text => {
             print(&hooks.own.0, &hooks.own.1, Paint(settings.colour))?;
             if let Some((source, in_force)) = &hooks.project {
-                let file = harmless(&source.file().display().to_string());
+                let file = sanitize(&source.file().display().to_string());
                 output::line(format!("\nin this project ({file}):"))?;
                 print(source, in_force, Paint(settings.colour))?;
             }
             if let Some((source, in_force)) = &hooks.nearer {
-                let file = harmless(&source.file().display().to_string());
+                let file = sanitize(&source.file().display().to_string());
                 output::line(format!("\nnearer, and not in force ({file}):"))?;
                 print(source, in_force, Paint(settings.colour))?;
             }
@@ -164,12 +164,12 @@ fn list(format: Format, settings: &Settings) -> Result<Ending> {
         let broken = problems_of(in_force).iter().any(|problem| problem.reach != Reach::Nothing);
         matches!(in_force.standing, Standing::Current | Standing::NoFile) && !broken
     });
-    Ok(if sound { Ending::Yes } else { Ending::No })
+    Ok(if sound { Exit::Success } else { Exit::Failure })
 }
 
 /// What is wrong with a file that can be read, and with what it names.
 fn problems_of(in_force: &InForce) -> Vec<Problem> {
-    let idle = in_force.hooks.idle_plugins(&here()).into_iter();
+    let idle = in_force.hooks.idle_plugins(&current_caller()).into_iter();
     let idle =
         idle.map(|Idle { line, why, .. }| Problem { line, message: why, reach: Reach::Entry });
     in_force.hooks.problems.iter().cloned().chain(idle).collect()
@@ -218,9 +218,9 @@ fn to_json(source: &HooksSource, in_force: &InForce) -> Value {
 }
 
 fn print(source: &HooksSource, in_force: &InForce, paint: Paint) -> Result<()> {
-    let file = harmless(&source.file().display().to_string());
+    let file = sanitize(&source.file().display().to_string());
     let wrong = |problem: &Problem| {
-        paint.bad(&format!("{file}:{}: {}", problem.line, harmless(&problem.message)))
+        paint.bad(&format!("{file}:{}: {}", problem.line, sanitize(&problem.message)))
     };
     match &in_force.standing {
         Standing::Current => {}
@@ -248,7 +248,7 @@ fn print(source: &HooksSource, in_force: &InForce, paint: Paint) -> Result<()> {
 }
 
 fn describe(hook: &HookSummary, agreement: Option<Agreement>, paint: Paint) -> String {
-    let command = hook.command.as_deref().map(harmless);
+    let command = hook.command.as_deref().map(sanitize);
     let what = match (&command, hook.action, hook.mode) {
         (Some(what), action, "observe") => format!("observe  {action} {what}"),
         (Some(what), action, _) => format!("{action}  {what}"),
@@ -262,6 +262,6 @@ fn describe(hook: &HookSummary, agreement: Option<Agreement>, paint: Paint) -> S
         Some(Agreement::Never) => paint.bad("  does not run before `hookbus hooks approve`"),
         Some(Agreement::Lapsed) => paint.bad("  has changed: `hookbus hooks approve`"),
     };
-    let (event, name) = (harmless(&hook.event), harmless(&hook.name));
+    let (event, name) = (sanitize(&hook.event), sanitize(&hook.name));
     format!("{:<24} {name:<28} {what}{strict}{waits}", paint.bold(&event))
 }

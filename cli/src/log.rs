@@ -10,9 +10,9 @@ use hookbus::event::{Kind, Seq};
 use hookbus::log::{LogPath, LogReader, Query, Row};
 use serde_json::Value;
 
-use crate::cli::Ending;
-use crate::output::{self, Paint, harmless, local, shorten};
-use crate::reading::{known_agent, known_bus, moment, open_log};
+use crate::cli::Exit;
+use crate::output::{self, Paint, sanitize, local_time, shorten};
+use crate::args::{parse_agent, find_bus, parse_time, open_log};
 use crate::settings::{Format, Settings};
 
 /// How often `-f` looks for more.
@@ -59,12 +59,12 @@ pub(crate) struct Arguments {
     raw: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
+pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
     let log = if arguments.follow { wait_for_log(settings)? } else { open_log(settings)? };
     let query = query(arguments, &log)?;
     if arguments.raw {
         output::bytes(&only_row(&log, &query)?.payload)?;
-        return Ok(Ending::Yes);
+        return Ok(Exit::Success);
     }
     if arguments.seq.is_some() {
         only_row(&log, &query)?;
@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         last = log.each(&query, None, |row| Ok::<_, anyhow::Error>(print(&row)?))?;
     }
     if !arguments.follow {
-        return Ok(Ending::Yes);
+        return Ok(Exit::Success);
     }
     loop {
         sleep(FOLLOW);
@@ -117,7 +117,7 @@ fn only_row(log: &LogReader, query: &Query) -> Result<Row> {
 }
 
 /// A kind that does not exist would find nothing, and say nothing about why.
-pub(crate) fn known_kind(kind: &str) -> Result<String> {
+pub(crate) fn parse_kind(kind: &str) -> Result<String> {
     if !kind.contains('*') && Kind::parse(kind).is_none() {
         let near = did_you_mean(kind, Kind::ALL.iter().map(|kind| kind.as_str()));
         let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
@@ -130,13 +130,13 @@ fn query(arguments: &Arguments, log: &LogReader) -> Result<Query> {
     Ok(Query {
         seq: arguments.seq.map(Seq::from_i64),
         session: arguments.session.as_deref().map(|prefix| log.find_session(prefix)).transpose()?,
-        bus: arguments.bus.as_deref().map(|start| known_bus(log, start)).transpose()?,
-        agent: arguments.agent.as_deref().map(known_agent).transpose()?,
-        kind: arguments.kind.as_deref().map(known_kind).transpose()?,
+        bus: arguments.bus.as_deref().map(|start| find_bus(log, start)).transpose()?,
+        agent: arguments.agent.as_deref().map(parse_agent).transpose()?,
+        kind: arguments.kind.as_deref().map(parse_kind).transpose()?,
         name: arguments.name.clone(),
         tool: arguments.tool.clone(),
-        since: arguments.since.as_deref().map(moment).transpose()?,
-        until: arguments.until.as_deref().map(moment).transpose()?,
+        since: arguments.since.as_deref().map(parse_time).transpose()?,
+        until: arguments.until.as_deref().map(parse_time).transpose()?,
     })
 }
 
@@ -145,13 +145,13 @@ fn describe(row: &Row, paint: Paint) -> String {
     let what = match row.kind.as_str() {
         "decision" => decision(&payload, row.cause, paint),
         "hooks.loaded" => shorten(payload["path"].as_str().unwrap_or_default(), 60),
-        _ => shorten(&gist(row, &payload), 80),
+        _ => shorten(&summarize(row, &payload), 80),
     };
     format!(
         "{:>6}  {}  {:<7} {:<12} {:<26} {what}",
         row.seq,
-        paint.dim(&local(row.at).format("%m-%d %H:%M:%S%.3f").to_string()),
-        harmless(&row.agent),
+        paint.dim(&local_time(row.at).format("%m-%d %H:%M:%S%.3f").to_string()),
+        sanitize(&row.agent),
         shorten(&row.session, 12),
         shorten(&row.name, 40),
     )
@@ -162,7 +162,7 @@ fn decision(payload: &Value, cause: Option<Seq>, paint: Paint) -> String {
     let outcome = match outcome {
         "block" | "stop" => paint.bad(outcome),
         "none" | "allow" => paint.good(outcome),
-        other => paint.notable(&harmless(other)),
+        other => paint.notable(&sanitize(other)),
     };
     let verdicts: Vec<String> = payload["verdicts"]
         .as_array()
@@ -182,7 +182,7 @@ fn decision(payload: &Value, cause: Option<Seq>, paint: Paint) -> String {
 }
 
 /// The few words that say what an event is about.
-pub(crate) fn gist(row: &Row, payload: &Value) -> String {
+pub(crate) fn summarize(row: &Row, payload: &Value) -> String {
     let extra = &payload["extra"];
     let input = &payload["tool_input"];
     let answers = [

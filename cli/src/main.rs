@@ -1,6 +1,6 @@
 //! The `hookbus` command: picks a verb and turns its result into an exit code.
 
-mod asking;
+mod prompt;
 mod boot;
 mod cli;
 mod completions;
@@ -17,7 +17,7 @@ mod log;
 mod man;
 mod observe;
 mod output;
-mod reading;
+mod args;
 mod reference;
 mod replay;
 mod serve;

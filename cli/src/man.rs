@@ -9,7 +9,7 @@ use clap::{Args, Command};
 use clap_mangen::Man;
 use serde_json::json;
 
-use crate::cli::{self, Ending};
+use crate::cli::{self, Exit};
 use crate::output;
 use crate::reference;
 use crate::settings::Format;
@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     markdown: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<Ending> {
+pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<Exit> {
     let root = built();
     match &arguments.out {
         Some(directory) => {
@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<Ending> {
         None if arguments.markdown => output::bytes(reference::markdown(&root).as_bytes())?,
         None => output::bytes(&page(find(&root, &arguments.command)?)?)?,
     }
-    Ok(Ending::Yes)
+    Ok(Exit::Success)
 }
 
 /// The whole command line, with the full name of each subcommand (`hookbus hooks test`) filled in.

@@ -9,19 +9,19 @@ use chrono::{DateTime, Local};
 use hookbus::event::Time;
 
 /// Writes one line. A reader that hung up (`| head`) ends the program quietly.
-pub(crate) fn line(text: impl AsRef<str>) -> Result<(), HungUp> {
+pub(crate) fn line(text: impl AsRef<str>) -> Result<(), StdoutClosed> {
     clear_bar();
     let mut stdout = io::stdout().lock();
     stdout
         .write_all(text.as_ref().as_bytes())
         .and_then(|()| stdout.write_all(b"\n"))
-        .map_err(|_| HungUp)
+        .map_err(|_| StdoutClosed)
 }
 
 /// Writes bytes as they are.
-pub(crate) fn bytes(bytes: &[u8]) -> Result<(), HungUp> {
+pub(crate) fn bytes(bytes: &[u8]) -> Result<(), StdoutClosed> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|_| HungUp)
+    stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|_| StdoutClosed)
 }
 
 /// Writes a word to the person, beside the result.
@@ -46,7 +46,7 @@ fn clear_bar() {
 /// Nobody reads stdout any more.
 #[derive(Debug, thiserror::Error)]
 #[error("nobody reads the output any more")]
-pub(crate) struct HungUp;
+pub(crate) struct StdoutClosed;
 
 /// Colours that mean something.
 #[derive(Debug, Clone, Copy)]
@@ -79,12 +79,12 @@ impl Paint {
 }
 
 /// A moment in the person's own time zone.
-pub(crate) fn local(at: Time) -> DateTime<Local> {
+pub(crate) fn local_time(at: Time) -> DateTime<Local> {
     at.to_utc().with_timezone(&Local)
 }
 
 /// A duration as people say it.
-pub(crate) fn spell(span: Duration) -> String {
+pub(crate) fn format_duration(span: Duration) -> String {
     let seconds = span.as_secs();
     match seconds {
         0 if span.as_millis() == 0 => "<1 ms".to_owned(),
@@ -102,13 +102,13 @@ pub(crate) fn count(number: usize, what: &str) -> String {
 
 /// Text of an agent's, a model's or a stranger's making, made safe for a terminal: what could move the cursor,
 /// change colours, turn the text around or not be seen at all could hide a line of the record.
-pub(crate) fn harmless(text: &str) -> String {
+pub(crate) fn sanitize(text: &str) -> String {
     text.chars().map(|letter| if is_harmless(letter) { letter } else { '\u{fffd}' }).collect()
 }
 
 /// The same for text of several lines.
-pub(crate) fn harmless_lines(text: &str) -> String {
-    text.split('\n').map(harmless).collect::<Vec<_>>().join("\n")
+pub(crate) fn sanitize_lines(text: &str) -> String {
+    text.split('\n').map(sanitize).collect::<Vec<_>>().join("\n")
 }
 
 /// Whether a letter is seen and does nothing else: no control letter, and none that Unicode has for the
@@ -125,7 +125,7 @@ fn is_harmless(letter: char) -> bool {
 
 /// One harmless line of text, cut to `most` characters.
 pub(crate) fn shorten(text: &str, most: usize) -> String {
-    let flat = harmless(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let flat = sanitize(&text.split_whitespace().collect::<Vec<_>>().join(" "));
     if flat.chars().count() <= most {
         return flat;
     }
@@ -134,7 +134,7 @@ pub(crate) fn shorten(text: &str, most: usize) -> String {
 
 /// The same for a hook's name, cut in the middle: one that has none goes by its command or its directory, and what tells
 /// it from the next stands at the end.
-pub(crate) fn shorten_name(name: &str, most: usize) -> String {
+pub(crate) fn shorten_middle(name: &str, most: usize) -> String {
     let flat = shorten(name, usize::MAX);
     let length = flat.chars().count();
     if length <= most {
@@ -187,7 +187,7 @@ fn pace(done: u64, whole: u64, elapsed: Duration) -> (String, String) {
     let left = u128::from(whole.saturating_sub(done)) * u128::from(micros);
     let left = left.checked_div(u128::from(done)).map_or_else(
         || "?".to_owned(),
-        |micros| spell(Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))),
+        |micros| format_duration(Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))),
     );
     let whole = rate / 1000;
     (if whole >= 10 { whole.to_string() } else { format!("{whole}.{}", rate % 1000 / 100) }, left)
@@ -206,11 +206,11 @@ mod tests {
     #[test]
     fn nothing_that_hides_or_turns_text_around_reaches_a_terminal() {
         for letter in "\u{1b}\u{7f}\u{9b}\u{202e}\u{2066}\u{200b}\u{feff}\u{e0041}\n".chars() {
-            assert_eq!(harmless(&format!("a{letter}b")), "a\u{fffd}b", "{letter:?}");
+            assert_eq!(sanitize(&format!("a{letter}b")), "a\u{fffd}b", "{letter:?}");
         }
         let fine = "naïve 漢字 🦀 שלום — ok";
         assert_eq!(
-            (harmless(fine), harmless_lines("a\nb\u{1b}")),
+            (sanitize(fine), sanitize_lines("a\nb\u{1b}")),
             (fine.into(), "a\nb\u{fffd}".into())
         );
     }
@@ -218,10 +218,10 @@ mod tests {
     #[test]
     fn a_name_that_is_too_long_keeps_both_of_its_ends() {
         let name = "/home/somebody/.hermes/plugins (calculator)";
-        assert_eq!(shorten_name(name, 30), "/home/s…s/plugins (calculator)");
-        assert_eq!(shorten_name(name, 30).chars().count(), 30);
-        assert_eq!(shorten_name("guard", 30), "guard");
-        assert_eq!(shorten_name("漢字漢字漢字漢字", 4), "漢…漢字");
+        assert_eq!(shorten_middle(name, 30), "/home/s…s/plugins (calculator)");
+        assert_eq!(shorten_middle(name, 30).chars().count(), 30);
+        assert_eq!(shorten_middle("guard", 30), "guard");
+        assert_eq!(shorten_middle("漢字漢字漢字漢字", 4), "漢…漢字");
     }
 
     #[test]

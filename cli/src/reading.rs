@@ -17,7 +17,7 @@ pub(crate) fn open_log(settings: &Settings) -> Result<LogReader> {
 }
 
 /// An agent that events are recorded of; any other would find nothing and say nothing about why.
-pub(crate) fn known_agent(name: &str) -> Result<String> {
+pub(crate) fn parse_agent(name: &str) -> Result<String> {
     if name != "hookbus" {
         name.parse::<Agent>()?;
     }
@@ -32,7 +32,7 @@ pub(crate) fn nats(said: Option<&str>, settings: &Settings) -> Option<NatsSettin
 }
 
 /// The bus in an archive whose id starts like this.
-pub(crate) fn known_bus(log: &LogReader, start: &str) -> Result<BusId> {
+pub(crate) fn find_bus(log: &LogReader, start: &str) -> Result<BusId> {
     if !log.is_archive() {
         bail!("this log has one bus only; --bus is for archives");
     }
@@ -48,7 +48,7 @@ pub(crate) fn known_bus(log: &LogReader, start: &str) -> Result<BusId> {
 }
 
 /// A moment: `2h` ago, `today`, a date, a date and time here, or RFC 3339.
-pub(crate) fn moment(text: &str) -> Result<Time> {
+pub(crate) fn parse_time(text: &str) -> Result<Time> {
     let now = SystemClock.now();
     if let Some(ago) = span(text) {
         return Ok(now.before(ago));

@@ -19,7 +19,7 @@ use hookbus_replay::{
 
 pub(crate) use options::Arguments;
 
-use crate::cli::Ending;
+use crate::cli::Exit;
 use crate::output::{Progress, count};
 use crate::settings::{Format, Settings};
 use confirm::Confirmation;
@@ -27,14 +27,14 @@ use options::FailOn;
 use report::Report;
 use setup::ReplaySetup;
 
-pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
+pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
     cleanup::install()?;
     if arguments.to_observers {
         return redeliver::run(arguments, format, settings);
     }
     let mut setup = ReplaySetup::new(arguments, settings)?;
     let sandbox = match confirm::confirm(&mut setup, arguments, format, settings)? {
-        Confirmation::DryRun => return Ok(Ending::Yes),
+        Confirmation::DryRun => return Ok(Exit::Success),
         Confirmation::Run(sandbox) => Some(sandbox),
         Confirmation::NothingToRun => None,
     };
@@ -116,7 +116,7 @@ fn replay(
     started: Instant,
 ) -> Result<Tally> {
     let rows = what.source.rows_per_chunk();
-    let mut progress = Progress::of(what.source.chunks() * rows, "rows");
+    let mut progress = Progress::new(what.source.chunks() * rows, "rows");
     let (mut tally, mut sessions, mut done) = (Tally::default(), SessionChecks::default(), 0);
     tally.add_remarks(what.source.remarks());
     tally.add_remarks(what.hooks.remarks());
@@ -128,7 +128,7 @@ fn replay(
         }
         tally.merge(chunk.tally);
         done += rows;
-        progress.at(done);
+        progress.update(done);
         Ok(())
     })?;
     drop(progress);
@@ -140,7 +140,7 @@ fn replay(
     Ok(tally)
 }
 
-fn ending(arguments: &Arguments, setup: &ReplaySetup, tally: &Tally) -> Ending {
+fn ending(arguments: &Arguments, setup: &ReplaySetup, tally: &Tally) -> Exit {
     let is_different = tally.answered_differently() > 0;
     let any = is_different || tally.count(Category::Failed) > 0 || tally.nondeterministic > 0;
     let is_check = arguments.check && !arguments.update;
@@ -155,8 +155,8 @@ fn ending(arguments: &Arguments, setup: &ReplaySetup, tally: &Tally) -> Ending {
     let is_incomplete = is_check && (tally.events == 0 || tally.count(Category::NotComparable) > 0);
     let wrote_nothing = arguments.update && tally.events == 0;
     if has_failed || is_incomplete || wrote_nothing || setup.has_damaged_lines {
-        Ending::No
+        Exit::Failure
     } else {
-        Ending::Yes
+        Exit::Success
     }
 }

@@ -14,9 +14,9 @@ use hookbus::decide::make_room;
 use hookbus::server::{Daemon, ObserverProgram, Plans, ServeError, Stay};
 use tracing_subscriber::EnvFilter;
 
-use crate::cli::Ending;
+use crate::cli::Exit;
 use crate::settings::Settings;
-use crate::status::hung_daemon;
+use crate::status::describe_hung_daemon;
 
 /// How often the daemon looks whether its own log file has become too large.
 const LOOK_AFTER_LOG: Duration = Duration::from_secs(2);
@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     background: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> Result<Ending> {
+pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> Result<Exit> {
     let idle = arguments.idle.map(Duration::try_from_secs_f64).transpose();
     let idle = idle.context("--idle is a number of seconds; write `--idle 600`")?;
     let stay = match (idle, arguments.background) {
@@ -64,8 +64,8 @@ pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> Result<Ending> 
         let daemon = match Daemon::start(home, plans, || Bus::for_daemon(home, &settings.shared)) {
             Ok(daemon) => daemon,
             // The hook that started us was not the only one.
-            Err(ServeError::Running(_)) if arguments.background => return Ok(Ending::Yes),
-            Err(ServeError::Running(home)) if let Some(hung) = hung_daemon(settings) => {
+            Err(ServeError::Running(_)) if arguments.background => return Ok(Exit::Success),
+            Err(ServeError::Running(home)) if let Some(hung) = describe_hung_daemon(settings) => {
                 bail!("a daemon is {hung} (for {})", home.display())
             }
             Err(error) => return Err(error.into()),
@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> Result<Ending> 
         if let Some(room) = room {
             room.abort();
         }
-        served.map(|()| Ending::Yes)
+        served.map(|()| Exit::Success)
     })
 }
 
@@ -106,7 +106,7 @@ fn let_go_of_inherited_files() {
 }
 
 /// What a process that runs on has to say, to stderr.
-pub(crate) fn write_down_here(settings: &Settings) {
+pub(crate) fn log_to_stderr(settings: &Settings) {
     let lines = tracing_subscriber::fmt().with_env_filter(filter(settings)).with_ansi(false);
     lines.with_writer(std::io::stderr).init();
 }
@@ -120,7 +120,7 @@ fn filter(settings: &Settings) -> EnvFilter {
 /// In the background to a file, in the foreground to stderr.
 fn write_down(arguments: &Arguments, settings: &Settings) -> Result<()> {
     if !arguments.background {
-        write_down_here(settings);
+        log_to_stderr(settings);
         return Ok(());
     }
     let lines = tracing_subscriber::fmt().with_env_filter(filter(settings)).with_ansi(false);

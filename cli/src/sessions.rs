@@ -5,9 +5,9 @@ use clap::Args;
 use hookbus::log::SessionSummary;
 use serde_json::json;
 
-use crate::cli::Ending;
-use crate::output::{self, Paint, count, harmless, local, spell};
-use crate::reading::{known_agent, open_log};
+use crate::cli::Exit;
+use crate::output::{self, Paint, count, sanitize, local_time, format_duration};
+use crate::args::{parse_agent, open_log};
 use crate::settings::{Format, Settings};
 
 /// `hookbus sessions`.
@@ -21,8 +21,8 @@ pub(crate) struct Arguments {
     last: Option<usize>,
 }
 
-pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
-    let agent = arguments.agent.as_deref().map(known_agent).transpose()?;
+pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
+    let agent = arguments.agent.as_deref().map(parse_agent).transpose()?;
     let mut sessions = open_log(settings)?.sessions()?;
     sessions.retain(|session| agent.as_ref().is_none_or(|agent| *agent == session.agent));
     let skipped = arguments.last.map_or(0, |last| sessions.len().saturating_sub(last));
@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
             Format::Text => describe(session, paint),
         })?;
     }
-    Ok(Ending::Yes)
+    Ok(Exit::Success)
 }
 
 fn to_json(session: &SessionSummary) -> String {
@@ -51,14 +51,14 @@ fn describe(session: &SessionSummary, paint: Paint) -> String {
         0 => String::new(),
         count => paint.bad(&format!(", {count} blocked")),
     };
-    let name = harmless(&session.session);
+    let name = sanitize(&session.session);
     let name = if name.is_empty() { "(no session)" } else { &name };
     format!(
         "{:<38} {:<7} {}  {:>12}  {}{blocked}",
         paint.bold(name),
-        harmless(&session.agent),
-        local(session.first).format("%Y-%m-%d %H:%M:%S"),
-        spell(session.last.since(session.first)),
+        sanitize(&session.agent),
+        local_time(session.first).format("%Y-%m-%d %H:%M:%S"),
+        format_duration(session.last.since(session.first)),
         count(usize::try_from(session.events).unwrap_or(0), "event"),
     )
 }

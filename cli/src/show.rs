@@ -5,9 +5,9 @@ use clap::Args;
 use hookbus::decide::became_a_block;
 use hookbus::log::{LogReader, Query, ReadError, Row};
 
-use crate::cli::Ending;
-use crate::output::{self, Paint, count, harmless, local, shorten, shorten_name, spell};
-use crate::reading::open_log;
+use crate::cli::Exit;
+use crate::output::{self, Paint, count, sanitize, local_time, shorten, shorten_middle, format_duration};
+use crate::args::open_log;
 use crate::settings::{Format, Settings};
 use crate::timeline::{HookSaid, Item, Outcome, Said, Timeline, What};
 
@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     session: String,
 }
 
-pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
+pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
     let log = open_log(settings)?;
     let session = match arguments.session.as_str() {
         "last" => log.sessions()?.pop().map_or_else(String::new, |last| last.session),
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         Format::Json => output::line(timeline.to_json().to_string())?,
         Format::Text => print(&timeline, Paint(settings.colour))?,
     }
-    Ok(Ending::Yes)
+    Ok(Exit::Success)
 }
 
 fn read(log: &LogReader, session: &str, depth: usize) -> Result<Timeline> {
@@ -61,7 +61,7 @@ pub(crate) fn print_session(settings: &Settings, session: &str) -> Result<()> {
 fn print(timeline: &Timeline, paint: Paint) -> Result<()> {
     let span = match (timeline.first, timeline.last) {
         (Some(first), Some(last)) => {
-            format!("{} ({})", local(first).format("%Y-%m-%d %H:%M:%S"), spell(last.since(first)))
+            format!("{} ({})", local_time(first).format("%Y-%m-%d %H:%M:%S"), format_duration(last.since(first)))
         }
         _ => "empty".to_owned(),
     };
@@ -71,13 +71,13 @@ fn print(timeline: &Timeline, paint: Paint) -> Result<()> {
     };
     output::line(format!(
         "{}  {}  {span}  {}, {}{blocked}",
-        paint.bold(&harmless(&timeline.session)),
-        harmless(&timeline.agent),
+        paint.bold(&sanitize(&timeline.session)),
+        sanitize(&timeline.agent),
         count(timeline.events, "event"),
         count(timeline.decisions, "decision")
     ))?;
     if let Some(cwd) = &timeline.cwd {
-        output::line(paint.dim(&format!("in {}", harmless(cwd))))?;
+        output::line(paint.dim(&format!("in {}", sanitize(cwd))))?;
     }
     for line in lines(timeline, paint) {
         output::line(line)?;
@@ -116,7 +116,7 @@ fn lines(timeline: &Timeline, paint: Paint) -> Vec<String> {
 }
 
 fn item_lines(item: &Item, paint: Paint, lines: &mut Vec<String>) {
-    let time = paint.dim(&local(item.at).format("%H:%M:%S%.3f").to_string());
+    let time = paint.dim(&local_time(item.at).format("%H:%M:%S%.3f").to_string());
     let blocked = item
         .decision
         .as_ref()
@@ -125,10 +125,10 @@ fn item_lines(item: &Item, paint: Paint, lines: &mut Vec<String>) {
         What::Tool { tool, result, .. } => {
             let ended = match result {
                 Some(Outcome { status, took }) if status == "ok" => {
-                    paint.good(&format!("ok, {}", spell(*took)))
+                    paint.good(&format!("ok, {}", format_duration(*took)))
                 }
                 Some(Outcome { status, took }) => {
-                    paint.bad(&format!("{}, {}", harmless(status), spell(*took)))
+                    paint.bad(&format!("{}, {}", sanitize(status), format_duration(*took)))
                 }
                 None if blocked => String::new(),
                 None => paint.dim("no result recorded"),
@@ -142,7 +142,7 @@ fn item_lines(item: &Item, paint: Paint, lines: &mut Vec<String>) {
         What::Subagent { result, .. } => {
             let ended = result.as_ref().map_or_else(
                 || paint.dim("no end recorded"),
-                |result| format!("{}, {}", harmless(&result.status), spell(result.took)),
+                |result| format!("{}, {}", sanitize(&result.status), format_duration(result.took)),
             );
             format!("{:<24} {}  {ended}", paint.notable("sub-agent"), shorten(&item.text, 80))
         }
@@ -174,7 +174,7 @@ fn decision_lines(said: &Said, paint: Paint) -> Vec<String> {
         .collect();
     if lines.is_empty() {
         let hooks: Vec<String> =
-            said.hooks.iter().map(|hook| shorten_name(&hook.hook, 60)).collect();
+            said.hooks.iter().map(|hook| shorten_middle(&hook.hook, 60)).collect();
         let outcome = outcome(&said.outcome, paint);
         lines.push(format!("{indent}{outcome} from {}", shorten(&hooks.join(", "), 200)));
     }
@@ -184,7 +184,7 @@ fn decision_lines(said: &Said, paint: Paint) -> Vec<String> {
 
 /// What one hook did: its own word, and no other's.
 fn hook_line(said: &HookSaid, decided: &str, paint: Paint) -> String {
-    let hook = shorten_name(&said.hook, 60);
+    let hook = shorten_middle(&said.hook, 60);
     let why =
         said.reason.as_ref().map_or_else(String::new, |why| format!(": {}", shorten(why, 100)));
     let note =
@@ -202,7 +202,7 @@ fn hook_line(said: &HookSaid, decided: &str, paint: Paint) -> String {
         (true, false, false) => format!("{word} by {hook}{why}{note}"),
         // It wanted to, and the agent could not take it.
         (false, false, false) if refuses(&said.verdict) => {
-            format!("{} by {hook}{why}{note}", harmless(&said.verdict))
+            format!("{} by {hook}{why}{note}", sanitize(&said.verdict))
         }
         (false, false, false) => format!("{word} by {hook}{why}{note}"),
     }
@@ -215,6 +215,6 @@ fn outcome(word: &str, paint: Paint) -> String {
         "stop" => paint.bad("stopped"),
         "none" => paint.dim("no objection"),
         "allow" => paint.good("allowed"),
-        other => paint.notable(&harmless(other)),
+        other => paint.notable(&sanitize(other)),
     }
 }

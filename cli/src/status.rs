@@ -10,8 +10,8 @@ use hookbus::log::LogPath;
 use hookbus::server::{Holder, NoDaemon, Reply, Request, SocketPath, ask, describe};
 use serde_json::{Value, json};
 
-use crate::cli::Ending;
-use crate::output::{self, Paint, harmless, shorten, spell};
+use crate::cli::Exit;
+use crate::output::{self, Paint, sanitize, shorten, format_duration};
 use crate::settings::{Format, Settings};
 
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -27,12 +27,12 @@ pub(crate) struct Arguments {
     observer: Option<String>,
 }
 
-pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
+pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
     let state = state(settings);
     if let Some(name) = &arguments.observer {
         return of_observer(name, &state, format, settings);
     }
-    let ending = if state["daemon"].is_null() { Ending::No } else { Ending::Yes };
+    let ending = if state["daemon"].is_null() { Exit::Failure } else { Exit::Success };
     match format {
         Format::Json => output::line(state.to_string())?,
         Format::Text => print(&state, settings)?,
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     Ok(ending)
 }
 
-fn of_observer(name: &str, state: &Value, format: Format, settings: &Settings) -> Result<Ending> {
+fn of_observer(name: &str, state: &Value, format: Format, settings: &Settings) -> Result<Exit> {
     let observers = state["observers"].as_array().into_iter().flatten();
     let Some(observer) = observers.into_iter().find(|observer| observer["name"] == name) else {
         bail!("there is no observer `{name}`; `hookbus hooks list` shows them");
@@ -50,7 +50,7 @@ fn of_observer(name: &str, state: &Value, format: Format, settings: &Settings) -
         Format::Text => describe_observer(observer, Paint(settings.colour)),
     })?;
     let well = ["working", "standing by"].iter().any(|state| observer["state"] == *state);
-    Ok(if well { Ending::Yes } else { Ending::No })
+    Ok(if well { Exit::Success } else { Exit::Failure })
 }
 
 /// What the daemon says, or what can be seen without one.
@@ -100,7 +100,7 @@ fn daemon(settings: &Settings) -> Daemon {
 
 /// What is to be said of a daemon that has its home to itself and does not answer; nothing if there is none, or it
 /// does.
-pub(crate) fn hung_daemon(settings: &Settings) -> Option<String> {
+pub(crate) fn describe_hung_daemon(settings: &Settings) -> Option<String> {
     match daemon(settings) {
         Daemon::Hangs { pid } => Some(describe_hung(pid)),
         Daemon::Says(_) | Daemon::Absent => None,
@@ -108,7 +108,7 @@ pub(crate) fn hung_daemon(settings: &Settings) -> Option<String> {
 }
 
 /// Whether a daemon listens in this home, well or not.
-pub(crate) fn is_up(settings: &Settings) -> bool {
+pub(crate) fn is_daemon_up(settings: &Settings) -> bool {
     !matches!(daemon(settings), Daemon::Absent)
 }
 
@@ -124,7 +124,7 @@ fn describe_hung(pid: Option<i32>) -> String {
 fn print(state: &Value, settings: &Settings) -> Result<()> {
     let paint = Paint(settings.colour);
     if let Some(odd) = &settings.odd_daemon {
-        output::aside(format!(
+        output::to_stderr(format!(
             "HOOKBUS_DAEMON is `{odd}`; write auto, running or off (auto is used)"
         ));
     }
@@ -142,9 +142,9 @@ fn print(state: &Value, settings: &Settings) -> Result<()> {
             paint.bad("not running")
         ))?;
     } else {
-        let up = spell(Duration::from_secs(daemon["uptime_s"].as_u64().unwrap_or(0)));
+        let up = format_duration(Duration::from_secs(daemon["uptime_s"].as_u64().unwrap_or(0)));
         let leaves = daemon["leaves_after_idle_s"].as_u64().map_or_else(String::new, |after| {
-            format!(", leaves after {} without calls", spell(Duration::from_secs(after)))
+            format!(", leaves after {} without calls", format_duration(Duration::from_secs(after)))
         });
         output::line(format!(
             "daemon  {} (pid {}, version {}), up {up}, {} calls, {} under way{leaves}",
@@ -176,13 +176,13 @@ fn print(state: &Value, settings: &Settings) -> Result<()> {
     output::line(format!("hooks   {} ({standing})", hooks["count"]))?;
     let problems = hooks["problems"].as_array().into_iter().flatten();
     for problem in hooks["error"].as_str().into_iter().chain(problems.filter_map(Value::as_str)) {
-        output::line(format!("        {}", paint.bad(&harmless(problem))))?;
+        output::line(format!("        {}", paint.bad(&sanitize(problem))))?;
     }
     Ok(())
 }
 
 fn describe_observer(observer: &Value, paint: Paint) -> String {
-    let name = harmless(observer["name"].as_str().unwrap_or("?"));
+    let name = sanitize(observer["name"].as_str().unwrap_or("?"));
     let state = observer["state"].as_str().unwrap_or("not running");
     let state = if state == "working" { paint.good(state) } else { paint.bad(state) };
     let number = |key: &str| observer[key].as_u64();
@@ -214,6 +214,6 @@ fn relay(relay: &Value, paint: Paint) -> Option<String> {
         Some(lag) => format!("{lag} events wait, {} s", relay["lag_s"]),
     };
     let error =
-        relay["error"].as_str().map_or_else(String::new, |error| format!(": {}", harmless(error)));
+        relay["error"].as_str().map_or_else(String::new, |error| format!(": {}", sanitize(error)));
     Some(format!("relay   {phase}, published up to row {}, {lag}{error}", relay["published"]))
 }

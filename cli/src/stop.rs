@@ -9,10 +9,10 @@ use hookbus::server::Holder;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::cli::Ending;
+use crate::cli::Exit;
 use crate::output;
 use crate::settings::{Format, Settings};
-use crate::status::is_up;
+use crate::status::is_daemon_up;
 
 /// A daemon lets the calls under way finish, which may take it a minute.
 const PATIENCE: Duration = Duration::from_secs(70);
@@ -28,7 +28,7 @@ pub(crate) struct Stopped {
     killed: bool,
 }
 
-pub(crate) fn run(format: Format, settings: &Settings) -> Result<Ending> {
+pub(crate) fn run(format: Format, settings: &Settings) -> Result<Exit> {
     let stopped = stop(settings)?;
     output::line(match (format, stopped) {
         (Format::Json, Some(Stopped { pid, killed: true })) => {
@@ -43,13 +43,13 @@ pub(crate) fn run(format: Format, settings: &Settings) -> Result<Ending> {
         }
         (Format::Text, None) => "no daemon is running".to_owned(),
     })?;
-    Ok(Ending::Yes)
+    Ok(Exit::Success)
 }
 
 /// Ends the daemon of this home, if there is one.
 pub(crate) fn stop(settings: &Settings) -> Result<Option<Stopped>> {
     let Some(daemon) = Holder::of(&settings.home) else {
-        if is_up(settings) {
+        if is_daemon_up(settings) {
             bail!(
                 "a daemon has this home, but its process cannot be seen from here (another container, another user); \
                  stop it where it runs"

@@ -7,7 +7,7 @@ use hookbus::event::{Kind, Time};
 use hookbus::log::Row;
 use serde_json::{Value, json};
 
-use crate::log::gist;
+use crate::log::summarize;
 
 /// A whole session.
 #[derive(Debug, Default)]
@@ -138,7 +138,7 @@ impl Timeline {
         self.events += 1;
         match Kind::parse(&row.kind).unwrap_or(Kind::Other) {
             Kind::TurnStart => {
-                let prompt = gist(row, &payload);
+                let prompt = summarize(row, &payload);
                 self.turns.push(Turn { prompt: Some(prompt), ..Turn::default() });
                 self.push(row, What::Plain, String::new());
             }
@@ -151,21 +151,21 @@ impl Timeline {
                     input: payload["tool_input"].clone(),
                     result: None,
                 };
-                let text = gist(&Row { tool: None, ..row.clone() }, &payload);
+                let text = summarize(&Row { tool: None, ..row.clone() }, &payload);
                 self.push(row, what, text);
             }
             Kind::ToolAfter | Kind::ToolFailed => self.finish_tool(row, &payload),
             Kind::SubagentStart => {
                 let session = payload["extra"]["child_session_id"].as_str().map(str::to_owned);
                 let inside = session.as_deref().and_then(inside).map(Box::new);
-                let text = gist(row, &payload);
+                let text = summarize(row, &payload);
                 self.push(row, What::Subagent { session, inside, result: None }, text);
             }
             Kind::SubagentStop => self.finish_subagent(row, &payload),
             Kind::ToolSelect | Kind::ToolOutput | Kind::ModelAfter | Kind::CompactBefore => {
                 self.push(row, What::Quiet, String::new());
             }
-            _ => self.push(row, What::Plain, gist(row, &payload)),
+            _ => self.push(row, What::Plain, summarize(row, &payload)),
         }
     }
 
@@ -228,7 +228,7 @@ impl Timeline {
                     *result = Some(Outcome { status, took });
                 }
             }
-            None => self.push(row, What::Plain, format!("{} {status}", gist(row, payload))),
+            None => self.push(row, What::Plain, format!("{} {status}", summarize(row, payload))),
         }
     }
 
@@ -246,7 +246,7 @@ impl Timeline {
                     *result = Some(Outcome { status, took });
                 }
             }
-            None => self.push(row, What::Plain, gist(row, payload)),
+            None => self.push(row, What::Plain, summarize(row, payload)),
         }
     }
 

@@ -7,20 +7,20 @@ use hookbus::event::Seq;
 use hookbus::log::{LogPath, Report, verify};
 use serde_json::{Value, json};
 
-use crate::cli::Ending;
-use crate::output::{self, Paint, Progress, spell};
-use crate::reading::open_log;
+use crate::cli::Exit;
+use crate::output::{self, Paint, Progress, format_duration};
+use crate::args::open_log;
 use crate::settings::{Format, Settings};
 
-pub(crate) fn run(format: Format, settings: &Settings) -> Result<Ending> {
+pub(crate) fn run(format: Format, settings: &Settings) -> Result<Exit> {
     let log = open_log(settings)?;
     let rows = log.head()?.map_or(0, |(seq, _)| seq.as_i64());
-    let mut progress = Progress::of(rows.unsigned_abs(), "rows");
+    let mut progress = Progress::new(rows.unsigned_abs(), "rows");
     let started = Instant::now();
-    let reports = verify(&LogPath::in_home(&settings.home), |done| progress.at(done))?;
+    let reports = verify(&LogPath::in_home(&settings.home), |done| progress.update(done))?;
     drop(progress);
     let sound = reports.iter().all(|report| report.flaws.is_empty());
-    let took = spell(started.elapsed());
+    let took = format_duration(started.elapsed());
     match (format, reports.as_slice()) {
         (Format::Json, [own]) if !log.is_archive() => output::line(to_json(own).to_string())?,
         (Format::Json, buses) => {
@@ -33,7 +33,7 @@ pub(crate) fn run(format: Format, settings: &Settings) -> Result<Ending> {
             }
         }
     }
-    Ok(if sound { Ending::Yes } else { Ending::No })
+    Ok(if sound { Exit::Success } else { Exit::Failure })
 }
 
 fn describe(report: &Report, took: &str, paint: Paint) -> String {

@@ -11,7 +11,7 @@ use hookbus::event::Time;
 use hookbus::json::read_leniently;
 use serde_json::Value;
 
-use crate::reading::moment;
+use crate::args::parse_time;
 
 /// In `boot.log`, about a start that is still to be seen to.
 pub(super) const NOT_BEGUN: &str = "could not begin";
@@ -45,7 +45,7 @@ impl Start {
         let text = |key: &str| event["hookbus"][key].as_str().map(str::to_owned);
         Ok(event.get("hookbus").map(|ours| Self {
             id: text("id"),
-            at: text("time").and_then(|time| moment(&time).ok()),
+            at: text("time").and_then(|time| parse_time(&time).ok()),
             place: event["cwd"].as_str().map(PathBuf::from).filter(|place| place.is_dir()),
             replayed: ours.get("replay") == Some(&Value::Bool(true)),
         }))

@@ -11,12 +11,12 @@ use hookbus::event::{Clock, SystemClock};
 use serde_json::json;
 
 use self::shown::Extent;
-use super::{HooksHere, here};
-use crate::asking::{Stands, at_a_terminal, yes};
-use crate::cli::Ending;
+use super::{EffectiveHooks, current_caller};
+use crate::prompt::{PromptOn, confirm, is_interactive};
+use crate::cli::Exit;
 use crate::files;
 use crate::home_lock::HomeLock;
-use crate::output::{self, Paint, count, harmless};
+use crate::output::{self, Paint, count, sanitize};
 use crate::settings::{Format, Settings};
 
 /// `hookbus hooks approve`.
@@ -32,8 +32,8 @@ pub(crate) struct Approve {
     whole: bool,
 }
 
-pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) -> Result<Ending> {
-    let hooks = HooksHere::find(settings);
+pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) -> Result<Exit> {
+    let hooks = EffectiveHooks::load(settings);
     hooks.must_be_readable()?;
     let own = &hooks.own.1.hooks;
     let all = hooks.agreeables();
@@ -42,7 +42,7 @@ pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) 
         wanted.is_none_or(|wanted| *wanted == entry.command || *wanted == entry.hook)
     };
     if let (Some(wanted), None) = (&arguments.command, all.iter().find(named)) {
-        bail!("no hook here runs `{}`; `hookbus hooks list` shows them", harmless(wanted));
+        bail!("no hook here runs `{}`; `hookbus hooks list` shows them", sanitize(wanted));
     }
     let waiting: Vec<&Agreeable> =
         all.iter().filter(|entry| entry.agreement != Agreement::Given).filter(named).collect();
@@ -51,19 +51,19 @@ pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) 
     let accepted = |entry: &Agreeable| unasked || own.auto_accept && entry.project.is_none();
     let (mut agreed, asked_about): (Vec<&Agreeable>, Vec<&Agreeable>) =
         waiting.iter().partition(|entry| accepted(entry));
-    if !asked_about.is_empty() && at_a_terminal(Stands::InTheResult) && format == Format::Text {
+    if !asked_about.is_empty() && is_interactive(PromptOn::Stdout) && format == Format::Text {
         let extent = if arguments.whole { Extent::Whole } else { Extent::AScreen };
         agreed.extend(ask(&asked_about, &hooks, extent, Paint(settings.colour))?);
     }
     for (entry, why) in obstacles(&agreed) {
-        output::aside(format!("{}: {}", harmless(&entry.hook), harmless(&why)));
+        output::to_stderr(format!("{}: {}", sanitize(&entry.hook), sanitize(&why)));
     }
     agreed.retain(|entry| entry.obstacle().is_none());
     if !agreed.is_empty() {
         write(own.consents.file(), |consents| consents.with(&agreed, &all, SystemClock.now()))?;
     }
     let (yes, left) = (agreed.len(), waiting.len() - agreed.len());
-    if left > 0 && !unasked && !at_a_terminal(Stands::InTheResult) && format == Format::Text {
+    if left > 0 && !unasked && !is_interactive(PromptOn::Stdout) && format == Format::Text {
         let waits =
             if left == 1 { "1 hook waits".to_owned() } else { format!("{left} hooks wait") };
         bail!("{waits} for a person's answer; run `hookbus hooks approve` at a terminal");
@@ -73,7 +73,7 @@ pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) 
         Format::Text if waiting.is_empty() => "nothing waits for an answer".to_owned(),
         Format::Text => format!("agreed to {}, {left} not", count(yes, "hook")),
     })?;
-    Ok(if left == 0 { Ending::Yes } else { Ending::No })
+    Ok(if left == 0 { Exit::Success } else { Exit::Failure })
 }
 
 /// Those that nobody can agree to as they are, and why.
@@ -91,7 +91,7 @@ fn write(file: &Path, text: impl FnOnce(&Consents) -> Result<String, String>) ->
 
 fn ask<'a>(
     waiting: &[&'a Agreeable],
-    hooks: &HooksHere,
+    hooks: &EffectiveHooks,
     extent: Extent,
     paint: Paint,
 ) -> Result<Vec<&'a Agreeable>> {
@@ -102,10 +102,10 @@ fn ask<'a>(
             continue;
         }
         if let Some(why) = entry.obstacle() {
-            output::line(paint.bad(&format!("  {}", harmless(&why))))?;
+            output::line(paint.bad(&format!("  {}", sanitize(&why))))?;
             continue;
         }
-        if !yes(Stands::InTheResult, "agree to this?")? {
+        if !confirm(PromptOn::Stdout, "agree to this?")? {
             continue;
         }
         if hooks.again(entry).as_ref() == Some(*entry) {
@@ -117,10 +117,10 @@ fn ask<'a>(
     Ok(agreed)
 }
 
-pub(crate) fn revoke(words: &str, format: Format, settings: &Settings) -> Result<Ending> {
-    let hooks = HooksHere::find(settings);
+pub(crate) fn revoke(words: &str, format: Format, settings: &Settings) -> Result<Exit> {
+    let hooks = EffectiveHooks::load(settings);
     let consents = &hooks.own.1.hooks.consents;
-    let place = here().cwd;
+    let place = current_caller().cwd;
     // By what it runs, and by the name that `hooks list` shows, which several may have.
     let named = hooks.agreeables().into_iter().filter(|entry| entry.hook == words);
     let commands: Vec<String> =
@@ -131,10 +131,10 @@ pub(crate) fn revoke(words: &str, format: Format, settings: &Settings) -> Result
     }
     output::line(match format {
         Format::Json => json!({"revoked": gone}).to_string(),
-        Format::Text if gone == 0 => format!("nobody has agreed to `{}` here", harmless(words)),
+        Format::Text if gone == 0 => format!("nobody has agreed to `{}` here", sanitize(words)),
         Format::Text => {
-            format!("took back {} to `{}`", count(gone, "agreement"), harmless(words))
+            format!("took back {} to `{}`", count(gone, "agreement"), sanitize(words))
         }
     })?;
-    Ok(if gone > 0 { Ending::Yes } else { Ending::No })
+    Ok(if gone > 0 { Exit::Success } else { Exit::Failure })
 }

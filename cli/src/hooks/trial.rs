@@ -12,10 +12,10 @@ use hookbus::dialect::{Takes, takes};
 use hookbus::event::{Agent, Decision, Event, Kind, Wire, event_names, kind_of};
 use serde_json::{Map, Value};
 
-use super::{HooksHere, here, made_up};
-use crate::cli::Ending;
+use super::{EffectiveHooks, current_caller, sample_events};
+use crate::cli::Exit;
 use crate::connect;
-use crate::output::{self, Paint, harmless};
+use crate::output::{self, Paint, sanitize};
 use crate::settings::{Format, Settings};
 
 /// Hooks have their own limits; this one is for all of them.
@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     wire: Option<String>,
 }
 
-pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
+pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
     let agent = arguments.agent.parse::<Agent>()?;
     let wire = match &arguments.wire {
         Some(wire) => Wire::parse(wire).context("--wire is `shell` or `bridge`")?,
@@ -53,13 +53,13 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     if !has(agent, &arguments.event) {
         return Err(no_such_event(agent, &arguments.event));
     }
-    let mut payload = made_up::payload(agent, &arguments.event, arguments.for_tool.as_deref());
+    let mut payload = sample_events::payload(agent, &arguments.event, arguments.for_tool.as_deref());
     if let Some(file) = &arguments.payload_file {
-        made_up::replace(agent, &mut payload, &fields_in(file)?);
+        sample_events::replace(agent, &mut payload, &fields_in(file)?);
     }
-    let hooks = HooksHere::find(settings);
+    let hooks = EffectiveHooks::load(settings);
     hooks.must_be_readable()?;
-    let event = made_up::event(agent, wire, &payload);
+    let event = sample_events::event(agent, wire, &payload);
     let decision = put(&event, hooks.asked())?;
     match (format, decision) {
         (Format::Json, decision) => {
@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         (Format::Text, None) => output::line("no hook has anything to say about that")?,
         (Format::Text, Some(decision)) => show(&event, &decision, Paint(settings.colour))?,
     }
-    Ok(Ending::Yes)
+    Ok(Exit::Success)
 }
 
 fn fields_in(file: &Path) -> Result<Map<String, Value>> {
@@ -86,7 +86,7 @@ fn has(agent: Agent, event: &str) -> bool {
 
 /// What was probably meant, by whoever asks for an event that the agent does not have.
 fn no_such_event(agent: Agent, event: &str) -> anyhow::Error {
-    let shown = harmless(event);
+    let shown = sanitize(event);
     let own_for = |kind: Kind| {
         let names = event_names(agent).filter(|name| kind_of(agent, name) == kind);
         names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
@@ -117,7 +117,7 @@ fn no_such_event(agent: Agent, event: &str) -> anyhow::Error {
 /// What the hooks make of `event`; none where nobody has a word.
 pub(super) fn put(event: &Event, hooks: Asked<'_>) -> Result<Option<Decision>> {
     let started = Instant::now();
-    let surroundings = Surroundings { wire: event.wire, ..here() };
+    let surroundings = Surroundings { wire: event.wire, ..current_caller() };
     let mut plan = plan(event, hooks);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let spoken = runtime.block_on(async {
@@ -138,7 +138,7 @@ fn show(event: &Event, decision: &Decision, paint: Paint) -> Result<()> {
     let row = decision.to_json();
     let looks_on = takes(event) == Takes::NOTHING;
     for verdict in row["verdicts"].as_array().into_iter().flatten() {
-        let text = |key: &str| verdict[key].as_str().map(harmless);
+        let text = |key: &str| verdict[key].as_str().map(sanitize);
         let reason = text("reason").or_else(|| text("context")).unwrap_or_default();
         let exit =
             verdict["exit"].as_i64().map_or_else(String::new, |code| format!("  exit {code}"));
@@ -161,7 +161,7 @@ fn show(event: &Event, decision: &Decision, paint: Paint) -> Result<()> {
         }
     }
     if looks_on {
-        output::line(format!("nothing can be answered at {}", harmless(&event.name)))?;
+        output::line(format!("nothing can be answered at {}", sanitize(&event.name)))?;
         return Ok(());
     }
     output::line(format!("outcome: {}", decision.outcome))?;
@@ -171,6 +171,6 @@ fn show(event: &Event, decision: &Decision, paint: Paint) -> Result<()> {
         (Agent::Hermes, Wire::Shell) => " over the shell wire",
         (Agent::Gemini | Agent::Claude | Agent::Codex, _) => "",
     };
-    output::line(format!("the agent would hear{way}: {}", harmless(&answer)))?;
+    output::line(format!("the agent would hear{way}: {}", sanitize(&answer)))?;
     Ok(())
 }

@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 use super::cleanup::{self, TempDirectory};
 use super::options::Arguments;
 use super::setup::ReplaySetup;
-use crate::asking::{Stands, at_a_terminal, yes};
-use crate::output::{self, Paint, Progress, count, harmless, shorten_name};
+use crate::prompt::{PromptOn, confirm, is_interactive};
+use crate::output::{self, Paint, Progress, count, sanitize, shorten_middle};
 use crate::settings::{Format, Settings};
 
 /// Printed before plugins run.
@@ -80,31 +80,31 @@ pub(super) fn confirm(
         return Ok(Confirmation::NothingToRun);
     }
     if !arguments.yes {
-        list(&commands, arguments).iter().for_each(output::aside);
+        list(&commands, arguments).iter().for_each(output::to_stderr);
         if has_plugins {
-            output::aside(PLUGIN_WARNING);
+            output::to_stderr(PLUGIN_WARNING);
         }
-        if !at_a_terminal(Stands::Aside) {
+        if !is_interactive(PromptOn::Stderr) {
             bail!("these commands would run; add --yes to run them, or --rules-only to skip them");
         }
-        if !yes(Stands::Aside, "Run them, in a scratch directory?")? {
+        if !confirm(PromptOn::Stderr, "Run them, in a scratch directory?")? {
             bail!("no command was run; --rules-only skips commands");
         }
     }
     if arguments.jobs > 1 && setup.hooks.has_plugins() {
-        output::aside("--jobs is ignored: plugins receive one event at a time, in log order");
+        output::to_stderr("--jobs is ignored: plugins receive one event at a time, in log order");
     }
     Ok(Confirmation::Run(Box::new(Sandbox::new(arguments, starts)?)))
 }
 
 fn plan(setup: &ReplaySetup) -> Result<DryRun> {
     let rows = setup.source.rows_per_chunk();
-    let mut progress = Progress::of(setup.source.chunks() * rows, "rows scanned");
+    let mut progress = Progress::new(setup.source.chunks() * rows, "rows scanned");
     let mut done = 0;
     let env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
     dry_run(setup.source.as_ref(), &setup.hooks, &env, super::cores(), || {
         done += rows;
-        progress.at(done);
+        progress.update(done);
     })
 }
 
@@ -123,14 +123,14 @@ fn list(commands: &BTreeMap<PlannedCommand, u64>, arguments: &Arguments) -> Vec<
     let lines = commands.iter().map(|(planned, runs)| {
         let PlannedCommand { hook, event, command, runs: would_run } = planned;
         let hook =
-            if hook == command { String::new() } else { format!("  ({})", shorten_name(hook, 40)) };
+            if hook == command { String::new() } else { format!("  ({})", shorten_middle(hook, 40)) };
         // Not shortened: the user decides by these lines.
         let first =
-            format!("  {:>7} ×  {:<16} {}{hook}", times(runs), harmless(event), harmless(command));
+            format!("  {:>7} ×  {:<16} {}{hook}", times(runs), sanitize(event), sanitize(command));
         let resolved =
-            (would_run.line != *command).then(|| format!("→ {}", harmless(&would_run.line)));
+            (would_run.line != *command).then(|| format!("→ {}", sanitize(&would_run.line)));
         let variable = |(name, value): &(String, String)| {
-            format!("with {}={}", harmless(name), harmless(value))
+            format!("with {}={}", sanitize(name), sanitize(value))
         };
         let more = resolved.into_iter().chain(would_run.env.iter().map(variable));
         let more = more.map(|text| format!("{:29}{text}", ""));

@@ -6,11 +6,11 @@ use hookbus::json::read_leniently;
 use hookbus_replay::{ChunkResult, Drive, RecordedDecision, RecordedVerdict, ReplayedEvent, drive};
 use serde_json::{Value, json};
 
-use crate::cli::Ending;
-use crate::output::{self, Paint, harmless, local, shorten, shorten_name};
+use crate::cli::Exit;
+use crate::output::{self, Paint, sanitize, local_time, shorten, shorten_middle};
 use crate::settings::{Format, Settings};
 
-pub(super) fn run(what: &Drive<'_>, format: Format, settings: &Settings) -> Result<Ending> {
+pub(super) fn run(what: &Drive<'_>, format: Format, settings: &Settings) -> Result<Exit> {
     let (mut found, mut remarks) = (None, what.source.remarks());
     drive(what, |chunk: ChunkResult| -> Result<()> {
         remarks.extend(chunk.tally.remarks);
@@ -34,7 +34,7 @@ pub(super) fn run(what: &Drive<'_>, format: Format, settings: &Settings) -> Resu
             }
         }
     }
-    Ok(Ending::Yes)
+    Ok(Exit::Success)
 }
 
 fn payload(event: &ReplayedEvent) -> Value {
@@ -59,8 +59,8 @@ fn to_json(event: &ReplayedEvent) -> Value {
 fn lines(event: &ReplayedEvent, paint: Paint) -> Vec<String> {
     let ReplayedEvent { seq, at, agent, session, name, kind, comparison, .. } = event;
     let mut lines = vec![
-        paint.bold(&harmless(&format!("{seq}  {name} ({kind}) of {agent}, session {session}"))),
-        format!("  {}", paint.dim(&local(*at).format("%Y-%m-%d %H:%M:%S%.3f").to_string())),
+        paint.bold(&sanitize(&format!("{seq}  {name} ({kind}) of {agent}, session {session}"))),
+        format!("  {}", paint.dim(&local_time(*at).format("%Y-%m-%d %H:%M:%S%.3f").to_string())),
         String::new(),
         paint.bold("payload"),
     ];
@@ -71,14 +71,14 @@ fn lines(event: &ReplayedEvent, paint: Paint) -> Vec<String> {
     lines.extend(decision_lines("replayed decision", replayed.as_ref(), paint));
     lines.push(String::new());
     let why =
-        comparison.why.as_ref().map_or_else(String::new, |why| format!(": {}", harmless(why)));
+        comparison.why.as_ref().map_or_else(String::new, |why| format!(": {}", sanitize(why)));
     lines.push(format!("{}{why}", paint.bold(comparison.category.as_str())));
-    lines.extend(comparison.notes.iter().map(|note| format!("  {}", harmless(note))));
+    lines.extend(comparison.notes.iter().map(|note| format!("  {}", sanitize(note))));
     if let Some(hook) = &event.nondeterministic {
         let [first, second] = &hook.answers;
         lines.push(format!(
             "  {} answered {} and then {} to the same input",
-            harmless(&hook.hook),
+            sanitize(&hook.hook),
             shorten(first, 80),
             shorten(second, 80)
         ));
@@ -102,7 +102,7 @@ fn decision_lines(title: &str, decision: Option<&RecordedDecision>, paint: Paint
         lines.push("  the agent did not wait for the answer".to_owned());
     }
     if let Some(note) = &decision.note {
-        lines.push(format!("  {}", harmless(note)));
+        lines.push(format!("  {}", sanitize(note)));
     }
     lines
 }
@@ -111,7 +111,7 @@ fn verdict_line(verdict: &RecordedVerdict, paint: Paint) -> String {
     let text = |text: &Option<String>| text.as_deref().map(|text| shorten(text, 100));
     let first = format!(
         "  {:<28} {:<8} {:>9}",
-        shorten_name(&verdict.hook, 60),
+        shorten_middle(&verdict.hook, 60),
         shorten(&verdict.verdict, 100),
         millis(verdict.ms),
     );
@@ -119,7 +119,7 @@ fn verdict_line(verdict: &RecordedVerdict, paint: Paint) -> String {
     let context = context.map(|context| shorten(context, 100));
     let failure = text(&verdict.failure).map(|why| format!("{}: {why}", paint.bad("failed")));
     let script = verdict.script.as_ref().map(|script| {
-        paint.dim(&format!("script {}", harmless(&script.chars().take(12).collect::<String>())))
+        paint.dim(&format!("script {}", sanitize(&script.chars().take(12).collect::<String>())))
     });
     let more = [text(&verdict.reason), context, text(&verdict.note), failure, script];
     let parts = std::iter::once(first).chain(more.into_iter().flatten());

@@ -14,9 +14,9 @@ use super::cleanup::TempDirectory;
 use super::options::Arguments;
 use crate::export::resolve_session;
 use crate::import;
-use crate::log::known_kind;
-use crate::output::{self, Progress, harmless};
-use crate::reading::{known_agent, moment, nats};
+use crate::args::parse_kind;
+use crate::output::{self, Progress, sanitize};
+use crate::args::{parse_agent, parse_time, nats_settings};
 use crate::settings::Settings;
 
 /// The log to read.
@@ -45,25 +45,25 @@ impl InputLog {
     fn copy_export(file: &Path) -> Result<Self> {
         let (path, copy) = temporary_log()?;
         for mistake in import::import_file(file, &path)?.mistakes {
-            output::aside(harmless(&format!("{}: {mistake}; skipped", file.display())));
+            output::to_stderr(sanitize(&format!("{}: {mistake}; skipped", file.display())));
         }
         Ok(Self { path, copy: Some(copy) })
     }
 
     fn copy_stream(url: Option<&str>, arguments: &Arguments, settings: &Settings) -> Result<Self> {
-        let nats = nats(url, settings)
+        let nats = nats_settings(url, settings)
             .context("no NATS server is configured; name one with `--nats=URL`")?;
         let (path, copy) = temporary_log()?;
         let mut archive = Archive::open(&path, SystemClock.now())?;
-        let since = arguments.since.as_deref().map(moment).transpose()?;
+        let since = arguments.since.as_deref().map(parse_time).transpose()?;
         let mut progress = None;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let copied = runtime.block_on(copy_stream(&nats, since, &mut archive, |done, total| {
-            progress.get_or_insert_with(|| Progress::of(total, "messages")).at(done);
+            progress.get_or_insert_with(|| Progress::new(total, "messages")).update(done);
         }));
         drop(progress);
         for mistake in copied? {
-            output::aside(harmless(&format!("{mistake}; skipped")));
+            output::to_stderr(sanitize(&format!("{mistake}; skipped")));
         }
         Ok(Self { path, copy: Some(copy) })
     }
@@ -103,12 +103,12 @@ pub(super) fn selection(arguments: &Arguments, log: &LogReader) -> Result<Select
             seq,
             session: None,
             bus: None,
-            agent: arguments.agent.as_deref().map(known_agent).transpose()?,
-            kind: arguments.kind.as_deref().map(known_kind).transpose()?,
+            agent: arguments.agent.as_deref().map(parse_agent).transpose()?,
+            kind: arguments.kind.as_deref().map(parse_kind).transpose()?,
             name: None,
             tool: arguments.tool.clone(),
-            since: arguments.since.as_deref().map(moment).transpose()?,
-            until: arguments.until.as_deref().map(moment).transpose()?,
+            since: arguments.since.as_deref().map(parse_time).transpose()?,
+            until: arguments.until.as_deref().map(parse_time).transpose()?,
         },
         sessions: sessions.collect::<Result<_>>()?,
         last: arguments.last,

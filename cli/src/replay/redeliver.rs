@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 
 use super::input::{InputLog, selection};
 use super::options::{Arguments, Pace};
-use crate::asking::{Stands, at_a_terminal, yes};
-use crate::cli::Ending;
+use crate::prompt::{PromptOn, confirm, is_interactive};
+use crate::cli::Exit;
 use crate::observe::assignment;
 use crate::output::{self, Progress, count};
-use crate::reading::nats;
+use crate::args::nats_settings;
 use crate::settings::{Format, Settings};
 
-pub(super) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
+pub(super) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
     if !arguments.selects() {
         bail!("say what to deliver: a session, `last`, a filter such as `--since 7d`, or `--all`");
     }
@@ -42,7 +42,7 @@ async fn deliver(
     arguments: &Arguments,
     format: Format,
     settings: &Settings,
-) -> Result<Ending> {
+) -> Result<Exit> {
     let mut observers = observers(arguments, settings)?;
     if arguments.dry_run {
         return dry_run(&observers, log, selection, format).await;
@@ -68,7 +68,7 @@ async fn deliver(
     let names = observers.iter().map(|observer| observer.observer().name());
     print_results(names.zip(&results), format)?;
     let is_complete = results.iter().all(|result| result.failed == 0);
-    Ok(if is_complete { Ending::Yes } else { Ending::No })
+    Ok(if is_complete { Exit::Success } else { Exit::Failure })
 }
 
 /// What one observer received.
@@ -95,7 +95,7 @@ fn print_results<'a>(
         }
         Format::Text => {
             for (name, Delivered { events, failed, error }) in results {
-                let error = error.as_ref().map(|error| format!(" ({})", output::harmless(error)));
+                let error = error.as_ref().map(|error| format!(" ({})", output::sanitize(error)));
                 let error = error.unwrap_or_default();
                 let events = count(*events, "event");
                 output::line(format!("{name:<24} {events}, {failed} failed{error}"))?;
@@ -125,7 +125,7 @@ async fn dry_run(
     log: &LogReader,
     selection: &Selection,
     format: Format,
-) -> Result<Ending> {
+) -> Result<Exit> {
     let mut counts = vec![0; observers.len()];
     let mut rows = SelectedRows::new(log, selection, Pace(None))?;
     while let Some(row) = rows.next().await? {
@@ -148,7 +148,7 @@ async fn dry_run(
             }
         }
     }
-    Ok(Ending::Yes)
+    Ok(Exit::Success)
 }
 
 /// Asks the user first, because observers have real effects.
@@ -158,14 +158,14 @@ fn confirm(observers: &[Redelivery], arguments: &Arguments) -> Result<bool> {
     }
     for observer in observers {
         let name = observer.observer().name();
-        output::aside(format!("would run, with HOOKBUS_REPLAY=1: {name}"));
+        output::to_stderr(format!("would run, with HOOKBUS_REPLAY=1: {name}"));
     }
-    if !at_a_terminal(Stands::Aside) {
+    if !is_interactive(PromptOn::Stderr) {
         bail!(
             "these observers would run; add --yes to run them (--observer NAME selects some of them)"
         );
     }
-    yes(Stands::Aside, "Deliver the events to them?")
+    confirm(PromptOn::Stderr, "Deliver the events to them?")
 }
 
 /// Publishes the events on replay subjects.
@@ -175,8 +175,8 @@ async fn publish(
     arguments: &Arguments,
     format: Format,
     settings: &Settings,
-) -> Result<Ending> {
-    let Some(nats) = nats(arguments.to_nats.as_deref(), settings) else {
+) -> Result<Exit> {
+    let Some(nats) = nats_settings(arguments.to_nats.as_deref(), settings) else {
         bail!(
             "no NATS server is configured; name one with --to-nats URL, or add `nats: {{ url: … }}` to {}",
             settings.home.join("hookbus.yaml").display()
@@ -193,7 +193,7 @@ async fn publish(
             Format::Json => json!({"would_be_published": events}).to_string(),
             Format::Text => format!("{} would be published", count(events, "event")),
         })?;
-        return Ok(Ending::Yes);
+        return Ok(Exit::Success);
     }
     let run = EventId::mint(SystemClock.now()).to_string();
     let run = run[run.len() - 12..].to_owned();
@@ -216,7 +216,7 @@ async fn publish(
             count(published, "event")
         ),
     })?;
-    Ok(Ending::Yes)
+    Ok(Exit::Success)
 }
 
 /// Rows that are read at a time.
@@ -249,7 +249,7 @@ impl<'a> SelectedRows<'a> {
             page: Vec::new().into_iter(),
             last: Some(before_first),
             previous: None,
-            progress: Progress::of(total, "rows"),
+            progress: Progress::new(total, "rows"),
         })
     }
 
@@ -267,12 +267,12 @@ impl<'a> SelectedRows<'a> {
                 Ok(row) => row,
                 Err(damaged) => {
                     self.last = Some(damaged.seq);
-                    output::aside(format!("{damaged}: skipped"));
+                    output::to_stderr(format!("{damaged}: skipped"));
                     continue;
                 }
             };
             self.last = Some(row.seq);
-            self.progress.at(row.seq.as_i64().unsigned_abs());
+            self.progress.update(row.seq.as_i64().unsigned_abs());
             let sessions = &self.selection.sessions;
             if !sessions.is_empty() && !sessions.contains(&row.session) {
                 continue;

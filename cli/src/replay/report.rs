@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::options::Arguments;
 use super::setup::ReplaySetup;
-use crate::output::{self, Paint, count, harmless, shorten, shorten_name, spell};
+use crate::output::{self, Paint, count, sanitize, shorten, shorten_middle, format_duration};
 use crate::settings::{Format, Settings};
 
 /// Number of calls to list.
@@ -88,7 +88,7 @@ impl<'a> Report<'a> {
                 "{:>8}  {} {}: {}, then {} to the same input",
                 event.seq,
                 self.paint.bad("nondeterministic"),
-                harmless(hook),
+                sanitize(hook),
                 shorten(first, 60),
                 shorten(second, 60)
             ))?,
@@ -145,7 +145,7 @@ impl<'a> Report<'a> {
         }
         let paint = self.paint;
         let events = count(usize::try_from(tally.events).unwrap_or(usize::MAX), "event");
-        let head = format!("{events} through {} ({})", self.setup.hooks_name, spell(took));
+        let head = format!("{events} through {} ({})", self.setup.hooks_name, format_duration(took));
         output::line(paint.bold(&head))?;
         for category in Category::ALL {
             let number = tally.count(category);
@@ -218,13 +218,13 @@ fn calls(tally: &Tally) -> Vec<String> {
 }
 
 fn hooks(tally: &Tally, paint: Paint) -> Vec<String> {
-    let width = |name: &String| shorten_name(name, LONGEST_NAME).chars().count();
+    let width = |name: &String| shorten_middle(name, LONGEST_NAME).chars().count();
     let width = tally.hooks.keys().map(width).max().unwrap_or_default().max(NARROWEST_COLUMN);
     let line = |(name, hook): (&String, &HookTally)| {
         let HookTally { recorded, replayed, differences, failed, failure, runs, took } = hook;
         let mut parts = vec![format!(
             "{:<width$} {recorded:>7} → {replayed}",
-            shorten_name(name, LONGEST_NAME)
+            shorten_middle(name, LONGEST_NAME)
         )];
         if *differences > 0 {
             parts.push(count(to_usize(*differences), "difference"));
@@ -232,7 +232,7 @@ fn hooks(tally: &Tally, paint: Paint) -> Vec<String> {
         // The time of rules is too short to be of interest.
         if took.as_millis() > 0 && *runs > 0 {
             let each = *took / u32::try_from(*runs).unwrap_or(u32::MAX).max(1);
-            parts.push(format!("{} ({} each)", spell(*took), spell(each)));
+            parts.push(format!("{} ({} each)", format_duration(*took), format_duration(each)));
         }
         if let (1.., Some((seq, why))) = (*failed, failure) {
             let (times, why) = (count(to_usize(*failed), "time"), shorten(why, 90));
@@ -253,7 +253,7 @@ fn reasons(tally: &Tally) -> Vec<String> {
 fn remarks(tally: &Tally) -> Vec<String> {
     let more = tally.more_remarks;
     let rest = (more > 0).then(|| format!("and {more} more remarks"));
-    tally.remarks.iter().map(|text| harmless(text)).chain(rest).collect()
+    tally.remarks.iter().map(|text| sanitize(text)).chain(rest).collect()
 }
 
 fn to_usize(number: u64) -> usize {
@@ -281,12 +281,12 @@ fn lines(event: &ReplayedEvent, paint: Paint) -> Vec<String> {
     let by = comparison
         .hook
         .as_ref()
-        .map_or_else(String::new, |hook| format!("  by {}", harmless(hook)));
+        .map_or_else(String::new, |hook| format!("  by {}", sanitize(hook)));
     let second = match &comparison.why {
         Some(why) => shorten(why, 120),
         None => format!("{before}{} → {after}{}{by}", reason("reason_then"), reason("reason_now")),
     };
     let notes =
-        comparison.notes.iter().map(|note| format!("          {}", paint.dim(&harmless(note))));
+        comparison.notes.iter().map(|note| format!("          {}", paint.dim(&sanitize(note))));
     [first, format!("          {second}")].into_iter().chain(notes).collect()
 }

@@ -14,8 +14,8 @@ use hookbus_replay::{
 use super::cleanup::TempDirectory;
 use super::input::{InputLog, selection};
 use super::options::Arguments;
-use crate::hooks::here;
-use crate::output::{self, count, harmless};
+use crate::hooks::current_caller;
+use crate::output::{self, count, sanitize};
 use crate::settings::Settings;
 
 /// Rows in a chunk.
@@ -146,7 +146,7 @@ fn configured(settings: &Settings, has_projects: bool) -> (Hooks, String) {
             Standing::LastGood(_) => "the last good version is used",
             Standing::Current | Standing::NoFile | Standing::NothingGood(_) => "no hook is used",
         };
-        output::aside(harmless(&format!("{name}: {problem}; {consequence}")));
+        output::to_stderr(sanitize(&format!("{name}: {problem}; {consequence}")));
     }
     if in_force.standing == Standing::NoFile {
         let consequence = if has_projects {
@@ -154,7 +154,7 @@ fn configured(settings: &Settings, has_projects: bool) -> (Hooks, String) {
         } else {
             "no hook is used"
         };
-        output::aside(format!(
+        output::to_stderr(format!(
             "there is no {name}, so {consequence}; name a file with --hooks, or use --as-recorded"
         ));
     }
@@ -168,7 +168,7 @@ fn candidate(file: &Path, settings: &Settings) -> Result<Hooks> {
     })?;
     let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     let base = absolute.parent().unwrap_or(Path::new("/"));
-    let parsed = if is_of_a_project(&absolute, &settings.home, &here()) {
+    let parsed = if is_of_a_project(&absolute, &settings.home, &current_caller()) {
         Hooks::parse_project(&text, &canonical_hooks_path(&absolute))
     } else {
         Hooks::parse(&text, base)
@@ -179,7 +179,7 @@ fn candidate(file: &Path, settings: &Settings) -> Result<Hooks> {
     };
     for problem in hooks.problems.iter().filter(|problem| problem.reach != Reach::Nothing) {
         let text = format!("{}: {problem}; this hook counts as failed", file.display());
-        output::aside(harmless(&text));
+        output::to_stderr(sanitize(&text));
     }
     Ok(hooks)
 }

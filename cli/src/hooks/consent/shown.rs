@@ -7,7 +7,7 @@ use std::fs;
 use anyhow::Result;
 use hookbus::decide::{Agreeable, Agreement, Exhibit};
 
-use crate::output::{self, Paint, count, harmless};
+use crate::output::{self, Paint, count, sanitize};
 
 /// A file with more lines is named and not shown.
 const LINES: usize = 300;
@@ -33,18 +33,18 @@ pub(super) fn show(entry: &Agreeable, extent: Extent, paint: Paint) -> Result<bo
         Agreement::Lapsed => "it has changed since you agreed to it",
         Agreement::Never | Agreement::Given => "new",
     };
-    let (hook, event) = (harmless(&entry.hook), harmless(&entry.event));
+    let (hook, event) = (sanitize(&entry.hook), sanitize(&entry.event));
     output::line(format!("\n{}  on {event}  ({why})", paint.bold(&hook)))?;
     if let Some(project) = &entry.project {
-        let file = harmless(&project.display().to_string());
+        let file = sanitize(&project.display().to_string());
         output::line(format!("  from: {file}, line {}", entry.line))?;
-        output::line(format!("  says: {}", harmless(&entry.written)))?;
+        output::line(format!("  says: {}", sanitize(&entry.written)))?;
     }
     if entry.runs_something {
-        output::line(format!("  runs: {}", harmless(&entry.command)))?;
+        output::line(format!("  runs: {}", sanitize(&entry.command)))?;
     }
     for setting in &entry.settings {
-        output::line(format!("  with: {}", harmless(setting)))?;
+        output::line(format!("  with: {}", sanitize(setting)))?;
     }
     let steady = show_files(entry, extent, paint)?;
     if !entry.made_out {
@@ -75,7 +75,7 @@ fn show_files(entry: &Agreeable, extent: Extent, paint: Paint) -> Result<bool> {
         file.show(paint)?;
     }
     for path in news.into_iter().flat_map(|news| &news.gone) {
-        output::line(format!("  {}: it is gone", harmless(&path.display().to_string())))?;
+        output::line(format!("  {}: it is gone", sanitize(&path.display().to_string())))?;
     }
     for file in &same {
         if fits {
@@ -121,7 +121,7 @@ impl<'a> Looked<'a> {
     }
 
     fn path(&self) -> String {
-        harmless(&self.exhibit.path.display().to_string())
+        sanitize(&self.exhibit.path.display().to_string())
     }
 
     /// All of it; of what cannot be read at a glance enough to find it and to know it again.
@@ -132,7 +132,7 @@ impl<'a> Looked<'a> {
         };
         output::line(format!("  {}:", self.path()))?;
         for line in text.lines() {
-            output::line(format!("  {} {}", paint.dim("|"), harmless(line)))?;
+            output::line(format!("  {} {}", paint.dim("|"), sanitize(line)))?;
         }
         Ok(())
     }
