@@ -12,9 +12,9 @@ use hookbus::event::Kind;
 use hookbus::log::{LogReader, Query, Row};
 use serde_json::json;
 
-use crate::cli::Ending;
-use crate::output::{self, HungUp, Progress, count};
-use crate::reading::{known_agent, moment, open_log};
+use crate::args::{open_log, parse_agent, parse_time};
+use crate::cli::Exit;
+use crate::output::{self, Progress, StdoutClosed, count};
 use crate::settings::{Format, Settings};
 
 /// Further back nobody looks for the hooks of a project.
@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     output: Option<PathBuf>,
 }
 
-pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
+pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
     let log = open_log(settings)?;
     let sessions = arguments
         .sessions
@@ -55,11 +55,11 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         .map(|start| wanted_session(&log, start))
         .collect::<Result<Vec<String>>>()?;
     let query = Query {
-        since: arguments.since.as_deref().map(moment).transpose()?,
-        until: arguments.until.as_deref().map(moment).transpose()?,
+        since: arguments.since.as_deref().map(parse_time).transpose()?,
+        until: arguments.until.as_deref().map(parse_time).transpose()?,
         ..Query::default()
     };
-    let agent = arguments.agent.as_deref().map(known_agent).transpose()?;
+    let agent = arguments.agent.as_deref().map(parse_agent).transpose()?;
     let fits = |row: &Row| {
         let of_session = sessions.is_empty() || sessions.contains(&row.session);
         row.kind == Kind::HooksLoaded.as_str()
@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
             Format::Text => format!("{} written to {}", count(written, "row"), path.display()),
         })?;
     }
-    Ok(if damaged == 0 { Ending::Yes } else { Ending::No })
+    Ok(if damaged == 0 { Exit::Success } else { Exit::Failure })
 }
 
 /// The whole id of a session that is meant.
@@ -98,13 +98,13 @@ fn write(
 ) -> Result<(usize, usize)> {
     let bus = log.bus()?;
     let whole = log.head()?.map_or(0, |(seq, _)| seq.as_i64().unsigned_abs());
-    let mut progress = Progress::of(whole, "rows");
+    let mut progress = Progress::new(whole, "rows");
     let mut written = 0;
     let before = hooks_before(log, query)?;
     let mut put = |row: &Row| -> Result<()> {
         out.write_all(&envelope::line(bus, row)).map_err(|error| {
             if error.kind() == io::ErrorKind::BrokenPipe {
-                HungUp.into()
+                StdoutClosed.into()
             } else {
                 anyhow::Error::from(error).context("cannot write")
             }
@@ -132,11 +132,11 @@ fn write(
                 Err(row) => {
                     last = Some(row.seq);
                     damaged += 1;
-                    output::aside(output::harmless(&format!("{row}: left out")));
+                    output::to_stderr(output::sanitize(&format!("{row}: left out")));
                 }
             }
         }
-        progress.at(last.map_or(0, |seq| seq.as_i64().unsigned_abs()));
+        progress.update(last.map_or(0, |seq| seq.as_i64().unsigned_abs()));
     }
     out.flush().context("cannot write")?;
     Ok((written, damaged))

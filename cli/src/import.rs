@@ -11,7 +11,7 @@ use hookbus::event::{Clock, SystemClock};
 use hookbus::log::{Archive, ArchiveError, LogPath};
 use serde_json::json;
 
-use crate::cli::Ending;
+use crate::cli::Exit;
 use crate::output::{self, Paint, Progress, count};
 use crate::settings::{Format, Settings};
 
@@ -43,7 +43,7 @@ pub(crate) struct Imported {
     pub(crate) mistakes: Vec<String>,
 }
 
-pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
+pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
     let log = LogPath::in_home(&arguments.into);
     let Imported { added, known, mistakes } = take_in(&arguments.file, &log)?;
     match format {
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
             output::line(format!("{} added{known}", count(added, "row")))?;
             let paint = Paint(settings.colour);
             for mistake in mistakes.iter().take(MOST_TOLD) {
-                output::line(paint.bad(&output::harmless(mistake)))?;
+                output::line(paint.bad(&output::sanitize(mistake)))?;
             }
             if mistakes.len() > MOST_TOLD {
                 output::line(paint.bad(&format!("and {} more", mistakes.len() - MOST_TOLD)))?;
@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
             output::line(format!("`HOOKBUS_HOME={home} hookbus sessions` shows what is in it"))?;
         }
     }
-    Ok(if mistakes.is_empty() { Ending::Yes } else { Ending::No })
+    Ok(if mistakes.is_empty() { Exit::Success } else { Exit::Failure })
 }
 
 /// Takes every row of `file` into the archive at `log`.
@@ -77,7 +77,7 @@ pub(crate) fn take_in(file: &Path, log: &LogPath) -> Result<Imported> {
     let open = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
     let whole = open.metadata().map_or(0, |file| file.len());
     let mut archive = Archive::open(log, SystemClock.now())?;
-    let mut progress = Progress::of(whole, "bytes");
+    let mut progress = Progress::new(whole, "bytes");
     let mut imported = Imported::default();
     let (mut batch, mut read) = (Vec::with_capacity(BATCH), 0);
     for (index, line) in BufReader::new(open).split(b'\n').enumerate() {
@@ -92,7 +92,7 @@ pub(crate) fn take_in(file: &Path, log: &LogPath) -> Result<Imported> {
         }
         if batch.len() == BATCH {
             imported.add(&mut archive, &mut batch)?;
-            progress.at(read);
+            progress.update(read);
         }
     }
     imported.add(&mut archive, &mut batch)?;

@@ -1,6 +1,6 @@
 //! The `hookbus` command: picks a verb and turns its result into an exit code.
 
-mod asking;
+mod args;
 mod boot;
 mod cli;
 mod connect;
@@ -8,6 +8,7 @@ mod dead;
 mod demo;
 mod export;
 mod files;
+mod help;
 mod home_lock;
 mod hook;
 mod hooks;
@@ -15,7 +16,7 @@ mod import;
 mod log;
 mod observe;
 mod output;
-mod reading;
+mod prompt;
 mod replay;
 mod serve;
 mod sessions;
@@ -30,9 +31,9 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let settings = settings::Settings::from_env();
-    // The front door is called many times a turn: it does not wait for the argument parser.
-    if let Some(wanted) = hook::quickly_read(std::env::args_os().skip(1)) {
-        return hook::run(&wanted, &settings);
+    // Agents call `hookbus hook` many times per turn, so it skips the argument parser.
+    if let Some(arguments) = hook::parse_fast(std::env::args_os().skip(1)) {
+        return hook::run(&arguments, &settings);
     }
     cli::run(settings)
 }

@@ -17,7 +17,7 @@ use hookbus_replay::{
 
 pub(crate) use options::Arguments;
 
-use crate::cli::Ending;
+use crate::cli::Exit;
 use crate::output::{Progress, count};
 use crate::settings::{Format, Settings};
 use confirm::Consent;
@@ -25,14 +25,14 @@ use options::FailOn;
 use report::Report;
 use scene::Scene;
 
-pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
+pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
     litter::tidy()?;
     if arguments.to_observers {
         return redrive::run(arguments, format, settings);
     }
     let mut scene = Scene::set(arguments, settings)?;
     let scratch = match confirm::ask(&mut scene, arguments, format, settings)? {
-        Consent::Told => return Ok(Ending::Yes),
+        Consent::Told => return Ok(Exit::Success),
         Consent::Run(scratch) => Some(scratch),
         Consent::NothingToRun => None,
     };
@@ -120,7 +120,7 @@ fn work(
     started: Instant,
 ) -> Result<Tally> {
     let rows = what.source.rows_per_part();
-    let mut progress = Progress::of(what.source.parts() * rows, "rows");
+    let mut progress = Progress::new(what.source.parts() * rows, "rows");
     let (mut tally, mut sessions, mut done) = (Tally::default(), SessionWatch::default(), 0);
     tally.add_remarks(what.source.remarks());
     tally.add_remarks(what.policy.remarks());
@@ -132,7 +132,7 @@ fn work(
         }
         tally.merge(part.tally);
         done += rows;
-        progress.at(done);
+        progress.update(done);
         Ok(())
     })?;
     drop(progress);
@@ -146,7 +146,7 @@ fn work(
     Ok(tally)
 }
 
-fn ending(arguments: &Arguments, scene: &Scene, tally: &Tally) -> Ending {
+fn ending(arguments: &Arguments, scene: &Scene, tally: &Tally) -> Exit {
     let different = tally.answered_differently() > 0;
     let any = different || tally.count(Class::Failed) > 0 || tally.unsteady > 0;
     let checked = arguments.check && !arguments.update;
@@ -161,5 +161,5 @@ fn ending(arguments: &Arguments, scene: &Scene, tally: &Tally) -> Ending {
     let unchecked = checked && (tally.events == 0 || tally.count(Class::NotComparable) > 0);
     let nothing_written = arguments.update && tally.events == 0;
     let bad = happened || unchecked || nothing_written || scene.damaged;
-    if bad { Ending::No } else { Ending::Yes }
+    if bad { Exit::Failure } else { Exit::Success }
 }

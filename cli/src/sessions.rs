@@ -1,34 +1,43 @@
-//! `hookbus sessions`: what was recorded, a line each.
+//! `hookbus sessions`: one line per recorded session.
 
 use anyhow::Result;
 use clap::Args;
 use hookbus::log::SessionSummary;
 use serde_json::json;
 
-use crate::cli::Ending;
-use crate::output::{self, Paint, count, harmless, local, spell};
-use crate::reading::{known_agent, open_log};
+use crate::args::{open_log, parse_agent};
+use crate::cli::Exit;
+use crate::output::{self, Paint, count, format_duration, local_time, sanitize};
 use crate::settings::{Format, Settings};
 
-/// `hookbus sessions`.
+const EXAMPLES: &str = "\
+Examples:
+  hookbus sessions -n 5            List the five latest sessions
+  hookbus sessions --agent gemini  List the sessions of Gemini CLI";
+
+/// The arguments of `hookbus sessions`.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Only the sessions of this agent.
-    #[arg(long)]
+    /// Only this agent: hermes, gemini, claude or codex
+    #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
-    /// Only the last N.
+    /// Only the latest N sessions
     #[arg(short = 'n', long, value_name = "N")]
     last: Option<usize>,
 }
 
-pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
-    let agent = arguments.agent.as_deref().map(known_agent).transpose()?;
+pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
+    let agent = arguments.agent.as_deref().map(parse_agent).transpose()?;
     let mut sessions = open_log(settings)?.sessions()?;
     sessions.retain(|session| agent.as_ref().is_none_or(|agent| *agent == session.agent));
     let skipped = arguments.last.map_or(0, |last| sessions.len().saturating_sub(last));
     let paint = Paint(settings.colour);
     if sessions.is_empty() && format == Format::Text {
-        output::line("no such sessions are recorded yet")?;
+        output::line(match &agent {
+            Some(agent) => format!("no sessions of {agent} are recorded"),
+            None => "no sessions are recorded".to_owned(),
+        })?;
     }
     for session in sessions.iter().skip(skipped) {
         output::line(match format {
@@ -36,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
             Format::Text => describe(session, paint),
         })?;
     }
-    Ok(Ending::Yes)
+    Ok(Exit::Success)
 }
 
 fn to_json(session: &SessionSummary) -> String {
@@ -51,14 +60,14 @@ fn describe(session: &SessionSummary, paint: Paint) -> String {
         0 => String::new(),
         count => paint.bad(&format!(", {count} blocked")),
     };
-    let name = harmless(&session.session);
+    let name = sanitize(&session.session);
     let name = if name.is_empty() { "(no session)" } else { &name };
     format!(
         "{:<38} {:<7} {}  {:>12}  {}{blocked}",
         paint.bold(name),
-        harmless(&session.agent),
-        local(session.first).format("%Y-%m-%d %H:%M:%S"),
-        spell(session.last.since(session.first)),
+        sanitize(&session.agent),
+        local_time(session.first).format("%Y-%m-%d %H:%M:%S"),
+        format_duration(session.last.since(session.first)),
         count(usize::try_from(session.events).unwrap_or(0), "event"),
     )
 }

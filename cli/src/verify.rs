@@ -1,4 +1,4 @@
-//! `hookbus verify`: walks the hash chain, or in an archive the chain of each bus.
+//! `hookbus verify`: recomputes the hash chain of the log, or of each bus in an archive.
 
 use std::time::Instant;
 
@@ -7,20 +7,20 @@ use hookbus::event::Seq;
 use hookbus::log::{LogPath, Report, verify};
 use serde_json::{Value, json};
 
-use crate::cli::Ending;
-use crate::output::{self, Paint, Progress, spell};
-use crate::reading::open_log;
+use crate::args::open_log;
+use crate::cli::Exit;
+use crate::output::{self, Paint, Progress, format_duration};
 use crate::settings::{Format, Settings};
 
-pub(crate) fn run(format: Format, settings: &Settings) -> Result<Ending> {
+pub(crate) fn run(format: Format, settings: &Settings) -> Result<Exit> {
     let log = open_log(settings)?;
     let rows = log.head()?.map_or(0, |(seq, _)| seq.as_i64());
-    let mut progress = Progress::of(rows.unsigned_abs(), "rows");
+    let mut progress = Progress::new(rows.unsigned_abs(), "rows");
     let started = Instant::now();
-    let reports = verify(&LogPath::in_home(&settings.home), |done| progress.at(done))?;
+    let reports = verify(&LogPath::in_home(&settings.home), |done| progress.update(done))?;
     drop(progress);
     let sound = reports.iter().all(|report| report.flaws.is_empty());
-    let took = spell(started.elapsed());
+    let took = format_duration(started.elapsed());
     match (format, reports.as_slice()) {
         (Format::Json, [own]) if !log.is_archive() => output::line(to_json(own).to_string())?,
         (Format::Json, buses) => {
@@ -33,14 +33,14 @@ pub(crate) fn run(format: Format, settings: &Settings) -> Result<Ending> {
             }
         }
     }
-    Ok(if sound { Ending::Yes } else { Ending::No })
+    Ok(if sound { Exit::Success } else { Exit::Failure })
 }
 
 fn describe(report: &Report, took: &str, paint: Paint) -> String {
     let Report { bus, rows, head, flaws, gaps, .. } = report;
     let gaps: Vec<String> = gaps
         .iter()
-        .map(|gap| format!("\n  rows {} to {} never came", gap.start(), gap.end()))
+        .map(|gap| format!("\n  rows {} to {} are missing", gap.start(), gap.end()))
         .collect();
     if !flaws.is_empty() {
         let flaws: Vec<String> = flaws.iter().map(|flaw| format!("\n  {flaw}")).collect();
@@ -50,7 +50,7 @@ fn describe(report: &Report, took: &str, paint: Paint) -> String {
     let head = head.map_or_else(String::new, |(seq, hash)| {
         format!(", head {seq} {}", &hex::encode(hash)[..12])
     });
-    let word = if gaps.is_empty() { "sound" } else { "sound, but not whole" };
+    let word = if gaps.is_empty() { "sound" } else { "sound, but incomplete" };
     format!("{}: {rows} rows{head} (bus {bus}, {took}){}", paint.good(word), gaps.concat())
 }
 

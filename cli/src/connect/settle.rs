@@ -33,7 +33,7 @@ pub(super) fn settle<T: PartialEq>(
             return Ok(Settled::Agreed(now, lock));
         }
         drop(lock);
-        output::aside(
+        output::to_stderr(
             "somebody changed these files meanwhile; nothing is done yet, and this is how it is now",
         );
         shown = now;

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use super::litter::{self, Folder};
 use super::options::Arguments;
 use super::scene::Scene;
-use crate::asking::{Stands, at_a_terminal, yes};
-use crate::cli::Ending;
-use crate::output::{self, Paint, Progress, count, harmless, shorten_name};
+use crate::cli::Exit;
+use crate::output::{self, Paint, Progress, count, sanitize, shorten_middle};
+use crate::prompt::{PromptOn, confirm, is_interactive};
 use crate::settings::{Format, Settings};
 
 /// What a person should know before plugins hear everything once more.
@@ -81,34 +81,36 @@ pub(super) fn ask(
         return Ok(Consent::NothingToRun);
     }
     if !arguments.yes {
-        list(&planned, arguments).iter().for_each(output::aside);
+        list(&planned, arguments).iter().for_each(output::to_stderr);
         if plugins {
-            output::aside(PLUGINS);
+            output::to_stderr(PLUGINS);
         }
-        if !at_a_terminal(Stands::Aside) {
+        if !is_interactive(PromptOn::Stderr) {
             bail!(
                 "these commands would run; add --yes to run them, or --rules-only to leave them out"
             );
         }
-        if !yes(Stands::Aside, "Run them, in a scratch place?")? {
+        if !confirm(PromptOn::Stderr, "Run them, in a scratch place?")? {
             bail!("nothing was run; --rules-only leaves commands out");
         }
     }
     if arguments.jobs > 1 && scene.policy.has_plugins(scene.recorded.as_deref()) {
-        output::aside("plugins hear events one after the other, as they came; --jobs is left out");
+        output::to_stderr(
+            "plugins hear events one after the other, as they came; --jobs is left out",
+        );
     }
     Ok(Consent::Run(Box::new(Ground::new(arguments, starts)?)))
 }
 
 fn look(scene: &Scene) -> Result<Survey> {
     let rows = scene.source.rows_per_part();
-    let mut progress = Progress::of(scene.source.parts() * rows, "rows looked at");
+    let mut progress = Progress::new(scene.source.parts() * rows, "rows looked at");
     let mut done = 0;
     let env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
     let hooks = (&scene.policy, scene.recorded.as_deref());
     survey(scene.source.as_ref(), hooks, &env, super::cores(), || {
         done += rows;
-        progress.at(done);
+        progress.update(done);
     })
 }
 
@@ -122,14 +124,17 @@ fn list(planned: &BTreeMap<Planned, u64>, arguments: &Arguments) -> Vec<String> 
     );
     let lines = planned.iter().map(|(planned, runs)| {
         let Planned { hook, event, command, runs: would } = planned;
-        let hook =
-            if hook == command { String::new() } else { format!("  ({})", shorten_name(hook, 40)) };
+        let hook = if hook == command {
+            String::new()
+        } else {
+            format!("  ({})", shorten_middle(hook, 40))
+        };
         // The whole of it: a person decides by these lines.
         let first =
-            format!("  {:>7} ×  {:<16} {}{hook}", times(runs), harmless(event), harmless(command));
-        let found = (would.line != *command).then(|| format!("→ {}", harmless(&would.line)));
+            format!("  {:>7} ×  {:<16} {}{hook}", times(runs), sanitize(event), sanitize(command));
+        let found = (would.line != *command).then(|| format!("→ {}", sanitize(&would.line)));
         let given = |(name, value): &(String, String)| {
-            format!("with {}={}", harmless(name), harmless(value))
+            format!("with {}={}", sanitize(name), sanitize(value))
         };
         let more = found.into_iter().chain(would.env.iter().map(given));
         let more = more.map(|text| format!("{:29}{text}", ""));
@@ -143,7 +148,7 @@ fn tell(
     arguments: &Arguments,
     format: Format,
     settings: &Settings,
-) -> Result<Ending> {
+) -> Result<Exit> {
     match format {
         Format::Json => {
             let commands: Vec<Value> = planned
@@ -167,5 +172,5 @@ fn tell(
             }
         }
     }
-    Ok(Ending::Yes)
+    Ok(Exit::Success)
 }

@@ -4,11 +4,11 @@ use anyhow::{Result, bail};
 use hookbus_replay::{Drive, Judged, Part, drive};
 use serde_json::{Value, json};
 
-use crate::cli::Ending;
-use crate::output::{self, Paint, harmless, local, shorten, shorten_name};
+use crate::cli::Exit;
+use crate::output::{self, Paint, local_time, sanitize, shorten, shorten_middle};
 use crate::settings::{Format, Settings};
 
-pub(super) fn run(what: &Drive<'_>, format: Format, settings: &Settings) -> Result<Ending> {
+pub(super) fn run(what: &Drive<'_>, format: Format, settings: &Settings) -> Result<Exit> {
     let (mut found, mut remarks) = (None, what.source.remarks());
     drive(what, |part: Part| -> Result<()> {
         remarks.extend(part.tally.remarks);
@@ -32,7 +32,7 @@ pub(super) fn run(what: &Drive<'_>, format: Format, settings: &Settings) -> Resu
             }
         }
     }
-    Ok(Ending::Yes)
+    Ok(Exit::Success)
 }
 
 fn payload(judged: &Judged) -> Value {
@@ -63,8 +63,8 @@ fn to_json(judged: &Judged) -> Value {
 fn lines(judged: &Judged, paint: Paint) -> Vec<String> {
     let Judged { seq, at, agent, session, name, kind, comparison, .. } = judged;
     let mut lines = vec![
-        paint.bold(&harmless(&format!("{seq}  {name} ({kind}) of {agent}, session {session}"))),
-        format!("  {}", paint.dim(&local(*at).format("%Y-%m-%d %H:%M:%S%.3f").to_string())),
+        paint.bold(&sanitize(&format!("{seq}  {name} ({kind}) of {agent}, session {session}"))),
+        format!("  {}", paint.dim(&local_time(*at).format("%Y-%m-%d %H:%M:%S%.3f").to_string())),
         String::new(),
         paint.bold("what came in"),
     ];
@@ -74,14 +74,14 @@ fn lines(judged: &Judged, paint: Paint) -> Vec<String> {
     lines.extend(decision("now", &now(judged), paint));
     lines.push(String::new());
     let why =
-        comparison.why.as_ref().map_or_else(String::new, |why| format!(": {}", harmless(why)));
+        comparison.why.as_ref().map_or_else(String::new, |why| format!(": {}", sanitize(why)));
     lines.push(format!("{}{why}", paint.bold(comparison.class.as_str())));
-    lines.extend(comparison.notes.iter().map(|note| format!("  {}", harmless(note))));
+    lines.extend(comparison.notes.iter().map(|note| format!("  {}", sanitize(note))));
     if let Some(unsteady) = &judged.unsteady {
         let [first, second] = &unsteady.answers;
         lines.push(format!(
             "  {} answered {} and then {} on the same input",
-            harmless(&unsteady.hook),
+            sanitize(&unsteady.hook),
             shorten(first, 80),
             shorten(second, 80)
         ));
@@ -99,13 +99,13 @@ fn decision(title: &str, decision: &Value, paint: Paint) -> Vec<String> {
         let text = |key: &str| verdict[key].as_str().map(|text| shorten(text, 100));
         let said = format!(
             "  {:<28} {:<8} {:>9}",
-            verdict["hook"].as_str().map(|hook| shorten_name(hook, 60)).unwrap_or_default(),
+            verdict["hook"].as_str().map(|hook| shorten_middle(hook, 60)).unwrap_or_default(),
             text("verdict").unwrap_or_default(),
             millis(&verdict["ms"]),
         );
         let failure = text("failure").map(|why| format!("{}: {why}", paint.bad("failed")));
         let script = verdict["script"].as_str().map(|script| {
-            paint.dim(&format!("script {}", harmless(&script.chars().take(12).collect::<String>())))
+            paint.dim(&format!("script {}", sanitize(&script.chars().take(12).collect::<String>())))
         });
         let more = [text("reason"), text("context"), text("note"), failure, script];
         let line = std::iter::once(said).chain(more.into_iter().flatten());
@@ -114,13 +114,13 @@ fn decision(title: &str, decision: &Value, paint: Paint) -> Vec<String> {
     }
     let answer = Some(&decision["answer"]).filter(|answer| !answer.is_null());
     let answer = answer.map_or_else(|| "silence".into(), |it| shorten(&it.to_string(), 300));
-    let outcome = harmless(decision["outcome"].as_str().unwrap_or("?"));
+    let outcome = sanitize(decision["outcome"].as_str().unwrap_or("?"));
     lines.push(format!("  {outcome}: the agent hears {answer}  {}", millis(&decision["ms"])));
     if decision["waited_for"] == Value::Bool(false) {
         lines.push("  nobody was there any more to hear it".to_owned());
     }
     if let Some(note) = decision["note"].as_str() {
-        lines.push(format!("  {}", harmless(note)));
+        lines.push(format!("  {}", sanitize(note)));
     }
     lines
 }

@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 
 use super::options::{Arguments, Pace};
 use super::scene::{locate, selection};
-use crate::asking::{Stands, at_a_terminal, yes};
-use crate::cli::Ending;
+use crate::args::nats_settings;
+use crate::cli::Exit;
 use crate::observe::assignment;
 use crate::output::{self, Progress, count};
-use crate::reading::nats;
+use crate::prompt::{PromptOn, confirm, is_interactive};
 use crate::settings::{Format, Settings};
 
-pub(super) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
+pub(super) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
     if !arguments.selects() {
         bail!("say what to re-drive: a session, `last`, a filter such as `--since 7d`, or `--all`");
     }
@@ -42,7 +42,7 @@ async fn deliver(
     arguments: &Arguments,
     format: Format,
     settings: &Settings,
-) -> Result<Ending> {
+) -> Result<Exit> {
     let mut observers = observers(arguments, settings)?;
     if arguments.dry_run {
         return tell(&observers, log, selection, format).await;
@@ -78,7 +78,7 @@ async fn deliver(
             for one in &all {
                 let error = one["error"]
                     .as_str()
-                    .map_or_else(String::new, |error| format!(" ({})", output::harmless(error)));
+                    .map_or_else(String::new, |error| format!(" ({})", output::sanitize(error)));
                 let name = one["observer"].as_str().unwrap_or_default();
                 let given = count(usize::try_from(one["given"].as_u64().unwrap_or(0))?, "event");
                 output::line(format!("{name:<24} {given}, {} failed{error}", one["failed"]))?;
@@ -86,7 +86,7 @@ async fn deliver(
         }
     }
     let well = results.iter().all(|(_, failed, _)| *failed == 0);
-    Ok(if well { Ending::Yes } else { Ending::No })
+    Ok(if well { Exit::Success } else { Exit::Failure })
 }
 
 fn observers(arguments: &Arguments, settings: &Settings) -> Result<Vec<Redelivery>> {
@@ -109,7 +109,7 @@ async fn tell(
     log: &LogReader,
     selection: &Selection,
     format: Format,
-) -> Result<Ending> {
+) -> Result<Exit> {
     let mut wanted = vec![0; observers.len()];
     let mut walk = Walk::of(log, selection, Pace(None))?;
     while let Some(row) = walk.next().await? {
@@ -132,7 +132,7 @@ async fn tell(
             }
         }
     }
-    Ok(Ending::Yes)
+    Ok(Exit::Success)
 }
 
 /// What observers do they do for real.
@@ -142,12 +142,12 @@ fn may_run(observers: &[Redelivery], arguments: &Arguments) -> Result<bool> {
     }
     for observer in observers {
         let name = observer.observer().name();
-        output::aside(format!("would run for real, with HOOKBUS_REPLAY=1: {name}"));
+        output::to_stderr(format!("would run for real, with HOOKBUS_REPLAY=1: {name}"));
     }
-    if !at_a_terminal(Stands::Aside) {
+    if !is_interactive(PromptOn::Stderr) {
         bail!("these observers would run; add --yes (--observer NAME picks some of them)");
     }
-    yes(Stands::Aside, "Give them these events?")
+    confirm(PromptOn::Stderr, "Give them these events?")
 }
 
 /// Publishes the events on subjects of their own.
@@ -157,8 +157,8 @@ async fn publish(
     arguments: &Arguments,
     format: Format,
     settings: &Settings,
-) -> Result<Ending> {
-    let Some(nats) = nats(arguments.to_nats.as_deref(), settings) else {
+) -> Result<Exit> {
+    let Some(nats) = nats_settings(arguments.to_nats.as_deref(), settings) else {
         bail!(
             "no NATS server is configured; say --to-nats URL, or add `nats: {{ url: … }}` to {}",
             settings.home.join("hookbus.yaml").display()
@@ -175,7 +175,7 @@ async fn publish(
             Format::Json => json!({"would_be_published": rows}).to_string(),
             Format::Text => format!("{} would be published", count(rows, "event")),
         })?;
-        return Ok(Ending::Yes);
+        return Ok(Exit::Success);
     }
     let run = EventId::mint(SystemClock.now()).to_string();
     let run = run[run.len() - 12..].to_owned();
@@ -198,7 +198,7 @@ async fn publish(
             count(published, "event")
         ),
     })?;
-    Ok(Ending::Yes)
+    Ok(Exit::Success)
 }
 
 /// The selected rows, decisions included, in recorded order and at the pace that was asked for.
@@ -229,7 +229,7 @@ impl<'a> Walk<'a> {
             page: Vec::new().into_iter(),
             last: Some(before_it),
             before: None,
-            progress: Progress::of(whole, "rows"),
+            progress: Progress::new(whole, "rows"),
         })
     }
 
@@ -247,12 +247,12 @@ impl<'a> Walk<'a> {
                 Ok(row) => row,
                 Err(row) => {
                     self.last = Some(row.seq);
-                    output::aside(format!("{row}: left out"));
+                    output::to_stderr(format!("{row}: left out"));
                     continue;
                 }
             };
             self.last = Some(row.seq);
-            self.progress.at(row.seq.as_i64().unsigned_abs());
+            self.progress.update(row.seq.as_i64().unsigned_abs());
             let sessions = &self.selection.sessions;
             if !sessions.is_empty() && !sessions.contains(&row.session) {
                 continue;

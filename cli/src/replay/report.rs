@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::options::Arguments;
 use super::scene::Scene;
-use crate::output::{self, Paint, count, harmless, shorten, shorten_name, spell};
+use crate::output::{self, Paint, count, format_duration, sanitize, shorten, shorten_middle};
 use crate::settings::{Format, Settings};
 
 /// So many calls are named.
@@ -82,7 +82,7 @@ impl<'a> Report<'a> {
                 "{:>8}  {} {}: {}, then {} on the same input",
                 judged.seq,
                 self.paint.bad("unsteady"),
-                harmless(&unsteady.hook),
+                sanitize(&unsteady.hook),
                 shorten(first, 60),
                 shorten(second, 60)
             ))?,
@@ -139,7 +139,7 @@ impl<'a> Report<'a> {
         }
         let paint = self.paint;
         let events = count(usize::try_from(tally.events).unwrap_or(usize::MAX), "event");
-        let head = format!("{events} through {} ({})", self.scene.hooks, spell(took));
+        let head = format!("{events} through {} ({})", self.scene.hooks, format_duration(took));
         output::line(paint.bold(&head))?;
         for class in Class::ALL {
             let number = tally.count(class);
@@ -212,19 +212,19 @@ fn calls(tally: &Tally) -> Vec<String> {
 }
 
 fn hooks(tally: &Tally, paint: Paint) -> Vec<String> {
-    let width = |name: &String| shorten_name(name, LONGEST_NAME).chars().count();
+    let width = |name: &String| shorten_middle(name, LONGEST_NAME).chars().count();
     let width = tally.hooks.keys().map(width).max().unwrap_or_default().max(SHORTEST_COLUMN);
     let line = |(name, hook): (&String, &HookTally)| {
         let HookTally { then, now, differences, failed, failure, asked, took } = hook;
         let mut parts =
-            vec![format!("{:<width$} {then:>7} → {now}", shorten_name(name, LONGEST_NAME))];
+            vec![format!("{:<width$} {then:>7} → {now}", shorten_middle(name, LONGEST_NAME))];
         if *differences > 0 {
             parts.push(count(to_usize(*differences), "difference"));
         }
         // What a rule takes is not worth a word.
         if took.as_millis() > 0 && *asked > 0 {
             let each = *took / u32::try_from(*asked).unwrap_or(u32::MAX).max(1);
-            parts.push(format!("{} ({} each)", spell(*took), spell(each)));
+            parts.push(format!("{} ({} each)", format_duration(*took), format_duration(each)));
         }
         if let (1.., Some((seq, why))) = (*failed, failure) {
             let (times, why) = (count(to_usize(*failed), "time"), shorten(why, 90));
@@ -245,7 +245,7 @@ fn reasons(tally: &Tally) -> Vec<String> {
 fn remarks(tally: &Tally) -> Vec<String> {
     let more = tally.more_remarks;
     let rest = (more > 0).then(|| format!("and {more} more lines like these"));
-    tally.remarks.iter().map(|text| harmless(text)).chain(rest).collect()
+    tally.remarks.iter().map(|text| sanitize(text)).chain(rest).collect()
 }
 
 fn to_usize(number: u64) -> usize {
@@ -274,12 +274,12 @@ fn lines(judged: &Judged, paint: Paint) -> Vec<String> {
     let by = comparison
         .hook
         .as_ref()
-        .map_or_else(String::new, |hook| format!("  by {}", harmless(hook)));
+        .map_or_else(String::new, |hook| format!("  by {}", sanitize(hook)));
     let second = match &comparison.why {
         Some(why) => shorten(why, 120),
         None => format!("{then}{} → {now}{}{by}", reason("reason_then"), reason("reason_now")),
     };
     let notes =
-        comparison.notes.iter().map(|note| format!("          {}", paint.dim(&harmless(note))));
+        comparison.notes.iter().map(|note| format!("          {}", paint.dim(&sanitize(note))));
     [first, format!("          {second}")].into_iter().chain(notes).collect()
 }

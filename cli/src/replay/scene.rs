@@ -17,12 +17,11 @@ use hookbus_subscribers::copy_stream;
 
 use super::litter::Folder;
 use super::options::Arguments;
+use crate::args::{nats_settings, parse_agent, parse_kind, parse_time};
 use crate::export::wanted_session;
-use crate::hooks::here;
+use crate::hooks::current_caller;
 use crate::import;
-use crate::log::known_kind;
-use crate::output::{self, Progress, harmless};
-use crate::reading::{known_agent, moment, nats};
+use crate::output::{self, Progress, sanitize};
 use crate::settings::Settings;
 
 /// So many rows are worked on at once where only rules are asked.
@@ -150,7 +149,7 @@ pub(super) fn locate(arguments: &Arguments, settings: &Settings) -> Result<Locat
         Some(path) => {
             let (log, copy) = scratch_log()?;
             for mistake in import::take_in(path, &log)?.mistakes {
-                output::aside(harmless(&format!("{}: {mistake}; left out", path.display())));
+                output::to_stderr(sanitize(&format!("{}: {mistake}; left out", path.display())));
             }
             Ok(Located { log, copy: Some(copy) })
         }
@@ -178,18 +177,19 @@ fn copy_of_stream(
     arguments: &Arguments,
     settings: &Settings,
 ) -> Result<Located> {
-    let nats = nats(url, settings).context("no NATS server is configured; write `--nats=URL`")?;
+    let nats =
+        nats_settings(url, settings).context("no NATS server is configured; write `--nats=URL`")?;
     let (log, copy) = scratch_log()?;
     let mut archive = Archive::open(&log, SystemClock.now())?;
-    let since = arguments.since.as_deref().map(moment).transpose()?;
+    let since = arguments.since.as_deref().map(parse_time).transpose()?;
     let mut progress = None;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let copied = runtime.block_on(copy_stream(&nats, since, &mut archive, |done, whole| {
-        progress.get_or_insert_with(|| Progress::of(whole, "messages")).at(done);
+        progress.get_or_insert_with(|| Progress::new(whole, "messages")).update(done);
     }));
     drop(progress);
     for mistake in copied? {
-        output::aside(harmless(&format!("{mistake}; left out")));
+        output::to_stderr(sanitize(&format!("{mistake}; left out")));
     }
     Ok(Located { log, copy: Some(copy) })
 }
@@ -211,12 +211,12 @@ pub(super) fn selection(arguments: &Arguments, log: &LogReader) -> Result<Select
             seq,
             session: None,
             bus: None,
-            agent: arguments.agent.as_deref().map(known_agent).transpose()?,
-            kind: arguments.kind.as_deref().map(known_kind).transpose()?,
+            agent: arguments.agent.as_deref().map(parse_agent).transpose()?,
+            kind: arguments.kind.as_deref().map(parse_kind).transpose()?,
             name: None,
             tool: arguments.tool.clone(),
-            since: arguments.since.as_deref().map(moment).transpose()?,
-            until: arguments.until.as_deref().map(moment).transpose()?,
+            since: arguments.since.as_deref().map(parse_time).transpose()?,
+            until: arguments.until.as_deref().map(parse_time).transpose()?,
         },
         sessions: arguments.sessions.iter().map(session).collect::<Result<_, _>>()?,
         last: arguments.last,
@@ -237,7 +237,7 @@ fn given(arguments: &Arguments, settings: &Settings, projects: bool) -> Result<(
             Standing::LastGood(_) => "its last good version is asked",
             Standing::Current | Standing::NoFile | Standing::NothingGood(_) => "no hook is asked",
         };
-        output::aside(harmless(&format!("{}: {problem}; {what}", source.file().display())));
+        output::to_stderr(sanitize(&format!("{}: {problem}; {what}", source.file().display())));
     }
     if in_force.standing == Standing::NoFile {
         let asked = if projects {
@@ -245,7 +245,7 @@ fn given(arguments: &Arguments, settings: &Settings, projects: bool) -> Result<(
         } else {
             "no hook is asked"
         };
-        output::aside(format!(
+        output::to_stderr(format!(
             "there is no {}, so {asked}; name one with --hooks, or say --as-recorded",
             source.file().display()
         ));
@@ -261,7 +261,7 @@ fn candidate(file: &Path, settings: &Settings) -> Result<Hooks> {
     })?;
     let whole = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     let base = whole.parent().unwrap_or(Path::new("/"));
-    let read = if is_of_a_project(&whole, &settings.home, &here()) {
+    let read = if is_of_a_project(&whole, &settings.home, &current_caller()) {
         Hooks::parse_project(&text, &real_place(&whole))
     } else {
         Hooks::parse(&text, base)
@@ -272,7 +272,7 @@ fn candidate(file: &Path, settings: &Settings) -> Result<Hooks> {
     };
     for problem in hooks.problems.iter().filter(|problem| problem.reach != Reach::Nothing) {
         let text = format!("{}: {problem}; this hook counts as failed", file.display());
-        output::aside(harmless(&text));
+        output::to_stderr(sanitize(&text));
     }
     Ok(hooks)
 }
