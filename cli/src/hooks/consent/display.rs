@@ -37,7 +37,7 @@ pub(super) fn show(entry: &Agreeable, contents: FileContents, paint: Paint) -> R
     if let Some(project) = &entry.project {
         let file = sanitize(&project.display().to_string());
         output::line(format!("  from: {file}, line {}", entry.line))?;
-        output::line(format!("  says: {}", sanitize(&entry.written)))?;
+        output::line(format!("  entry: {}", sanitize(&entry.written)))?;
     }
     if entry.runs_something {
         output::line(format!("  runs: {}", sanitize(&entry.command)))?;
