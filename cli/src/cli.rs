@@ -47,6 +47,7 @@ enum Verb {
     ///
     /// Shows the changes to the agent's files and asks before it writes them. Run it again to change
     /// an option or to refresh the installed files; `hookbus disconnect` undoes it.
+    #[command(after_help = help::CONNECT)]
     Connect(connect::Connect),
     /// Undo `hookbus connect`
     ///
@@ -57,7 +58,7 @@ enum Verb {
     ///
     /// Hooks are configured in hookbus.yaml in the home of hookbus, and in .hookbus/hookbus.yaml of a
     /// project, which counts when you run these commands inside the project.
-    #[command(subcommand)]
+    #[command(subcommand, after_help = help::HOOKS)]
     Hooks(hooks::Verb),
     /// Print recorded events and decisions, oldest first
     ///
@@ -81,6 +82,7 @@ enum Verb {
     /// Select the events (sessions, filters or --all) and the hooks: the current ones, those that were
     /// in force (--as-recorded) or those of a file (--hooks). Command hooks run for real, in a scratch
     /// directory, after they were listed and you confirmed. Nothing is written to the log.
+    #[command(after_help = help::REPLAY)]
     Replay(Box<replay::Arguments>),
     /// Write recorded events as JSON lines
     ///
@@ -88,12 +90,14 @@ enum Verb {
     /// a bug report or a test. `hookbus import` and `hookbus replay --log` read the result. The hooks
     /// that were in force are always included. A damaged row is reported and left out; the exit code
     /// is then 1.
+    #[command(after_help = help::EXPORT)]
     Export(export::Arguments),
     /// Import exported events into an archive
     ///
     /// An archive holds the logs of many buses in one directory. Set `HOOKBUS_HOME` to it to
     /// query, verify and replay it. Rows that the archive already holds are skipped. A row whose hash
     /// does not follow from the row before it is reported and left out.
+    #[command(after_help = help::IMPORT)]
     Import(import::Arguments),
     /// Run the daemon in the foreground
     ///
@@ -115,12 +119,13 @@ enum Verb {
     ///
     /// The daemon runs all observers (hooks with `mode: observe`) by itself. Use this command to run
     /// one by hand, on this machine or on any machine that reaches the NATS server.
+    #[command(after_help = help::OBSERVE)]
     Observe(observe::Arguments),
     /// List, show, retry and drop dead letters
     ///
     /// An event becomes a dead letter when an observer has failed on it at its last attempt. The
     /// observer goes on with the next event.
-    #[command(subcommand)]
+    #[command(subcommand, after_help = help::DEAD)]
     Dead(dead::Verb),
     /// Handle one agent event: stdin to stdout (called by agents)
     ///
@@ -136,6 +141,11 @@ enum Verb {
     Boot(boot::Arguments),
 }
 
+/// The definition of the whole command line.
+pub(crate) fn command() -> clap::Command {
+    help::with_groups(Cli::command())
+}
+
 /// The exit code of a verb that ran to its end; errors exit with 1 too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -148,8 +158,7 @@ pub(crate) enum Exit {
 /// Parses the arguments and runs the verb. Wrong usage exits with 1, never with more: an agent may
 /// take a higher code for a block.
 pub(crate) fn run(settings: Settings) -> ExitCode {
-    let mut command = help::with_groups(Cli::command());
-    let parsed = command.try_get_matches_from_mut(std::env::args_os());
+    let parsed = command().try_get_matches();
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
@@ -198,7 +207,7 @@ mod tests {
 
     #[test]
     fn the_front_page_lists_every_verb_once_and_fits_80_columns() {
-        let mut command = help::with_groups(Cli::command()).term_width(80);
+        let mut command = command().term_width(80);
         command.build();
         let page = command.render_help().to_string();
         for verb in command.get_subcommands() {
@@ -219,6 +228,6 @@ mod tests {
             }
             command.get_subcommands().for_each(check);
         }
-        check(&help::with_groups(Cli::command()));
+        check(&command());
     }
 }

@@ -1,5 +1,5 @@
-//! How `--help` looks where clap needs help: the verbs in groups (clap has one heading for all of them), and styled
-//! headings in the text after the options.
+//! What `--help` shows beyond the options: the verbs in groups (clap has one heading for all of them), the environment
+//! variables, examples, and styled headings for these.
 
 use clap::Command;
 use clap::builder::{Resettable, StyledStr};
@@ -30,6 +30,44 @@ Environment:
   NO_COLOR              Any value switches colours off
 
 Run `hookbus <COMMAND> --help` for the options of a command.";
+
+pub(crate) const CONNECT: &str = "\
+Examples:
+  hookbus connect hermes               Show the changes, ask, and make them
+  hookbus connect hermes --hooks move  Also move your Hermes hooks to hookbus";
+
+pub(crate) const HOOKS: &str = "\
+Examples:
+  hookbus hooks list                Show what is in force
+  hookbus hooks approve             Review and approve what hooks run
+  hookbus hooks test pre_tool_call  Try the hooks on a sample event";
+
+pub(crate) const REPLAY: &str = "\
+Examples:
+  hookbus replay last                      Replay the latest session
+  hookbus replay --since 7d --list         Replay a week, show each difference
+  hookbus replay --all --hooks draft.yaml  Try a changed policy on the whole log";
+
+pub(crate) const EXPORT: &str = "\
+Examples:
+  hookbus export last -o session.jsonl    Export the latest session
+  hookbus export --since 7d > week.jsonl  Export a week";
+
+pub(crate) const IMPORT: &str = "\
+Examples:
+  hookbus import week.jsonl --into ~/archive  Add the rows to an archive
+  HOOKBUS_HOME=~/archive hookbus sessions     Query the archive";
+
+pub(crate) const OBSERVE: &str = "\
+Examples:
+  hookbus observe audit          Run the observer `audit` until Ctrl-C
+  hookbus observe audit --drain  Handle what is there, and exit";
+
+pub(crate) const DEAD: &str = "\
+Examples:
+  hookbus dead list               List all dead letters
+  hookbus dead show audit 42      Show event 42, and why `audit` failed on it
+  hookbus dead retry audit --all  Retry all of one observer";
 
 /// The command with its front page in groups and with styled headings on all pages.
 pub(crate) fn with_groups(command: Command) -> Command {
