@@ -239,7 +239,7 @@ fn more_than_a_screen_of_files_is_listed_and_what_changed_is_shown() {
     let asked = |arguments: &[&str]| {
         let mut command = home.command([&["hooks", "approve"], arguments].concat());
         command.env("HOME", home.work());
-        let no = [Act::See("agree to this?"), Act::Type("n"), Act::Enter];
+        let no = [Act::See("approve this hook?"), Act::Type("n"), Act::Enter];
         before_a_person(command, &no).1
     };
     for name in ["one.py", "two.py", "three.py"] {
@@ -254,7 +254,7 @@ fn more_than_a_screen_of_files_is_listed_and_what_changed_is_shown() {
     write(&all.join("guard"), "four.py", "# new\n");
     fs::remove_file(all.join("guard/one.py")).expect("a file");
     let lapsed = asked(&[]);
-    for said in ["| # edited", "| # new", "one.py: it is gone", "three.py: 1320 bytes", "--whole"] {
+    for said in ["| # edited", "| # new", "one.py: removed", "three.py: 1320 bytes", "--whole"] {
         assert!(lapsed.contains(said), "{said}: {lapsed}");
     }
     assert!(!lapsed.contains("| # three.py"), "{lapsed}");

@@ -201,7 +201,7 @@ fn nobody_agrees_to_a_script_that_is_not_there() {
     command.env("HOME", home.work());
     let (exit, shown) = before_a_person(command, &[]);
     assert!(exit == Some(1) && shown.contains("is not there"), "{shown}");
-    assert!(!shown.contains("agree to this?"), "{shown}");
+    assert!(!shown.contains("approve this hook?"), "{shown}");
     let doctor = home.run(&["hooks", "doctor"]);
     let found = String::from_utf8_lossy(&doctor.stdout).into_owned();
     assert!(found.contains(&format!("{script}` does not exist")), "{found}");

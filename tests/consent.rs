@@ -356,7 +356,7 @@ fn whoever_is_asked_sees_every_file_and_is_told_where_none_can_be_made_out() {
         "# the depths",
         "long.py: 5000 bytes",
         "with: A=b",
-        "not all that this runs can be made out",
+        "cannot find all files that this runs",
     ] {
         assert!(asked.contains(word), "{word}: {asked}");
     }
@@ -410,10 +410,10 @@ fn what_a_person_looked_at_is_what_they_agree_to() {
     let script = home.script("guard.sh", BLOCK);
     home.write_hooks_file(&format!("hooks: {{ pre_tool_call: [{{ command: {script} }}] }}"));
     let edit = || fs::write(&script, "#!/bin/sh\n").is_ok();
-    let acts = [Act::See("agree to this?"), Act::Until(&edit), Act::Type("y"), Act::Enter];
+    let acts = [Act::See("approve this hook?"), Act::Until(&edit), Act::Type("y"), Act::Enter];
     let (exit, said) = approve_at_a_terminal(&home, &acts);
     assert_eq!(exit, Some(1), "{said}");
-    assert!(said.contains("it has changed while you looked at it"), "{said}");
+    assert!(said.contains("it changed while you looked at it"), "{said}");
     assert!(!home.path().join("consent.json").exists());
 }
 

@@ -1,6 +1,6 @@
-//! The daemon: started by the first hook, left alone, gone when it should be. Hooks never need it.
+//! The daemon: the first hook starts it; it exits when it is idle, replaced or stopped; hooks work without it.
 
-#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::expect_used, reason = "a failed setup fails the test")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 const GUARD: &str = "hooks:\n  tool.before:\n    - rule: {when: {command: rm}, block: guarded}\n";
 
-fn pid_of(home: &Home) -> i64 {
+fn daemon_pid(home: &Home) -> i64 {
     home.json(&["status", "--json"])["daemon"]["pid"].as_i64().expect("a daemon has a pid")
 }
 
@@ -31,10 +31,10 @@ fn is_alive(pid: i64) -> bool {
 fn the_first_hook_starts_a_daemon_and_does_not_wait_for_it() {
     let home = Home::with_daemon("auto");
     home.write_hooks(GUARD);
-    // `feed` reads stdout and stderr to their ends: a daemon that held one would hang it.
+    // `feed` reads stdout and stderr to their end, so it would hang if the daemon held one of them.
     assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "guarded");
     wait_until("a daemon answers", || home.has_daemon());
-    let pid = pid_of(&home);
+    let pid = daemon_pid(&home);
     for stream in 0..3 {
         let target = fs::read_link(format!("/proc/{pid}/fd/{stream}")).expect("its streams");
         assert_eq!(target.to_string_lossy(), "/dev/null");
@@ -48,7 +48,7 @@ fn the_first_hook_starts_a_daemon_and_does_not_wait_for_it() {
 }
 
 #[test]
-fn only_auto_starts_a_daemon() {
+fn a_hook_starts_a_daemon_only_in_mode_auto() {
     for mode in ["running", "off"] {
         let home = Home::with_daemon(mode);
         home.answer("hermes", &hermes_shell("ls"));
@@ -58,7 +58,7 @@ fn only_auto_starts_a_daemon() {
 }
 
 #[test]
-fn off_uses_none_even_if_one_is_up() {
+fn a_hook_in_mode_off_ignores_a_running_daemon() {
     let home = Home::with_daemon("off");
     let _daemon = home.serve();
     home.answer("hermes", &hermes_shell("ls"));
@@ -67,34 +67,34 @@ fn off_uses_none_even_if_one_is_up() {
 }
 
 #[test]
-fn a_daemon_that_a_hook_started_leaves_when_nobody_calls() {
+fn a_daemon_that_a_hook_started_exits_when_idle() {
     let home = Home::with_daemon("auto");
     let mut command = home.command(["hook", "hermes"]);
     command.env("HOOKBUS_IDLE", "0.6");
     feed(command, hermes_shell("ls").to_string().as_bytes());
-    // It may have left again before anybody could ask it.
-    let said = || fs::read_to_string(home.path().join("hookbus.log")).unwrap_or_default();
-    wait_until("it has come", || said().contains("serving"));
-    wait_until("it exits", || said().contains("exiting reason=\"idle\""));
-    let told = said();
-    let pid = told.split("pid=").nth(1).and_then(|rest| rest.split_whitespace().next());
-    let pid = pid.and_then(|pid| pid.parse().ok()).expect("it says who it is");
-    wait_until("it has left", || !is_alive(pid));
+    // Read its log, because it may exit before `hookbus status` could ask it.
+    let log = || fs::read_to_string(home.path().join("hookbus.log")).unwrap_or_default();
+    wait_until("the daemon has started", || log().contains("serving"));
+    wait_until("the daemon is exiting", || log().contains("exiting reason=\"idle\""));
+    let log = log();
+    let pid = log.split("pid=").nth(1).and_then(|rest| rest.split_whitespace().next());
+    let pid = pid.and_then(|pid| pid.parse().ok()).expect("the log holds its pid");
+    wait_until("the daemon has exited", || !is_alive(pid));
     assert!(!home.path().join("bus.sock").exists());
 }
 
 #[test]
-fn a_daemon_leaves_when_its_home_vanishes() {
+fn a_daemon_exits_when_its_home_is_removed() {
     let home = Home::with_daemon("running");
     let mut daemon = home.serve();
     home.answer("hermes", &hermes_shell("ls"));
     fs::remove_dir_all(home.path()).expect("the home can be removed");
-    wait_until("it has left", || daemon.has_left());
-    assert!(!home.path().exists(), "it must not bring the home back");
+    wait_until("the daemon has exited", || daemon.has_left());
+    assert!(!home.path().exists(), "the daemon must not create the home again");
 }
 
 #[test]
-fn a_second_daemon_is_told_about_the_first() {
+fn a_second_daemon_for_the_same_home_is_an_error() {
     let home = Home::with_daemon("running");
     let _daemon = home.serve();
     let second = home.run(&["serve"]);
@@ -103,7 +103,7 @@ fn a_second_daemon_is_told_about_the_first() {
 }
 
 #[test]
-fn an_old_daemon_makes_room_for_a_newer_client() {
+fn a_newer_client_replaces_an_older_daemon() {
     let home = Home::with_daemon("auto");
     let mut old = home.serve();
     let newer = home.work().join("hookbus-newer");
@@ -114,48 +114,48 @@ fn an_old_daemon_makes_room_for_a_newer_client() {
     drop(file);
     let mut command = Command::new(&newer);
     command.args(["hook", "hermes"]).current_dir(home.work()).env("HOOKBUS_HOME", home.path());
-    let heard = feed(command, hermes_shell("ls").to_string().as_bytes());
-    assert_eq!((heard.exit, heard.stdout.as_str()), (Some(0), ""));
-    wait_until("the old one has left", || old.has_left());
-    wait_until("a new one answers", || home.has_daemon());
-    let exe = fs::read_link(format!("/proc/{}/exe", pid_of(&home))).expect("its program");
+    let ran = feed(command, hermes_shell("ls").to_string().as_bytes());
+    assert_eq!((ran.exit, ran.stdout.as_str()), (Some(0), ""));
+    wait_until("the old daemon has exited", || old.has_left());
+    wait_until("a new daemon answers", || home.has_daemon());
+    let exe = fs::read_link(format!("/proc/{}/exe", daemon_pid(&home))).expect("its program");
     assert_eq!(exe, newer);
     assert_eq!(home.log(&["--kind", "tool.before"]).len(), 1, "the event was handled once");
 }
 
 #[test]
-fn the_socket_is_for_this_user_only() {
+fn the_daemon_answers_its_own_user_only() {
     let home = Home::with_daemon("running");
     let _daemon = home.serve();
     let socket = fs::metadata(home.path().join("bus.sock")).expect("a socket");
     assert_eq!(socket.permissions().mode() & 0o777, 0o600);
     assert_eq!(fs::metadata(home.path()).expect("a home").permissions().mode() & 0o077, 0);
     if socket.uid() == 0 {
-        // As root we can be somebody else: open the door for them, and the daemon still says no.
-        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).expect("ours");
+        // As root we can connect as another user: even with open permissions the daemon must refuse.
+        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).expect("allowed");
         fs::set_permissions(home.path().join("bus.sock"), fs::Permissions::from_mode(0o666))
-            .expect("ours");
+            .expect("allowed");
         fs::set_permissions(
             home.path().parent().expect("above"),
             fs::Permissions::from_mode(0o755),
         )
-        .expect("ours");
-        let talk = format!(
-            "import socket\ns = socket.socket(socket.AF_UNIX)\ns.connect('{}')\nheard = b''\n\
-             try:\n  s.sendall((15).to_bytes(8, 'big') + b'\\x01' + (6).to_bytes(8, 'big') + b'status')\n  heard = s.recv(100)\n\
-             except OSError: pass\nprint(len(heard))",
+        .expect("allowed");
+        let client = format!(
+            "import socket\ns = socket.socket(socket.AF_UNIX)\ns.connect('{}')\nreply = b''\n\
+             try:\n  s.sendall((15).to_bytes(8, 'big') + b'\\x01' + (6).to_bytes(8, 'big') + b'status')\n  reply = s.recv(100)\n\
+             except OSError: pass\nprint(len(reply))",
             home.path().join("bus.sock").display()
         );
-        let asked = Command::new("setpriv")
-            .args(["--reuid", "65534", "--clear-groups", "/usr/bin/python3", "-c", &talk])
+        let output = Command::new("setpriv")
+            .args(["--reuid", "65534", "--clear-groups", "/usr/bin/python3", "-c", &client])
             .output()
             .expect("setpriv runs");
-        assert_eq!(String::from_utf8_lossy(&asked.stdout).trim(), "0", "{asked:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "0", "{output:?}");
     }
 }
 
 #[test]
-fn status_says_what_is_up_and_exits_accordingly() {
+fn status_describes_daemon_log_and_hooks_and_exits_accordingly() {
     let home = Home::with_daemon("running");
     home.write_hooks(GUARD);
     let without = home.run(&["status"]);
@@ -170,22 +170,22 @@ fn status_says_what_is_up_and_exits_accordingly() {
 }
 
 #[test]
-fn nonsense_on_the_socket_harms_nobody() {
+fn garbage_on_the_socket_does_not_disturb_other_clients() {
     let home = Home::with_daemon("running");
     let _daemon = home.serve();
-    // A whole request, but of no version: one of a later version would make the daemon leave.
-    let of_no_version = b"\0\0\0\0\0\0\0\x05\0abcd";
-    for nonsense in [&b""[..], b"GET / HTTP/1.1\r\n\r\n", &[0; 64], &[255; 64], &of_no_version[..]]
-    {
-        let mut stream = UnixStream::connect(home.path().join("bus.sock")).expect("it listens");
-        Write::write_all(&mut stream, nonsense).expect("it reads");
+    // A complete request of version 0; one of a later version would make the daemon exit.
+    let version_zero = b"\0\0\0\0\0\0\0\x05\0abcd";
+    for garbage in [&b""[..], b"GET / HTTP/1.1\r\n\r\n", &[0; 64], &[255; 64], &version_zero[..]] {
+        let mut stream =
+            UnixStream::connect(home.path().join("bus.sock")).expect("the daemon listens");
+        Write::write_all(&mut stream, garbage).expect("it reads");
     }
     assert_eq!(home.answer("hermes", &hermes_shell("ls")), json!(null));
     assert_eq!(home.json(&["status", "--json"])["daemon"]["in_flight"], 0);
 }
 
 #[test]
-fn a_home_too_deep_for_a_socket_address_works_all_the_same() {
+fn a_home_with_a_path_too_long_for_a_socket_address_works() {
     let home = Home::with_daemon("running");
     let deep = home.work().join("d".repeat(60)).join("e".repeat(60));
     let with_deep = |arguments: &[&str]| {
@@ -197,29 +197,29 @@ fn a_home_too_deep_for_a_socket_address_works_all_the_same() {
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .expect("it starts");
-    wait_until("it answers", || {
+        .expect("the process starts");
+    wait_until("the daemon answers", || {
         with_deep(&["status"]).output().is_ok_and(|out| out.status.success())
     });
     feed(with_deep(&["hook", "hermes"]), hermes_shell("ls").to_string().as_bytes());
-    let status = with_deep(&["status", "--json"]).output().expect("it runs").stdout;
+    let status = with_deep(&["status", "--json"]).output().expect("hookbus runs").stdout;
     let status: Value = serde_json::from_slice(&status).expect("JSON");
-    daemon.kill().expect("ours");
-    daemon.wait().expect("ours");
+    daemon.kill().expect("allowed");
+    daemon.wait().expect("allowed");
     assert_eq!(status["daemon"]["calls"], 1);
 }
 
 #[test]
-fn a_daemon_that_hangs_is_worked_around() {
+fn a_hook_answers_without_a_daemon_that_hangs() {
     let home = Home::with_daemon("running");
     home.write_hooks(GUARD);
     let daemon = home.serve();
     send(&daemon, Signal::STOP);
-    let told = home.answer("hermes", &hermes_shell("rm x"));
+    let answer = home.answer("hermes", &hermes_shell("rm x"));
     send(&daemon, Signal::CONT);
-    assert_eq!(told["reason"], "guarded");
-    // Awake again, it finds the event in the log and adds nothing.
-    wait_until("it answers", || home.has_daemon());
+    assert_eq!(answer["reason"], "guarded");
+    // Once it continues, it finds the event in the log and adds nothing.
+    wait_until("the daemon answers", || home.has_daemon());
     home.answer("hermes", &hermes_shell("ls"));
     assert_eq!(home.log(&["--kind", "tool.before"]).len(), 2);
     assert_eq!(home.decisions().len(), 1);
@@ -228,35 +228,35 @@ fn a_daemon_that_hangs_is_worked_around() {
 
 fn send(daemon: &Served, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(daemon.pid()).expect("a pid")).expect("a pid");
-    kill_process(pid, signal).expect("ours");
+    kill_process(pid, signal).expect("allowed");
 }
 
 #[test]
-fn a_daemon_that_hangs_is_seen_for_what_it_is() {
+fn status_and_serve_report_a_daemon_that_hangs() {
     let home = Home::with_daemon("running");
     let daemon = home.serve();
     send(&daemon, Signal::STOP);
-    let seen = format!("running (pid {}) but does not answer", daemon.pid());
+    let report = format!("running (pid {}) but does not answer", daemon.pid());
     let status = home.run(&["status"]);
     assert_eq!(status.status.code(), Some(1));
     let text = String::from_utf8_lossy(&status.stdout);
-    assert!(text.contains(&seen) && text.contains("`hookbus stop` ends it"), "{text}");
+    assert!(text.contains(&report) && text.contains("`hookbus stop` ends it"), "{text}");
     let status: Value =
         serde_json::from_slice(&home.run(&["status", "--json"]).stdout).expect("JSON");
-    assert_eq!(status["daemon"], json!(null), "none answers");
+    assert_eq!(status["daemon"], json!(null), "no daemon answers");
     assert_eq!(status["hung"]["pid"], daemon.pid());
     let second = home.run(&["serve"]);
     assert_eq!(second.status.code(), Some(1));
     let text = String::from_utf8_lossy(&second.stderr);
-    assert!(text.contains(&seen) && text.contains("`hookbus stop` ends it"), "{text}");
-    // Awake again, it is as it was.
+    assert!(text.contains(&report) && text.contains("`hookbus stop` ends it"), "{text}");
+    // Once it continues, it is reported as running.
     send(&daemon, Signal::CONT);
-    wait_until("it answers", || home.has_daemon());
+    wait_until("the daemon answers", || home.has_daemon());
     assert_eq!(home.json(&["status", "--json"])["hung"], json!(null));
 }
 
 #[test]
-fn stop_ends_a_daemon_that_hangs_and_no_other() {
+fn stop_ends_a_daemon_that_hangs_but_not_that_of_another_home() {
     let (home, other) = (Home::with_daemon("running"), Home::with_daemon("running"));
     home.write_hooks(GUARD);
     let mut hung = home.serve();
@@ -266,10 +266,10 @@ fn stop_ends_a_daemon_that_hangs_and_no_other() {
     send(&hung_elsewhere, Signal::STOP);
     let stopped = home.json(&["stop", "--json"]);
     assert_eq!(stopped["stopped"], hung.pid());
-    wait_until("it is gone", || hung.has_left());
+    wait_until("the daemon has exited", || hung.has_left());
     assert!(!hung_elsewhere.has_left());
     send(&hung_elsewhere, Signal::CONT);
-    wait_until("the other one answers", || other.has_daemon());
+    wait_until("the other daemon answers", || other.has_daemon());
     assert!(home.is_sound());
     assert_eq!(home.json(&["stop", "--json"])["stopped"], json!(null));
     let _daemon = home.serve();
@@ -277,36 +277,36 @@ fn stop_ends_a_daemon_that_hangs_and_no_other() {
 }
 
 #[test]
-fn whoever_holds_the_home_and_listens_to_nobody_is_ended_the_hard_way() {
+fn stop_kills_a_process_that_holds_the_home_and_ignores_sigterm() {
     let home = Home::with_daemon("running");
     fs::create_dir_all(home.path()).expect("a home");
-    // Holds the lock as a daemon does, and does not hear of a polite request.
-    let deaf = "import fcntl, signal, sys, time\n\
+    // Holds the lock as a daemon does, and ignores SIGTERM.
+    let program = "import fcntl, signal, sys, time\n\
                 signal.signal(signal.SIGTERM, signal.SIG_IGN)\n\
                 lock = open(sys.argv[1], 'w')\n\
                 fcntl.flock(lock, fcntl.LOCK_EX)\n\
                 print('held', flush=True)\n\
                 time.sleep(600)\n";
-    let mut deaf = Command::new("python3")
-        .args(["-c", deaf])
+    let mut holder = Command::new("python3")
+        .args(["-c", program])
         .arg(home.path().join("serve.lock"))
         .stdout(Stdio::piped())
         .spawn()
-        .expect("it starts");
-    let mut held = String::new();
-    let mut said = BufReader::new(deaf.stdout.take().expect("a pipe"));
-    said.read_line(&mut held).expect("it speaks");
+        .expect("the process starts");
+    let mut line = String::new();
+    let mut stdout = BufReader::new(holder.stdout.take().expect("a pipe"));
+    stdout.read_line(&mut line).expect("it reports that it holds the lock");
     let stopped = home.run(&["stop", "--json"]);
-    let ended = deaf.try_wait().expect("ours");
-    deaf.kill().expect("ours");
-    deaf.wait().expect("ours");
+    let ended = holder.try_wait().expect("allowed");
+    holder.kill().expect("allowed");
+    holder.wait().expect("allowed");
     let stopped: Value = serde_json::from_slice(&stopped.stdout).expect("JSON");
-    assert_eq!(stopped, json!({"stopped": deaf.id(), "killed": true}));
+    assert_eq!(stopped, json!({"stopped": holder.id(), "killed": true}));
     assert_eq!(ended.and_then(|ended| ended.signal()), Some(9));
 }
 
 #[test]
-fn an_answer_that_nobody_waits_for_is_marked_so() {
+fn a_decision_is_marked_if_the_client_has_gone_away() {
     let home = Home::with_daemon("running");
     let slow = home.script(
         "slow.sh",
@@ -316,22 +316,23 @@ fn an_answer_that_nobody_waits_for_is_marked_so() {
     home.write_hooks(&format!("hooks:\n  tool.before:\n    - command: {slow}\n"));
     let _daemon = home.serve();
     let mut client = home.command(["hook", "hermes"]);
-    let mut client = client.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it starts");
+    let mut client =
+        client.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("the process starts");
     let mut stdin = client.stdin.take().expect("a pipe");
     Write::write_all(&mut stdin, hermes_shell("ls").to_string().as_bytes()).expect("it reads");
     drop(stdin);
     wait_until("the hook runs", || home.work().join("started").exists());
-    client.kill().expect("ours");
-    client.wait().expect("ours");
+    client.kill().expect("allowed");
+    client.wait().expect("allowed");
     fs::write(home.work().join("go"), "").expect("a file");
     wait_until("the decision is recorded", || !home.log(&["--kind", "decision"]).is_empty());
     assert_eq!(home.decisions()[0]["waited_for"], false);
 }
 
 #[test]
-fn a_daemon_holds_nothing_that_the_hook_was_given() {
+fn a_daemon_closes_descriptors_that_its_hook_inherited() {
     let home = Home::with_daemon("auto");
-    // `cat` ends when the last holder of its pipe does, and descriptor 3 leads there too.
+    // `cat` ends when all writers have closed its pipe; descriptor 3 is one of them.
     let line = format!("printf '%s' \"$EVENT\" | '{}' hook hermes 3>&1 | cat", binary().display());
     let piped = Command::new("bash")
         .args(["-c", &line])
@@ -344,22 +345,22 @@ fn a_daemon_holds_nothing_that_the_hook_was_given() {
 }
 
 #[test]
-fn what_a_daemon_writes_down_does_not_grow_without_end() {
+fn hookbus_log_is_rotated_when_it_grows() {
     let home = Home::with_daemon("auto");
     home.answer("hermes", &hermes_shell("ls"));
     wait_until("a daemon answers", || home.has_daemon());
-    let (log, put_aside) = (home.path().join("hookbus.log"), home.path().join("hookbus.log.old"));
-    // As an observer would, which writes there too and has it open.
+    let (log, rotated) = (home.path().join("hookbus.log"), home.path().join("hookbus.log.old"));
+    // An observer keeps the file open and writes to it too.
     let mut observer = fs::File::options().append(true).open(&log).expect("a log");
     let line = format!("{}\n", "x".repeat(1023));
-    observer.write_all(line.repeat(9 << 10).as_bytes()).expect("room");
+    observer.write_all(line.repeat(9 << 10).as_bytes()).expect("it is writable");
     let length = |file: &Path| fs::metadata(file).map_or(0, |file| file.len());
-    wait_until("it is put aside", || length(&log) == 0 && length(&put_aside) > 9 << 20);
-    observer.write_all(b"one more\n").expect("room");
+    wait_until("the log is rotated", || length(&log) == 0 && length(&rotated) > 9 << 20);
+    observer.write_all(b"one more\n").expect("it is writable");
     home.text(&["stop"]);
     let text = fs::read_to_string(&log).expect("a log");
-    assert!(text.starts_with("one more\n") && text.contains("exiting"), "{text}");
-    let earlier = fs::read_to_string(&put_aside).expect("what was there before");
-    assert!(earlier.contains("serving"), "nothing of it is lost");
-    assert_eq!(fs::metadata(&put_aside).expect("it is there").permissions().mode() & 0o077, 0);
+    assert!(text.starts_with("one more\n") && text.contains("leaving"), "{text}");
+    let earlier = fs::read_to_string(&rotated).expect("the rotated log");
+    assert!(earlier.contains("serving"), "nothing is lost");
+    assert_eq!(fs::metadata(&rotated).expect("the rotated log").permissions().mode() & 0o077, 0);
 }

@@ -1,6 +1,6 @@
-//! The front door: what goes in is recorded byte for byte, what comes out is the answer or nothing.
+//! `hookbus hook`: payloads are recorded byte for byte, and stdout is the answer or nothing.
 
-#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::expect_used, reason = "a failed setup fails the test")]
 
 use hookbus::log::{LogPath, LogReader, Query, ReadError, Row};
 use hookbus_tests::home::{Home, feed};
@@ -27,15 +27,15 @@ fn rows(home: &Home) -> Vec<Row> {
 }
 
 #[test]
-fn every_payload_of_every_agent_is_kept_byte_for_byte() {
+fn every_payload_of_every_agent_is_recorded_byte_for_byte() {
     let home = Home::with_daemon("running");
     let _daemon = home.serve();
     let payloads = payloads::all();
     assert!(payloads.len() > 120, "the payloads of all four agents");
     for (agent, name, bytes) in &payloads {
-        let heard = home.hook(agent, bytes);
+        let ran = home.hook(agent, bytes);
         assert_eq!(
-            (heard.exit, heard.stdout, heard.stderr),
+            (ran.exit, ran.stdout, ran.stderr),
             (Some(0), String::new(), String::new()),
             "{name}"
         );
@@ -51,7 +51,7 @@ fn every_payload_of_every_agent_is_kept_byte_for_byte() {
 }
 
 #[test]
-fn every_payload_has_the_kind_its_event_means() {
+fn every_event_name_maps_to_its_kind() {
     let home = Home::with_daemon("running");
     let _daemon = home.serve();
     for (agent, name, bytes) in payloads::all() {
@@ -83,7 +83,7 @@ fn every_payload_has_the_kind_its_event_means() {
 }
 
 #[test]
-fn an_answer_is_the_same_with_a_daemon_and_without() {
+fn the_answer_is_the_same_with_and_without_a_daemon() {
     for (mode, served) in [("off", false), ("running", true)] {
         let home = Home::with_daemon(mode);
         home.write_hooks(GUARD);
@@ -107,28 +107,28 @@ fn an_answer_is_the_same_with_a_daemon_and_without() {
 }
 
 #[test]
-fn a_nan_beside_a_dangerous_command_does_not_hide_it() {
+fn invalid_json_values_do_not_hide_a_dangerous_command() {
     let home = Home::with_hooks(GUARD);
     for trick in ["NaN", "-Infinity", r#""\ud800""#, "1e999", "[[[[]]]]", "\"\u{1}\""] {
         let payload = format!(
             r#"{{"hook_event_name":"pre_tool_call","tool_name":"terminal","extra":{{"x":{trick}}},
                 "tool_input":{{"command":"rm -rf /","timeout":{trick}}},"session_id":"s"}}"#
         );
-        let heard = home.hook("hermes", &payload);
-        assert!(heard.stdout.contains("not on my machine"), "{trick}: {heard:?}");
+        let ran = home.hook("hermes", &payload);
+        assert!(ran.stdout.contains("not on my machine"), "{trick}: {ran:?}");
     }
 }
 
 #[test]
-fn an_event_nobody_can_read_is_kept_and_allowed_unless_a_guard_says_otherwise() {
+fn an_unreadable_event_is_recorded_and_allowed_unless_a_hook_blocks_on_failure() {
     let home = Home::with_hooks(GUARD);
-    let heard = home.hook("hermes", b"\xff\xfe not json");
-    assert_eq!((heard.exit, heard.stdout.as_str()), (Some(0), ""));
+    let ran = home.hook("hermes", b"\xff\xfe not json");
+    assert_eq!((ran.exit, ran.stdout.as_str()), (Some(0), ""));
     let strict = format!("{GUARD}      on_failure: block\n");
     home.write_hooks(&strict);
     for (agent, word) in [("hermes", "block"), ("gemini", "deny")] {
-        let heard = home.hook(agent, "rm -rf /");
-        assert!(heard.stdout.contains(word) && heard.stdout.contains("no-rm"), "{heard:?}");
+        let ran = home.hook(agent, "rm -rf /");
+        assert!(ran.stdout.contains(word) && ran.stdout.contains("no-rm"), "{ran:?}");
     }
     let rows = rows(&home);
     assert_eq!(rows[1].payload, b"\xff\xfe not json");
@@ -136,7 +136,7 @@ fn an_event_nobody_can_read_is_kept_and_allowed_unless_a_guard_says_otherwise() 
 }
 
 #[test]
-fn commands_get_the_payload_our_object_and_the_clients_surroundings() {
+fn command_hooks_get_the_payload_with_hookbus_fields_and_the_clients_cwd_and_environment() {
     let home = Home::new();
     let script = home.script(
         "look.sh",
@@ -149,10 +149,11 @@ fn commands_get_the_payload_our_object_and_the_clients_surroundings() {
     let mut command = home.command(["hook", "hermes"]);
     command.env("FROM_CLIENT", "client");
     feed(command, payload.to_string().as_bytes());
-    let seen =
-        std::fs::read(home.work().join("seen.json")).expect("the hook ran where the client is");
+    let seen = std::fs::read(home.work().join("seen.json"))
+        .expect("the hook ran in the client's working directory");
     let mut seen: Value = serde_json::from_slice(&seen).expect("JSON");
-    let ours = seen.as_object_mut().and_then(|seen| seen.remove("hookbus")).expect("our object");
+    let ours =
+        seen.as_object_mut().and_then(|seen| seen.remove("hookbus")).expect("hookbus fields");
     assert_eq!(seen, payload);
     let event = &home.log(&["--kind", "tool.before"])[0];
     assert_eq!((&ours["id"], &ours["seq"]), (&event["id"], &event["seq"]));
@@ -165,9 +166,9 @@ fn commands_get_the_payload_our_object_and_the_clients_surroundings() {
 }
 
 #[test]
-fn nobody_else_can_read_what_is_recorded() {
+fn only_the_user_can_read_the_log() {
     use std::os::unix::fs::PermissionsExt;
-    let home = Home::with_hooks(GUARD); // the home is there already, open to all
+    let home = Home::with_hooks(GUARD); // this home already exists and is readable by all users
     home.hook("hermes", hermes_shell("ls").to_string());
     for file in ["log.db", "log.db-wal", "log.db-shm"] {
         let mode = std::fs::metadata(home.path().join(file)).expect(file).permissions().mode();
@@ -176,7 +177,7 @@ fn nobody_else_can_read_what_is_recorded() {
 }
 
 #[test]
-fn only_ids_of_the_environment_are_recorded() {
+fn only_session_ids_are_recorded_from_the_environment() {
     let home = Home::new();
     let mut command = home.command(["hook", "hermes"]);
     command.env("HERMES_SESSION_ID", "from-env").env("OPENAI_API_KEY", "sk-secret");

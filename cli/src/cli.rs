@@ -1,25 +1,34 @@
-//! The verbs and their options, as `--help` tells them.
+//! The verbs, as `hookbus --help` lists them, and their exit codes. The options of a verb are in its own file; the
+//! groups of the list are in `help.rs`.
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::output::{self, StdoutClosed};
 use crate::settings::{Format, Settings};
 use crate::{
-    boot, completions, connect, dead, demo, export, hook, hooks, import, log, man, observe, replay,
-    serve, sessions, show, status, stop, verify,
+    boot, completions, connect, dead, demo, export, help, hook, hooks, import, log, man, observe,
+    replay, serve, sessions, show, status, stop, verify,
 };
 
-/// An event-sourced hook bus for AI agents: every lifecycle event and every decision in one log.
+/// An event-sourced hook bus for AI agents
 ///
-/// Everything lives in `HOOKBUS_HOME` (default ~/.hookbus): hookbus.yaml with your hooks, log.db with
-/// what happened. `hookbus demo` shows it at work in a scratch home.
+/// hookbus records every event of your AI agents in one log on this machine and runs your hooks on
+/// it. A hook can block a tool call, ask the user, add context or rewrite the input. Run `hookbus
+/// demo` to see it work.
 #[derive(Debug, Parser)]
-#[command(name = "hookbus", version, disable_help_subcommand = true)]
+#[command(
+    name = "hookbus",
+    version,
+    disable_help_subcommand = true,
+    max_term_width = 100,
+    after_help = help::MORE,
+    after_long_help = help::ENVIRONMENT
+)]
 struct Cli {
-    /// Print the result as JSON, for programs.
-    #[arg(long, global = true)]
+    /// Print the result as JSON
+    #[arg(long, global = true, display_order = 900)]
     json: bool,
 
     #[command(subcommand)]
@@ -28,97 +37,162 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// The front door: an agent's event on stdin, its answer on stdout. Agents call this.
-    Hook(hook::Arguments),
-    /// Run the daemon in the foreground. Hooks start one by themselves; it only saves them time.
-    Serve(serve::Arguments),
-    /// Is a daemon up, and what is it doing? Exits 0 only when one answers.
-    Status(status::Arguments),
-    /// End the daemon, also one that does not answer any more. Hooks go on without it.
-    Stop,
-    /// Wire an agent to the bus: shows the change and asks first.
-    Connect(connect::Connect),
-    /// Take back what `connect` did; what you changed since stays.
-    Disconnect(connect::Disconnect),
-    /// Have an agent work through BOOT.md, in the background. A ready hook for `gateway:startup`.
-    Boot(boot::Arguments),
-    /// The hooks in hookbus.yaml.
-    #[command(subcommand)]
-    Hooks(hooks::Verb),
-    /// Run one observer by hand, here or on any machine that reaches the NATS server.
-    Observe(observe::Arguments),
-    /// Events that an observer failed on to its last try: look at them, retry them, drop them.
-    #[command(subcommand)]
-    Dead(dead::Verb),
-    /// What happened: the whole log, oldest first, unless filtered.
-    Log(log::Arguments),
-    /// The log, or a part of it, as JSON lines: for another machine, a bug report, a test.
-    Export(export::Arguments),
-    /// Exported rows into an archive, which can be asked, verified and replayed like a log.
-    Import(import::Arguments),
-    /// The recorded sessions, the latest last.
-    Sessions(sessions::Arguments),
-    /// One session as a timeline: turns, tool calls with their results, decisions with reasons.
-    Show(show::Arguments),
-    /// Re-drive what was recorded through hooks, and see what would be decided differently.
-    Replay(Box<replay::Arguments>),
-    /// Walk the hash chain: is the log what was written? Exits 0 if it is sound, 1 if not.
-    Verify,
-    /// The first five minutes: two short sessions through a sample policy, in a scratch home.
+    /// Try hookbus in a scratch home with two sample sessions
+    ///
+    /// Starts a daemon in a scratch home with a sample policy, sends it the events of a short Hermes
+    /// session and a short Gemini CLI session, prints the answers and both timelines, and stops the
+    /// daemon. Your own home is not touched.
     Demo(demo::Arguments),
-    /// Print a completion script for your shell.
+    /// Wire an agent to hookbus
+    ///
+    /// Shows the changes to the agent's files and asks before it writes them. Run it again to change
+    /// an option or to refresh the installed files; `hookbus disconnect` undoes it.
+    #[command(after_help = help::CONNECT)]
+    Connect(connect::Connect),
+    /// Undo `hookbus connect`
+    ///
+    /// Shows the changes and asks before it writes them. Restores the agent's files as they were, and
+    /// keeps what you changed in them since.
+    Disconnect(connect::Disconnect),
+    /// List, test, approve and check your hooks
+    ///
+    /// Hooks are configured in hookbus.yaml in the home of hookbus, and in .hookbus/hookbus.yaml of a
+    /// project, which counts when you run these commands inside the project.
+    #[command(subcommand, after_help = help::HOOKS)]
+    Hooks(hooks::Verb),
+    /// Print recorded events and decisions, oldest first
+    ///
+    /// Prints the whole log unless you filter it. Decisions are rows too; each names the event that
+    /// it is about.
+    Log(log::Arguments),
+    /// List recorded sessions, latest last
+    Sessions(sessions::Arguments),
+    /// Show one session as a timeline
+    ///
+    /// Shows the turns of a session, its tool calls with their results, its sub-agents, and the
+    /// decisions with their reasons.
+    Show(show::Arguments),
+    /// Check the hash chain of the log
+    ///
+    /// Recomputes the hash of every row. Exits with 0 if the log is sound, and with 1 if a row was
+    /// changed, inserted or removed. In an archive it checks the chain of each bus.
+    Verify,
+    /// Run recorded events through hooks and compare the decisions
+    ///
+    /// Select the events (sessions, filters or --all) and the hooks: the current ones, those that were
+    /// in force (--as-recorded) or those of a file (--hooks). Command hooks run for real, in a scratch
+    /// directory, after they were listed and you confirmed. Nothing is written to the log.
+    #[command(after_help = help::REPLAY)]
+    Replay(Box<replay::Arguments>),
+    /// Write recorded events as JSON lines
+    ///
+    /// Writes one CloudEvents object per row, oldest first, with the row's hash, for another machine,
+    /// a bug report or a test. `hookbus import` and `hookbus replay --log` read the result. The hooks
+    /// that were in force are always included. A damaged row is reported and left out; the exit code
+    /// is then 1.
+    #[command(after_help = help::EXPORT)]
+    Export(export::Arguments),
+    /// Import exported events into an archive
+    ///
+    /// An archive holds the logs of many buses in one directory. Set `HOOKBUS_HOME` to it to
+    /// query, verify and replay it. Rows that the archive already holds are skipped. A row whose hash
+    /// does not follow from the row before it is reported and left out.
+    #[command(after_help = help::IMPORT)]
+    Import(import::Arguments),
+    /// Run the daemon in the foreground
+    ///
+    /// `hookbus hook` starts a daemon in the background when none is running, so you need this command
+    /// only to run one as a service. The daemon answers hooks faster, keeps plugins loaded, relays the
+    /// log to NATS and runs the observers.
+    Serve(serve::Arguments),
+    /// Show the state of the daemon, log, relay, observers and hooks
+    ///
+    /// Exits with 0 if a daemon answers, and with 1 if not.
+    Status(status::Arguments),
+    /// Stop the daemon
+    ///
+    /// Waits up to 70 seconds until the daemon has finished the calls in flight and exited. A daemon
+    /// that still holds its home after 10 seconds is killed. Hooks keep working: without a daemon,
+    /// each `hookbus hook` handles its event in its own process.
+    Stop,
+    /// Run one observer in the foreground
+    ///
+    /// The daemon runs all observers (hooks with `mode: observe`) by itself. Use this command to run
+    /// one by hand, on this machine or on any machine that reaches the NATS server.
+    #[command(after_help = help::OBSERVE)]
+    Observe(observe::Arguments),
+    /// List, show, retry and drop dead letters
+    ///
+    /// An event becomes a dead letter when an observer has failed on it at its last attempt. The
+    /// observer goes on with the next event.
+    #[command(subcommand, after_help = help::DEAD)]
+    Dead(dead::Verb),
+    /// Handle one agent event: stdin to stdout (called by agents)
+    ///
+    /// Reads an event from stdin, records it, runs your hooks on it and prints the answer in the
+    /// agent's own format, or nothing. Uses the daemon if one is running and starts one if not. Exits
+    /// with 0 whatever happens; 1 means wrong usage.
+    Hook(hook::Arguments),
+    /// Run an agent on the start-up checklist in BOOT.md
+    ///
+    /// Made for an observer of `gateway:startup`: starts an agent in the background with the checklist
+    /// as its prompt, once per start, and writes its report to boot.log. An answer with [SILENT] in it
+    /// means that there is nothing to report.
+    Boot(boot::Arguments),
+    /// Print a completion script for your shell
     Completions(completions::Arguments),
-    /// Print a manual page, or write all of them into a directory.
+    /// Print a manual page, or write all of them into a directory
     Man(man::Arguments),
 }
 
-/// The definition of the whole command line, for completions, manual pages and the reference.
+/// The definition of the whole command line.
 pub(crate) fn command() -> clap::Command {
-    Cli::command()
+    help::with_groups(Cli::command())
 }
 
-/// How a verb ended.
+/// The exit code of a verb that ran to its end; errors exit with 1 too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// It did what it is for, and the answer is yes.
-    Yes,
-    /// It did what it is for, and the answer is no.
-    No,
+    /// 0: done, or the answer is yes.
+    Success,
+    /// 1: the answer is no, or something was found to be wrong.
+    Failure,
 }
 
-/// Parses the arguments and runs the verb. Wrong usage is 1 and never more: an agent may take
-/// higher codes for a refusal.
+/// Parses the arguments and runs the verb. Wrong usage exits with 1, never with more: an agent may
+/// take a higher code for a block.
 pub(crate) fn run(settings: Settings) -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let parsed = command().try_get_matches();
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
-            let wrong = error.use_stderr();
+            let is_wrong_usage = error.use_stderr();
             if error.print().is_err() {
-                tracing::debug!("nobody reads the usage");
+                tracing::debug!("cannot print the usage: the stream is closed");
             }
-            return if wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+            return if is_wrong_usage { ExitCode::FAILURE } else { ExitCode::SUCCESS };
         }
     };
     let format = if cli.json { Format::Json } else { Format::Text };
     let ended = match cli.verb {
-        Verb::Hook(arguments) => return hook::run(&arguments, &settings),
+        Verb::Demo(arguments) => demo::run(&arguments, format, settings),
+        Verb::Connect(arguments) => connect::connect(arguments, format, &settings),
+        Verb::Disconnect(arguments) => connect::disconnect(&arguments, format, &settings),
+        Verb::Hooks(verb) => hooks::run(&verb, format, &settings),
+        Verb::Log(arguments) => log::run(&arguments, format, &settings),
+        Verb::Sessions(arguments) => sessions::run(&arguments, format, &settings),
+        Verb::Show(arguments) => show::run(&arguments, format, &settings),
+        Verb::Verify => verify::run(format, &settings),
+        Verb::Replay(arguments) => replay::run(&arguments, format, &settings),
+        Verb::Export(arguments) => export::run(&arguments, format, &settings),
+        Verb::Import(arguments) => import::run(&arguments, format, &settings),
         Verb::Serve(arguments) => serve::run(&arguments, &settings),
         Verb::Status(arguments) => status::run(&arguments, format, &settings),
         Verb::Stop => stop::run(format, &settings),
-        Verb::Connect(arguments) => connect::connect(arguments, format, &settings),
-        Verb::Disconnect(arguments) => connect::disconnect(&arguments, format, &settings),
-        Verb::Boot(arguments) => boot::run(&arguments, format, &settings),
-        Verb::Hooks(verb) => hooks::run(&verb, format, &settings),
         Verb::Observe(arguments) => observe::run(&arguments, format, &settings),
         Verb::Dead(verb) => dead::run(&verb, format, &settings),
-        Verb::Log(arguments) => log::run(&arguments, format, &settings),
-        Verb::Export(arguments) => export::run(&arguments, format, &settings),
-        Verb::Import(arguments) => import::run(&arguments, format, &settings),
-        Verb::Sessions(arguments) => sessions::run(&arguments, format, &settings),
-        Verb::Show(arguments) => show::run(&arguments, format, &settings),
-        Verb::Replay(arguments) => replay::run(&arguments, format, &settings),
-        Verb::Verify => verify::run(format, &settings),
-        Verb::Demo(arguments) => demo::run(&arguments, format, settings),
+        Verb::Hook(arguments) => return hook::run(&arguments, &settings),
+        Verb::Boot(arguments) => boot::run(&arguments, format, &settings),
         Verb::Completions(arguments) => completions::run(&arguments),
         Verb::Man(arguments) => man::run(&arguments, format),
     };
@@ -130,5 +204,36 @@ pub(crate) fn run(settings: Settings) -> ExitCode {
             output::to_stderr(output::sanitize_lines(&format!("hookbus: {error:#}")));
             ExitCode::FAILURE
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_front_page_lists_every_verb_once_and_fits_80_columns() {
+        let mut command = command().term_width(80);
+        command.build();
+        let page = command.render_help().to_string();
+        for verb in command.get_subcommands() {
+            let name = verb.get_name();
+            let lines = page.lines().filter(|line| line.split_whitespace().next() == Some(name));
+            assert_eq!(lines.count(), 1, "{name} in\n{page}");
+        }
+        assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
+    }
+
+    #[test]
+    fn examples_fit_80_columns() {
+        fn check(command: &clap::Command) {
+            let texts = [command.get_after_help(), command.get_after_long_help()];
+            for text in texts.into_iter().flatten().map(ToString::to_string) {
+                let is_long = |line: &&str| line.chars().count() > 80;
+                assert_eq!(text.lines().find(is_long), None, "{}", command.get_name());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&command());
     }
 }

@@ -6,11 +6,11 @@ use hookbus::envelope::Travelled;
 use hookbus_subscribers::{DeadLetter, DeadLetters, Kept, retry};
 use serde_json::{Value, json};
 
-use crate::cli::Exit;
-use crate::log::summarize;
+use crate::cli::Ending;
+use crate::log::gist;
 use crate::observe::assignment;
-use crate::output::{self, Paint, Progress, count, sanitize, sanitize_lines, local_time, shorten};
-use crate::args::nats_settings;
+use crate::output::{self, Paint, Progress, count, harmless, harmless_lines, local, shorten};
+use crate::reading::nats;
 use crate::settings::{Format, Settings};
 
 const CANNOT_LOOK: &str = "cannot look for dead letters";
@@ -49,7 +49,7 @@ pub(crate) struct Choice {
     all: bool,
 }
 
-pub(crate) fn run(verb: &Verb, format: Format, settings: &Settings) -> Result<Exit> {
+pub(crate) fn run(verb: &Verb, format: Format, settings: &Settings) -> Result<Ending> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         match verb {
@@ -63,10 +63,10 @@ pub(crate) fn run(verb: &Verb, format: Format, settings: &Settings) -> Result<Ex
 
 /// Where dead letters of this home may be.
 fn letters(settings: &Settings) -> DeadLetters {
-    DeadLetters::of(&settings.home, nats_settings(None, settings))
+    DeadLetters::of(&settings.home, nats(None, settings))
 }
 
-async fn list(observer: Option<&str>, format: Format, settings: &Settings) -> Result<Exit> {
+async fn list(observer: Option<&str>, format: Format, settings: &Settings) -> Result<Ending> {
     let all = letters(settings).all(observer).await.context(CANNOT_LOOK)?;
     if all.is_empty() && format == Format::Text {
         output::line("nothing was set aside")?;
@@ -78,12 +78,12 @@ async fn list(observer: Option<&str>, format: Format, settings: &Settings) -> Re
         })?;
     }
     if !all.is_empty() && format == Format::Text {
-        output::to_stderr("`hookbus dead show|retry|drop <observer> <seq>` does something about one");
+        output::aside("`hookbus dead show|retry|drop <observer> <seq>` does something about one");
     }
-    Ok(if all.is_empty() { Exit::Success } else { Exit::Failure })
+    Ok(if all.is_empty() { Ending::Yes } else { Ending::No })
 }
 
-async fn show(name: &str, event: &str, format: Format, settings: &Settings) -> Result<Exit> {
+async fn show(name: &str, event: &str, format: Format, settings: &Settings) -> Result<Ending> {
     let all = letters(settings).all(Some(name)).await.context(CANNOT_LOOK)?;
     let letter = &the_one(&all, event)?.letter;
     match format {
@@ -91,17 +91,17 @@ async fn show(name: &str, event: &str, format: Format, settings: &Settings) -> R
         Format::Text => {
             output::line(describe(letter, Paint(settings.colour)))?;
             let event: Value = serde_json::from_slice(&letter.envelope)?;
-            output::line(sanitize_lines(&serde_json::to_string_pretty(&event)?))?;
+            output::line(harmless_lines(&serde_json::to_string_pretty(&event)?))?;
         }
     }
-    Ok(Exit::Success)
+    Ok(Ending::Yes)
 }
 
-async fn retry_all(choice: &Choice, format: Format, settings: &Settings) -> Result<Exit> {
+async fn retry_all(choice: &Choice, format: Format, settings: &Settings) -> Result<Ending> {
     let assignment = assignment(&choice.observer, None, None, settings)?;
     let place = letters(settings);
     let all = chosen(choice, place.all(Some(&choice.observer)).await.context(CANNOT_LOOK)?)?;
-    let mut progress = Progress::new(all.len() as u64, "events");
+    let mut progress = Progress::of(all.len() as u64, "events");
     let mut failed = Vec::new();
     for (index, kept) in all.iter().enumerate() {
         match retry(&assignment, &kept.letter).await {
@@ -111,7 +111,7 @@ async fn retry_all(choice: &Choice, format: Format, settings: &Settings) -> Resu
                 failed.push((&kept.letter, error));
             }
         }
-        progress.update(index as u64 + 1);
+        progress.at(index as u64 + 1);
     }
     drop(progress);
     let done = all.len() - failed.len();
@@ -131,10 +131,10 @@ async fn retry_all(choice: &Choice, format: Format, settings: &Settings) -> Resu
             }
         }
     }
-    Ok(if failed.is_empty() { Exit::Success } else { Exit::Failure })
+    Ok(if failed.is_empty() { Ending::Yes } else { Ending::No })
 }
 
-async fn drop_all(choice: &Choice, format: Format, settings: &Settings) -> Result<Exit> {
+async fn drop_all(choice: &Choice, format: Format, settings: &Settings) -> Result<Ending> {
     let place = letters(settings);
     let all = chosen(choice, place.all(Some(&choice.observer)).await.context(CANNOT_LOOK)?)?;
     for kept in &all {
@@ -146,7 +146,7 @@ async fn drop_all(choice: &Choice, format: Format, settings: &Settings) -> Resul
             format!("{} dropped; the log of its bus still has it", count(all.len(), "event"))
         }
     })?;
-    Ok(Exit::Success)
+    Ok(Ending::Yes)
 }
 
 fn chosen(choice: &Choice, all: Vec<Kept>) -> Result<Vec<Kept>> {
@@ -183,7 +183,7 @@ fn to_json(letter: &DeadLetter) -> Value {
 fn describe(letter: &DeadLetter, paint: Paint) -> String {
     let (seq, what) = match letter.event() {
         Ok(Travelled { row, .. }) => {
-            let gist = summarize(&row, &row.payload_json());
+            let gist = gist(&row, &row.payload_json());
             (row.seq.to_string(), format!("{} {}", shorten(&row.name, 40), shorten(&gist, 40)))
         }
         Err(error) => ("?".to_owned(), shorten(&error.to_string(), 100)),
@@ -194,8 +194,8 @@ fn describe(letter: &DeadLetter, paint: Paint) -> String {
     };
     format!(
         "{:<20} {seq:>6}  {}  {what}  {}",
-        paint.bold(&sanitize(&letter.observer)),
-        paint.dim(&local_time(letter.at).format("%m-%d %H:%M:%S").to_string()),
+        paint.bold(&harmless(&letter.observer)),
+        paint.dim(&local(letter.at).format("%m-%d %H:%M:%S").to_string()),
         paint.bad(&format!("{}: {}", tries, shorten(&letter.error, 100))),
     )
 }

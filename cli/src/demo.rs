@@ -1,5 +1,5 @@
-//! `hookbus demo`: the first five minutes. A scratch home, a sample policy, the real front door, two
-//! short sessions, and what to type next.
+//! `hookbus demo`: starts a daemon in a scratch home with a sample policy, plays two short sessions through the real
+//! `hookbus hook`, and prints what to try next.
 
 mod sessions;
 
@@ -23,12 +23,12 @@ use crate::{show, status, stop};
 
 const POLICY: &str = include_str!("demo/policy.yaml");
 
-const DAEMON_IS_UP: Duration = Duration::from_secs(10);
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// `hookbus demo`.
+/// The arguments of `hookbus demo`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Where to put it (default: a new directory for temporary files).
+    /// Directory of the scratch home [default: a new temporary directory]
     #[arg(long, value_name = "DIRECTORY")]
     home: Option<PathBuf>,
 }
@@ -37,17 +37,17 @@ pub(crate) fn run(arguments: &Arguments, format: Format, mut settings: Settings)
     settings.home = scratch_home(arguments)?;
     let policy = settings.home.join("hookbus.yaml");
     fs::write(&policy, POLICY).with_context(|| format!("cannot write {}", policy.display()))?;
-    let program = std::env::current_exe().context("cannot find my own program")?;
-    let daemon = start_bus(&program, &settings)?;
-    let played = play_all(&program, &settings, format);
-    let stopped = stop_bus(daemon, &settings);
-    let played = played?;
+    let program = std::env::current_exe().context("cannot find the hookbus program")?;
+    let daemon = start_daemon(&program, &settings)?;
+    let calls = play_sessions(&program, &settings, format);
+    let stopped = stop_daemon(daemon, &settings);
+    let calls = calls?;
     stopped?;
     match format {
         Format::Json => output::line(
-            json!({"home": settings.home.to_string_lossy(), "calls": played}).to_string(),
+            json!({"home": settings.home.to_string_lossy(), "calls": calls}).to_string(),
         )?,
-        Format::Text => tell_what_is_next(&program, &settings)?,
+        Format::Text => print_next_steps(&program, &settings)?,
     }
     Ok(Exit::Success)
 }
@@ -58,14 +58,15 @@ fn scratch_home(arguments: &Arguments) -> Result<PathBuf> {
         std::env::temp_dir().join(format!("hookbus-demo-{}", &id[id.len() - 8..]))
     });
     if home.join("hookbus.yaml").exists() {
-        bail!("{} holds a hookbus.yaml already; name a new directory with --home", home.display());
+        bail!("{} already holds a hookbus.yaml; name a new directory with --home", home.display());
     }
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(&home);
-    made.with_context(|| format!("cannot make {}", home.display()))?;
-    std::path::absolute(&home).context("cannot tell where that is")
+    let created = DirBuilder::new().recursive(true).mode(0o700).create(&home);
+    created.with_context(|| format!("cannot create {}", home.display()))?;
+    std::path::absolute(&home)
+        .with_context(|| format!("cannot make {} an absolute path", home.display()))
 }
 
-fn start_bus(program: &Path, settings: &Settings) -> Result<Child> {
+fn start_daemon(program: &Path, settings: &Settings) -> Result<Child> {
     let child = Command::new(program)
         .args(["serve", "--idle", "60"])
         .env("HOOKBUS_HOME", &settings.home)
@@ -73,12 +74,12 @@ fn start_bus(program: &Path, settings: &Settings) -> Result<Child> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .context("cannot start the bus")?;
+        .context("cannot start the daemon")?;
     let started = Instant::now();
     while status::state(settings)["daemon"].is_null() {
-        if started.elapsed() > DAEMON_IS_UP {
+        if started.elapsed() > START_TIMEOUT {
             bail!(
-                "the bus did not come up; try `HOOKBUS_HOME={} hookbus serve`",
+                "the daemon did not start; run `HOOKBUS_HOME={} hookbus serve` to see why",
                 settings.home.display()
             );
         }
@@ -87,24 +88,26 @@ fn start_bus(program: &Path, settings: &Settings) -> Result<Child> {
     Ok(child)
 }
 
-fn stop_bus(mut daemon: Child, settings: &Settings) -> Result<()> {
+fn stop_daemon(mut daemon: Child, settings: &Settings) -> Result<()> {
     let stopped = stop::stop(settings);
-    daemon.wait().context("cannot wait for the bus")?;
+    daemon.wait().context("cannot wait for the daemon")?;
     stopped.map(|_| ())
 }
 
 /// Plays both sessions through `hookbus hook`, as the agents would.
-fn play_all(program: &Path, settings: &Settings, format: Format) -> Result<Vec<Value>> {
+fn play_sessions(program: &Path, settings: &Settings, format: Format) -> Result<Vec<Value>> {
     let paint = Paint(settings.colour);
     let mut calls = Vec::new();
     for (agent, events) in [("hermes", sessions::hermes()), ("gemini", sessions::gemini())] {
         if format == Format::Text {
-            output::line(paint.bold(&format!("{agent} works, hookbus listens:")))?;
+            output::line(
+                paint.bold(&format!("Events of a {agent} session, and the answers of hookbus:")),
+            )?;
         }
         for event in events {
-            let answer = call(program, settings, agent, &event)?;
+            let answer = call_hook(program, settings, agent, &event)?;
             if format == Format::Text {
-                output::line(told(&event, answer.as_ref(), paint))?;
+                output::line(describe_call(&event, answer.as_ref(), paint))?;
             }
             calls
                 .push(json!({"agent": agent, "event": event["hook_event_name"], "answer": answer}));
@@ -116,7 +119,12 @@ fn play_all(program: &Path, settings: &Settings, format: Format) -> Result<Vec<V
     Ok(calls)
 }
 
-fn call(program: &Path, settings: &Settings, agent: &str, event: &Value) -> Result<Option<Value>> {
+fn call_hook(
+    program: &Path,
+    settings: &Settings,
+    agent: &str,
+    event: &Value,
+) -> Result<Option<Value>> {
     let mut child = Command::new(program)
         .args(["hook", agent])
         .env("HOOKBUS_HOME", &settings.home)
@@ -126,13 +134,15 @@ fn call(program: &Path, settings: &Settings, agent: &str, event: &Value) -> Resu
         .spawn()
         .context("cannot run `hookbus hook`")?;
     if let Some(mut stdin) = child.stdin.take() {
-        stdin.write_all(event.to_string().as_bytes()).context("the hook did not listen")?;
+        stdin
+            .write_all(event.to_string().as_bytes())
+            .context("cannot write the event to `hookbus hook`")?;
     }
-    let output = child.wait_with_output().context("the hook did not answer")?;
+    let output = child.wait_with_output().context("cannot read the answer of `hookbus hook`")?;
     Ok(serde_json::from_slice(&output.stdout).ok())
 }
 
-fn told(event: &Value, answer: Option<&Value>, paint: Paint) -> String {
+fn describe_call(event: &Value, answer: Option<&Value>, paint: Paint) -> String {
     let name = event["hook_event_name"].as_str().unwrap_or_default();
     let input = &event["tool_input"];
     let text = input["command"].as_str().or(input["file_path"].as_str());
@@ -146,9 +156,9 @@ fn told(event: &Value, answer: Option<&Value>, paint: Paint) -> String {
         .to_owned()
 }
 
-fn tell_what_is_next(program: &Path, settings: &Settings) -> Result<()> {
+fn print_next_steps(program: &Path, settings: &Settings) -> Result<()> {
     let paint = Paint(settings.colour);
-    output::line(paint.bold("what the log holds:"))?;
+    output::line(paint.bold("The timelines of both sessions:"))?;
     for session in [sessions::HERMES_SESSION, sessions::GEMINI_SESSION] {
         output::line("")?;
         show::print_session(settings, session)?;
@@ -157,14 +167,14 @@ fn tell_what_is_next(program: &Path, settings: &Settings) -> Result<()> {
     let hookbus = program.display();
     output::line(format!(
         "\n{}\n  export HOOKBUS_HOME={home}\n  \
-         {hookbus} log --kind decision     every decision, with its reason\n  \
+         {hookbus} log --kind decision     all decisions, with their reasons\n  \
          {hookbus} hooks list              the sample policy, from {home}/hookbus.yaml\n  \
-         {hookbus} replay --all            the same events through the hooks again; try it after a change to the policy\n  \
-         {hookbus} verify                  the hash chain over all of it\n  \
+         {hookbus} replay --all            the same events again; try it after changing the policy\n  \
+         {hookbus} verify                  check the hash chain of the log\n  \
          echo '{{\"hook_event_name\":\"pre_tool_call\",\"tool_name\":\"terminal\",\"tool_input\":{{\"command\":\"rm -rf /\"}}}}' | {hookbus} hook hermes\n\
-         To wire your own agent, see the README: the same command on each event, for Hermes and for Gemini CLI.\n\
-         This scratch home can be deleted at any time.",
-        paint.bold("what to type next:")
+         To wire your own agent, run `hookbus connect hermes`, or see the README for Gemini CLI.\n\
+         You can delete this scratch home at any time.",
+        paint.bold("Try next:")
     ))?;
     Ok(())
 }

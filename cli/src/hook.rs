@@ -1,6 +1,6 @@
-//! `hookbus hook <agent>`: the front door. Its stdout belongs to the agent: nothing, or exactly the
-//! answer. It exits 0 whatever happens, 1 for wrong usage, and never writes to stderr once it has
-//! read an event: Gemini would show that to the person, or take it for an answer.
+//! `hookbus hook <agent>`: the command that agents call. Its stdout belongs to the agent: the answer, or nothing. It
+//! exits with 0 whatever happens (1 for wrong usage) and writes nothing to stderr once it has read an event: Gemini
+//! would show that to the user, or take it for an answer.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -25,49 +25,58 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use crate::output;
 use crate::settings::{Settings, UseDaemon};
 
-/// Below the 60 seconds that both Hermes and Gemini give a hook.
-const DEADLINE: f64 = 55.0;
+/// In seconds; below the 60 that both Hermes and Gemini give a hook.
+const DEFAULT_DEADLINE: f64 = 55.0;
 
-/// A daemon that does not come up is not tried again and again.
-const START_AGAIN: Duration = Duration::from_secs(5);
+/// The least time between two attempts to start a daemon.
+const START_BACKOFF: Duration = Duration::from_secs(5);
 
-/// How long a daemon that was just started is waited for, and how often it is looked for.
-const COMES_UP: Duration = Duration::from_secs(2);
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// How long to wait for a daemon that was just started, and how often to try to connect.
+const START_TIMEOUT: Duration = Duration::from_secs(2);
+const CONNECT_INTERVAL: Duration = Duration::from_millis(5);
 
-/// More than this is a slip of the pen, and would run off the clock.
-const LONGEST_DEADLINE: Duration = Duration::from_hours(1);
+/// A longer deadline is a typing error, and could overflow the clock.
+const MAX_DEADLINE: Duration = Duration::from_hours(1);
 
-/// What it takes to answer without asking anybody.
-const LAST_MOMENT: Duration = Duration::from_millis(300);
+/// The share of the deadline that is kept for an answer without commands and plugins.
+const LAST_RESORT_TIME: Duration = Duration::from_millis(300);
 
-/// The agent waits for our end: taking in spooled events may cost it this much and no more.
-const TAKE_IN: Duration = Duration::from_millis(200);
+/// The agent waits until this process exits, so moving spooled events to the log may take no longer.
+const SPOOL_TIME: Duration = Duration::from_millis(200);
 
-/// `hookbus hook`.
+const EXAMPLES: &str = "\
+Examples:
+  hookbus hook gemini < event.json               Handle one event by hand
+  hookbus hook hermes --deadline 5 < event.json  Answer within five seconds";
+
+/// The arguments of `hookbus hook`.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Who is speaking: hermes, gemini, claude or codex (the last two are recorded, not yet answered).
+    /// Agent that sends the event: hermes, gemini, claude or codex
+    ///
+    /// Events of claude and codex are recorded; hooks do not run for them yet.
+    #[arg(value_name = "AGENT")]
     agent: String,
-    /// Answer within this many seconds; stay below the agent's own time-out.
-    #[arg(long, value_name = "SECONDS", default_value_t = DEADLINE)]
+    /// Answer within this many seconds; stay below the agent's own timeout
+    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_DEADLINE)]
     deadline: f64,
-    /// How the event came: `shell`, or `bridge` from the plugin that `hookbus connect` installs.
+    /// How the event arrived: `shell`, or `bridge` from the plugin that `hookbus connect` installs
     #[arg(long, value_name = "WIRE", default_value = "shell", hide = true)]
     wire: String,
-    /// The event's id, if somebody tried to hand it in before.
+    /// The id of the event, if the client has tried to deliver it before
     #[arg(long, value_name = "UUID", hide = true)]
     id: Option<String>,
 }
 
-/// The usual command line, read without the argument parser; none if it is any other.
-pub(crate) fn quickly_read(mut words: impl Iterator<Item = OsString>) -> Option<Arguments> {
+/// Parses the common command lines without clap, which is slower to start; none for all others.
+pub(crate) fn parse_fast(mut words: impl Iterator<Item = OsString>) -> Option<Arguments> {
     if words.next()? != "hook" {
         return None;
     }
     let agent = words.next()?.into_string().ok()?.parse::<Agent>().ok()?.as_str().to_owned();
     let deadline = match words.next() {
-        None => DEADLINE,
+        None => DEFAULT_DEADLINE,
         Some(option) if option == "--deadline" => words.next()?.into_string().ok()?.parse().ok()?,
         Some(_) => return None,
     };
@@ -75,7 +84,7 @@ pub(crate) fn quickly_read(mut words: impl Iterator<Item = OsString>) -> Option<
     words.next().is_none().then_some(Arguments { agent, deadline, wire, id: None })
 }
 
-/// Reads an event, has it handled, prints the answer.
+/// Reads an event, has it handled, and prints the answer.
 pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> ExitCode {
     let agent = match arguments.agent.parse::<Agent>() {
         Ok(agent) => agent,
@@ -85,35 +94,36 @@ pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> ExitCode {
         }
     };
     let Ok(deadline) = Duration::try_from_secs_f64(arguments.deadline) else {
-        output::to_stderr("hookbus: --deadline is a number of seconds; write `--deadline 5`");
+        output::to_stderr("hookbus: --deadline takes a number of seconds; write `--deadline 5`");
         return ExitCode::FAILURE;
     };
-    let deadline = deadline.min(LONGEST_DEADLINE);
+    let deadline = deadline.min(MAX_DEADLINE);
     let Some(wire) = Wire::parse(&arguments.wire) else {
-        output::to_stderr("hookbus: --wire is `shell` or `bridge`");
+        output::to_stderr("hookbus: --wire takes `shell` or `bridge`");
         return ExitCode::FAILURE;
     };
     let id = arguments.id.as_deref().and_then(|id| id.parse::<EventId>().ok());
     let (settings, started) = (settings.clone(), Instant::now());
-    let door = Door { settings, started, deadline, wire, id };
+    let client = HookClient { settings, started, deadline, wire, id };
     // A panic must not reach the agent, neither as text nor as an exit code.
     std::panic::set_hook(Box::new(|_| {}));
-    let heard = catch_unwind(|| door.answer(agent));
-    if let Ok(Afterwards::StartDaemon) = heard {
-        door.start_daemon();
+    let answered = catch_unwind(|| client.answer(agent));
+    if let Ok(AfterAnswer::StartDaemon) = answered {
+        client.start_daemon();
     }
     ExitCode::SUCCESS
 }
 
-/// What is left to do once the agent has its answer.
+/// What to do once the agent has its answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Afterwards {
+enum AfterAnswer {
     Nothing,
     StartDaemon,
 }
 
+/// One call of an agent.
 #[derive(Clone)]
-struct Door {
+struct HookClient {
     settings: Settings,
     started: Instant,
     deadline: Duration,
@@ -121,30 +131,30 @@ struct Door {
     id: Option<EventId>,
 }
 
-impl Door {
-    fn answer(&self, agent: Agent) -> Afterwards {
-        let call = self.listen(agent);
-        match self.ask_the_daemon(&call) {
+impl HookClient {
+    fn answer(&self, agent: Agent) -> AfterAnswer {
+        let call = self.read_call(agent);
+        match self.ask_daemon(&call) {
             Ok(answer) => {
-                say(&answer);
-                Afterwards::Nothing
+                print_answer(&answer);
+                AfterAnswer::Nothing
             }
             Err(NoDaemon::OutOfTime) => {
-                self.answer_without_asking(call);
-                Afterwards::Nothing
+                self.answer_by_rules(call);
+                AfterAnswer::Nothing
             }
-            // The same event, the same id: if the daemon kept it before it went, nothing is added.
+            // An append is idempotent by event id, also if the daemon recorded the event before it broke off.
             Err(NoDaemon::Absent | NoDaemon::Declined | NoDaemon::BrokeOff(_)) => {
-                self.answer_here(call);
+                self.answer_in_process(call);
                 match self.settings.daemon {
-                    UseDaemon::Auto => Afterwards::StartDaemon,
-                    UseDaemon::Running | UseDaemon::Off => Afterwards::Nothing,
+                    UseDaemon::Auto => AfterAnswer::StartDaemon,
+                    UseDaemon::Running | UseDaemon::Off => AfterAnswer::Nothing,
                 }
             }
         }
     }
 
-    fn ask_the_daemon(&self, call: &Call) -> Result<Vec<u8>, NoDaemon> {
+    fn ask_daemon(&self, call: &Call) -> Result<Vec<u8>, NoDaemon> {
         let socket = SocketPath::in_home(&self.settings.home);
         let ask = || self::call(&socket, Build::current(), call);
         match self.settings.daemon {
@@ -152,24 +162,24 @@ impl Door {
             UseDaemon::Running => ask(),
             UseDaemon::Auto => match ask() {
                 Err(NoDaemon::Absent)
-                    if self.has_plugins(call) && (self.start_daemon() || self.is_coming_up()) =>
+                    if self.has_plugins(call) && (self.start_daemon() || self.is_starting()) =>
                 {
-                    let patience = COMES_UP.min(self.patience() / 4);
+                    let timeout = START_TIMEOUT.min(self.time_left() / 4);
                     let started = Instant::now();
-                    let mut asked = Err(NoDaemon::Absent);
-                    while matches!(asked, Err(NoDaemon::Absent)) && started.elapsed() < patience {
-                        thread::sleep(LOOK_AGAIN);
-                        asked = ask();
+                    let mut answer = Err(NoDaemon::Absent);
+                    while matches!(answer, Err(NoDaemon::Absent)) && started.elapsed() < timeout {
+                        thread::sleep(CONNECT_INTERVAL);
+                        answer = ask();
                     }
-                    asked
+                    answer
                 }
-                asked => asked,
+                answer => answer,
             },
         }
     }
 
-    /// A plugin remembers what it saw, so one process of it has to see all events, from the first on:
-    /// the daemon's, which is quicker up than a process of our own would be.
+    /// Whether a decision plugin is in force. Plugins keep state, so one process must see all events from the first
+    /// on: we wait for the daemon's, which starts faster than a plugin process of our own.
     fn has_plugins(&self, call: &Call) -> bool {
         let (home, log) = (&self.settings.home, LogPath::in_home(&self.settings.home));
         let project = Projects::new(home, log.clone()).at(&call.surroundings);
@@ -178,15 +188,15 @@ impl Door {
         project.iter().chain([&own]).any(|it| it.hooks.hooks.iter().any(decides))
     }
 
-    /// Whether somebody else has just started a daemon.
-    fn is_coming_up(&self) -> bool {
+    /// Whether another hook has just started a daemon.
+    fn is_starting(&self) -> bool {
         let lock = fs::metadata(self.settings.home.join("serve.lock"));
-        let tried = lock.and_then(|lock| lock.modified()).ok();
-        tried.and_then(|at| at.elapsed().ok()).is_some_and(|ago| ago < COMES_UP)
+        let last_start = lock.and_then(|lock| lock.modified()).ok();
+        last_start.and_then(|at| at.elapsed().ok()).is_some_and(|ago| ago < START_TIMEOUT)
     }
 
-    fn listen(&self, agent: Agent) -> Call {
-        let raw = read_stdin(|| self.patience());
+    fn read_call(&self, agent: Agent) -> Call {
+        let raw = read_stdin(|| self.time_left());
         let at = SystemClock.now();
         let surroundings = Surroundings {
             cwd: std::env::current_dir().unwrap_or_default(),
@@ -195,67 +205,66 @@ impl Door {
             wire: self.wire,
         };
         let id = self.id.unwrap_or_else(|| EventId::mint(at));
-        Call { id, at, agent, raw, surroundings, patience: self.patience() }
+        Call { id, at, agent, raw, surroundings, patience: self.time_left() }
     }
 
-    /// The same pipeline in this process, on the same log, with the same answer. In a thread of its
-    /// own: a disk that hangs, or a mistake of ours, must not hold the agent.
-    fn answer_here(&self, call: Call) {
-        let (tell, told) = channel();
-        let (door, one) = (self.clone(), call.clone());
-        thread::spawn(move || door.handle(one, &tell));
-        match told.recv_timeout(self.patience()) {
+    /// Runs the same pipeline in this process, on the same log, with the same answer. It runs in a thread of its own,
+    /// so that a hanging disk or a panic does not delay the agent beyond its deadline.
+    fn answer_in_process(&self, call: Call) {
+        let (sender, answers) = channel();
+        let (client, own_call) = (self.clone(), call.clone());
+        thread::spawn(move || client.handle(own_call, &sender));
+        match answers.recv_timeout(self.time_left()) {
             Ok(Answer(answer)) => {
-                say(answer.unwrap_or_default().as_bytes());
-                // It takes in what waited in the spool, and then hangs up.
-                if told.recv_timeout(TAKE_IN).is_ok() {
-                    tracing::debug!("there is one answer");
+                print_answer(answer.unwrap_or_default().as_bytes());
+                // The thread moves spooled events to the log and then closes the channel.
+                if answers.recv_timeout(SPOOL_TIME).is_ok() {
+                    tracing::debug!("unexpected second answer");
                 }
             }
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                self.answer_without_asking(call);
+                self.answer_by_rules(call);
             }
         }
     }
 
-    fn handle(&self, mut call: Call, tell: &Sender<Answer>) {
-        call.patience = self.patience();
-        let bus = Bus::for_client(&self.settings.home, &self.settings.shared);
+    fn handle(&self, mut call: Call, answers: &Sender<Answer>) {
+        call.patience = self.time_left();
+        let bus = Bus::for_client(&self.settings.home, &self.settings.spool_fallbacks);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let Ok(runtime) = runtime else { return };
         runtime.block_on(async {
             let answer = handle(call, &bus, || false).await;
-            if tell.send(answer).is_ok() {
+            if answers.send(answer).is_ok() {
                 bus.recorder.take_in().await;
             }
         });
-        // Whatever still waits for the log's lock ends with this process; it is in the spool.
+        // Appends that still wait for the log's lock end with this process; their events are in the spool.
         runtime.shutdown_background();
     }
 
-    /// Nobody answered in time, or we failed: the rules and the failure policies, if even those can
-    /// be had in the moment that is left.
-    fn answer_without_asking(&self, call: Call) {
-        let (tell, told) = channel();
-        let (home, shared) = (self.settings.home.clone(), self.settings.shared.clone());
-        thread::spawn(move || tell.send(last_resort(call, &Bus::for_client(&home, &shared))));
-        if let Ok(Answer(Some(answer))) = told.recv_timeout(self.last_moment()) {
-            say(answer.as_bytes());
+    /// The daemon or the pipeline failed or ran out of time: answers by the rules and the failure policies, within
+    /// the time that was kept for this.
+    fn answer_by_rules(&self, call: Call) {
+        let (sender, answers) = channel();
+        let (home, spools) = (self.settings.home.clone(), self.settings.spool_fallbacks.clone());
+        thread::spawn(move || sender.send(last_resort(call, &Bus::for_client(&home, &spools))));
+        if let Ok(Answer(Some(answer))) = answers.recv_timeout(self.last_resort_time()) {
+            print_answer(answer.as_bytes());
         }
     }
 
-    /// How long others may take: what is left of the deadline, less what it takes without them.
-    fn patience(&self) -> Duration {
-        self.deadline.saturating_sub(self.started.elapsed()).saturating_sub(self.last_moment())
+    /// What is left of the deadline, less the time for an answer of last resort.
+    fn time_left(&self) -> Duration {
+        self.deadline.saturating_sub(self.started.elapsed()).saturating_sub(self.last_resort_time())
     }
 
-    fn last_moment(&self) -> Duration {
-        LAST_MOMENT.min(self.deadline / 4)
+    fn last_resort_time(&self) -> Duration {
+        LAST_RESORT_TIME.min(self.deadline / 4)
     }
 
-    /// Starts a daemon for the calls to come, with all three streams detached: agents wait for
-    /// their end of file. Whoever is second to do so finds the home taken and leaves. Says whether one
-    /// was started.
+    /// Starts a daemon for later calls; returns whether it did. The daemon inherits none of our streams, because the
+    /// agent waits for their end of file. A second daemon finds the home locked and exits.
     fn start_daemon(&self) -> bool {
         let lock = self.settings.home.join("serve.lock");
         if !may_start(&lock) {
@@ -271,13 +280,13 @@ impl Door {
             .stderr(Stdio::null())
             .spawn();
         if let Err(error) = &started {
-            tracing::debug!(%error, "no daemon this time");
+            tracing::debug!(%error, "cannot start a daemon");
         }
         started.is_ok()
     }
 }
 
-/// Whether nobody tried to start a daemon just now; if so, we do.
+/// Whether the last attempt to start a daemon is long enough ago; if so, records this one.
 fn may_start(lock: &Path) -> bool {
     let Ok(file) =
         OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(lock)
@@ -285,27 +294,27 @@ fn may_start(lock: &Path) -> bool {
         return false; // the daemon could not open it either
     };
     let now = UNIX_EPOCH + Duration::from_micros(SystemClock.now().micros().unsigned_abs());
-    let last_try = file.metadata().and_then(|file| file.modified()).unwrap_or(UNIX_EPOCH);
+    let last_attempt = file.metadata().and_then(|file| file.modified()).unwrap_or(UNIX_EPOCH);
     let is_new = file.metadata().is_ok_and(|file| file.len() == 0);
-    let recent = now.duration_since(last_try).is_ok_and(|ago| ago < START_AGAIN);
+    let recent = now.duration_since(last_attempt).is_ok_and(|ago| ago < START_BACKOFF);
     if recent && !is_new {
         return false;
     }
     mark(file).is_ok()
 }
 
-/// A byte in the file and its time: a try was made.
+/// Records an attempt by the modification time of the file.
 fn mark(mut file: File) -> io::Result<()> {
     file.write_all(b".")
 }
 
-/// All of stdin, or what came of it before the time was up: that is an event all the same.
-fn read_stdin(patience: impl Fn() -> Duration) -> Vec<u8> {
+/// Reads stdin to its end, or until the time is up: a partial event is recorded too.
+fn read_stdin(time_left: impl Fn() -> Duration) -> Vec<u8> {
     let mut stdin = io::stdin().lock();
     let (mut raw, mut chunk) = (Vec::new(), vec![0; 64 << 10]);
     loop {
-        // Whoever never closes the pipe still gets an answer.
-        let wait = Timespec::try_from(patience()).ok();
+        // An agent that never closes the pipe still gets an answer.
+        let wait = Timespec::try_from(time_left()).ok();
         let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
         match rustix::event::poll(&mut ready, wait.as_ref()) {
             Ok(0) | Err(_) => return raw,
@@ -320,10 +329,10 @@ fn read_stdin(patience: impl Fn() -> Duration) -> Vec<u8> {
     }
 }
 
-fn say(answer: &[u8]) {
+fn print_answer(answer: &[u8]) {
     let mut stdout = io::stdout().lock();
-    // An agent that does not listen any more has nothing to hear.
+    // Not an error: the agent has stopped waiting.
     if stdout.write_all(answer).and_then(|()| stdout.flush()).is_err() {
-        tracing::debug!("the agent hung up");
+        tracing::debug!("the agent closed stdout");
     }
 }

@@ -1,60 +1,70 @@
-//! `hookbus log`: the log as it is, row by row.
+//! `hookbus log`: prints the log row by row, filtered or followed.
 
 use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use hookbus::decide::did_you_mean;
-use hookbus::event::{Kind, Seq};
+use hookbus::event::Seq;
 use hookbus::log::{LogPath, LogReader, Query, Row};
 use serde_json::Value;
 
+use crate::args::{find_bus, open_log, parse_agent, parse_kind, parse_time};
 use crate::cli::Exit;
-use crate::output::{self, Paint, sanitize, local_time, shorten};
-use crate::args::{parse_agent, find_bus, parse_time, open_log};
+use crate::output::{self, Paint, local_time, sanitize, shorten};
 use crate::settings::{Format, Settings};
 
-/// How often `-f` looks for more.
-const FOLLOW: Duration = Duration::from_millis(100);
+/// How often `--follow` reads the log.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// `hookbus log`.
+const EXAMPLES: &str = "\
+Examples:
+  hookbus log -n 20                    Print the last 20 rows
+  hookbus log -f --kind decision       Follow the decisions
+  hookbus log --tool shell --since 2h  Print the shell calls of two hours
+  hookbus log --session 7f6c --json    Print a session as JSON lines
+  hookbus log --seq 42 --raw           Print a payload as it arrived";
+
+/// The arguments of `hookbus log`.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Only this session (as much of its id as makes it plain).
-    #[arg(long)]
+    /// Only this session; a unique prefix of its id is enough
+    #[arg(long, value_name = "ID", help_heading = "Filters")]
     session: Option<String>,
-    /// Only this bus, in an archive (as much of its id as makes it plain).
-    #[arg(long)]
-    bus: Option<String>,
-    /// Only this agent: hermes, gemini, claude, codex.
-    #[arg(long)]
+    /// Only this agent: hermes, gemini, claude or codex
+    #[arg(long, value_name = "AGENT", help_heading = "Filters")]
     agent: Option<String>,
-    /// Only this kind, such as tool.before; `tool.*` is a family.
-    #[arg(long)]
+    /// Only this kind of event, such as tool.before or `tool.*`
+    #[arg(long, value_name = "KIND", help_heading = "Filters")]
     kind: Option<String>,
-    /// Only events of this name, such as `pre_tool_call`; `command:*` is a family.
-    #[arg(long)]
+    /// Only events of this name, such as `pre_tool_call` or `command:*`
+    #[arg(long, value_name = "NAME", help_heading = "Filters")]
     name: Option<String>,
-    /// Only this tool or tool class, such as terminal or shell.
-    #[arg(long)]
+    /// Only this tool or tool class, such as terminal or shell
+    #[arg(long, value_name = "TOOL", help_heading = "Filters")]
     tool: Option<String>,
-    /// Not before: `2h` ago, `today`, `2026-11-16`, `2026-11-16 14:05`, RFC 3339.
-    #[arg(long, value_name = "TIME")]
+    /// Only from this time on: 2h (ago), today, 2026-11-16, RFC 3339
+    ///
+    /// Also `30m`, `7d`, `yesterday`, and a local time as in `2026-11-16 14:05`.
+    #[arg(long, value_name = "TIME", help_heading = "Filters")]
     since: Option<String>,
-    /// Before.
-    #[arg(long, value_name = "TIME")]
+    /// Only before this time, written as for --since
+    #[arg(long, value_name = "TIME", help_heading = "Filters")]
     until: Option<String>,
-    /// Only this row.
-    #[arg(long, value_name = "N")]
+    /// Only the row with this number
+    #[arg(long, value_name = "SEQ", help_heading = "Filters")]
     seq: Option<i64>,
-    /// Only the last N rows that fit.
-    #[arg(short = 'n', long, value_name = "N")]
+    /// Only the last N matching rows
+    #[arg(short = 'n', long, value_name = "N", help_heading = "Filters")]
     last: Option<usize>,
-    /// Go on: print new rows as they come.
+    /// Only this bus of an archive; a unique prefix of its id is enough
+    #[arg(long, value_name = "ID", help_heading = "Filters")]
+    bus: Option<String>,
+    /// Keep running and print new rows as they are recorded
     #[arg(short, long)]
     follow: bool,
-    /// With --seq: the payload, byte for byte as it arrived.
+    /// With --seq: print the payload byte for byte as it arrived
     #[arg(long, requires = "seq")]
     raw: bool,
 }
@@ -92,45 +102,32 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         return Ok(Exit::Success);
     }
     loop {
-        sleep(FOLLOW);
+        sleep(POLL_INTERVAL);
         last = log.each(&query, last, |row| Ok::<_, anyhow::Error>(print(&row)?))?;
     }
 }
 
-/// Whoever follows means what is to come, and that may be the first event of all.
+/// `--follow` may start before the first event is recorded.
 fn wait_for_log(settings: &Settings) -> Result<LogReader> {
     let path = LogPath::in_home(&settings.home);
     while std::fs::metadata(path.file()).map_or(0, |file| file.len()) == 0 {
-        sleep(FOLLOW);
+        sleep(POLL_INTERVAL);
     }
     open_log(settings)
 }
 
 fn only_row(log: &LogReader, query: &Query) -> Result<Row> {
     let Some(row) = log.last(query, 1)?.pop() else {
-        bail!(
-            "there is no such row; the last one is {}",
-            log.head()?.map_or(0, |(seq, _)| seq.as_i64())
-        );
+        bail!("no row matches; the last row is {}", log.head()?.map_or(0, |(seq, _)| seq.as_i64()));
     };
     Ok(row)
-}
-
-/// A kind that does not exist would find nothing, and say nothing about why.
-pub(crate) fn parse_kind(kind: &str) -> Result<String> {
-    if !kind.contains('*') && Kind::parse(kind).is_none() {
-        let near = did_you_mean(kind, Kind::ALL.iter().map(|kind| kind.as_str()));
-        let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-        bail!("there is no kind `{kind}`{hint}");
-    }
-    Ok(kind.to_owned())
 }
 
 fn query(arguments: &Arguments, log: &LogReader) -> Result<Query> {
     Ok(Query {
         seq: arguments.seq.map(Seq::from_i64),
         session: arguments.session.as_deref().map(|prefix| log.find_session(prefix)).transpose()?,
-        bus: arguments.bus.as_deref().map(|start| find_bus(log, start)).transpose()?,
+        bus: arguments.bus.as_deref().map(|prefix| find_bus(log, prefix)).transpose()?,
         agent: arguments.agent.as_deref().map(parse_agent).transpose()?,
         kind: arguments.kind.as_deref().map(parse_kind).transpose()?,
         name: arguments.name.clone(),
@@ -143,7 +140,7 @@ fn query(arguments: &Arguments, log: &LogReader) -> Result<Query> {
 fn describe(row: &Row, paint: Paint) -> String {
     let payload = row.payload_json();
     let what = match row.kind.as_str() {
-        "decision" => decision(&payload, row.cause, paint),
+        "decision" => describe_decision(&payload, row.cause, paint),
         "hooks.loaded" => shorten(payload["path"].as_str().unwrap_or_default(), 60),
         _ => shorten(&summarize(row, &payload), 80),
     };
@@ -157,7 +154,7 @@ fn describe(row: &Row, paint: Paint) -> String {
     )
 }
 
-fn decision(payload: &Value, cause: Option<Seq>, paint: Paint) -> String {
+fn describe_decision(payload: &Value, cause: Option<Seq>, paint: Paint) -> String {
     let outcome = payload["outcome"].as_str().unwrap_or("?");
     let outcome = match outcome {
         "block" | "stop" => paint.bad(outcome),
@@ -170,18 +167,18 @@ fn decision(payload: &Value, cause: Option<Seq>, paint: Paint) -> String {
         .flatten()
         .map(|verdict| {
             let hook = verdict["hook"].as_str().unwrap_or("?");
-            let said = verdict["verdict"].as_str().unwrap_or("?");
+            let word = verdict["verdict"].as_str().unwrap_or("?");
             let reason = verdict["failure"].as_str().or(verdict["reason"].as_str());
             let reason =
                 reason.map_or_else(String::new, |reason| format!(" ({})", shorten(reason, 60)));
-            format!("{hook}: {said}{reason}")
+            format!("{hook}: {word}{reason}")
         })
         .collect();
     let cause = cause.map_or_else(String::new, |cause| format!(" on {cause}"));
     format!("{outcome}{cause}  {}", shorten(&verdicts.join(", "), 100))
 }
 
-/// The few words that say what an event is about.
+/// What an event is about, in a few words: the command, the path, the prompt, the answer.
 pub(crate) fn summarize(row: &Row, payload: &Value) -> String {
     let extra = &payload["extra"];
     let input = &payload["tool_input"];
@@ -211,7 +208,7 @@ pub(crate) fn summarize(row: &Row, payload: &Value) -> String {
         &extra["reason"],
         &payload["trigger"],
     ];
-    // Where an agent repeats its prompt beside its answer, the answer is the news.
+    // Some agents repeat the prompt beside the answer: show the answer.
     let text = answers.iter().chain(&questions).find_map(|value| value.as_str());
     let text = text.map_or_else(
         || if input.is_object() { input.to_string() } else { String::new() },

@@ -1,6 +1,6 @@
 //! The `hookbus` command: picks a verb and turns its result into an exit code.
 
-mod prompt;
+mod args;
 mod boot;
 mod cli;
 mod completions;
@@ -9,6 +9,7 @@ mod dead;
 mod demo;
 mod export;
 mod files;
+mod help;
 mod home_lock;
 mod hook;
 mod hooks;
@@ -17,7 +18,7 @@ mod log;
 mod man;
 mod observe;
 mod output;
-mod args;
+mod prompt;
 mod reference;
 mod replay;
 mod serve;
@@ -33,9 +34,9 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let settings = settings::Settings::from_env();
-    // The front door is called many times a turn: it does not wait for the argument parser.
-    if let Some(wanted) = hook::quickly_read(std::env::args_os().skip(1)) {
-        return hook::run(&wanted, &settings);
+    // Agents call `hookbus hook` many times per turn, so it skips the argument parser.
+    if let Some(arguments) = hook::parse_fast(std::env::args_os().skip(1)) {
+        return hook::run(&arguments, &settings);
     }
     cli::run(settings)
 }

@@ -14,9 +14,9 @@ use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::cli::Exit;
+use crate::cli::Ending;
 use crate::output::{self, count};
-use crate::serve::log_to_stderr;
+use crate::serve::write_down_here;
 use crate::settings::{Format, Settings};
 
 /// `hookbus observe`.
@@ -56,7 +56,7 @@ enum WhereToStart {
     Start,
 }
 
-pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
+pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
     let source = arguments.source.map(|source| match source {
         WhereToRead::Log => Source::Log,
         WhereToRead::Nats => Source::Nats,
@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         WhereToStart::Start => Start::First,
     });
     assignment.leaves_when_done = arguments.drain;
-    log_to_stderr(settings);
+    write_down_here(settings);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let Tally { handled, set_aside, elsewhere, trouble } = runtime.block_on(async {
         let stop = stop_when_told(arguments.supervised)?;
@@ -91,10 +91,10 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         bail!("{trouble}");
     }
     if elsewhere {
-        output::to_stderr("another worker is at work on this observer, and has the rest");
-        return Ok(Exit::Failure);
+        output::aside("another worker is at work on this observer, and has the rest");
+        return Ok(Ending::No);
     }
-    Ok(Exit::Success)
+    Ok(Ending::Yes)
 }
 
 /// Everything that the observer `name` needs to work.

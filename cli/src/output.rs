@@ -1,5 +1,5 @@
-//! The one way to stdout, for everything but the front door: a result is text for people or JSON
-//! for programs. Also the little colour there is, and the progress line of long jobs.
+//! Writes to stdout and stderr for all verbs but `hookbus hook`: results as text for people or JSON for programs,
+//! colours, text made safe for a terminal, and the progress line of long jobs.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Local};
 use hookbus::event::Time;
 
-/// Writes one line. A reader that hung up (`| head`) ends the program quietly.
+/// Writes one line to stdout. When the reader has closed it (`| head`), the program ends quietly.
 pub(crate) fn line(text: impl AsRef<str>) -> Result<(), StdoutClosed> {
-    clear_bar();
+    clear_progress();
     let mut stdout = io::stdout().lock();
     stdout
         .write_all(text.as_ref().as_bytes())
@@ -18,37 +18,38 @@ pub(crate) fn line(text: impl AsRef<str>) -> Result<(), StdoutClosed> {
         .map_err(|_| StdoutClosed)
 }
 
-/// Writes bytes as they are.
+/// Writes bytes to stdout unchanged.
 pub(crate) fn bytes(bytes: &[u8]) -> Result<(), StdoutClosed> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|_| StdoutClosed)
 }
 
-/// Writes a word to the person, beside the result.
-pub(crate) fn aside(text: impl AsRef<str>) {
-    clear_bar();
+/// Writes one line to stderr: a message to the user that is not part of the result.
+pub(crate) fn to_stderr(text: impl AsRef<str>) {
+    clear_progress();
     let mut stderr = io::stderr().lock();
     if writeln!(stderr, "{}", text.as_ref()).is_err() {
-        tracing::debug!("nobody reads stderr");
+        tracing::debug!("stderr is closed");
     }
 }
 
-/// Whether a progress line stands on the terminal.
-static BAR: AtomicBool = AtomicBool::new(false);
+/// Whether the terminal shows a progress line at the moment.
+static PROGRESS_SHOWN: AtomicBool = AtomicBool::new(false);
 
-/// Takes the progress line away, so that a line of the result does not stick to it.
-fn clear_bar() {
-    if BAR.swap(false, Ordering::Relaxed) && io::stderr().write_all(b"\r\x1b[K").is_err() {
-        tracing::debug!("nobody reads stderr");
+/// Erases the progress line before something else is printed.
+fn clear_progress() {
+    if PROGRESS_SHOWN.swap(false, Ordering::Relaxed) && io::stderr().write_all(b"\r\x1b[K").is_err()
+    {
+        tracing::debug!("stderr is closed");
     }
 }
 
-/// Nobody reads stdout any more.
+/// The reader of stdout has closed it.
 #[derive(Debug, thiserror::Error)]
-#[error("nobody reads the output any more")]
+#[error("the reader of the output has closed it")]
 pub(crate) struct StdoutClosed;
 
-/// Colours that mean something.
+/// Colours text by meaning, if colours are switched on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paint(pub(crate) bool);
 
@@ -78,12 +79,12 @@ impl Paint {
     }
 }
 
-/// A moment in the person's own time zone.
+/// A time in the local time zone.
 pub(crate) fn local_time(at: Time) -> DateTime<Local> {
     at.to_utc().with_timezone(&Local)
 }
 
-/// A duration as people say it.
+/// A duration for people: `12 ms`, `1.7 s`, `2 min 05 s`.
 pub(crate) fn format_duration(span: Duration) -> String {
     let seconds = span.as_secs();
     match seconds {
@@ -100,22 +101,22 @@ pub(crate) fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
-/// Text of an agent's, a model's or a stranger's making, made safe for a terminal: what could move the cursor,
-/// change colours, turn the text around or not be seen at all could hide a line of the record.
+/// Makes text from agents, models and files safe for a terminal. Characters that move the cursor, change colours,
+/// reverse the text or are invisible could hide a line of the record; each is replaced.
 pub(crate) fn sanitize(text: &str) -> String {
-    text.chars().map(|letter| if is_harmless(letter) { letter } else { '\u{fffd}' }).collect()
+    text.chars().map(|character| if is_safe(character) { character } else { '\u{fffd}' }).collect()
 }
 
-/// The same for text of several lines.
+/// The same for text of several lines: line breaks stay.
 pub(crate) fn sanitize_lines(text: &str) -> String {
     text.split('\n').map(sanitize).collect::<Vec<_>>().join("\n")
 }
 
-/// Whether a letter is seen and does nothing else: no control letter, and none that Unicode has for the
-/// format only (invisible ones, the direction of writing, tags).
-fn is_harmless(letter: char) -> bool {
-    !letter.is_control()
-        && !matches!(letter,
+/// Whether a character is visible and nothing else: not a control character, and not one of Unicode's format
+/// characters (invisible ones, direction marks, tags).
+fn is_safe(character: char) -> bool {
+    !character.is_control()
+        && !matches!(character,
             '\u{ad}' | '\u{61c}' | '\u{70f}' | '\u{115f}' | '\u{1160}' | '\u{180e}'
             | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
             | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
@@ -123,7 +124,7 @@ fn is_harmless(letter: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// One harmless line of text, cut to `most` characters.
+/// Text as one sanitized line of at most `most` characters.
 pub(crate) fn shorten(text: &str, most: usize) -> String {
     let flat = sanitize(&text.split_whitespace().collect::<Vec<_>>().join(" "));
     if flat.chars().count() <= most {
@@ -132,8 +133,8 @@ pub(crate) fn shorten(text: &str, most: usize) -> String {
     flat.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// The same for a hook's name, cut in the middle: one that has none goes by its command or its directory, and what tells
-/// it from the next stands at the end.
+/// The same for the name of a hook, cut in the middle: an unnamed hook is called by its command or directory, and
+/// those differ at the end.
 pub(crate) fn shorten_middle(name: &str, most: usize) -> String {
     let flat = shorten(name, usize::MAX);
     let length = flat.chars().count();
@@ -144,47 +145,48 @@ pub(crate) fn shorten_middle(name: &str, most: usize) -> String {
     flat.chars().take(start).chain(['…']).chain(flat.chars().skip(length - end)).collect()
 }
 
-/// How far a long job is, on stderr, from the second second on and only for a person.
+/// The progress line of a long job: on stderr, at a terminal only, after the first second.
 #[derive(Debug)]
 pub(crate) struct Progress {
     started: Instant,
     shown: Option<Instant>,
-    whole: u64,
-    what: &'static str,
+    total: u64,
+    unit: &'static str,
 }
 
 impl Progress {
-    pub(crate) fn of(whole: u64, what: &'static str) -> Self {
-        Self { started: Instant::now(), shown: None, whole, what }
+    pub(crate) fn new(total: u64, unit: &'static str) -> Self {
+        Self { started: Instant::now(), shown: None, total, unit }
     }
 
-    pub(crate) fn at(&mut self, done: u64) {
+    /// Redraws the line, at most ten times a second.
+    pub(crate) fn update(&mut self, done: u64) {
         let due = self.shown.map_or(Duration::from_secs(1), |_| Duration::from_millis(100));
         let since = self.shown.unwrap_or(self.started).elapsed();
         if since < due || !io::stderr().is_terminal() {
             return;
         }
         self.shown = Some(Instant::now());
-        let share = done.saturating_mul(30).checked_div(self.whole).unwrap_or(30).min(30);
+        let share = done.saturating_mul(30).checked_div(self.total).unwrap_or(30).min(30);
         let bar: String = (0..30).map(|at| if at < share { '█' } else { '░' }).collect();
         let elapsed = self.started.elapsed();
-        let (rate, left) = pace(done, self.whole, elapsed);
-        BAR.store(true, Ordering::Relaxed);
+        let (rate, left) = rate_and_time_left(done, self.total, elapsed);
+        PROGRESS_SHOWN.store(true, Ordering::Relaxed);
         let mut stderr = io::stderr().lock();
         let text =
-            format!("\r{bar} {done}/{} {} · {rate}/s · {left} left \x1b[K", self.whole, self.what);
+            format!("\r{bar} {done}/{} {} · {rate}/s · {left} left \x1b[K", self.total, self.unit);
         if stderr.write_all(text.as_bytes()).is_err() {
-            self.whole = 0;
+            self.total = 0;
         }
     }
 }
 
-/// How fast it goes, and how long it will take.
-fn pace(done: u64, whole: u64, elapsed: Duration) -> (String, String) {
+/// The rate per second, and the time that is left.
+fn rate_and_time_left(done: u64, total: u64, elapsed: Duration) -> (String, String) {
     let micros = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX).max(1);
-    // In thousandths, so that what is slow has a rate as well.
+    // In thousandths, so that slow jobs do not show a rate of 0.
     let rate = u128::from(done) * 1_000_000_000 / u128::from(micros);
-    let left = u128::from(whole.saturating_sub(done)) * u128::from(micros);
+    let left = u128::from(total.saturating_sub(done)) * u128::from(micros);
     let left = left.checked_div(u128::from(done)).map_or_else(
         || "?".to_owned(),
         |micros| format_duration(Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))),
@@ -195,7 +197,7 @@ fn pace(done: u64, whole: u64, elapsed: Duration) -> (String, String) {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        clear_bar();
+        clear_progress();
     }
 }
 
@@ -204,9 +206,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_hides_or_turns_text_around_reaches_a_terminal() {
-        for letter in "\u{1b}\u{7f}\u{9b}\u{202e}\u{2066}\u{200b}\u{feff}\u{e0041}\n".chars() {
-            assert_eq!(sanitize(&format!("a{letter}b")), "a\u{fffd}b", "{letter:?}");
+    fn characters_that_hide_or_reverse_text_are_replaced() {
+        for character in "\u{1b}\u{7f}\u{9b}\u{202e}\u{2066}\u{200b}\u{feff}\u{e0041}\n".chars() {
+            assert_eq!(sanitize(&format!("a{character}b")), "a\u{fffd}b", "{character:?}");
         }
         let fine = "naïve 漢字 🦀 שלום — ok";
         assert_eq!(
@@ -216,19 +218,19 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_too_long_keeps_both_of_its_ends() {
-        let name = "/home/somebody/.hermes/plugins (calculator)";
-        assert_eq!(shorten_middle(name, 30), "/home/s…s/plugins (calculator)");
+    fn a_long_name_is_cut_in_the_middle() {
+        let name = "/home/jane/.hermes/plugins (calculator)";
+        assert_eq!(shorten_middle(name, 30), "/home/j…s/plugins (calculator)");
         assert_eq!(shorten_middle(name, 30).chars().count(), 30);
         assert_eq!(shorten_middle("guard", 30), "guard");
         assert_eq!(shorten_middle("漢字漢字漢字漢字", 4), "漢…漢字");
     }
 
     #[test]
-    fn what_is_slow_has_a_rate_as_well() {
-        let told = |done, seconds| pace(done, 100, Duration::from_secs(seconds));
-        assert_eq!(told(1, 10), ("0.1".to_owned(), "16 min 30 s".to_owned()));
-        assert_eq!(told(50, 1), ("50".to_owned(), "1.0 s".to_owned()));
-        assert_eq!(told(0, 1).1, "?");
+    fn a_slow_job_has_a_rate_with_decimals() {
+        let shown = |done, seconds| rate_and_time_left(done, 100, Duration::from_secs(seconds));
+        assert_eq!(shown(1, 10), ("0.1".to_owned(), "16 min 30 s".to_owned()));
+        assert_eq!(shown(50, 1), ("50".to_owned(), "1.0 s".to_owned()));
+        assert_eq!(shown(0, 1).1, "?");
     }
 }

@@ -1,4 +1,5 @@
-//! `hookbus serve`: the daemon.
+//! `hookbus serve`: runs the daemon, in the foreground or (as hooks start it) in the background, and sets up where
+//! it logs.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -18,39 +19,49 @@ use crate::cli::Exit;
 use crate::settings::Settings;
 use crate::status::describe_hung_daemon;
 
-/// How often the daemon looks whether its own log file has become too large.
-const LOOK_AFTER_LOG: Duration = Duration::from_secs(2);
+/// How often the daemon checks the size of hookbus.log.
+const ROTATION_INTERVAL: Duration = Duration::from_secs(2);
 
-/// `hookbus serve`.
+const EXAMPLES: &str = "\
+Examples:
+  hookbus serve                           Run until `hookbus stop` or Ctrl-C
+  hookbus serve --idle 600                Exit after ten minutes without a call
+  hookbus serve --nats nats://nats1:4222  Relay the log to this NATS server";
+
+/// The arguments of `hookbus serve`.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Leave when nobody has called for this many seconds (default: stay).
+    /// Exit after this many seconds without a call [default: never]
     #[arg(long, value_name = "SECONDS")]
     idle: Option<f64>,
-    /// The NATS servers, in place of those in hookbus.yaml (also `HOOKBUS_NATS_URL`).
-    #[arg(long, value_name = "URL,URL…")]
+    /// NATS servers, separated by commas [default: `HOOKBUS_NATS_URL`, else hookbus.yaml]
+    #[arg(long, value_name = "URLS")]
     nats: Option<String>,
-    /// Start no observers; they are run elsewhere, or by hand.
+    /// Do not start observers (they run elsewhere, or by hand)
     #[arg(long)]
     no_observers: bool,
-    /// As a hook starts it: write to `HOOKBUS_HOME`/hookbus.log, leave after `HOOKBUS_IDLE` seconds (900).
+    /// Run as if started by a hook
+    ///
+    /// Detaches from the terminal, logs to hookbus.log in the home and exits after `HOOKBUS_IDLE`
+    /// seconds (900) without a call.
     #[arg(long)]
     background: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> Result<Exit> {
     let idle = arguments.idle.map(Duration::try_from_secs_f64).transpose();
-    let idle = idle.context("--idle is a number of seconds; write `--idle 600`")?;
+    let idle = idle.context("--idle takes a number of seconds; write `--idle 600`")?;
     let stay = match (idle, arguments.background) {
         (Some(after), _) => Stay::UntilIdle(after),
         (None, true) => Stay::UntilIdle(settings.idle),
         (None, false) => Stay::ForGood,
     };
     if arguments.background {
-        let_go_of_inherited_files();
-        // Out of the agent's session, so that closing its terminal does not end us.
+        close_inherited_files();
+        // A session of its own: closing the agent's terminal must not end the daemon.
         if let Err(error) = rustix::process::setsid() {
-            tracing::debug!(%error, "already apart");
+            tracing::debug!(%error, "already a session leader");
         }
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -61,26 +72,28 @@ pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> Result<Exit> {
             nats_urls: settings.nats_urls(arguments.nats.as_deref()),
             observers: observer_program(arguments, settings).filter(|_| !arguments.no_observers),
         };
-        let daemon = match Daemon::start(home, plans, || Bus::for_daemon(home, &settings.shared)) {
+        let daemon = match Daemon::start(home, plans, || {
+            Bus::for_daemon(home, &settings.spool_fallbacks)
+        }) {
             Ok(daemon) => daemon,
-            // The hook that started us was not the only one.
+            // Another hook started a daemon at the same time.
             Err(ServeError::Running(_)) if arguments.background => return Ok(Exit::Success),
             Err(ServeError::Running(home)) if let Some(hung) = describe_hung_daemon(settings) => {
                 bail!("a daemon is {hung} (for {})", home.display())
             }
             Err(error) => return Err(error.into()),
         };
-        write_down(arguments, settings)?;
-        let room = arguments.background.then(|| tokio::spawn(keep_room(own_log(settings))));
-        let served = daemon.serve().await.context("the daemon cannot go on");
-        if let Some(room) = room {
-            room.abort();
+        start_logging(arguments, settings)?;
+        let rotation = arguments.background.then(|| tokio::spawn(rotate_log(log_file(settings))));
+        let served = daemon.serve().await.context("the daemon failed");
+        if let Some(rotation) = rotation {
+            rotation.abort();
         }
         served.map(|()| Exit::Success)
     })
 }
 
-/// Each observer is this program with another verb.
+/// How the daemon starts an observer: this program with the verb `observe`.
 fn observer_program(arguments: &Arguments, settings: &Settings) -> Option<ObserverProgram> {
     let program = std::env::current_exe().ok()?;
     let mut words: Vec<OsString> = vec!["observe".into(), "--supervised".into()];
@@ -88,43 +101,43 @@ fn observer_program(arguments: &Arguments, settings: &Settings) -> Option<Observ
         words.extend(["--nats".into(), nats.into()]);
     }
     words.push("--".into());
-    let complaints = arguments.background.then(|| own_log(settings));
-    Some(ObserverProgram { program, arguments: words, complaints })
+    let log = arguments.background.then(|| log_file(settings));
+    Some(ObserverProgram { program, arguments: words, complaints: log })
 }
 
-/// A hook may have been given more than three streams; whoever reads the other end of one would
-/// wait for our end instead of the hook's.
-fn let_go_of_inherited_files() {
+/// Closes all descriptors but stdin, stdout and stderr. The hook that started us may have been given more, and the
+/// process at the other end of a pipe would wait for the daemon to close it.
+fn close_inherited_files() {
     let open = fs::read_dir("/proc/self/fd").into_iter().flatten();
     let open: Vec<i32> =
         open.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
     for descriptor in open.into_iter().filter(|descriptor| *descriptor > 2) {
         if let Err(error) = nix::unistd::close(descriptor) {
-            tracing::trace!(%error, descriptor, "closed already: the listing itself had it");
+            tracing::trace!(%error, descriptor, "already closed: it was the directory listing itself");
         }
     }
 }
 
-/// What a process that runs on has to say, to stderr.
+/// Sets up logging to stderr, for processes in the foreground.
 pub(crate) fn log_to_stderr(settings: &Settings) {
     let lines = tracing_subscriber::fmt().with_env_filter(filter(settings)).with_ansi(false);
     lines.with_writer(std::io::stderr).init();
 }
 
 fn filter(settings: &Settings) -> EnvFilter {
-    // The client library tells of every connection; what matters of that is in `hookbus status`.
-    let wanted = format!("async_nats=error,{}", settings.verbosity);
-    EnvFilter::try_new(wanted).unwrap_or_else(|_| EnvFilter::new("info"))
+    // The NATS client logs every connection; `hookbus status` shows what matters of that.
+    let directives = format!("async_nats=error,{}", settings.log_level);
+    EnvFilter::try_new(directives).unwrap_or_else(|_| EnvFilter::new("info"))
 }
 
-/// In the background to a file, in the foreground to stderr.
-fn write_down(arguments: &Arguments, settings: &Settings) -> Result<()> {
+/// Sets up logging: to hookbus.log in the background, to stderr in the foreground.
+fn start_logging(arguments: &Arguments, settings: &Settings) -> Result<()> {
     if !arguments.background {
         log_to_stderr(settings);
         return Ok(());
     }
     let lines = tracing_subscriber::fmt().with_env_filter(filter(settings)).with_ansi(false);
-    let path = own_log(settings);
+    let path = log_file(settings);
     make_room(&path);
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
     let file = file.with_context(|| format!("cannot write {}", path.display()))?;
@@ -132,19 +145,19 @@ fn write_down(arguments: &Arguments, settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// Where a daemon in the background and its observers write.
-fn own_log(settings: &Settings) -> PathBuf {
+/// Where a daemon in the background and its observers log.
+fn log_file(settings: &Settings) -> PathBuf {
     settings.home.join("hookbus.log")
 }
 
-/// A daemon stays for months.
-async fn keep_room(log: PathBuf) {
+/// Keeps hookbus.log from growing without limit: a daemon may run for months.
+async fn rotate_log(log: PathBuf) {
     loop {
         let log = log.clone();
-        // Copying it would keep agents waiting.
+        // Rotation copies the file, which would block the calls of agents.
         if let Err(error) = tokio::task::spawn_blocking(move || make_room(&log)).await {
-            tracing::debug!(%error, "not looked after this time");
+            tracing::debug!(%error, "log rotation failed");
         }
-        tokio::time::sleep(LOOK_AFTER_LOG).await;
+        tokio::time::sleep(ROTATION_INTERVAL).await;
     }
 }

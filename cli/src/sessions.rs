@@ -1,22 +1,28 @@
-//! `hookbus sessions`: what was recorded, a line each.
+//! `hookbus sessions`: one line per recorded session.
 
 use anyhow::Result;
 use clap::Args;
 use hookbus::log::SessionSummary;
 use serde_json::json;
 
+use crate::args::{open_log, parse_agent};
 use crate::cli::Exit;
-use crate::output::{self, Paint, count, sanitize, local_time, format_duration};
-use crate::args::{parse_agent, open_log};
+use crate::output::{self, Paint, count, format_duration, local_time, sanitize};
 use crate::settings::{Format, Settings};
 
-/// `hookbus sessions`.
+const EXAMPLES: &str = "\
+Examples:
+  hookbus sessions -n 5            List the five latest sessions
+  hookbus sessions --agent gemini  List the sessions of Gemini CLI";
+
+/// The arguments of `hookbus sessions`.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Only the sessions of this agent.
-    #[arg(long)]
+    /// Only this agent: hermes, gemini, claude or codex
+    #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
-    /// Only the last N.
+    /// Only the latest N sessions
     #[arg(short = 'n', long, value_name = "N")]
     last: Option<usize>,
 }
@@ -28,7 +34,10 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     let skipped = arguments.last.map_or(0, |last| sessions.len().saturating_sub(last));
     let paint = Paint(settings.colour);
     if sessions.is_empty() && format == Format::Text {
-        output::line("no such sessions are recorded yet")?;
+        output::line(match &agent {
+            Some(agent) => format!("no sessions of {agent} are recorded"),
+            None => "no sessions are recorded".to_owned(),
+        })?;
     }
     for session in sessions.iter().skip(skipped) {
         output::line(match format {

@@ -1,73 +1,73 @@
-//! The environment, read once.
+//! The environment variables, read once at the start.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Whether a hook uses a daemon.
+/// Whether `hookbus hook` uses a daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UseDaemon {
-    /// One that is up; starts one otherwise.
+    /// Uses a running daemon, and starts one if there is none.
     Auto,
-    /// One that is up; starts none.
+    /// Uses a running daemon, but does not start one.
     Running,
-    /// None.
+    /// Never uses a daemon.
     Off,
 }
 
 /// How results are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// For people.
+    /// Text, for people.
     Text,
-    /// For programs.
+    /// JSON, for programs.
     Json,
 }
 
-/// What the environment says.
+/// The settings from the environment.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    /// Where everything lives.
+    /// `HOOKBUS_HOME`: the directory of hookbus.yaml, the log and everything else.
     pub(crate) home: PathBuf,
-    /// Where events go when even the home cannot take them, in order.
-    pub(crate) shared: Vec<PathBuf>,
+    /// Directories to spool events in when the home is not writable, in order.
+    pub(crate) spool_fallbacks: Vec<PathBuf>,
     /// `HOOKBUS_DAEMON`.
     pub(crate) daemon: UseDaemon,
-    /// A `HOOKBUS_DAEMON` that we do not know, and took for `auto`.
-    pub(crate) odd_daemon: Option<String>,
-    /// How long a daemon that a hook started stays without calls.
+    /// An unknown value of `HOOKBUS_DAEMON`; `auto` is used in its place.
+    pub(crate) unknown_daemon_mode: Option<String>,
+    /// `HOOKBUS_IDLE`: how long a daemon that a hook started stays up without calls.
     pub(crate) idle: Duration,
-    /// `HOOKBUS_NATS_URL`: the servers, in place of those in the hooks file.
+    /// `HOOKBUS_NATS_URL`: NATS servers, in place of those in hookbus.yaml.
     pub(crate) nats: Option<String>,
-    /// `HERMES_HOME`, or where Hermes lives without it.
+    /// `HERMES_HOME`, by default `~/.hermes`.
     pub(crate) hermes: Option<PathBuf>,
-    /// `HOOKBUS_ACCEPT_HOOKS`: agree to hooks without being asked.
+    /// `HOOKBUS_ACCEPT_HOOKS`: approve hooks without asking.
     pub(crate) accept_hooks: bool,
-    /// Whether text may be coloured.
+    /// Whether to colour text.
     pub(crate) colour: bool,
-    /// `HOOKBUS_LOG`: what the daemon writes down about itself.
-    pub(crate) verbosity: String,
+    /// `HOOKBUS_LOG`: the log level of the daemon and the observers.
+    pub(crate) log_level: String,
 }
 
 impl Settings {
     pub(crate) fn from_env() -> Self {
         let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let temporary = std::env::temp_dir();
-        let shared = var("XDG_RUNTIME_DIR").map(PathBuf::from).into_iter().chain([temporary]);
-        // Without `HOME` the user's entry in the password file still knows.
+        let spools = var("XDG_RUNTIME_DIR").map(PathBuf::from).into_iter().chain([temporary]);
+        // `home_dir` falls back to the password file if `HOME` is not set.
         let home = var("HOOKBUS_HOME")
             .map(PathBuf::from)
             .or_else(|| std::env::home_dir().map(|home| home.join(".hookbus")));
         Self {
             home: absolute(home.unwrap_or_else(|| PathBuf::from("/nonexistent/.hookbus"))),
-            shared: shared.collect(),
+            spool_fallbacks: spools.collect(),
             daemon: match var("HOOKBUS_DAEMON").as_ref().and_then(|value| value.to_str()) {
                 Some("off") => UseDaemon::Off,
                 Some("running") => UseDaemon::Running,
                 Some(_) | None => UseDaemon::Auto,
             },
-            odd_daemon: var("HOOKBUS_DAEMON")
+            unknown_daemon_mode: var("HOOKBUS_DAEMON")
                 .map(|value| value.to_string_lossy().into_owned())
                 .filter(|value| !["auto", "running", "off"].contains(&value.as_str())),
             idle: seconds(var("HOOKBUS_IDLE")).unwrap_or(Duration::from_mins(15)),
@@ -79,23 +79,21 @@ impl Settings {
                 ["1", "true", "yes", "on"].iter().any(|yes| word.eq_ignore_ascii_case(yes))
             }),
             colour: var("NO_COLOR").is_none() && std::io::stdout().is_terminal(),
-            verbosity: var("HOOKBUS_LOG")
+            log_level: var("HOOKBUS_LOG")
                 .and_then(|value| value.into_string().ok())
                 .unwrap_or_else(|| "info".to_owned()),
         }
     }
-}
 
-impl Settings {
-    /// The NATS servers that the command line or the environment names.
-    pub(crate) fn nats_urls(&self, said: Option<&str>) -> Option<Vec<String>> {
-        let urls = said.or(self.nats.as_deref())?;
+    /// The NATS servers from the command line, else from the environment.
+    pub(crate) fn nats_urls(&self, argument: Option<&str>) -> Option<Vec<String>> {
+        let urls = argument.or(self.nats.as_deref())?;
         Some(urls.split(',').map(|url| url.trim().to_owned()).collect())
     }
 }
 
-/// A daemon that we start must find the same home from another directory. And it has one name only: what a person
-/// agreed to by a link to it, whoever comes by its real name has to find.
+/// The home as an absolute path without symlinks: a daemon that we start runs in another directory, and approvals are
+/// stored by path, so the home must always have the same one.
 fn absolute(path: PathBuf) -> PathBuf {
     path.canonicalize().or_else(|_| std::path::absolute(&path)).unwrap_or(path)
 }

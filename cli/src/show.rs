@@ -1,23 +1,32 @@
-//! `hookbus show <session>`: its timeline, for people.
+//! `hookbus show`: reads a session from the log and prints its timeline.
 
 use anyhow::Result;
 use clap::Args;
 use hookbus::decide::became_a_block;
 use hookbus::log::{LogReader, Query, ReadError, Row};
 
-use crate::cli::Exit;
-use crate::output::{self, Paint, count, sanitize, local_time, shorten, shorten_middle, format_duration};
 use crate::args::open_log;
+use crate::cli::Exit;
+use crate::output::{
+    self, Paint, count, format_duration, local_time, sanitize, shorten, shorten_middle,
+};
 use crate::settings::{Format, Settings};
-use crate::timeline::{HookSaid, Item, Outcome, Said, Timeline, What};
+use crate::timeline::{CallResult, DecisionSummary, HookVerdict, Item, ItemKind, Timeline};
 
-/// Sub-agents of sub-agents of sub-agents: deep enough.
-const DEEPEST: usize = 5;
+/// Sub-agents that are nested deeper are not shown.
+const MAX_DEPTH: usize = 5;
 
-/// `hookbus show`.
+const EXAMPLES: &str = "\
+Examples:
+  hookbus show last         Show the latest session
+  hookbus show 20261116_09  Show the session whose id starts like this";
+
+/// The arguments of `hookbus show`.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The session, as much of its id as makes it plain; `last` is the latest one.
+    /// Session id, or a unique prefix of it, or `last` for the latest session
+    #[arg(value_name = "SESSION")]
     session: String,
 }
 
@@ -42,17 +51,17 @@ fn read(log: &LogReader, session: &str, depth: usize) -> Result<Timeline> {
         rows.push(row);
         Ok::<_, ReadError>(())
     })?;
-    let mut inside = |child: &str| {
-        let deeper = depth < DEEPEST && child != session;
-        deeper
+    let mut child_timeline = |child: &str| {
+        let is_shown = depth < MAX_DEPTH && child != session;
+        is_shown
             .then(|| read(log, child, depth + 1).ok())
             .flatten()
-            .filter(|inside| inside.events > 0)
+            .filter(|child| child.events > 0)
     };
-    Ok(Timeline::of(session, &rows, &mut inside))
+    Ok(Timeline::new(session, &rows, &mut child_timeline))
 }
 
-/// Prints a timeline; the demo ends with one too.
+/// Prints the timeline of a session, for the demo.
 pub(crate) fn print_session(settings: &Settings, session: &str) -> Result<()> {
     let log = open_log(settings)?;
     print(&read(&log, session, 0)?, Paint(settings.colour))
@@ -61,7 +70,11 @@ pub(crate) fn print_session(settings: &Settings, session: &str) -> Result<()> {
 fn print(timeline: &Timeline, paint: Paint) -> Result<()> {
     let span = match (timeline.first, timeline.last) {
         (Some(first), Some(last)) => {
-            format!("{} ({})", local_time(first).format("%Y-%m-%d %H:%M:%S"), format_duration(last.since(first)))
+            format!(
+                "{} ({})",
+                local_time(first).format("%Y-%m-%d %H:%M:%S"),
+                format_duration(last.since(first))
+            )
         }
         _ => "empty".to_owned(),
     };
@@ -98,7 +111,7 @@ fn lines(timeline: &Timeline, paint: Paint) -> Vec<String> {
                 shorten(prompt, 100)
             ));
         }
-        for item in turn.lines() {
+        for item in turn.visible_items() {
             item_lines(item, paint, &mut lines);
         }
         match (turn.model_requests, turn.model_chunks) {
@@ -117,17 +130,14 @@ fn lines(timeline: &Timeline, paint: Paint) -> Vec<String> {
 
 fn item_lines(item: &Item, paint: Paint, lines: &mut Vec<String>) {
     let time = paint.dim(&local_time(item.at).format("%H:%M:%S%.3f").to_string());
-    let blocked = item
-        .decision
-        .as_ref()
-        .is_some_and(|said| matches!(said.outcome.as_str(), "block" | "stop"));
-    let line = match &item.what {
-        What::Tool { tool, result, .. } => {
+    let blocked = item.decision.as_ref().is_some_and(|decision| is_block(&decision.outcome));
+    let line = match &item.kind {
+        ItemKind::Tool { tool, result, .. } => {
             let ended = match result {
-                Some(Outcome { status, took }) if status == "ok" => {
+                Some(CallResult { status, took }) if status == "ok" => {
                     paint.good(&format!("ok, {}", format_duration(*took)))
                 }
-                Some(Outcome { status, took }) => {
+                Some(CallResult { status, took }) => {
                     paint.bad(&format!("{}, {}", sanitize(status), format_duration(*took)))
                 }
                 None if blocked => String::new(),
@@ -139,22 +149,22 @@ fn item_lines(item: &Item, paint: Paint, lines: &mut Vec<String>) {
                 shorten(&item.text, 80)
             )
         }
-        What::Subagent { result, .. } => {
+        ItemKind::Subagent { result, .. } => {
             let ended = result.as_ref().map_or_else(
                 || paint.dim("no end recorded"),
                 |result| format!("{}, {}", sanitize(&result.status), format_duration(result.took)),
             );
             format!("{:<24} {}  {ended}", paint.notable("sub-agent"), shorten(&item.text, 80))
         }
-        What::Plain | What::Quiet => {
+        ItemKind::Plain | ItemKind::Hidden => {
             format!("{:<24} {}", shorten(&item.name, 40), shorten(&item.text, 80))
         }
     };
     lines.push(format!("  {time}  {}", line.trim_end()));
-    if let Some(said) = &item.decision {
-        lines.extend(decision_lines(said, paint));
+    if let Some(decision) = &item.decision {
+        lines.extend(decision_lines(decision, paint));
     }
-    if let What::Subagent { inside: Some(inside), .. } = &item.what {
+    if let ItemKind::Subagent { inside: Some(inside), .. } = &item.kind {
         lines.extend(
             self::lines(inside, paint)
                 .into_iter()
@@ -164,52 +174,55 @@ fn item_lines(item: &Item, paint: Paint, lines: &mut Vec<String>) {
     }
 }
 
-fn decision_lines(said: &Said, paint: Paint) -> Vec<String> {
+fn decision_lines(decision: &DecisionSummary, paint: Paint) -> Vec<String> {
     let indent = "                ";
-    let mut lines: Vec<String> = said
+    let mut lines: Vec<String> = decision
         .hooks
         .iter()
         .filter(|hook| hook.verdict != "none" || hook.reason.is_some())
-        .map(|hook| format!("{indent}{}", hook_line(hook, &said.outcome, paint)))
+        .map(|hook| format!("{indent}{}", hook_line(hook, &decision.outcome, paint)))
         .collect();
     if lines.is_empty() {
         let hooks: Vec<String> =
-            said.hooks.iter().map(|hook| shorten_middle(&hook.hook, 60)).collect();
-        let outcome = outcome(&said.outcome, paint);
+            decision.hooks.iter().map(|hook| shorten_middle(&hook.hook, 60)).collect();
+        let outcome = describe_outcome(&decision.outcome, paint);
         lines.push(format!("{indent}{outcome} from {}", shorten(&hooks.join(", "), 200)));
     }
-    lines.extend(said.note.iter().map(|note| format!("{indent}{}", shorten(note, 200))));
+    lines.extend(decision.note.iter().map(|note| format!("{indent}{}", shorten(note, 200))));
     lines
 }
 
-/// What one hook did: its own word, and no other's.
-fn hook_line(said: &HookSaid, decided: &str, paint: Paint) -> String {
-    let hook = shorten_middle(&said.hook, 60);
+/// What one hook did, apart from the other hooks of the decision.
+fn hook_line(verdict: &HookVerdict, decision: &str, paint: Paint) -> String {
+    let hook = shorten_middle(&verdict.hook, 60);
     let why =
-        said.reason.as_ref().map_or_else(String::new, |why| format!(": {}", shorten(why, 100)));
+        verdict.reason.as_ref().map_or_else(String::new, |why| format!(": {}", shorten(why, 100)));
     let note =
-        said.note.as_ref().map_or_else(String::new, |note| format!(" ({})", shorten(note, 150)));
-    let refuses = |word: &str| matches!(word, "block" | "stop");
-    let became_a_block = said.note.as_deref().is_some_and(became_a_block);
-    let blocks = refuses(decided) && (refuses(&said.verdict) || became_a_block);
-    let word = if became_a_block { "block" } else { &said.verdict };
-    let word = outcome(word, paint);
-    match (blocks, said.failed, said.refused) {
-        (true, _, true) => format!("{word} by {hook}, which was not asked{why}{note}"),
+        verdict.note.as_ref().map_or_else(String::new, |note| format!(" ({})", shorten(note, 150)));
+    let became_a_block = verdict.note.as_deref().is_some_and(became_a_block);
+    let blocked = is_block(decision) && (is_block(&verdict.verdict) || became_a_block);
+    let word = if became_a_block { "block" } else { &verdict.verdict };
+    let word = describe_outcome(word, paint);
+    match (blocked, verdict.failed, verdict.refused) {
+        (true, _, true) => format!("{word} by {hook}, which did not run{why}{note}"),
         (true, true, false) => format!("{word} by {hook}, which failed{why}{note}"),
-        (false, _, true) => format!("{} {hook}{why}", paint.bad("not asked:")),
+        (false, _, true) => format!("{} {hook}{why}", paint.bad("not run:")),
         (false, true, false) => format!("{} {hook}{why}{note}", paint.bad("failed")),
         (true, false, false) => format!("{word} by {hook}{why}{note}"),
-        // It wanted to, and the agent could not take it.
-        (false, false, false) if refuses(&said.verdict) => {
-            format!("{} by {hook}{why}{note}", sanitize(&said.verdict))
+        // The hook wanted to block, but the agent does not support that at this event.
+        (false, false, false) if is_block(&verdict.verdict) => {
+            format!("{} by {hook}{why}{note}", sanitize(&verdict.verdict))
         }
         (false, false, false) => format!("{word} by {hook}{why}{note}"),
     }
 }
 
-/// What a verdict or a decision does to the agent, in a word.
-fn outcome(word: &str, paint: Paint) -> String {
+fn is_block(word: &str) -> bool {
+    matches!(word, "block" | "stop")
+}
+
+/// The word for a verdict or a decision, coloured by its effect on the agent.
+fn describe_outcome(word: &str, paint: Paint) -> String {
     match word {
         "block" => paint.bad("blocked"),
         "stop" => paint.bad("stopped"),

@@ -1,4 +1,5 @@
-//! `hookbus status`: is a daemon up, and how are its log and its hooks?
+//! `hookbus status`: the state of the daemon, the log, the relay, the observers and the hooks. Without a daemon it
+//! reads the log and the hooks file itself.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -11,18 +12,26 @@ use hookbus::server::{Holder, NoDaemon, Reply, Request, SocketPath, ask, describ
 use serde_json::{Value, json};
 
 use crate::cli::Exit;
-use crate::output::{self, Paint, sanitize, shorten, format_duration};
+use crate::output::{self, Paint, format_duration, sanitize, shorten};
 use crate::settings::{Format, Settings};
 
-const PATIENCE: Duration = Duration::from_secs(3);
+/// How long to wait for the daemon's answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A daemon that has its home does not listen yet: it has only just begun.
-const BEGINS_WITHIN: Duration = Duration::from_millis(300);
+/// A daemon locks its home first and listens a moment later.
+const START_GRACE: Duration = Duration::from_millis(300);
 
-/// `hookbus status`.
+const EXAMPLES: &str = "\
+Examples:
+  hookbus status                   Show everything
+  hookbus status --observer audit  Check one observer, as a health check
+  hookbus status --json            Print all details as JSON";
+
+/// The arguments of `hookbus status`.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// This observer only; exits 0 if its process runs and is not in trouble.
+    /// Show this observer only; exit with 0 if it is working or standing by
     #[arg(long, value_name = "NAME")]
     observer: Option<String>,
 }
@@ -30,7 +39,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
     let state = state(settings);
     if let Some(name) = &arguments.observer {
-        return of_observer(name, &state, format, settings);
+        return show_observer(name, &state, format, settings);
     }
     let ending = if state["daemon"].is_null() { Exit::Failure } else { Exit::Success };
     match format {
@@ -40,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     Ok(ending)
 }
 
-fn of_observer(name: &str, state: &Value, format: Format, settings: &Settings) -> Result<Exit> {
+fn show_observer(name: &str, state: &Value, format: Format, settings: &Settings) -> Result<Exit> {
     let observers = state["observers"].as_array().into_iter().flatten();
     let Some(observer) = observers.into_iter().find(|observer| observer["name"] == name) else {
         bail!("there is no observer `{name}`; `hookbus hooks list` shows them");
@@ -49,16 +58,16 @@ fn of_observer(name: &str, state: &Value, format: Format, settings: &Settings) -
         Format::Json => observer.to_string(),
         Format::Text => describe_observer(observer, Paint(settings.colour)),
     })?;
-    let well = ["working", "standing by"].iter().any(|state| observer["state"] == *state);
-    Ok(if well { Exit::Success } else { Exit::Failure })
+    let is_healthy = ["working", "standing by"].iter().any(|state| observer["state"] == *state);
+    Ok(if is_healthy { Exit::Success } else { Exit::Failure })
 }
 
-/// What the daemon says, or what can be seen without one.
+/// The daemon's own report, or what can be found out without a daemon.
 pub(crate) fn state(settings: &Settings) -> Value {
-    let hung = match daemon(settings) {
-        Daemon::Says(state) => return state,
-        Daemon::Hangs { pid } => json!({"pid": pid}),
-        Daemon::Absent => Value::Null,
+    let hung = match query_daemon(settings) {
+        DaemonState::Answers(report) => return report,
+        DaemonState::Hangs { pid } => json!({"pid": pid}),
+        DaemonState::Absent => Value::Null,
     };
     let log = LogPath::in_home(&settings.home);
     let hooks = HooksSource::new(&settings.home, log.clone());
@@ -68,64 +77,64 @@ pub(crate) fn state(settings: &Settings) -> Value {
     Value::Object(state)
 }
 
-enum Daemon {
-    /// How it is.
-    Says(Value),
-    /// It has the home to itself, and says nothing. No process that can be seen from here where there is no pid.
+enum DaemonState {
+    /// It answers, with this report.
+    Answers(Value),
+    /// It holds the home but does not answer. The pid is missing if the process is not visible from here.
     Hangs {
         pid: Option<i32>,
     },
     Absent,
 }
 
-fn daemon(settings: &Settings) -> Daemon {
+fn query_daemon(settings: &Settings) -> DaemonState {
     let socket = SocketPath::in_home(&settings.home);
-    let mut asked = ask(&socket, &Request::Status, PATIENCE);
-    let holder = asked.is_err().then(|| Holder::of(&settings.home)).flatten();
-    if let (Err(NoDaemon::Absent), Some(_)) = (&asked, &holder) {
-        sleep(BEGINS_WITHIN);
-        asked = ask(&socket, &Request::Status, PATIENCE);
+    let mut reply = ask(&socket, &Request::Status, ANSWER_TIMEOUT);
+    let holder = reply.is_err().then(|| Holder::of(&settings.home)).flatten();
+    if let (Err(NoDaemon::Absent), Some(_)) = (&reply, &holder) {
+        sleep(START_GRACE);
+        reply = ask(&socket, &Request::Status, ANSWER_TIMEOUT);
     }
-    match asked {
+    match reply {
         Ok(Reply::Status(json)) => {
-            serde_json::from_slice(&json).map_or(Daemon::Absent, Daemon::Says)
+            serde_json::from_slice(&json).map_or(DaemonState::Absent, DaemonState::Answers)
         }
-        Ok(Reply::Answer(_) | Reply::Declined) | Err(NoDaemon::Declined) => Daemon::Absent,
-        Err(NoDaemon::Absent) if holder.is_none() => Daemon::Absent,
+        Ok(Reply::Answer(_) | Reply::Declined) | Err(NoDaemon::Declined) => DaemonState::Absent,
+        Err(NoDaemon::Absent) if holder.is_none() => DaemonState::Absent,
         Err(NoDaemon::Absent | NoDaemon::BrokeOff(_) | NoDaemon::OutOfTime) => {
-            Daemon::Hangs { pid: holder.map(|holder| holder.pid()) }
+            DaemonState::Hangs { pid: holder.map(|holder| holder.pid()) }
         }
     }
 }
 
-/// What is to be said of a daemon that has its home to itself and does not answer; nothing if there is none, or it
-/// does.
+/// Describes a daemon that holds its home but does not answer; none if it answers or there is none.
 pub(crate) fn describe_hung_daemon(settings: &Settings) -> Option<String> {
-    match daemon(settings) {
-        Daemon::Hangs { pid } => Some(describe_hung(pid)),
-        Daemon::Says(_) | Daemon::Absent => None,
+    match query_daemon(settings) {
+        DaemonState::Hangs { pid } => Some(describe_hung(pid)),
+        DaemonState::Answers(_) | DaemonState::Absent => None,
     }
 }
 
-/// Whether a daemon listens in this home, well or not.
+/// Whether a daemon holds this home, answering or not.
 pub(crate) fn is_daemon_up(settings: &Settings) -> bool {
-    !matches!(daemon(settings), Daemon::Absent)
+    !matches!(query_daemon(settings), DaemonState::Absent)
 }
 
 fn describe_hung(pid: Option<i32>) -> String {
     match pid {
         Some(pid) => format!("running (pid {pid}) but does not answer; `hookbus stop` ends it"),
-        None => "running where it cannot be seen from here (another container, another user), and does not answer; \
-                 end it there"
-            .to_owned(),
+        None => {
+            "running in another container or as another user, and does not answer; stop it there"
+                .to_owned()
+        }
     }
 }
 
 fn print(state: &Value, settings: &Settings) -> Result<()> {
     let paint = Paint(settings.colour);
-    if let Some(odd) = &settings.odd_daemon {
+    if let Some(unknown) = &settings.unknown_daemon_mode {
         output::to_stderr(format!(
-            "HOOKBUS_DAEMON is `{odd}`; write auto, running or off (auto is used)"
+            "HOOKBUS_DAEMON is `{unknown}`, which is not auto, running or off; using auto"
         ));
     }
     output::line(format!("home    {}", settings.home.display()))?;
@@ -133,21 +142,21 @@ fn print(state: &Value, settings: &Settings) -> Result<()> {
     if let Some(hung) = state["hung"].as_object() {
         let pid = hung["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok());
         output::line(format!(
-            "daemon  {}; until then each hook handles its event by itself",
+            "daemon  {}; until then each `hookbus hook` handles its event itself",
             paint.bad(&describe_hung(pid))
         ))?;
     } else if daemon.is_null() {
         output::line(format!(
-            "daemon  {}: each hook handles its event by itself; `hookbus serve` starts one",
+            "daemon  {}: each `hookbus hook` handles its event itself; `hookbus serve` starts one",
             paint.bad("not running")
         ))?;
     } else {
         let up = format_duration(Duration::from_secs(daemon["uptime_s"].as_u64().unwrap_or(0)));
-        let leaves = daemon["leaves_after_idle_s"].as_u64().map_or_else(String::new, |after| {
-            format!(", leaves after {} without calls", format_duration(Duration::from_secs(after)))
+        let idle = daemon["leaves_after_idle_s"].as_u64().map_or_else(String::new, |after| {
+            format!(", exits after {} without calls", format_duration(Duration::from_secs(after)))
         });
         output::line(format!(
-            "daemon  {} (pid {}, version {}), up {up}, {} calls, {} under way{leaves}",
+            "daemon  {} (pid {}, version {}), up {up}, {} calls, {} in flight{idle}",
             paint.good("running"),
             daemon["pid"],
             daemon["version"].as_str().unwrap_or("?"),
@@ -165,7 +174,7 @@ fn print(state: &Value, settings: &Settings) -> Result<()> {
             log["last"].as_str().unwrap_or("never")
         ),
     })?;
-    if let Some(relay) = relay(&state["relay"], paint) {
+    if let Some(relay) = describe_relay(&state["relay"], paint) {
         output::line(relay)?;
     }
     for observer in state["observers"].as_array().into_iter().flatten() {
@@ -194,19 +203,19 @@ fn describe_observer(observer: &Value, paint: Paint) -> String {
     };
     let dead = match number("dead_letters") {
         None | Some(0) => String::new(),
-        Some(dead) => paint.bad(&format!(", {dead} set aside (`hookbus dead list`)")),
+        Some(dead) => paint.bad(&format!(", {dead} dead letters (`hookbus dead list`)")),
     };
-    let deaths = match observer["process"]["deaths"].as_u64() {
+    let restarts = match observer["process"]["deaths"].as_u64() {
         None | Some(0) => String::new(),
-        Some(deaths) => paint.bad(&format!(", started again {deaths} times")),
+        Some(deaths) => paint.bad(&format!(", restarted {deaths} times")),
     };
     let error = observer["error"]
         .as_str()
         .map_or_else(String::new, |error| format!(": {}", shorten(error, 100)));
-    format!("observer {name}  {state}{pid}{lag}{dead}{deaths}{error}")
+    format!("observer {name}  {state}{pid}{lag}{dead}{restarts}{error}")
 }
 
-fn relay(relay: &Value, paint: Paint) -> Option<String> {
+fn describe_relay(relay: &Value, paint: Paint) -> Option<String> {
     let phase = relay["phase"].as_str()?;
     let phase = if phase == "publishing" { paint.good(phase) } else { paint.bad(phase) };
     let lag = match relay["lag_events"].as_u64() {

@@ -1,5 +1,5 @@
-//! `hookbus stop`: asks the daemon to leave, and waits until it has. One that does not even give its home back is
-//! made to. Whatever is sent goes to the process that holds the lock of this home, and to no other.
+//! `hookbus stop`: asks the daemon to exit and waits until it has; kills it if it does not even release its home.
+//! Signals go only to the process that holds the lock of this home.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -14,17 +14,17 @@ use crate::output;
 use crate::settings::{Format, Settings};
 use crate::status::is_daemon_up;
 
-/// A daemon lets the calls under way finish, which may take it a minute.
-const PATIENCE: Duration = Duration::from_secs(70);
+/// The daemon finishes the calls in flight first, which may take up to a minute.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(70);
 
-/// One that is well gives its home back at once; one that has not by then hangs.
-const HANGS_AFTER: Duration = Duration::from_secs(10);
+/// A healthy daemon releases its home at once; one that has not done so by then hangs.
+const KILL_AFTER: Duration = Duration::from_secs(10);
 
-/// A daemon that is gone.
+/// A daemon that has exited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stopped {
     pid: i32,
-    /// It did not hear that it should leave.
+    /// It ignored the request to exit.
     killed: bool,
 }
 
@@ -36,43 +36,44 @@ pub(crate) fn run(format: Format, settings: &Settings) -> Result<Exit> {
         }
         (Format::Json, stopped) => json!({"stopped": stopped.map(|it| it.pid)}).to_string(),
         (Format::Text, Some(Stopped { pid, killed: false })) => {
-            format!("stopped (pid {pid}); hooks go on without it")
+            format!("stopped the daemon (pid {pid}); hooks keep working without it")
         }
         (Format::Text, Some(Stopped { pid, killed: true })) => {
-            format!("killed (pid {pid}), as it did not leave when told to; hooks go on without it")
+            format!(
+                "killed the daemon (pid {pid}), which did not exit when asked to; hooks keep working without it"
+            )
         }
         (Format::Text, None) => "no daemon is running".to_owned(),
     })?;
     Ok(Exit::Success)
 }
 
-/// Ends the daemon of this home, if there is one.
+/// Stops the daemon of this home, if there is one.
 pub(crate) fn stop(settings: &Settings) -> Result<Option<Stopped>> {
     let Some(daemon) = Holder::of(&settings.home) else {
         if is_daemon_up(settings) {
             bail!(
-                "a daemon has this home, but its process cannot be seen from here (another container, another user); \
-                 stop it where it runs"
+                "a daemon runs for this home in another container or as another user; stop it there"
             );
         }
         return Ok(None);
     };
     let pid = daemon.pid();
-    tell(&daemon, Signal::TERM)?;
-    // One that was put to sleep hears of nothing before it is awake.
-    tell(&daemon, Signal::CONT)?;
-    let told = Instant::now();
+    send(&daemon, Signal::TERM)?;
+    // A stopped process (SIGSTOP) handles SIGTERM only after SIGCONT.
+    send(&daemon, Signal::CONT)?;
+    let asked = Instant::now();
     let mut killed = false;
-    // It gives its home back first, lets the calls under way finish, and only then is it gone.
+    // The daemon releases its home, finishes the calls in flight, and exits, in this order.
     while !daemon.has_ended() {
-        if !killed && told.elapsed() > HANGS_AFTER && daemon.still_holds() {
-            tell(&daemon, Signal::KILL)?;
+        if !killed && asked.elapsed() > KILL_AFTER && daemon.still_holds() {
+            send(&daemon, Signal::KILL)?;
             killed = true;
         }
-        if told.elapsed() > PATIENCE {
-            let waited = PATIENCE.as_secs();
+        if asked.elapsed() > EXIT_TIMEOUT {
+            let waited = EXIT_TIMEOUT.as_secs();
             bail!(
-                "the daemon (pid {pid}) has not left after {waited} s; see hookbus.log in its home"
+                "the daemon (pid {pid}) has not exited after {waited} s; see hookbus.log in its home"
             );
         }
         sleep(Duration::from_millis(20));
@@ -80,10 +81,10 @@ pub(crate) fn stop(settings: &Settings) -> Result<Option<Stopped>> {
     Ok(Some(Stopped { pid, killed }))
 }
 
-/// One that has left in the meantime need not be told.
-fn tell(daemon: &Holder, signal: Signal) -> Result<()> {
+/// Sends a signal; no error if the daemon has exited in the meantime.
+fn send(daemon: &Holder, signal: Signal) -> Result<()> {
     match daemon.signal(signal) {
         Err(_) if daemon.has_ended() => Ok(()),
-        told => told.with_context(|| format!("cannot reach the daemon (pid {})", daemon.pid())),
+        sent => sent.with_context(|| format!("cannot signal the daemon (pid {})", daemon.pid())),
     }
 }

@@ -1,5 +1,5 @@
-//! A session as a person thinks of it: turns, tool calls with their results, decisions with their
-//! reasons, sub-agents inside their parents. Values in, values out.
+//! Builds the timeline of a session from its rows: turns, tool calls joined with their results, decisions with their
+//! reasons, sub-agents inside their parents. Pure: `show.rs` reads the log and prints.
 
 use std::time::Duration;
 
@@ -23,72 +23,72 @@ pub(crate) struct Timeline {
     pub(crate) turns: Vec<Turn>,
 }
 
-/// What happened from one prompt to the next; the first may have none.
+/// Everything from one prompt to the next. Events before the first prompt form a turn without one.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
     pub(crate) prompt: Option<String>,
     pub(crate) items: Vec<Item>,
-    /// Model requests, chunks and the like are only counted.
+    /// Model requests and chunks are only counted.
     pub(crate) model_requests: usize,
     pub(crate) model_chunks: usize,
 }
 
-/// One line of a timeline.
+/// One event of a timeline.
 #[derive(Debug)]
 pub(crate) struct Item {
     pub(crate) seq: i64,
     pub(crate) at: Time,
     pub(crate) name: String,
-    pub(crate) what: What,
+    pub(crate) kind: ItemKind,
     pub(crate) text: String,
-    pub(crate) decision: Option<Said>,
+    pub(crate) decision: Option<DecisionSummary>,
 }
 
-/// What a line is about.
+/// What an item is about.
 #[derive(Debug)]
-pub(crate) enum What {
+pub(crate) enum ItemKind {
     /// A tool call, joined with its result.
-    Tool { tool: String, call: Option<String>, input: Value, result: Option<Outcome> },
-    /// A sub-agent, with its own session inside where it has one.
-    Subagent { session: Option<String>, inside: Option<Box<Timeline>>, result: Option<Outcome> },
-    /// Anything else.
+    Tool { tool: String, call_id: Option<String>, input: Value, result: Option<CallResult> },
+    /// A sub-agent, with the timeline of its own session if that is recorded.
+    Subagent { session: Option<String>, inside: Option<Box<Timeline>>, result: Option<CallResult> },
+    /// Any other event.
     Plain,
-    /// Seen in the log; no line of its own unless something was decided about it.
-    Quiet,
+    /// Shown only if there is a decision about it.
+    Hidden,
 }
 
-/// How something ended.
+/// How a tool call or a sub-agent ended.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct CallResult {
     pub(crate) status: String,
     pub(crate) took: Duration,
 }
 
-/// A decision about the line above it.
+/// The decision about an item.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct DecisionSummary {
     pub(crate) outcome: String,
-    pub(crate) hooks: Vec<HookSaid>,
-    /// About the decision as a whole.
+    pub(crate) hooks: Vec<HookVerdict>,
+    /// A remark on the decision as a whole.
     pub(crate) note: Option<String>,
 }
 
-/// What one hook had to do with a decision.
+/// What one hook contributed to a decision.
 #[derive(Debug)]
-pub(crate) struct HookSaid {
+pub(crate) struct HookVerdict {
     pub(crate) hook: String,
     pub(crate) verdict: String,
-    /// Why it failed, else why it says so, else what it says.
+    /// The failure, else the reason of the verdict, else the context it adds.
     pub(crate) reason: Option<String>,
     pub(crate) failed: bool,
-    /// It was not asked for want of consent.
+    /// The hook did not run because it is not approved.
     pub(crate) refused: bool,
-    /// What the agent could not take of it, and what became of that.
+    /// What the agent does not support of this verdict, and what happened instead.
     pub(crate) note: Option<String>,
 }
 
-impl HookSaid {
-    fn read(verdict: &Value) -> Self {
+impl HookVerdict {
+    fn from_json(verdict: &Value) -> Self {
         let text = |key: &str| verdict[key].as_str().map(str::to_owned);
         Self {
             hook: text("hook").unwrap_or_default(),
@@ -110,24 +110,24 @@ impl HookSaid {
 }
 
 impl Timeline {
-    /// Arranges the rows of one session. `inside` finds the timeline of a sub-agent's session.
-    pub(crate) fn of(
+    /// Builds the timeline of one session. `child_timeline` loads that of a sub-agent's session.
+    pub(crate) fn new(
         session: &str,
         rows: &[Row],
-        inside: &mut dyn FnMut(&str) -> Option<Self>,
+        child_timeline: &mut dyn FnMut(&str) -> Option<Self>,
     ) -> Self {
         let mut timeline = Self { session: session.to_owned(), ..Self::default() };
         for row in rows {
-            timeline.add(row, inside);
+            timeline.add(row, child_timeline);
         }
         timeline
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "every other kind is a plain line")]
-    fn add(&mut self, row: &Row, inside: &mut dyn FnMut(&str) -> Option<Self>) {
+    fn add(&mut self, row: &Row, child_timeline: &mut dyn FnMut(&str) -> Option<Self>) {
         let payload = row.payload_json();
         if row.kind == Kind::Decision.as_str() {
-            return self.decide(row, &payload);
+            return self.add_decision(row, &payload);
         }
         if self.first.is_none() {
             self.first = Some(row.at);
@@ -140,32 +140,32 @@ impl Timeline {
             Kind::TurnStart => {
                 let prompt = summarize(row, &payload);
                 self.turns.push(Turn { prompt: Some(prompt), ..Turn::default() });
-                self.push(row, What::Plain, String::new());
+                self.push(row, ItemKind::Plain, String::new());
             }
             Kind::ModelBefore => self.turn().model_requests += 1,
             Kind::ModelChunk => self.turn().model_chunks += 1,
             Kind::ToolBefore => {
-                let what = What::Tool {
+                let call = ItemKind::Tool {
                     tool: row.tool.clone().unwrap_or_default(),
-                    call: call_id(&payload),
+                    call_id: call_id(&payload),
                     input: payload["tool_input"].clone(),
                     result: None,
                 };
                 let text = summarize(&Row { tool: None, ..row.clone() }, &payload);
-                self.push(row, what, text);
+                self.push(row, call, text);
             }
             Kind::ToolAfter | Kind::ToolFailed => self.finish_tool(row, &payload),
             Kind::SubagentStart => {
                 let session = payload["extra"]["child_session_id"].as_str().map(str::to_owned);
-                let inside = session.as_deref().and_then(inside).map(Box::new);
+                let inside = session.as_deref().and_then(child_timeline).map(Box::new);
                 let text = summarize(row, &payload);
-                self.push(row, What::Subagent { session, inside, result: None }, text);
+                self.push(row, ItemKind::Subagent { session, inside, result: None }, text);
             }
             Kind::SubagentStop => self.finish_subagent(row, &payload),
             Kind::ToolSelect | Kind::ToolOutput | Kind::ModelAfter | Kind::CompactBefore => {
-                self.push(row, What::Quiet, String::new());
+                self.push(row, ItemKind::Hidden, String::new());
             }
-            _ => self.push(row, What::Plain, summarize(row, &payload)),
+            _ => self.push(row, ItemKind::Plain, summarize(row, &payload)),
         }
     }
 
@@ -177,76 +177,84 @@ impl Timeline {
         &mut self.turns[last]
     }
 
-    fn push(&mut self, row: &Row, what: What, text: String) {
+    fn push(&mut self, row: &Row, kind: ItemKind, text: String) {
         let item = Item {
             seq: row.seq.as_i64(),
             at: row.at,
             name: row.name.clone(),
-            what,
+            kind,
             text,
             decision: None,
         };
         self.turn().items.push(item);
     }
 
+    /// All items, latest first.
     fn items(&mut self) -> impl Iterator<Item = &mut Item> {
         self.turns.iter_mut().rev().flat_map(|turn| turn.items.iter_mut().rev())
     }
 
-    fn decide(&mut self, row: &Row, payload: &Value) {
+    fn add_decision(&mut self, row: &Row, payload: &Value) {
         let outcome = payload["outcome"].as_str().unwrap_or("?").to_owned();
         self.decisions += 1;
         self.blocked += usize::from(matches!(outcome.as_str(), "block" | "stop"));
-        let hooks = payload["verdicts"].as_array().into_iter().flatten().map(HookSaid::read);
+        let hooks =
+            payload["verdicts"].as_array().into_iter().flatten().map(HookVerdict::from_json);
         let note = payload["note"].as_str().map(str::to_owned);
-        let said = Said { outcome, hooks: hooks.collect(), note };
+        let decision = DecisionSummary { outcome, hooks: hooks.collect(), note };
         let cause = row.cause.map(hookbus::event::Seq::as_i64);
         if let Some(item) = self.items().find(|item| Some(item.seq) == cause) {
-            item.decision = Some(said);
+            item.decision = Some(decision);
         }
     }
 
-    /// By call id where the agent has one, else the oldest open call of that name and input.
+    /// Joins a result with its call: by call id if the agent sends one, else with the oldest open call of the same
+    /// tool and input.
     fn finish_tool(&mut self, row: &Row, payload: &Value) {
         let id = call_id(payload);
         let open: Vec<&mut Item> = self
             .items()
-            .filter(|item| match &item.what {
-                What::Tool { tool, call, input, result: None } => match (&id, call) {
-                    (Some(id), Some(call)) => id == call,
+            .filter(|item| match &item.kind {
+                ItemKind::Tool { tool, call_id, input, result: None } => match (&id, call_id) {
+                    (Some(id), Some(call_id)) => id == call_id,
                     _ => Some(tool) == row.tool.as_ref() && *input == payload["tool_input"],
                 },
-                What::Tool { .. } | What::Subagent { .. } | What::Plain | What::Quiet => false,
+                ItemKind::Tool { .. }
+                | ItemKind::Subagent { .. }
+                | ItemKind::Plain
+                | ItemKind::Hidden => false,
             })
             .collect();
         let status = tool_status(row, payload);
-        let told = payload["extra"]["duration_ms"].as_u64().or(payload["duration_ms"].as_u64());
+        let reported = payload["extra"]["duration_ms"].as_u64().or(payload["duration_ms"].as_u64());
         match open.into_iter().last() {
             Some(item) => {
-                let took = told.map_or_else(|| row.at.since(item.at), Duration::from_millis);
-                if let What::Tool { result, .. } = &mut item.what {
-                    *result = Some(Outcome { status, took });
+                let took = reported.map_or_else(|| row.at.since(item.at), Duration::from_millis);
+                if let ItemKind::Tool { result, .. } = &mut item.kind {
+                    *result = Some(CallResult { status, took });
                 }
             }
-            None => self.push(row, What::Plain, format!("{} {status}", summarize(row, payload))),
+            None => {
+                self.push(row, ItemKind::Plain, format!("{} {status}", summarize(row, payload)));
+            }
         }
     }
 
     fn finish_subagent(&mut self, row: &Row, payload: &Value) {
         let child = payload["extra"]["child_session_id"].as_str();
         let status = payload["extra"]["child_status"].as_str().unwrap_or("done").to_owned();
-        let told = payload["extra"]["duration_ms"].as_u64();
+        let reported = payload["extra"]["duration_ms"].as_u64();
         let open = self.items().find(|item| {
-            matches!(&item.what, What::Subagent { session, result: None, .. } if session.as_deref() == child)
+            matches!(&item.kind, ItemKind::Subagent { session, result: None, .. } if session.as_deref() == child)
         });
         match open {
             Some(item) => {
-                let took = told.map_or_else(|| row.at.since(item.at), Duration::from_millis);
-                if let What::Subagent { result, .. } = &mut item.what {
-                    *result = Some(Outcome { status, took });
+                let took = reported.map_or_else(|| row.at.since(item.at), Duration::from_millis);
+                if let ItemKind::Subagent { result, .. } = &mut item.kind {
+                    *result = Some(CallResult { status, took });
                 }
             }
-            None => self.push(row, What::Plain, summarize(row, payload)),
+            None => self.push(row, ItemKind::Plain, summarize(row, payload)),
         }
     }
 
@@ -267,10 +275,11 @@ impl Timeline {
 }
 
 impl Turn {
-    /// The lines worth reading.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = &Item> {
-        let worth = |item: &&Item| !matches!(item.what, What::Quiet) || item.decision.is_some();
-        self.items.iter().filter(worth)
+    /// The items to show.
+    pub(crate) fn visible_items(&self) -> impl Iterator<Item = &Item> {
+        let is_visible =
+            |item: &&Item| !matches!(item.kind, ItemKind::Hidden) || item.decision.is_some();
+        self.items.iter().filter(is_visible)
     }
 
     fn to_json(&self) -> Value {
@@ -278,38 +287,38 @@ impl Turn {
             "prompt": self.prompt,
             "model_requests": self.model_requests,
             "model_chunks": self.model_chunks,
-            "items": self.lines().map(Item::to_json).collect::<Vec<_>>(),
+            "items": self.visible_items().map(Item::to_json).collect::<Vec<_>>(),
         })
     }
 }
 
 impl Item {
     fn to_json(&self) -> Value {
-        let result = |result: &Option<Outcome>| {
+        let result = |result: &Option<CallResult>| {
             result.as_ref().map(|result| {
                 json!({"status": result.status, "ms": u64::try_from(result.took.as_millis()).unwrap_or(u64::MAX)})
             })
         };
         let mut value = json!({
             "seq": self.seq, "time": self.at.to_string(), "name": self.name, "text": self.text,
-            "decision": self.decision.as_ref().map(|said| json!({
-                "outcome": said.outcome,
-                "note": said.note,
-                "hooks": said.hooks.iter().map(HookSaid::to_json).collect::<Vec<_>>(),
+            "decision": self.decision.as_ref().map(|decision| json!({
+                "outcome": decision.outcome,
+                "note": decision.note,
+                "hooks": decision.hooks.iter().map(HookVerdict::to_json).collect::<Vec<_>>(),
             })),
         });
-        match &self.what {
-            What::Tool { tool, input, result: ended, .. } => {
+        match &self.kind {
+            ItemKind::Tool { tool, input, result: ended, .. } => {
                 value["tool"] = json!(tool);
                 value["input"] = input.clone();
                 value["result"] = json!(result(ended));
             }
-            What::Subagent { session, inside, result: ended } => {
+            ItemKind::Subagent { session, inside, result: ended } => {
                 value["subagent"] = json!(session);
                 value["result"] = json!(result(ended));
                 value["inside"] = inside.as_ref().map_or(Value::Null, |inside| inside.to_json());
             }
-            What::Plain | What::Quiet => {}
+            ItemKind::Plain | ItemKind::Hidden => {}
         }
         value
     }

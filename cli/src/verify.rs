@@ -1,4 +1,4 @@
-//! `hookbus verify`: walks the hash chain, or in an archive the chain of each bus.
+//! `hookbus verify`: recomputes the hash chain of the log, or of each bus in an archive.
 
 use std::time::Instant;
 
@@ -7,9 +7,9 @@ use hookbus::event::Seq;
 use hookbus::log::{LogPath, Report, verify};
 use serde_json::{Value, json};
 
+use crate::args::open_log;
 use crate::cli::Exit;
 use crate::output::{self, Paint, Progress, format_duration};
-use crate::args::open_log;
 use crate::settings::{Format, Settings};
 
 pub(crate) fn run(format: Format, settings: &Settings) -> Result<Exit> {
@@ -40,7 +40,7 @@ fn describe(report: &Report, took: &str, paint: Paint) -> String {
     let Report { bus, rows, head, flaws, gaps, .. } = report;
     let gaps: Vec<String> = gaps
         .iter()
-        .map(|gap| format!("\n  rows {} to {} never came", gap.start(), gap.end()))
+        .map(|gap| format!("\n  rows {} to {} are missing", gap.start(), gap.end()))
         .collect();
     if !flaws.is_empty() {
         let flaws: Vec<String> = flaws.iter().map(|flaw| format!("\n  {flaw}")).collect();
@@ -50,7 +50,7 @@ fn describe(report: &Report, took: &str, paint: Paint) -> String {
     let head = head.map_or_else(String::new, |(seq, hash)| {
         format!(", head {seq} {}", &hex::encode(hash)[..12])
     });
-    let word = if gaps.is_empty() { "sound" } else { "sound, but not whole" };
+    let word = if gaps.is_empty() { "sound" } else { "sound, but incomplete" };
     format!("{}: {rows} rows{head} (bus {bus}, {took}){}", paint.good(word), gaps.concat())
 }
 

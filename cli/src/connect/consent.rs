@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::files::{self, Change};
 use super::hooks_move::Moved;
-use crate::hooks::current_caller;
+use crate::hooks::here;
 
 /// Hermes keeps the time of a script in whole seconds.
 const ABOUT: Duration = Duration::from_secs(2);
@@ -34,7 +34,7 @@ pub(super) fn bring_along(
     remarks: &mut Vec<String>,
 ) -> Result<Option<Change>> {
     let Ok(hooks) = Hooks::parse(hooks, hookbus) else { return Ok(None) };
-    let all = hooks.agreeables(&current_caller());
+    let all = hooks.agreeables(&here());
     let waiting = |entry: &&Agreeable| entry.agreement != Agreement::Given;
     let mut agreed = Vec::new();
     for entry in all.iter().filter(waiting) {

@@ -16,7 +16,7 @@ use super::twice::{Twice, run_twice};
 use super::undo::undo;
 use super::yaml_edit::{self, CannotEdit, Step, add_to_list};
 use super::{bridge_plan, consent, hooks_move};
-use crate::hooks::current_caller;
+use crate::hooks::here;
 use crate::settings::Settings;
 
 /// What becomes of the hooks in Hermes' own configuration.
@@ -110,7 +110,7 @@ fn done_twice(wanted: &Wanted) -> Result<Vec<String>> {
     let file = wanted.hookbus.join("hookbus.yaml");
     let text = files::read(&file)?.unwrap_or_default();
     let Ok(hooks) = Hooks::parse(&text, &wanted.hookbus) else { return Ok(Vec::new()) };
-    let twice = run_twice(&wanted.hermes, &hooks, &file, &current_caller()).into_iter();
+    let twice = run_twice(&wanted.hermes, &hooks, &file, &here()).into_iter();
     Ok(twice.map(|Twice { plugin, why }| format!("the plugin `{plugin}`: {why}")).collect())
 }
 

@@ -37,8 +37,8 @@ use self::hermes::{Plan, TheirHooks, Wanted};
 use self::lost::Trace;
 use self::settle::{Settled, settle};
 use self::way_back::WayBack;
-use crate::prompt::{PromptOn, confirm, is_interactive};
-use crate::cli::Exit;
+use crate::asking::{Stands, at_a_terminal, yes};
+use crate::cli::Ending;
 use crate::output::{self, Paint};
 use crate::settings::{Format, Settings};
 
@@ -94,7 +94,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 /// Wires an agent.
-pub(crate) fn connect(arguments: Connect, format: Format, settings: &Settings) -> Result<Exit> {
+pub(crate) fn connect(arguments: Connect, format: Format, settings: &Settings) -> Result<Ending> {
     let Agent::Hermes = arguments.agent;
     let hermes = hermes::home(arguments.hermes_home, settings)?;
     let hookbus = files::real(&settings.home);
@@ -111,7 +111,7 @@ pub(crate) fn connect(arguments: Connect, format: Format, settings: &Settings) -
         hookbus,
         at: SystemClock.now(),
     };
-    let asking = !arguments.yes && format == Format::Text && is_interactive(PromptOn::Stdout);
+    let asking = !arguments.yes && format == Format::Text && at_a_terminal(Stands::InTheResult);
     if wanted.hooks.is_none() && asking {
         wanted.hooks = ask_about_hooks(&wanted, &Record::load(&file)?)?;
     }
@@ -121,7 +121,7 @@ pub(crate) fn connect(arguments: Connect, format: Format, settings: &Settings) -
             show(plan, &wanted.hermes, Paint(settings.colour))?;
         }
         let go = arguments.yes || plan.to_write.is_empty();
-        Ok(go || asking && confirm(PromptOn::Stdout, "make these changes?")?)
+        Ok(go || asking && yes(Stands::InTheResult, "make these changes?")?)
     };
     let (plan, _lock) = match settle(&wanted.hookbus, think, agree)? {
         Settled::Agreed(plan, lock) => (plan, lock),
@@ -141,7 +141,7 @@ pub(crate) fn connect(arguments: Connect, format: Format, settings: &Settings) -
             )?;
         }
     }
-    Ok(Exit::Success)
+    Ok(Ending::Yes)
 }
 
 /// Takes back what [`connect`] did.
@@ -149,7 +149,7 @@ pub(crate) fn disconnect(
     arguments: &Disconnect,
     format: Format,
     settings: &Settings,
-) -> Result<Exit> {
+) -> Result<Ending> {
     let Agent::Hermes = arguments.agent;
     // One that is gone can still be forgotten.
     let hermes = hermes::place(arguments.hermes_home.clone(), settings)?;
@@ -163,14 +163,14 @@ pub(crate) fn disconnect(
             Format::Json => nothing.to_string(),
             Format::Text => "hermes is not connected; nothing has changed".to_owned(),
         })?;
-        return Ok(Exit::Success);
+        return Ok(Ending::Yes);
     }
-    let asking = format == Format::Text && is_interactive(PromptOn::Stdout);
+    let asking = format == Format::Text && at_a_terminal(Stands::InTheResult);
     let agree = |back: &WayBack| {
         if format == Format::Text {
             back.show(Paint(settings.colour))?;
         }
-        Ok(arguments.yes || asking && confirm(PromptOn::Stdout, "take this back?")?)
+        Ok(arguments.yes || asking && yes(Stands::InTheResult, "take this back?")?)
     };
     let Settled::Agreed(back, lock) = settle(&hookbus, think, agree)? else {
         bail!("nothing has changed; say --yes to do it");
@@ -187,7 +187,7 @@ pub(crate) fn disconnect(
         }
         Format::Text => output::line("disconnected; restart Hermes where it runs")?,
     }
-    Ok(Exit::Success)
+    Ok(Ending::Yes)
 }
 
 /// By the record; where there is none, by what is plainly ours.
@@ -235,8 +235,8 @@ fn ask_about_hooks(wanted: &Wanted, known: &Record) -> Result<Option<TheirHooks>
     if files(TheirHooks::Move)? == files(TheirHooks::Keep)? {
         return Ok(None);
     }
-    let moved = confirm(
-        PromptOn::Stdout,
+    let moved = yes(
+        Stands::InTheResult,
         "Hermes has hooks of its own; move them to hookbus.yaml, where the log sees them?",
     )?;
     Ok(Some(if moved { TheirHooks::Move } else { TheirHooks::Keep }))
@@ -251,7 +251,7 @@ fn show(plan: &Plan, home: &Path, paint: Paint) -> Result<()> {
         show_one(&kept.to, None, Some(&kept.text), paint)?;
     }
     for remark in &plan.remarks {
-        output::line(output::sanitize_lines(remark))?;
+        output::line(output::harmless_lines(remark))?;
     }
     Ok(())
 }
@@ -264,7 +264,7 @@ fn show_one(path: &Path, now: Option<&str>, then: Option<&str>, paint: Paint) ->
         (Some(now), Some(then)) => {
             output::line(format!("  changed  {name}"))?;
             for line in undo::shown(now, then) {
-                let line = output::sanitize(&line);
+                let line = output::harmless(&line);
                 let painted =
                     if line.starts_with('+') { paint.good(&line) } else { paint.bad(&line) };
                 output::line(format!("           {painted}"))?;
@@ -274,7 +274,7 @@ fn show_one(path: &Path, now: Option<&str>, then: Option<&str>, paint: Paint) ->
     Ok(())
 }
 
-fn refused(format: Format, plan: &Plan) -> Result<Exit> {
+fn refused(format: Format, plan: &Plan) -> Result<Ending> {
     if format == Format::Json {
         output::line(report("connected", false, &changed(plan), &plan.remarks).to_string())?;
     }

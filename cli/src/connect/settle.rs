@@ -33,7 +33,7 @@ pub(super) fn settle<T: PartialEq>(
             return Ok(Settled::Agreed(now, lock));
         }
         drop(lock);
-        output::to_stderr(
+        output::aside(
             "somebody changed these files meanwhile; nothing is done yet, and this is how it is now",
         );
         shown = now;

@@ -74,7 +74,7 @@ impl WayBack {
             show_one(&kept.to, None, Some(&kept.text), paint)?;
         }
         for remark in &self.remarks {
-            output::line(output::sanitize_lines(remark))?;
+            output::line(output::harmless_lines(remark))?;
         }
         Ok(())
     }

@@ -1,11 +1,11 @@
-//! Two short sessions, in the shapes that Hermes 0.19 and Gemini CLI 0.61 really send.
+//! Two short sessions, with the payloads that Hermes 0.19 and Gemini CLI 0.61 send.
 
 use serde_json::{Value, json};
 
 pub(super) const HERMES_SESSION: &str = "20261116_091500_c0ffee";
 pub(super) const GEMINI_SESSION: &str = "7f6c2a1e-0d3b-4c55-9a41-5b0a7d1f9e10";
 
-/// One turn, two tool calls; the second one should not happen.
+/// One turn with two tool calls; the sample policy blocks the second one.
 pub(super) fn hermes() -> Vec<Value> {
     let list = json!({"command": "ls ~/projects"});
     let delete = json!({"command": "rm -rf ~/projects/old"});
@@ -43,7 +43,7 @@ fn hermes_event(name: &str, input: Option<&Value>, mut extra: Value) -> Value {
     })
 }
 
-/// One prompt, two tool calls; the first one reads what it should not.
+/// One prompt with two tool calls; the sample policy blocks the first one.
 pub(super) fn gemini() -> Vec<Value> {
     let prompt = "Why does the deploy fail?";
     let secret = json!({"file_path": "deploy/.env"});
@@ -66,12 +66,12 @@ pub(super) fn gemini() -> Vec<Value> {
     ]
 }
 
-fn gemini_event(name: &str, own: &Value) -> Value {
+fn gemini_event(name: &str, fields: &Value) -> Value {
     let mut event = json!({
         "session_id": GEMINI_SESSION, "transcript_path": "/home/you/.gemini/tmp/demo.jsonl",
         "cwd": "/home/you/shop", "hook_event_name": name, "timestamp": "2026-11-16T09:15:00.000Z",
     });
-    for (key, value) in own.as_object().into_iter().flatten() {
+    for (key, value) in fields.as_object().into_iter().flatten() {
         event[key] = value.clone();
     }
     event

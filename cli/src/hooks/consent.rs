@@ -1,6 +1,7 @@
-//! `hookbus hooks approve` and `hookbus hooks revoke`: agreeing to what hooks run, having seen it.
+//! `hookbus hooks approve` and `hookbus hooks revoke`: shows what hooks run, asks the user, and stores or removes the
+//! approvals.
 
-mod shown;
+mod display;
 
 use std::path::Path;
 
@@ -10,131 +11,147 @@ use hookbus::decide::{Agreeable, Agreement, Consents};
 use hookbus::event::{Clock, SystemClock};
 use serde_json::json;
 
-use self::shown::Extent;
-use super::{EffectiveHooks, current_caller};
-use crate::prompt::{PromptOn, confirm, is_interactive};
+use self::display::FileContents;
+use super::effective::{EffectiveHooks, current_caller};
 use crate::cli::Exit;
 use crate::files;
 use crate::home_lock::HomeLock;
 use crate::output::{self, Paint, count, sanitize};
+use crate::prompt::{PromptOn, confirm, is_interactive};
 use crate::settings::{Format, Settings};
 
-/// `hookbus hooks approve`.
+const EXAMPLES: &str = "\
+Examples:
+  hookbus hooks approve                 Review all new and changed hooks
+  hookbus hooks approve team-policy     Approve one hook
+  hookbus hooks approve --accept-hooks  Approve everything without asking";
+
+/// The arguments of `hookbus hooks approve`.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Approve {
-    /// Only the hook that runs this, or is called this; everything that waits for an answer unless said.
+    /// Name of the hook, or its command as written [default: all that need approval]
+    #[arg(value_name = "HOOK")]
     command: Option<String>,
-    /// Agree to all of it without being asked (also `HOOKBUS_ACCEPT_HOOKS=1`, or `hooks_auto_accept: true`).
+    /// Approve without asking
+    ///
+    /// `HOOKBUS_ACCEPT_HOOKS=1` does the same. So does `hooks_auto_accept: true` in hookbus.yaml, for
+    /// the hooks of that file.
     #[arg(long)]
     accept_hooks: bool,
-    /// Show every file whole, also where all of them are more than fits on a screen.
+    /// Show all files in full, also if they do not fit on a screen
     #[arg(long)]
     whole: bool,
 }
 
 pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) -> Result<Exit> {
     let hooks = EffectiveHooks::load(settings);
-    hooks.must_be_readable()?;
+    hooks.ensure_readable()?;
     let own = &hooks.own.1.hooks;
-    let all = hooks.agreeables();
-    let named = |entry: &&Agreeable| {
+    let all = hooks.approval_items();
+    let is_wanted = |entry: &&Agreeable| {
         let wanted = arguments.command.as_ref();
         wanted.is_none_or(|wanted| *wanted == entry.command || *wanted == entry.hook)
     };
-    if let (Some(wanted), None) = (&arguments.command, all.iter().find(named)) {
-        bail!("no hook here runs `{}`; `hookbus hooks list` shows them", sanitize(wanted));
+    if let (Some(wanted), None) = (&arguments.command, all.iter().find(is_wanted)) {
+        bail!(
+            "no hook here has the name or command `{}`; `hookbus hooks list` shows them",
+            sanitize(wanted)
+        );
     }
     let waiting: Vec<&Agreeable> =
-        all.iter().filter(|entry| entry.agreement != Agreement::Given).filter(named).collect();
-    let unasked = arguments.accept_hooks || settings.accept_hooks;
-    // A setting in a person's own file is about what they wrote themselves.
-    let accepted = |entry: &Agreeable| unasked || own.auto_accept && entry.project.is_none();
-    let (mut agreed, asked_about): (Vec<&Agreeable>, Vec<&Agreeable>) =
-        waiting.iter().partition(|entry| accepted(entry));
-    if !asked_about.is_empty() && is_interactive(PromptOn::Stdout) && format == Format::Text {
-        let extent = if arguments.whole { Extent::Whole } else { Extent::AScreen };
-        agreed.extend(ask(&asked_about, &hooks, extent, Paint(settings.colour))?);
+        all.iter().filter(|entry| entry.agreement != Agreement::Given).filter(is_wanted).collect();
+    let accept_all = arguments.accept_hooks || settings.accept_hooks;
+    // `hooks_auto_accept` in the user's own file does not apply to the hooks of a project.
+    let is_accepted = |entry: &Agreeable| accept_all || own.auto_accept && entry.project.is_none();
+    let (mut approved, to_ask): (Vec<&Agreeable>, Vec<&Agreeable>) =
+        waiting.iter().partition(|entry| is_accepted(entry));
+    if !to_ask.is_empty() && is_interactive(PromptOn::Stdout) && format == Format::Text {
+        let contents = if arguments.whole { FileContents::InFull } else { FileContents::OneScreen };
+        approved.extend(ask(&to_ask, &hooks, contents, Paint(settings.colour))?);
     }
-    for (entry, why) in obstacles(&agreed) {
+    for (entry, why) in obstacles(&approved) {
         output::to_stderr(format!("{}: {}", sanitize(&entry.hook), sanitize(&why)));
     }
-    agreed.retain(|entry| entry.obstacle().is_none());
-    if !agreed.is_empty() {
-        write(own.consents.file(), |consents| consents.with(&agreed, &all, SystemClock.now()))?;
+    approved.retain(|entry| entry.obstacle().is_none());
+    if !approved.is_empty() {
+        update(own.consents.file(), |consents| {
+            consents.with(&approved, &all, SystemClock.now()).map_err(anyhow::Error::msg)
+        })?;
     }
-    let (yes, left) = (agreed.len(), waiting.len() - agreed.len());
-    if left > 0 && !unasked && !is_interactive(PromptOn::Stdout) && format == Format::Text {
-        let waits =
-            if left == 1 { "1 hook waits".to_owned() } else { format!("{left} hooks wait") };
-        bail!("{waits} for a person's answer; run `hookbus hooks approve` at a terminal");
+    let left = waiting.len() - approved.len();
+    if left > 0 && !accept_all && !is_interactive(PromptOn::Stdout) && format == Format::Text {
+        let need = if left == 1 { "1 hook needs".to_owned() } else { format!("{left} hooks need") };
+        bail!("{need} approval; run `hookbus hooks approve` at a terminal");
     }
     output::line(match format {
-        Format::Json => json!({"approved": yes, "waiting": left}).to_string(),
-        Format::Text if waiting.is_empty() => "nothing waits for an answer".to_owned(),
-        Format::Text => format!("agreed to {}, {left} not", count(yes, "hook")),
+        Format::Json => json!({"approved": approved.len(), "waiting": left}).to_string(),
+        Format::Text if waiting.is_empty() => "nothing needs approval".to_owned(),
+        Format::Text => format!("approved {}, {left} not", count(approved.len(), "hook")),
     })?;
     Ok(if left == 0 { Exit::Success } else { Exit::Failure })
 }
 
-/// Those that nobody can agree to as they are, and why.
+/// The entries that cannot be approved as they are, and why.
 fn obstacles<'a>(entries: &[&'a Agreeable]) -> Vec<(&'a Agreeable, String)> {
     entries.iter().filter_map(|entry| Some((*entry, entry.obstacle()?))).collect()
 }
 
-/// Writes the file of consents: whoever else does waits until this one is done, and builds on it.
-fn write(file: &Path, text: impl FnOnce(&Consents) -> Result<String, String>) -> Result<()> {
+/// Reads consent.json, changes it and writes it, under a lock that all writers take.
+fn update(file: &Path, change: impl FnOnce(&Consents) -> Result<String>) -> Result<()> {
     let home = file.parent().unwrap_or(Path::new("/"));
     let _lock = HomeLock::take(home)?;
-    let text = text(&Consents::beside(home)).map_err(anyhow::Error::msg)?;
+    let text = change(&Consents::beside(home))?;
     files::write(file, &text)
 }
 
 fn ask<'a>(
     waiting: &[&'a Agreeable],
     hooks: &EffectiveHooks,
-    extent: Extent,
+    contents: FileContents,
     paint: Paint,
 ) -> Result<Vec<&'a Agreeable>> {
-    let mut agreed = Vec::new();
+    let mut approved = Vec::new();
     for entry in waiting {
-        if !shown::show(entry, extent, paint)? {
-            output::line(paint.bad("  it changes while you look at it; run this again"))?;
+        if !display::show(entry, contents, paint)? {
+            output::line(paint.bad("  its files are being changed; run this again"))?;
             continue;
         }
         if let Some(why) = entry.obstacle() {
             output::line(paint.bad(&format!("  {}", sanitize(&why))))?;
             continue;
         }
-        if !confirm(PromptOn::Stdout, "agree to this?")? {
+        if !confirm(PromptOn::Stdout, "approve this hook?")? {
             continue;
         }
-        if hooks.again(entry).as_ref() == Some(*entry) {
-            agreed.push(*entry);
+        if hooks.reread(entry).as_ref() == Some(*entry) {
+            approved.push(*entry);
         } else {
-            output::line(paint.bad("it has changed while you looked at it; run this again"))?;
+            output::line(paint.bad("it changed while you looked at it; run this again"))?;
         }
     }
-    Ok(agreed)
+    Ok(approved)
 }
 
-pub(crate) fn revoke(words: &str, format: Format, settings: &Settings) -> Result<Exit> {
+pub(crate) fn revoke(hook: &str, format: Format, settings: &Settings) -> Result<Exit> {
     let hooks = EffectiveHooks::load(settings);
     let consents = &hooks.own.1.hooks.consents;
-    let place = current_caller().cwd;
-    // By what it runs, and by the name that `hooks list` shows, which several may have.
-    let named = hooks.agreeables().into_iter().filter(|entry| entry.hook == words);
-    let commands: Vec<String> =
-        named.map(|entry| entry.command).chain([words.to_owned()]).collect();
-    let (_, gone) = consents.without(&commands, &place).map_err(anyhow::Error::msg)?;
-    if gone > 0 {
-        write(consents.file(), |consents| Ok(consents.without(&commands, &place)?.0))?;
+    let cwd = current_caller().cwd;
+    // `hook` is a command, or a name as `hooks list` shows it; several hooks may have the same name.
+    let named = hooks.approval_items().into_iter().filter(|entry| entry.hook == hook);
+    let commands: Vec<String> = named.map(|entry| entry.command).chain([hook.to_owned()]).collect();
+    let without =
+        |consents: &Consents| consents.without(&commands, &cwd).map_err(anyhow::Error::msg);
+    let (_, revoked) = without(consents)?;
+    if revoked > 0 {
+        update(consents.file(), |consents| Ok(without(consents)?.0))?;
     }
     output::line(match format {
-        Format::Json => json!({"revoked": gone}).to_string(),
-        Format::Text if gone == 0 => format!("nobody has agreed to `{}` here", sanitize(words)),
+        Format::Json => json!({"revoked": revoked}).to_string(),
+        Format::Text if revoked == 0 => format!("`{}` is not approved here", sanitize(hook)),
         Format::Text => {
-            format!("took back {} to `{}`", count(gone, "agreement"), sanitize(words))
+            format!("revoked {} of `{}`", count(revoked, "approval"), sanitize(hook))
         }
     })?;
-    Ok(if gone > 0 { Exit::Success } else { Exit::Failure })
+    Ok(if revoked > 0 { Exit::Success } else { Exit::Failure })
 }

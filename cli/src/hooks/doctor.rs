@@ -14,13 +14,13 @@ use hookbus::decide::{Agreeable, Agreement, Hooks, HooksSource, InForce, Reach, 
 use serde_json::{Value, json};
 
 use self::finding::Finding;
-use super::{EffectiveHooks, current_caller};
-use crate::cli::Exit;
-use crate::output::{self, Paint, Progress, sanitize};
+use super::{HooksHere, here};
+use crate::cli::Ending;
+use crate::output::{self, Paint, Progress, harmless};
 use crate::settings::{Format, Settings};
 
-pub(crate) fn run(format: Format, settings: &Settings) -> Result<Exit> {
-    let hooks = EffectiveHooks::load(settings);
+pub(crate) fn run(format: Format, settings: &Settings) -> Result<Ending> {
+    let hooks = HooksHere::find(settings);
     let mut findings = Vec::new();
     if let Some(trouble) = hooks.own.1.hooks.consents.trouble() {
         findings.push(Finding::bad("consent", trouble));
@@ -32,7 +32,7 @@ pub(crate) fn run(format: Format, settings: &Settings) -> Result<Exit> {
     findings.extend(wiring::look(settings, &hooks));
     let wrong = findings.iter().filter(|finding| finding.wrong.is_some()).count();
     report(&findings, format, Paint(settings.colour))?;
-    Ok(if wrong == 0 { Exit::Success } else { Exit::Failure })
+    Ok(if wrong == 0 { Ending::Yes } else { Ending::No })
 }
 
 fn report(findings: &[Finding], format: Format, paint: Paint) -> Result<()> {
@@ -45,10 +45,10 @@ fn report(findings: &[Finding], format: Format, paint: Paint) -> Result<()> {
         return Ok(());
     }
     for finding in findings {
-        let about = sanitize(&finding.about);
+        let about = harmless(&finding.about);
         output::line(match &finding.wrong {
             None => format!("{}  {about}", paint.good("ok ")),
-            Some(wrong) => format!("{}  {about}: {}", paint.bad("bad"), sanitize(wrong)),
+            Some(wrong) => format!("{}  {about}: {}", paint.bad("bad"), harmless(wrong)),
         })?;
     }
     Ok(())
@@ -61,13 +61,13 @@ fn about_file(source: &HooksSource, in_force: &InForce) -> Vec<Finding> {
     let problems = in_force.standing.problem().into_iter().chain(broken);
     let mut findings: Vec<Finding> =
         problems.map(|problem| Finding::bad(file.clone(), problem.to_string())).collect();
-    let entries = hooks.agreeables(&current_caller());
-    let mut progress = Progress::new(entries.len() as u64, "hooks");
+    let entries = hooks.agreeables(&here());
+    let mut progress = Progress::of(entries.len() as u64, "hooks");
     for (index, entry) in entries.iter().enumerate() {
         findings.extend(examine(entry, hooks));
-        progress.update(index as u64 + 1);
+        progress.at(index as u64 + 1);
     }
-    findings.extend(hooks.absent_plugins(&current_caller()).into_iter().map(|name| {
+    findings.extend(hooks.absent_plugins(&here()).into_iter().map(|name| {
         let about = format!("the plugin {name}");
         Finding::bad(
             about,
@@ -83,7 +83,7 @@ fn examine(entry: &Agreeable, hooks: &Hooks) -> Vec<Finding> {
     if let Some(wrong) = start::trouble(entry).filter(|_| entry.runs_something) {
         return vec![Finding::bad(about, wrong)];
     }
-    let idle = hooks.alone(entry).idle_plugins(&current_caller());
+    let idle = hooks.alone(entry).idle_plugins(&here());
     if !idle.is_empty() {
         return idle.into_iter().map(|idle| Finding::bad(about.clone(), idle.why)).collect();
     }

@@ -3,7 +3,7 @@
 use hookbus::decide::{Agreeable, Hooks};
 use hookbus::event::{Agent, Kind, event_names, kind_of};
 
-use super::super::{sample_events, hooks_test};
+use super::super::{made_up, trial};
 use super::finding::Finding;
 use super::mend;
 
@@ -13,9 +13,9 @@ pub(super) const SLOW_MS: f64 = 1000.0;
 /// What becomes of it.
 pub(super) fn tried(entry: &Agreeable, hooks: &Hooks, about: String) -> Finding {
     let Some((agent, name)) = an_event_for(&entry.event) else { return Finding::well(about) };
-    let event = sample_events::over_bridge(agent, &name);
+    let event = made_up::tried(agent, &name);
     let alone = hooks.alone(entry);
-    let Ok(Some(decision)) = hooks_test::run_hooks(&event, (&alone).into()) else {
+    let Ok(Some(decision)) = trial::put(&event, (&alone).into()) else {
         return Finding::well(about);
     };
     let row = decision.to_json();

@@ -7,17 +7,17 @@ use std::time::Duration;
 use hookbus::decide::{Agreeable, Ailment, Attempt, Checkup, Exam, Hooks, did_you_mean};
 use hookbus::event::{Agent, event_names};
 
-use super::super::{current_caller, sample_events};
+use super::super::{here, made_up};
 use super::commands::SLOW_MS;
 use super::finding::Finding;
 use super::mend;
 
 /// What is found; none where the entry has no plugins.
 pub(super) fn look(entry: &Agreeable, hooks: &Hooks) -> Option<Vec<Finding>> {
-    let start = sample_events::over_bridge(Agent::Hermes, "on_session_start");
-    let exam = Exam { start: &start, events: &sample_events::for_patterns };
+    let start = made_up::tried(Agent::Hermes, "on_session_start");
+    let exam = Exam { start: &start, events: &made_up::day };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let checkups = runtime.block_on(hooks.check_plugins(entry, &exam, &current_caller()));
+    let checkups = runtime.block_on(hooks.check_plugins(entry, &exam, &here()));
     if checkups.is_empty() {
         return None;
     }

@@ -6,12 +6,12 @@ use std::time::Duration;
 use hookbus::event::{Clock, SystemClock};
 use hookbus::log::{LogPath, LogReader, Query};
 
-use super::super::{EffectiveHooks, current_caller};
+use super::super::{HooksHere, here};
 use super::finding::Finding;
 use crate::connect::{self, Health, Twice};
-use crate::output::format_duration;
+use crate::output::spell;
 use crate::settings::Settings;
-use crate::status::{self, describe_hung_daemon};
+use crate::status::{self, hung_daemon};
 
 /// An agent that said nothing for so long may not be wired any more.
 const LATELY: Duration = Duration::from_hours(24 * 7);
@@ -26,10 +26,10 @@ enum Wired {
 }
 
 /// What is found.
-pub(super) fn look(settings: &Settings, hooks: &EffectiveHooks) -> Vec<Finding> {
+pub(super) fn look(settings: &Settings, hooks: &HooksHere) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(
-        describe_hung_daemon(settings).map(|hung| Finding::bad("the daemon", format!("it is {hung}"))),
+        hung_daemon(settings).map(|hung| Finding::bad("the daemon", format!("it is {hung}"))),
     );
     let (mut wired, mut twice) = (Wired::No, Vec::new());
     for Health { home, wrong, calls, needs_a_daemon } in connect::health(settings) {
@@ -48,7 +48,7 @@ pub(super) fn look(settings: &Settings, hooks: &EffectiveHooks) -> Vec<Finding> 
         });
         if calls {
             twice.extend(hooks.files().flat_map(|(source, in_force)| {
-                connect::run_twice(&home, &in_force.hooks, source.file(), &current_caller())
+                connect::run_twice(&home, &in_force.hooks, source.file(), &here())
             }));
         }
     }
@@ -87,7 +87,7 @@ fn daemon_missing(settings: &Settings, otherwise: &str) -> Option<Missing> {
         return Some(Missing::Down(format!("no daemon is up, {way}")));
     }
     let leaves = state["daemon"]["leaves_after_idle_s"].as_u64().map(Duration::from_secs)?;
-    Some(Missing::Soon(format!("the daemon leaves after {} without calls, {way}", format_duration(leaves))))
+    Some(Missing::Soon(format!("the daemon leaves after {} without calls, {way}", spell(leaves))))
 }
 
 fn arrivals(settings: &Settings, wired: Wired) -> Finding {
@@ -118,13 +118,13 @@ fn arrivals(settings: &Settings, wired: Wired) -> Finding {
             };
             Finding::bad(
                 "events",
-                format!("the last one is {} old; {way}", format_duration(now.since(row.at))),
+                format!("the last one is {} old; {way}", spell(now.since(row.at))),
             )
         }
         Some(row) => Finding::well(format!(
             "the last event came from {} {} ago",
             row.agent,
-            format_duration(now.since(row.at))
+            spell(now.since(row.at))
         )),
     }
 }

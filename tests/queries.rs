@@ -1,6 +1,6 @@
-//! Asking the log: filters, sessions, timelines, the chain, and the demo that shows them.
+//! Queries of the log: filters, sessions, timelines, the hash chain, and the demo that shows them.
 
-#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::expect_used, reason = "a failed setup fails the test")]
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -17,7 +17,7 @@ fn in_session(mut payload: Value, session: &str) -> String {
 }
 
 #[test]
-fn the_log_is_whole_and_oldest_first_unless_filtered() {
+fn log_prints_all_rows_oldest_first_unless_filtered() {
     let home = Home::with_hooks(GUARD);
     home.hook("hermes", in_session(hermes_shell("rm x"), "alpha-1"));
     home.hook("gemini", in_session(gemini_shell("ls"), "beta-1"));
@@ -60,23 +60,23 @@ fn the_log_is_whole_and_oldest_first_unless_filtered() {
 }
 
 #[test]
-fn a_session_id_may_be_short_while_it_is_plain() {
+fn a_unique_prefix_of_a_session_id_is_enough() {
     let home = Home::new();
     for session in ["abc-1", "abc-2", "xyz", "abc"] {
         home.hook("hermes", in_session(hermes_shell("ls"), session));
     }
     assert_eq!(home.log(&["--session", "x"]).len(), 1);
-    assert_eq!(home.log(&["--session", "abc"]).len(), 1, "a whole id is never ambiguous");
-    let asked = home.run(&["show", "ab"]);
-    assert_eq!(asked.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&asked.stderr).into_owned();
-    assert!(said.contains("abc-1") && said.contains("abc-2"), "{said}");
-    let asked = home.run(&["show", "nobody"]);
-    assert!(String::from_utf8_lossy(&asked.stderr).contains("hookbus sessions"));
+    assert_eq!(home.log(&["--session", "abc"]).len(), 1, "a full id is never ambiguous");
+    let ambiguous = home.run(&["show", "ab"]);
+    assert_eq!(ambiguous.status.code(), Some(1));
+    let error = String::from_utf8_lossy(&ambiguous.stderr).into_owned();
+    assert!(error.contains("abc-1") && error.contains("abc-2"), "{error}");
+    let unknown = home.run(&["show", "unknown"]);
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("hookbus sessions"));
 }
 
 #[test]
-fn sessions_are_listed_with_what_happened_in_them() {
+fn sessions_lists_events_and_blocks_per_session() {
     let home = Home::with_hooks(GUARD);
     home.hook("hermes", in_session(hermes_shell("rm x"), "one"));
     home.hook("hermes", in_session(hermes_shell("ls"), "one"));
@@ -84,10 +84,10 @@ fn sessions_are_listed_with_what_happened_in_them() {
     let text = home.text(&["sessions", "--json"]);
     let sessions: Vec<Value> =
         text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    let told: Vec<(&Value, &Value, &Value)> =
+    let counts: Vec<(&Value, &Value, &Value)> =
         sessions.iter().map(|s| (&s["session"], &s["events"], &s["blocked"])).collect();
     assert_eq!(
-        told,
+        counts,
         [(&json!("one"), &json!(2), &json!(1)), (&json!("two"), &json!(1), &json!(0))]
     );
     assert!(home.text(&["sessions", "--agent", "gemini"]).contains("two"));
@@ -100,7 +100,7 @@ fn a_timeline_joins_calls_with_results_and_decisions() {
     for name in ["pre_llm_call", "subagent_start"] {
         home.hook("hermes", in_session(payloads::one("hermes", name), session));
     }
-    // The child's own session, inside its parent.
+    // The sub-agent's own session, shown inside its parent.
     home.hook("hermes", in_session(hermes_shell("echo child"), "20261116_003600_00ead1"));
     home.hook("hermes", in_session(payloads::one("hermes", "subagent_stop"), session));
     home.hook("hermes", in_session(hermes_shell("rm x"), session));
@@ -112,9 +112,9 @@ fn a_timeline_joins_calls_with_results_and_decisions() {
     call["extra"]["status"] = json!("ok");
     home.hook("hermes", in_session(call, session));
     let shown = home.json(&["show", "20261116_0035", "--json"]);
-    let items = shown["turns"][0]["items"].as_array().expect("lines");
+    let items = shown["turns"][0]["items"].as_array().expect("items");
     let tool = |command: &str| {
-        items.iter().find(|item| item["input"]["command"] == command).expect("a call")
+        items.iter().find(|item| item["input"]["command"] == command).expect("a tool call")
     };
     assert_eq!(tool("ls")["result"], json!({"status": "ok", "ms": 173}));
     assert_eq!(tool("rm x")["decision"]["outcome"], "block");
@@ -128,7 +128,7 @@ fn a_timeline_joins_calls_with_results_and_decisions() {
 }
 
 #[test]
-fn a_timeline_says_of_each_hook_what_it_did_and_of_no_other() {
+fn a_timeline_attributes_each_effect_to_the_hook_that_caused_it() {
     let home = Home::with_hooks(
         "hooks:\n  tool.before:\n\
          \x20   - {name: talker, rule: {context: by the way}}\n\
@@ -137,28 +137,28 @@ fn a_timeline_says_of_each_hook_what_it_did_and_of_no_other() {
          \x20   - {name: asker, rule: {when: {command: sudo}, ask: really}}\n\
          \x20 pre_llm_call: [{name: late, rule: {block: too late}}]\n",
     );
-    let of = |payload: Value, session: &str| {
+    let timeline_of = |payload: Value, session: &str| {
         home.hook("hermes", in_session(payload, session));
         home.text(&["show", session])
     };
-    let text = of(hermes_shell("rm x"), "one");
+    let text = timeline_of(hermes_shell("rm x"), "one");
     assert!(text.contains("blocked by guard: guarded\n"), "{text}");
     assert!(
         text.contains("context by talker: by the way (hermes takes no context here: left out)")
     );
     assert!(text.contains("failed broken: "), "{text}");
     assert_eq!(text.matches("blocked by").count(), 1, "{text}");
-    // A question that became a block did block.
-    let text = of(hermes_shell("sudo x"), "two");
+    // A question that became a block counts as a block.
+    let text = timeline_of(hermes_shell("sudo x"), "two");
     assert!(text.contains("blocked by asker: really (wanted a person to be asked"), "{text}");
-    // Nobody can be blocked here, and nobody was.
-    let text = of(payloads::one("hermes", "pre_llm_call"), "three");
+    // At this event Hermes cannot be blocked, so the timeline must not say that it was.
+    let text = timeline_of(payloads::one("hermes", "pre_llm_call"), "three");
     assert!(text.contains("block by late: too late (hermes cannot be blocked here: left out)"));
     assert!(!text.contains("no objection") && !text.contains("blocked by"), "{text}");
 }
 
 #[test]
-fn a_timeline_says_which_hook_was_not_even_asked() {
+fn a_timeline_names_hooks_that_did_not_run_for_lack_of_approval() {
     let home = Home::new();
     let script = home.script("policy.sh", "#!/bin/sh\n");
     home.write_hooks_file(&format!(
@@ -168,14 +168,11 @@ fn a_timeline_says_which_hook_was_not_even_asked() {
     home.script("policy.sh", "#!/bin/sh\n# changed\n");
     home.hook("hermes", in_session(payloads::one("hermes", "pre_llm_call"), "one"));
     let text = home.text(&["show", "one"]);
-    assert!(text.contains("not asked: policy: it has changed since"), "{text}");
+    assert!(text.contains("not run: policy: it has changed since"), "{text}");
     assert!(!text.contains("no objection by"), "{text}");
     home.hook("hermes", in_session(hermes_shell("ls"), "two"));
     let text = home.text(&["show", "two"]);
-    assert!(
-        text.contains("blocked by policy, which was not asked: it has changed since"),
-        "{text}"
-    );
+    assert!(text.contains("blocked by policy, which did not run: it has changed since"), "{text}");
     assert!(text.contains("allowed by other"), "{text}");
     let shown = home.json(&["show", "two", "--json"]);
     let hooks = &shown["turns"][0]["items"][0]["decision"]["hooks"];
@@ -183,7 +180,7 @@ fn a_timeline_says_which_hook_was_not_even_asked() {
 }
 
 #[test]
-fn calls_without_ids_are_joined_first_in_first_out() {
+fn tool_calls_without_ids_are_joined_with_results_in_order() {
     let home = Home::new();
     let mut after = payloads::one("gemini", "AfterTool");
     let before = payloads::one("gemini", "BeforeTool");
@@ -195,7 +192,7 @@ fn calls_without_ids_are_joined_first_in_first_out() {
     let shown = home.json(&["show", "g", "--json"]);
     let statuses: Vec<&Value> = shown["turns"][0]["items"]
         .as_array()
-        .expect("lines")
+        .expect("items")
         .iter()
         .map(|item| &item["result"]["status"])
         .collect();
@@ -203,32 +200,32 @@ fn calls_without_ids_are_joined_first_in_first_out() {
 }
 
 #[test]
-fn following_shows_what_comes() {
+fn log_follow_prints_new_rows() {
     let home = Home::new();
     home.hook("hermes", in_session(hermes_shell("one"), "s"));
     let mut follower = home.command(["log", "-f", "--json", "-n", "1"]);
-    let mut follower = follower.stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut follower = follower.stdout(Stdio::piped()).spawn().expect("hookbus starts");
     let mut lines = BufReader::new(follower.stdout.take().expect("a pipe")).lines();
     let mut next = || lines.next().expect("a line").expect("text");
     assert!(next().contains("\"one\""));
     home.hook("hermes", in_session(hermes_shell("two"), "s"));
     assert!(next().contains("\"two\""));
-    follower.kill().expect("ours");
-    follower.wait().expect("ours");
+    follower.kill().expect("our child process");
+    follower.wait().expect("our child process");
 }
 
-/// Runs SQL on a log, as somebody would who wants to tamper with it.
+/// Drops the triggers of a log and changes it with SQL, as an attacker would.
 fn tamper(home: &Home, sql: &str) {
     let program = "import sqlite3, sys\ndb = sqlite3.connect(sys.argv[1])\n\
                    for name, in db.execute(\"SELECT name FROM sqlite_schema WHERE type = 'trigger'\").fetchall():\n    db.execute('DROP TRIGGER ' + name)\n\
                    db.execute(sys.argv[2])\ndb.commit()";
     let log = home.path().join("log.db");
-    let done = Command::new("python3").args(["-c", program]).arg(log).arg(sql).status();
-    assert!(done.expect("python3 runs").success());
+    let status = Command::new("python3").args(["-c", program]).arg(log).arg(sql).status();
+    assert!(status.expect("python3 runs").success());
 }
 
 #[test]
-fn tampering_is_found_wherever_it_is() {
+fn verify_finds_a_change_in_any_column_of_any_row() {
     for (sql, seq) in [
         ("UPDATE events SET payload = replace(payload, 'rm', 'ls') WHERE seq = 2", 2),
         ("UPDATE events SET payload = replace(payload, 'guarded', 'allowed') WHERE seq = 3", 3),
@@ -254,7 +251,7 @@ fn tampering_is_found_wherever_it_is() {
 }
 
 #[test]
-fn the_log_refuses_to_be_changed() {
+fn the_log_rejects_updates_deletes_and_replaces() {
     let home = Home::new();
     home.hook("hermes", in_session(hermes_shell("ls"), "s"));
     for sql in [
@@ -265,9 +262,9 @@ fn the_log_refuses_to_be_changed() {
     ] {
         let program = "import sqlite3, sys\nsqlite3.connect(sys.argv[1]).execute(sys.argv[2])";
         let log = home.path().join("log.db");
-        let tried = Command::new("python3").args(["-c", program]).arg(log).arg(sql).output();
-        let said = String::from_utf8_lossy(&tried.expect("python3 runs").stderr).into_owned();
-        assert!(said.contains("append-only"), "{said}");
+        let output = Command::new("python3").args(["-c", program]).arg(log).arg(sql).output();
+        let error = String::from_utf8_lossy(&output.expect("python3 runs").stderr).into_owned();
+        assert!(error.contains("append-only"), "{error}");
     }
 }
 
@@ -276,23 +273,23 @@ fn the_demo_blocks_one_call_adds_context_and_shows_the_timeline() {
     let home = Home::new();
     let scratch = home.work().join("demo");
     let text = home.text(&["demo", "--home", &scratch.to_string_lossy()]);
-    for said in [
+    for words in [
         "blocked by no-recursive-delete",
         "context by house-rules",
         "blocked by no-secrets",
-        "what to type next",
+        "Try next",
     ] {
-        assert!(text.contains(said), "{said} is not in\n{text}");
+        assert!(text.contains(words), "{words} is not in\n{text}");
     }
     let mut verify = home.command(["verify"]);
-    assert!(verify.env("HOOKBUS_HOME", &scratch).status().expect("it runs").success());
+    assert!(verify.env("HOOKBUS_HOME", &scratch).status().expect("hookbus runs").success());
     let mut status = home.command(["status"]);
-    let left = status.env("HOOKBUS_HOME", &scratch).output().expect("it runs");
-    assert_eq!(left.status.code(), Some(1), "its daemon is gone");
+    let status = status.env("HOOKBUS_HOME", &scratch).output().expect("hookbus runs");
+    assert_eq!(status.status.code(), Some(1), "its daemon has exited");
 }
 
 #[test]
-fn what_an_agent_says_cannot_hide_a_line_of_the_record() {
+fn escape_sequences_in_payloads_do_not_reach_the_terminal() {
     let home = Home::new();
     home.hook("hermes", in_session(hermes_shell("rm x \u{1b}[2K\u{1b}[1A"), "s\u{1b}[2K"));
     for verb in [&["log"][..], &["show", "s"], &["sessions"]] {
@@ -301,17 +298,17 @@ fn what_an_agent_says_cannot_hide_a_line_of_the_record() {
 }
 
 #[test]
-fn asking_for_what_does_not_exist_says_so() {
+fn a_filter_for_something_unknown_is_an_error() {
     let home = Home::new();
     home.hook("hermes", in_session(hermes_shell("ls"), "s"));
-    for (verb, said) in [
+    for (verb, words) in [
         (&["log", "--kind", "tool.befor"][..], "did you mean `tool.before`?"),
         (&["log", "--agent", "hermez"], "hermes, gemini"),
-        (&["log", "--seq", "99"], "the last one is 1"),
-        (&["log", "--since", "soon"], "is no time"),
+        (&["log", "--seq", "99"], "the last row is 1"),
+        (&["log", "--since", "soon"], "cannot read `soon` as a time"),
     ] {
-        let asked = home.run(verb);
-        assert_eq!(asked.status.code(), Some(1), "{verb:?}");
-        assert!(String::from_utf8_lossy(&asked.stderr).contains(said), "{asked:?}");
+        let output = home.run(verb);
+        assert_eq!(output.status.code(), Some(1), "{verb:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(words), "{output:?}");
     }
 }

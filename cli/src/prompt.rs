@@ -1,4 +1,4 @@
-//! A question to the person at the terminal. Only a clear yes counts.
+//! Yes/no questions to the user at the terminal. Only a clear yes counts.
 
 use std::io::{self, BufRead, IsTerminal};
 
@@ -6,27 +6,27 @@ use anyhow::{Context, Result};
 
 use crate::output;
 
-/// Where the question stands.
+/// The stream that a question is printed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PromptOn {
-    /// In what is printed: it is about what was shown there.
-    InTheResult,
-    /// Beside it: the result may be for a program.
-    Aside,
+    /// Below the result that the question is about.
+    Stdout,
+    /// Where stdout may be read by a program.
+    Stderr,
 }
 
-/// Whether somebody sits there who sees such a question and can answer it.
-pub(crate) fn is_interactive(question: PromptOn) -> bool {
-    let is_seen = match question {
+/// Whether a user can see a question on this stream and answer it.
+pub(crate) fn is_interactive(stream: PromptOn) -> bool {
+    let is_seen = match stream {
         PromptOn::Stdout => io::stdout().is_terminal(),
         PromptOn::Stderr => io::stderr().is_terminal(),
     };
     is_seen && io::stdin().is_terminal()
 }
 
-/// Asks, and waits for the answer.
-pub(crate) fn yes(stands: PromptOn, question: &str) -> Result<bool> {
-    match stands {
+/// Asks a yes/no question and reads the answer.
+pub(crate) fn confirm(stream: PromptOn, question: &str) -> Result<bool> {
+    match stream {
         PromptOn::Stdout => output::bytes(format!("{question} [y/N] ").as_bytes())?,
         PromptOn::Stderr => output::to_stderr(format!("{question} [y/N]")),
     }

@@ -1,4 +1,4 @@
-//! `hookbus hooks test`: an event that never happened, put to the hooks. Nothing is recorded.
+//! `hookbus hooks test`: runs the hooks on a sample event. Nothing is recorded.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,92 +12,106 @@ use hookbus::dialect::{Takes, takes};
 use hookbus::event::{Agent, Decision, Event, Kind, Wire, event_names, kind_of};
 use serde_json::{Map, Value};
 
-use super::{EffectiveHooks, current_caller, sample_events};
+use super::effective::{EffectiveHooks, current_caller};
+use super::sample_events;
 use crate::cli::Exit;
 use crate::connect;
 use crate::output::{self, Paint, sanitize};
 use crate::settings::{Format, Settings};
 
-/// Hooks have their own limits; this one is for all of them.
-const LIMIT: Duration = Duration::from_mins(5);
+/// For all hooks together; each also has its own timeout.
+const TIMEOUT: Duration = Duration::from_mins(5);
 
 const AGENTS: [Agent; 4] = [Agent::Hermes, Agent::Gemini, Agent::Claude, Agent::Codex];
 
-/// `hookbus hooks test`.
+const EXAMPLES: &str = "\
+Examples:
+  hookbus hooks test pre_tool_call
+  hookbus hooks test BeforeTool --agent gemini --for-tool write_file
+  hookbus hooks test pre_tool_call --payload-file call.json";
+
+/// The arguments of `hookbus hooks test`.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The agent's name for the event: `pre_tool_call`, `BeforeTool`, …
+    /// Name of the event in the agent's own words, such as `pre_tool_call` or `BeforeTool`
+    #[arg(value_name = "EVENT")]
     event: String,
-    /// The tool it is about; a shell unless said.
+    /// Agent that sends the event: hermes, gemini, claude or codex
+    #[arg(long, value_name = "AGENT", default_value = "hermes")]
+    agent: String,
+    /// Tool that the event is about [default: the agent's shell tool]
     #[arg(long, value_name = "TOOL")]
     for_tool: Option<String>,
-    /// A JSON object whose fields replace those of the made-up payload, as the agent sends it or as
-    /// `hermes hooks test` takes it.
+    /// JSON file whose fields replace those of the sample payload
+    ///
+    /// The object has the shape that the agent sends, or that `hermes hooks test` takes.
     #[arg(long, value_name = "FILE")]
     payload_file: Option<PathBuf>,
-    /// Whose event it is.
-    #[arg(long, default_value = "hermes")]
-    agent: String,
-    /// How it came: `shell`, or `bridge` as `hookbus connect` wires it. As Hermes is connected unless said.
-    #[arg(long)]
+    /// How the event arrives: shell, or bridge [default: as Hermes is connected]
+    ///
+    /// `bridge` is the plugin that `hookbus connect hermes` installs; it takes more kinds of answers
+    /// than a shell hook.
+    #[arg(long, value_name = "WIRE")]
     wire: Option<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
     let agent = arguments.agent.parse::<Agent>()?;
     let wire = match &arguments.wire {
-        Some(wire) => Wire::parse(wire).context("--wire is `shell` or `bridge`")?,
+        Some(wire) => Wire::parse(wire).context("--wire takes `shell` or `bridge`")?,
         None if agent == Agent::Hermes && connect::is_bridged(settings) => Wire::Bridge,
         None => Wire::Shell,
     };
-    if !has(agent, &arguments.event) {
-        return Err(no_such_event(agent, &arguments.event));
+    if !has_event(agent, &arguments.event) {
+        return Err(unknown_event(agent, &arguments.event));
     }
-    let mut payload = sample_events::payload(agent, &arguments.event, arguments.for_tool.as_deref());
+    let mut payload =
+        sample_events::payload(agent, &arguments.event, arguments.for_tool.as_deref());
     if let Some(file) = &arguments.payload_file {
-        sample_events::replace(agent, &mut payload, &fields_in(file)?);
+        sample_events::replace_fields(agent, &mut payload, &read_fields(file)?);
     }
     let hooks = EffectiveHooks::load(settings);
-    hooks.must_be_readable()?;
+    hooks.ensure_readable()?;
     let event = sample_events::event(agent, wire, &payload);
-    let decision = put(&event, hooks.asked())?;
+    let decision = run_hooks(&event, hooks.hook_sets())?;
     match (format, decision) {
         (Format::Json, decision) => {
             output::line(decision.map_or(Value::Null, |decision| decision.to_json()).to_string())?;
         }
-        (Format::Text, None) => output::line("no hook has anything to say about that")?,
-        (Format::Text, Some(decision)) => show(&event, &decision, Paint(settings.colour))?,
+        (Format::Text, None) => output::line("no hook matches this event")?,
+        (Format::Text, Some(decision)) => print(&event, &decision, Paint(settings.colour))?,
     }
     Ok(Exit::Success)
 }
 
-fn fields_in(file: &Path) -> Result<Map<String, Value>> {
+fn read_fields(file: &Path) -> Result<Map<String, Value>> {
     let text =
         std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let fields: Value =
         serde_json::from_str(&text).with_context(|| format!("{} is not JSON", file.display()))?;
     let fields = fields.as_object().cloned();
-    fields.with_context(|| format!("{} is no JSON object", file.display()))
+    fields.with_context(|| format!("{} is not a JSON object", file.display()))
 }
 
-fn has(agent: Agent, event: &str) -> bool {
+fn has_event(agent: Agent, event: &str) -> bool {
     kind_of(agent, event) != Kind::Other || event_names(agent).any(|name| name == event)
 }
 
-/// What was probably meant, by whoever asks for an event that the agent does not have.
-fn no_such_event(agent: Agent, event: &str) -> anyhow::Error {
+/// The error for an event that the agent does not have, with what the user probably meant.
+fn unknown_event(agent: Agent, event: &str) -> anyhow::Error {
     let shown = sanitize(event);
     let own_for = |kind: Kind| {
         let names = event_names(agent).filter(|name| kind_of(agent, name) == kind);
         names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
     };
-    if let Some(other) = AGENTS.into_iter().find(|other| has(*other, event)) {
+    if let Some(other) = AGENTS.into_iter().find(|other| has_event(*other, event)) {
         let own = own_for(kind_of(other, event));
         let own = if own.is_empty() { own } else { format!("; {agent} calls it {own}") };
         return anyhow!("`{shown}` is an event of {other}: add `--agent {other}`{own}");
     }
     if let Some(own) = Kind::parse(event).map(own_for).filter(|own| !own.is_empty()) {
-        return anyhow!("`{shown}` is a kind of event; {agent} calls it {own}");
+        return anyhow!("`{shown}` is a kind, not an event name; {agent} calls it {own}");
     }
     let missing = format!("{agent} has no event `{shown}`");
     if let Some(name) = did_you_mean(event, event_names(agent)) {
@@ -114,29 +128,29 @@ fn no_such_event(agent: Agent, event: &str) -> anyhow::Error {
     anyhow!("{missing}; it has {}", names.join(", "))
 }
 
-/// What the hooks make of `event`; none where nobody has a word.
-pub(super) fn put(event: &Event, hooks: Asked<'_>) -> Result<Option<Decision>> {
+/// Runs the hooks on `event`; none if no hook matches.
+pub(super) fn run_hooks(event: &Event, hooks: Asked<'_>) -> Result<Option<Decision>> {
     let started = Instant::now();
-    let surroundings = Surroundings { wire: event.wire, ..current_caller() };
+    let caller = Surroundings { wire: event.wire, ..current_caller() };
     let mut plan = plan(event, hooks);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let spoken = runtime.block_on(async {
-        let mut spoken = look_on(&mut plan, event, &surroundings).await;
-        spoken.extend(run_all(&plan, event, None, &surroundings, LIMIT).await);
-        spoken
+    let results = runtime.block_on(async {
+        let mut results = look_on(&mut plan, event, &caller).await;
+        results.extend(run_all(&plan, event, None, &caller, TIMEOUT).await);
+        results
     });
-    if spoken.is_empty() {
+    if results.is_empty() {
         return Ok(None);
     }
-    let can_ask = || surroundings.can_ask();
+    let can_ask = || caller.can_ask();
     let circumstances =
         Circumstances { started, can_ask: &can_ask, waited_for: true, continuations: 0 };
-    Ok(Some(conclude(event, &plan, spoken, &circumstances)))
+    Ok(Some(conclude(event, &plan, results, &circumstances)))
 }
 
-fn show(event: &Event, decision: &Decision, paint: Paint) -> Result<()> {
+fn print(event: &Event, decision: &Decision, paint: Paint) -> Result<()> {
     let row = decision.to_json();
-    let looks_on = takes(event) == Takes::NOTHING;
+    let is_unanswerable = takes(event) == Takes::NOTHING;
     for verdict in row["verdicts"].as_array().into_iter().flatten() {
         let text = |key: &str| verdict[key].as_str().map(sanitize);
         let reason = text("reason").or_else(|| text("context")).unwrap_or_default();
@@ -144,9 +158,9 @@ fn show(event: &Event, decision: &Decision, paint: Paint) -> Result<()> {
             verdict["exit"].as_i64().map_or_else(String::new, |code| format!("  exit {code}"));
         let hook = text("hook").unwrap_or_default();
         let word = match (verdict["refused"].is_null(), verdict["failure"].is_null()) {
-            (false, _) => "not asked",
-            (true, false) if looks_on => "failed",
-            (true, true) if looks_on => "looked on",
+            (false, _) => "not run",
+            (true, false) if is_unanswerable => "failed",
+            (true, true) if is_unanswerable => "ran",
             (true, _) => verdict["verdict"].as_str().unwrap_or(""),
         };
         output::line(format!(
@@ -155,13 +169,13 @@ fn show(event: &Event, decision: &Decision, paint: Paint) -> Result<()> {
             verdict["ms"]
         ))?;
         for (key, word) in [("failure", "failed"), ("note", "note")] {
-            if let Some(said) = text(key) {
-                output::line(format!("    {}", paint.bad(&format!("{word}: {said}"))))?;
+            if let Some(text) = text(key) {
+                output::line(format!("    {}", paint.bad(&format!("{word}: {text}"))))?;
             }
         }
     }
-    if looks_on {
-        output::line(format!("nothing can be answered at {}", sanitize(&event.name)))?;
+    if is_unanswerable {
+        output::line(format!("the agent takes no answer at {}", sanitize(&event.name)))?;
         return Ok(());
     }
     output::line(format!("outcome: {}", decision.outcome))?;
@@ -171,6 +185,6 @@ fn show(event: &Event, decision: &Decision, paint: Paint) -> Result<()> {
         (Agent::Hermes, Wire::Shell) => " over the shell wire",
         (Agent::Gemini | Agent::Claude | Agent::Codex, _) => "",
     };
-    output::line(format!("the agent would hear{way}: {}", sanitize(&answer)))?;
+    output::line(format!("answer to the agent{way}: {}", sanitize(&answer)))?;
     Ok(())
 }

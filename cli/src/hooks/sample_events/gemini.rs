@@ -1,8 +1,8 @@
-//! What Gemini CLI says at its events.
+//! The payload fields of Gemini CLI's events.
 
 use serde_json::{Value, json};
 
-/// What it says beside the tool and the session.
+/// The fields of an event besides those about tool and session.
 pub(super) fn fields(event: &str) -> Value {
     let request =
         json!({"model": "test-model", "messages": [{"role": "user", "content": "hello"}]});

@@ -1,14 +1,14 @@
-//! What Hermes says at its events, to plugins and to gateway hooks.
+//! The payload fields of Hermes' events, for plugins and for gateway hooks.
 
 use serde_json::{Value, json};
 
-use super::{SESSION, put_in};
+use super::{SESSION, merge};
 
 const TASK: &str = "test-task";
 const TURN: &str = "test-session:test-task:1";
 
-/// The events of a day that has everything in it, in their order.
-pub(super) const DAY: [&str; 27] = [
+/// All events, in the order of a session in which each of them happens.
+pub(super) const SESSION_ORDER: [&str; 27] = [
     "gateway:startup",
     "session:start",
     "on_session_start",
@@ -38,19 +38,19 @@ pub(super) const DAY: [&str; 27] = [
     "session:reset",
 ];
 
-/// What Hermes says at an event beside the tool and the session.
+/// The fields of an event besides those about tool and session.
 pub(super) fn extra(event: &str) -> Value {
     let mut extra = match event {
         "pre_tool_call"
         | "post_tool_call"
         | "transform_tool_result"
-        | "transform_terminal_output" => about_a_call(event),
+        | "transform_terminal_output" => call_fields(event),
         "pre_approval_request" | "post_approval_response" => json!({
             "command": "echo hello", "description": "a test", "pattern_key": "test",
             "pattern_keys": ["test"], "session_key": "default", "surface": "cli",
             "turn_id": TURN, "tool_call_id": "test-call", "choice": "once",
         }),
-        "pre_api_request" | "post_api_request" | "api_request_error" => about_a_request(event),
+        "pre_api_request" | "post_api_request" | "api_request_error" => request_fields(event),
         "subagent_start" | "subagent_stop" => json!({
             "parent_turn_id": TURN, "parent_subagent_id": null, "child_session_id": "test-child",
             "child_subagent_id": "test-subagent", "child_role": "leaf", "child_goal": "say hello",
@@ -71,14 +71,14 @@ pub(super) fn extra(event: &str) -> Value {
             "task_id": TASK, "profile_name": "default", "board": "default",
             "assignee": "default", "run_id": 1, "summary": "done", "reason": "a test",
         }),
-        name if name.contains(':') => at_the_gateway(name),
-        name => about_a_turn(name),
+        name if name.contains(':') => gateway_fields(name),
+        name => turn_fields(name),
     };
-    put_in(&mut extra, json!({"telemetry_schema_version": "hermes.observer.v1"}));
+    merge(&mut extra, json!({"telemetry_schema_version": "hermes.observer.v1"}));
     extra
 }
 
-fn about_a_call(event: &str) -> Value {
+fn call_fields(event: &str) -> Value {
     let call = json!({
         "task_id": TASK, "tool_call_id": "test-call", "turn_id": TURN,
         "api_request_id": "test-session:test-task:1:api:1", "middleware_trace": [],
@@ -95,19 +95,19 @@ fn about_a_call(event: &str) -> Value {
         }),
         _ => {
             let mut both = call;
-            put_in(&mut both, result);
+            merge(&mut both, result);
             both
         }
     }
 }
 
-fn about_a_request(event: &str) -> Value {
+fn request_fields(event: &str) -> Value {
     let usage = json!({"input_tokens": 1, "output_tokens": 1, "cache_read_tokens": 0,
         "cache_write_tokens": 0, "reasoning_tokens": 0, "request_count": 1, "prompt_tokens": 1,
         "total_tokens": 2});
     let messages = json!([{"role": "user", "content": "hello"}]);
     let request = json!({"method": "POST", "body": {"model": "test-model", "messages": messages}});
-    let mut about = json!({
+    let mut fields = json!({
         "task_id": TASK, "turn_id": TURN, "api_request_id": "test-session:test-task:1:api:1",
         "platform": "cli", "model": "test-model", "provider": "custom",
         "base_url": "http://127.0.0.1:1/v1", "api_mode": "chat_completions", "api_call_count": 1,
@@ -136,11 +136,11 @@ fn about_a_request(event: &str) -> Value {
             "error": {"type": "InternalServerError", "message": "a test"},
         }),
     };
-    put_in(&mut about, more);
-    about
+    merge(&mut fields, more);
+    fields
 }
 
-fn at_the_gateway(event: &str) -> Value {
+fn gateway_fields(event: &str) -> Value {
     let command = event.strip_prefix("command:").unwrap_or("help");
     json!({
         "platform": "telegram", "platforms": ["telegram"], "user_id": "1", "chat_id": "1",
@@ -152,8 +152,8 @@ fn at_the_gateway(event: &str) -> Value {
     })
 }
 
-fn about_a_turn(event: &str) -> Value {
-    let mut about = json!({"model": "test-model", "platform": "cli"});
+fn turn_fields(event: &str) -> Value {
+    let mut fields = json!({"model": "test-model", "platform": "cli"});
     let history = json!([{"role": "user", "content": "hello"}]);
     let more = match event {
         "pre_llm_call" => json!({
@@ -177,6 +177,6 @@ fn about_a_turn(event: &str) -> Value {
         }),
         _ => json!({}),
     };
-    put_in(&mut about, more);
-    about
+    merge(&mut fields, more);
+    fields
 }

@@ -1,0 +1,107 @@
+//! Arguments that several verbs share: the log of the home, agents, kinds, buses, NATS servers, and times as people
+//! write them.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use chrono::{DateTime, Local, NaiveDate, NaiveDateTime, TimeZone};
+use hookbus::decide::{HooksSource, did_you_mean};
+use hookbus::event::{Agent, BusId, Clock, Kind, SystemClock, Time};
+use hookbus::log::{LogPath, LogReader};
+use hookbus::relay::NatsSettings;
+
+use crate::settings::Settings;
+
+/// Opens the log of the home for reading.
+pub(crate) fn open_log(settings: &Settings) -> Result<LogReader> {
+    Ok(LogReader::open(&LogPath::in_home(&settings.home))?)
+}
+
+/// Checks the name of an agent: an unknown one would match no row, without saying why.
+pub(crate) fn parse_agent(name: &str) -> Result<String> {
+    if name != "hookbus" {
+        name.parse::<Agent>()?;
+    }
+    Ok(name.to_owned())
+}
+
+/// Checks a kind or a pattern of kinds: an unknown one would match no row, without saying why.
+pub(crate) fn parse_kind(kind: &str) -> Result<String> {
+    if !kind.contains('*') && Kind::parse(kind).is_none() {
+        let near = did_you_mean(kind, Kind::ALL.iter().map(|kind| kind.as_str()));
+        let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        bail!("there is no kind `{kind}`{hint}");
+    }
+    Ok(kind.to_owned())
+}
+
+/// The NATS settings of hookbus.yaml; `urls` or `HOOKBUS_NATS_URL` replace the servers.
+pub(crate) fn nats_settings(urls: Option<&str>, settings: &Settings) -> Option<NatsSettings> {
+    let hooks = HooksSource::new(&settings.home, LogPath::in_home(&settings.home));
+    let urls = settings.nats_urls(urls);
+    NatsSettings::chosen(hooks.in_force().hooks.nats.clone(), urls.as_deref())
+}
+
+/// Finds the bus in an archive whose id starts with `prefix`.
+pub(crate) fn find_bus(log: &LogReader, prefix: &str) -> Result<BusId> {
+    if !log.is_archive() {
+        bail!("this log holds one bus only; --bus is for archives");
+    }
+    let buses: Vec<BusId> = log.buses()?.into_iter().map(|(bus, _)| bus).collect();
+    let matching: Vec<&BusId> =
+        buses.iter().filter(|bus| bus.to_string().starts_with(prefix)).collect();
+    match matching.as_slice() {
+        [only] => Ok(**only),
+        [] | [..] => {
+            let all: Vec<String> = buses.iter().map(ToString::to_string).collect();
+            let how_many = if matching.is_empty() { "no bus" } else { "several buses" };
+            bail!("`{prefix}` matches {how_many}; this archive holds {}", all.join(", "))
+        }
+    }
+}
+
+/// Parses a time: `2h` (ago), `today`, a date, a local date and time, or RFC 3339.
+pub(crate) fn parse_time(text: &str) -> Result<Time> {
+    let now = SystemClock.now();
+    if let Some(ago) = parse_duration(text) {
+        return Ok(now.before(ago));
+    }
+    if let Ok(exact) = DateTime::parse_from_rfc3339(text) {
+        return Ok(Time::from(exact.to_utc()));
+    }
+    let today = now.to_utc().with_timezone(&Local).date_naive();
+    let date = match text {
+        "today" => Some(today),
+        "yesterday" => today.pred_opt(),
+        _ => NaiveDate::parse_from_str(text, "%Y-%m-%d").ok(),
+    };
+    let local = date.and_then(|date| date.and_hms_opt(0, 0, 0)).or_else(|| {
+        ["%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M"]
+            .into_iter()
+            .find_map(|format| NaiveDateTime::parse_from_str(text, format).ok())
+    });
+    let Some(local) = local else {
+        bail!(
+            "cannot read `{text}` as a time; write `2h`, `30m`, `7d`, `today`, `2026-11-16` or `2026-11-16 14:05`"
+        );
+    };
+    let exact = Local.from_local_datetime(&local).earliest();
+    let exact = exact.with_context(|| {
+        format!("`{text}` does not exist in the local time zone: clocks were moved forward")
+    })?;
+    Ok(Time::from(exact.to_utc()))
+}
+
+/// Parses `90s`, `30m`, `2h`, `7d` or `1w`.
+fn parse_duration(text: &str) -> Option<Duration> {
+    let unit = match text.chars().last()? {
+        's' => 1,
+        'm' => 60,
+        'h' => 3600,
+        'd' => 86400,
+        'w' => 604_800,
+        _ => return None,
+    };
+    let count: u64 = text[..text.len() - 1].parse().ok()?;
+    Some(Duration::from_secs(count.checked_mul(unit)?))
+}
