@@ -4,9 +4,10 @@
 use std::ffi::OsString;
 use std::io;
 
-use hookbus::decide::{
-    Plan, Scratch, Spoken, Surroundings, rehearse, rehearse_again, tell_plugins,
-};
+use hookbus::caller::Caller;
+use hookbus::decide::replay::ReplayEnvironment;
+use hookbus::decide::{HookResult, Plan};
+use hookbus::dialect::restore_caller;
 use hookbus::event::Event;
 use hookbus::log::Case;
 use tokio::runtime::{Builder, Runtime};
@@ -16,8 +17,8 @@ use tokio::runtime::{Builder, Runtime};
 pub enum Commands<'a> {
     /// Runs them in a scratch directory.
     Run {
-        /// The scratch directory, with limits.
-        scratch: &'a Scratch,
+        /// Where they run, with limits.
+        environment: &'a ReplayEnvironment,
         /// Environment of this process, which they inherit.
         env: &'a [(OsString, OsString)],
         /// How often each command runs per event, to find nondeterministic ones.
@@ -30,7 +31,7 @@ pub enum Commands<'a> {
 /// Runs commands and plugins, and waits for them.
 #[derive(Debug)]
 pub(crate) struct CommandRunner<'a> {
-    pub(crate) scratch: &'a Scratch,
+    pub(crate) environment: &'a ReplayEnvironment,
     env: &'a [(OsString, OsString)],
     pub(crate) repeat: u32,
     runtime: Runtime,
@@ -39,15 +40,15 @@ pub(crate) struct CommandRunner<'a> {
 impl<'a> CommandRunner<'a> {
     /// A runner, unless commands are skipped.
     pub(crate) fn new(commands: Commands<'a>) -> io::Result<Option<Self>> {
-        let Commands::Run { scratch, env, repeat } = commands else { return Ok(None) };
+        let Commands::Run { environment, env, repeat } = commands else { return Ok(None) };
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        Ok(Some(Self { scratch, env, repeat, runtime }))
+        Ok(Some(Self { environment, env, repeat, runtime }))
     }
 
     /// Runs all hooks of `plan`.
-    pub(crate) fn run<'h>(&self, plan: &Plan<'h>, event: &Event, row: &Case) -> Vec<Spoken<'h>> {
+    pub(crate) fn run<'h>(&self, plan: &Plan<'h>, event: &Event, row: &Case) -> Vec<HookResult<'h>> {
         let caller = recorded_caller(row, self.env);
-        self.runtime.block_on(rehearse(plan, event, row.home(), &caller, self.scratch))
+        self.runtime.block_on(self.environment.run(plan, event, row.home(), &caller))
     }
 
     /// Runs the commands of `plan` once more. Plugins would count the event twice, so their verdicts are
@@ -57,21 +58,21 @@ impl<'a> CommandRunner<'a> {
         plan: &Plan<'h>,
         event: &Event,
         row: &Case,
-        first: &[Spoken<'h>],
-    ) -> Vec<Spoken<'h>> {
+        first: &[HookResult<'h>],
+    ) -> Vec<HookResult<'h>> {
         let caller = recorded_caller(row, self.env);
-        let again = rehearse_again(plan, event, row.home(), &caller, self.scratch, first);
+        let again = self.environment.run_again(plan, event, row.home(), &caller, first);
         self.runtime.block_on(again)
     }
 
     /// Passes an event to the plugins of `plan` and ignores their verdicts.
     pub(crate) fn notify_plugins(&self, plan: &Plan<'_>, event: &Event, row: &Case) {
         let caller = recorded_caller(row, self.env);
-        self.runtime.block_on(tell_plugins(plan, event, row.home(), &caller, self.scratch));
+        self.runtime.block_on(self.environment.tell_plugins(plan, event, row.home(), &caller));
     }
 }
 
 /// The recorded working directory and session variables, in the environment `env`.
-pub(crate) fn recorded_caller(row: &Case, env: &[(OsString, OsString)]) -> Surroundings {
-    Surroundings::from_recorded(row.context.as_deref().unwrap_or("{}"), env)
+pub(crate) fn recorded_caller(row: &Case, env: &[(OsString, OsString)]) -> Caller {
+    restore_caller(row.context.as_deref().unwrap_or("{}"), env)
 }

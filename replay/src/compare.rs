@@ -2,7 +2,7 @@
 //! difference.
 
 use hookbus::decide::without_our_words;
-use hookbus::event::{Decision, Heard, Outcome};
+use hookbus::event::{Decision, PluginHistory, Outcome};
 use serde_json::Value;
 
 use crate::recorded_decision::{RecordedDecision, RecordedVerdict, refuses};
@@ -238,7 +238,7 @@ fn responsible<'a>(
 }
 
 /// Says why the state of a plugin is unknown, from its recorded and its replayed state.
-pub(crate) type UnknownState<'a> = &'a dyn Fn(&str, [Option<Heard>; 2]) -> Option<String>;
+pub(crate) type UnknownState<'a> = &'a dyn Fn(&str, [Option<PluginHistory>; 2]) -> Option<String>;
 
 /// Why the difference may come from the state of plugins alone: all hooks with another verdict have
 /// unchanged code, and `unknown_state` gives a reason for each of them.
@@ -288,7 +288,7 @@ fn changed_scripts(
 mod tests {
     use std::time::Duration;
 
-    use hookbus::event::{Ruling, Verdict, VerdictRecord};
+    use hookbus::event::{OnFailure, Ruling, Verdict, VerdictRecord};
     use serde_json::json;
 
     use super::*;
@@ -308,9 +308,9 @@ mod tests {
                 exit: None,
                 took: Duration::from_millis(7),
                 failure: failure.map(str::to_owned),
-                policy: "allow",
+                policy: OnFailure::Allow,
                 script: Some("new".to_owned()),
-                heard: None,
+                history: None,
                 refused: false,
                 of_project: false,
                 note: None,

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 
+use hookbus::dialect::dialect_of;
 use hookbus::event::{Agent, Kind};
 use hookbus::log::{Case, Found, ReadError};
 
@@ -110,7 +111,7 @@ impl ChunkResult {
         }
         self.marks.push(SessionMark::new(&row));
         self.tally.in_project += u64::from(redecider.replaces_project_of(&row));
-        if row.agent.parse().is_ok_and(|agent: Agent| !agent.is_answered()) {
+        if row.agent.parse().is_ok_and(|agent: Agent| !dialect_of(agent).is_answered()) {
             self.tally.add_only_recorded(&row.agent);
         }
         let Some(event) = redecider.redecide(row, reader) else {

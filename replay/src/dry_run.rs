@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 
-use hookbus::decide::{Starts, WouldRun, plan};
+use hookbus::decide::plan;
+use hookbus::decide::replay::{CommandPreview, PluginRestarts};
 use hookbus::event::Agent;
 use hookbus::log::{Case, Found, ReadError};
 
@@ -27,7 +28,7 @@ pub struct PlannedCommand {
     /// The command line as configured.
     pub command: String,
     /// The command line with resolved paths, and the variables that its entry sets.
-    pub runs: WouldRun,
+    pub runs: CommandPreview,
 }
 
 /// What a replay would run.
@@ -38,7 +39,7 @@ pub struct DryRun {
     /// Whether a plugin would run for a selected event.
     pub has_plugins: bool,
     /// The events that the recorded plugin processes were started for.
-    pub starts: Starts,
+    pub restarts: PluginRestarts,
 }
 
 /// Plans all events of `source` with the environment `env`; calls `each` after every chunk.
@@ -96,14 +97,14 @@ impl DryRun {
         let Ok(decision) = decision else { return };
         for verdict in decision.iter().flat_map(|it| &it.verdicts).filter(|_| is_selected) {
             if let Some(state) = verdict.plugin_state {
-                self.starts.add(&verdict.hook, verdict.script.as_deref(), state);
+                self.restarts.add(&verdict.hook, verdict.script.as_deref(), state);
             }
         }
         let hash = decision.as_ref().and_then(|decision| decision.hooks.as_deref());
-        let Ok(asked) = hooks.for_event(&row, hash) else { return };
+        let Ok(sets) = hooks.for_event(&row, hash) else { return };
         let raw = std::mem::take(&mut row.payload);
         let event = decode_row(&row, agent, raw);
-        let mut plan = plan(&event, asked);
+        let mut plan = plan(&event, &sets);
         skip_unapproved(&mut plan, hooks, &row, decision.as_ref());
         let caller = recorded_caller(&row, env);
         // Only plugins receive events that are not selected.
@@ -114,7 +115,7 @@ impl DryRun {
                 hook: summary.name,
                 event: summary.event,
                 command: summary.command.unwrap_or_default(),
-                runs: plan.would_run(hook, &caller),
+                runs: CommandPreview::new(&plan, hook, agent, &caller),
             };
             *self.commands.entry(planned).or_default() += 1;
         }
@@ -125,6 +126,6 @@ impl DryRun {
             *self.commands.entry(planned).or_default() += times;
         }
         self.has_plugins |= other.has_plugins;
-        self.starts.merge(other.starts);
+        self.restarts.merge(other.restarts);
     }
 }

@@ -1,8 +1,10 @@
 //! Rebuilds the state of plugins: passes them the events that they had received, in log order, and restarts
 //! them at the events where the recorded process was started. Says what of that state is unknown.
 
-use hookbus::decide::{Hook, Plan, Scratch, plan};
-use hookbus::event::{Event, Heard};
+use hookbus::config::Hook;
+use hookbus::decide::replay::ReplayEnvironment;
+use hookbus::decide::{Plan, plan};
+use hookbus::event::{Event, PluginHistory};
 use hookbus::log::Case;
 
 use crate::command_runner::CommandRunner;
@@ -32,8 +34,8 @@ pub(crate) fn notify_plugins(
         KnownDecision::Unknown => None,
     };
     let hash = recorded.and_then(|decision| decision.hooks.as_deref());
-    let Ok(asked) = hooks.for_event(row, hash) else { return };
-    let mut plan = plan(event, asked);
+    let Ok(sets) = hooks.for_event(row, hash) else { return };
+    let mut plan = plan(event, &sets);
     drop(skip_unapproved(&mut plan, hooks, row, recorded));
     if matches!(decision, KnownDecision::Unknown) {
         skip_project(&mut plan);
@@ -45,21 +47,21 @@ pub(crate) fn notify_plugins(
 
 /// Without the decision it is unknown whether the user had approved a project's hooks.
 fn skip_project(plan: &mut Plan<'_>) {
-    let of_project: Vec<&Hook> = plan.hooks().filter(|hook| hook.is_of_project()).collect();
+    let of_project: Vec<&Hook> = plan.hooks().filter(|hook| hook.of_project).collect();
     plan.leave_out(&of_project);
 }
 
 /// Why the state of a plugin may differ from the recorded one: compares the `recorded` state with the
 /// `replayed` one.
 pub(crate) fn unknown_state(
-    scratch: &Scratch,
-    [recorded, replayed]: [Option<Heard>; 2],
+    environment: &ReplayEnvironment,
+    [recorded, replayed]: [Option<PluginHistory>; 2],
     same_hooks: bool,
 ) -> Option<String> {
     let Some(recorded) = recorded else {
         return Some("the log does not say how many events it had received".to_owned());
     };
-    if !scratch.has_passed(recorded.since) {
+    if !environment.has_passed(recorded.since) {
         return Some("it had received events that are not in this log".to_owned());
     }
     let replayed = replayed.filter(|it| same_hooks && it.events != recorded.events)?;

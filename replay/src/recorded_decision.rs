@@ -1,6 +1,6 @@
 //! A decision as the log holds it. The only place in this crate that reads the JSON of a decision row.
 
-use hookbus::event::{Decision, Heard, Outcome};
+use hookbus::event::{Decision, PluginHistory, Outcome};
 use hookbus::json::read_leniently;
 use serde_json::{Map, Value};
 
@@ -45,7 +45,7 @@ pub struct RecordedVerdict {
     /// Hash of the command's script or the plugin's code.
     pub script: Option<String>,
     /// For plugins: the event its process was started for, and the number of events it had received.
-    pub plugin_state: Option<Heard>,
+    pub plugin_state: Option<PluginHistory>,
     /// Whether the bus skipped the hook because the user had not approved it.
     pub unapproved: bool,
     /// Whether the hook came from a project's hooks file.
@@ -122,7 +122,7 @@ impl RecordedVerdict {
             own: fields.remove("own"),
             failure: failure.or_else(|| failed.then(|| "it failed".to_owned())),
             script: take_text(&mut fields, "script"),
-            plugin_state: fields.get("heard").and_then(Heard::read),
+            plugin_state: fields.get("heard").and_then(PluginHistory::read),
             unapproved: fields.contains_key("refused"),
             of_project: fields.get("project").and_then(Value::as_bool) == Some(true),
             note: take_text(&mut fields, "note"),

@@ -2,8 +2,12 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use hookbus::decide::{Asked, Hook, Hooks, Mode, Problem, Surroundings, plan};
+use hookbus::active::{ActiveHooks, HookSets};
+use hookbus::config::{Hook, HooksFile, Mode, Problem};
+use hookbus::decide::plan;
+use hookbus::dialect::{RecordedProject, recorded_project};
 use hookbus::event::{BusId, Event, Seq};
 use hookbus::log::{Case, HooksDraft, Loaded, LogReader, ReadError};
 
@@ -14,18 +18,21 @@ pub struct RecordedHooks {
     loaded_at: HashMap<Option<BusId>, Vec<(Seq, Option<usize>)>>,
     versions: Vec<HooksVersion>,
     /// Versions of projects' hooks, by file and hash; none if a replay leaves projects out.
-    projects: Option<HashMap<(String, String), Result<Hooks, Problem>>>,
+    projects: Option<HashMap<(String, String), ParsedHooks>>,
     /// Canonical location of each project's hooks file, if it still exists.
     canonical: HashMap<String, PathBuf>,
-    no_hooks: Hooks,
+    no_hooks: Arc<ActiveHooks>,
 }
+
+/// A version of the hooks, if it is still valid.
+type ParsedHooks = Result<Arc<ActiveHooks>, Problem>;
 
 /// Identified by path and hash: the same text at another path may run other scripts.
 #[derive(Debug)]
 struct HooksVersion {
     path: String,
     hash: String,
-    hooks: Result<Hooks, Problem>,
+    hooks: ParsedHooks,
 }
 
 /// Why the hooks that were in force for an event cannot be used.
@@ -56,7 +63,7 @@ impl RecordedHooks {
             versions: Vec::new(),
             projects: Some(HashMap::new()),
             canonical: HashMap::new(),
-            no_hooks: Hooks::none(Path::new("/")),
+            no_hooks: Arc::new(ActiveHooks::for_replay(HooksFile::empty(Path::new("/")))),
         };
         for Loaded { bus, seq, hooks } in log.hooks_loaded()? {
             if let Some(draft) = hooks.as_ref().filter(|draft| draft.of_project) {
@@ -99,13 +106,14 @@ impl RecordedHooks {
     }
 
     /// Every valid version of the user's own hooks.
-    pub(crate) fn own_versions(&self) -> impl Iterator<Item = &Hooks> {
-        self.versions.iter().filter_map(|version| version.hooks.as_ref().ok())
+    pub(crate) fn own_versions(&self) -> impl Iterator<Item = &ActiveHooks> {
+        self.versions.iter().filter_map(|version| version.hooks.as_deref().ok())
     }
 
     /// Every valid version of projects' hooks.
-    pub(crate) fn project_versions(&self) -> impl Iterator<Item = &Hooks> {
-        self.projects.iter().flat_map(|projects| projects.values().flatten())
+    pub(crate) fn project_versions(&self) -> impl Iterator<Item = &ActiveHooks> {
+        let projects = self.projects.iter().flat_map(HashMap::values);
+        projects.filter_map(|hooks| hooks.as_deref().ok())
     }
 
     /// Rows that should hold hooks and cannot be read.
@@ -120,24 +128,24 @@ impl RecordedHooks {
     }
 
     /// All hooks that were in force for an event; `hash` is the one that its decision names.
-    pub(crate) fn in_force(&self, row: &Case, hash: Option<&str>) -> Result<Asked<'_>, HooksError> {
+    pub(crate) fn in_force(&self, row: &Case, hash: Option<&str>) -> Result<HookSets, HooksError> {
         let project = self.project_in_force(row)?;
-        Ok(Asked { own: self.own_in_force(row.home(), hash)?, project })
+        Ok(HookSets { own: self.own_in_force(row.home(), hash)?, project })
     }
 
     /// The hooks of the project that an event happened in.
-    pub(crate) fn project_in_force(&self, row: &Case) -> Result<Option<&Hooks>, HooksError> {
-        let Some(key) = project_of(row) else { return Ok(None) };
+    pub(crate) fn project_in_force(&self, row: &Case) -> Result<Option<Arc<ActiveHooks>>, HooksError> {
+        let Some(RecordedProject { file, hooks }) = project_of(row) else { return Ok(None) };
         let Some(projects) = &self.projects else { return Ok(None) };
-        let hooks = projects.get(&key).ok_or(HooksError::ProjectNotInLog)?;
-        hooks.as_ref().map(Some).map_err(|problem| HooksError::ProjectInvalid(problem.clone()))
+        let hooks = projects.get(&(file, hooks)).ok_or(HooksError::ProjectNotInLog)?;
+        hooks.clone().map(Some).map_err(HooksError::ProjectInvalid)
     }
 
     fn own_in_force(
         &self,
         (bus, seq): (Option<BusId>, Seq),
         hash: Option<&str>,
-    ) -> Result<&Hooks, HooksError> {
+    ) -> Result<Arc<ActiveHooks>, HooksError> {
         let loaded = self.loaded_at.get(&bus).map_or(&[][..], Vec::as_slice);
         let (before, after) = loaded.split_at(loaded.partition_point(|(at, _)| *at <= seq));
         let version = match (hash, before.last()) {
@@ -148,41 +156,41 @@ impl RecordedHooks {
                 });
                 match found {
                     Some(version) => version,
-                    None if hash == self.no_hooks.hash => return Ok(&self.no_hooks),
+                    None if hash == self.no_hooks.file.hash => return Ok(Arc::clone(&self.no_hooks)),
                     None => return Err(HooksError::NotInLog),
                 }
             }
-            (None, None) => return Ok(&self.no_hooks),
+            (None, None) => return Ok(Arc::clone(&self.no_hooks)),
             (None, Some((_, version))) => {
                 version.and_then(|at| self.versions.get(at)).ok_or(HooksError::Unreadable)?
             }
         };
-        version.hooks.as_ref().map_err(|problem| HooksError::Invalid(problem.clone()))
+        version.hooks.clone().map_err(HooksError::Invalid)
     }
 
     /// Whether an event without a decision must have run a command: then the deciding process ended
     /// before it could record the result.
     pub(crate) fn was_interrupted(&self, row: &Case, event: &Event) -> bool {
         self.in_force(row, None).is_ok_and(|hooks| {
-            hooks.all().any(decides_outside) && plan(event, hooks).outside().any(Hook::is_command)
+            hooks.hooks().any(decides_outside) && plan(event, &hooks).outside().any(Hook::is_command)
         })
     }
 
     /// Whether the entry of the hook `name` was malformed.
     pub(crate) fn was_malformed(&self, row: &Case, hash: Option<&str>, name: &str) -> bool {
         self.in_force(row, hash)
-            .is_ok_and(|hooks| hooks.all().any(|hook| hook.is_broken() && hook.name() == name))
+            .is_ok_and(|hooks| hooks.hooks().any(|hook| hook.is_broken() && hook.name == name))
     }
 }
 
 /// File and hash of the project's hooks that were in force for an event.
-pub(crate) fn project_of(row: &Case) -> Option<(String, String)> {
-    Surroundings::recorded_project(row.context.as_deref().unwrap_or("{}"))
+pub(crate) fn project_of(row: &Case) -> Option<RecordedProject> {
+    recorded_project(row.context.as_deref().unwrap_or("{}"))
 }
 
 /// Whether a decision hook runs as a command or plugin, outside of this process.
 pub(crate) fn decides_outside(hook: &Hook) -> bool {
-    hook.runs_outside() && hook.mode() == Mode::Decide
+    hook.runs_outside() && hook.mode == Mode::Decide
 }
 
 /// Resolves symlinks in the directory of a hooks file, but not the file itself: its scripts are
@@ -194,14 +202,14 @@ pub fn canonical_hooks_path(file: &Path) -> PathBuf {
 }
 
 /// Approval is not checked: the user confirms the list of commands before a replay runs them.
-fn parse(draft: &HooksDraft) -> Result<Hooks, Problem> {
+fn parse(draft: &HooksDraft) -> ParsedHooks {
     let base = Path::new(&draft.path).parent().unwrap_or(Path::new("/"));
-    let hooks = if draft.of_project {
-        Hooks::parse_project(&draft.content, Path::new(&draft.path))
+    let file = if draft.of_project {
+        HooksFile::parse_project(&draft.content, Path::new(&draft.path), &|_, _| true)
     } else if draft.content.is_empty() {
-        Ok(Hooks::none(base))
+        Ok(HooksFile::empty(base))
     } else {
-        Hooks::parse(&draft.content, base)
+        HooksFile::parse(&draft.content, base)
     };
-    hooks.map(Hooks::taken_at_their_word)
+    file.map(|file| Arc::new(ActiveHooks::for_replay(file)))
 }

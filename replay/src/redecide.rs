@@ -4,10 +4,11 @@
 use std::io;
 use std::time::Instant;
 
-use hookbus::decide::{Circumstances, Plan, Spoken, Surroundings, conclude, plan, run_rules};
-use hookbus::dialect::{Arrival, decode, is_continuation, merge};
+use hookbus::decide::{DecisionContext, HookResult, Plan, conclude, plan, run_rules};
+use hookbus::dialect::{Arrival, decode, dialect_of, recorded_wire};
 use hookbus::event::{
-    Agent, Body, Decision, Event, Heard, Kind, Outcome, Rewrite, Ruling, Verdict, VerdictRecord,
+    Agent, Body, Decision, Event, Kind, Outcome, PluginHistory, Rewrite, Ruling, Verdict,
+    VerdictRecord,
 };
 use hookbus::log::Case;
 
@@ -97,7 +98,7 @@ impl<'a> Redecider<'a> {
         let agent = row.agent.parse::<Agent>().ok();
         if row.decision.is_none()
             && self.detail == Detail::Differences
-            && agent.is_some_and(|agent| !agent.is_answered())
+            && agent.is_some_and(|agent| !dialect_of(agent).is_answered())
         {
             return None;
         }
@@ -174,7 +175,7 @@ impl<'a> Redecider<'a> {
     /// restart.
     fn announce(&self, row: &Case) {
         if let (true, Some(runner)) = (self.has_plugins, &self.runner) {
-            runner.scratch.pass(row.home().0, row.id);
+            runner.environment.pass(row.home().0, row.id);
         }
     }
 
@@ -198,7 +199,7 @@ impl<'a> Redecider<'a> {
         }
         let hash = recorded.and_then(|decision| decision.hooks.as_deref());
         let hooks = self.hooks.for_event(row, hash)?;
-        let mut plan = plan(event, hooks);
+        let mut plan = plan(event, &hooks);
         let carried = skip_unapproved(&mut plan, self.hooks, row, recorded);
         let same_hooks = hash == Some(plan.hooks_hash());
         let (verdicts, skipped_commands) = match (&self.runner, plan.runs_outside()) {
@@ -207,24 +208,24 @@ impl<'a> Redecider<'a> {
             (_, false) => (run_rules(&plan, event), false),
         };
         let verdicts = carried.insert_into(verdicts);
-        let conclude = |verdicts: Vec<Spoken<'_>>, can_ask: bool| {
-            let most = hooks.own.max_continuations;
+        let conclude = |verdicts: Vec<HookResult<'_>>, can_ask: bool| {
+            let limit = hooks.own.file.max_continuations;
             (!verdicts.is_empty()).then(|| {
-                let circumstances = Circumstances {
+                let context = DecisionContext {
                     started: Instant::now(),
                     can_ask: &|| can_ask,
                     waited_for: true,
                     continuations: if is_continued_turn(event) {
-                        reader.continuations_before(event, row.seq, most).saturating_add(1)
+                        reader.continuations_before(event, row.seq, limit).saturating_add(1)
                     } else {
                         0
                     },
                 };
-                conclude(event, &plan, verdicts, &circumstances)
+                conclude(event, &plan, verdicts, &context)
             })
         };
         let can_ask = recorded.and_then(|decision| decision.can_ask);
-        let asks = |said: &Spoken<'_>| said.record().verdict.ruling == Some(Ruling::Ask);
+        let asks = |result: &HookResult<'_>| result.record().verdict.ruling == Some(Ruling::Ask);
         let first = self.repeats(&plan).then(|| verdicts.clone());
         let asking = (can_ask.is_none() && verdicts.iter().any(asks)).then(|| verdicts.clone());
         let decision = conclude(verdicts, can_ask.unwrap_or(true));
@@ -257,13 +258,13 @@ impl<'a> Redecider<'a> {
         plan: &Plan<'h>,
         event: &Event,
         row: &Case,
-        first: &[Spoken<'h>],
+        first: &[HookResult<'h>],
     ) -> Option<NondeterministicHook> {
         let runner = self.runner.as_ref()?;
-        let verdicts: Vec<&VerdictRecord> = first.iter().map(Spoken::record).collect();
+        let verdicts: Vec<&VerdictRecord> = first.iter().map(HookResult::record).collect();
         (1..runner.repeat).find_map(|_| {
             let again = runner.run_again(plan, event, row, first);
-            let again: Vec<&VerdictRecord> = again.iter().map(Spoken::record).collect();
+            let again: Vec<&VerdictRecord> = again.iter().map(HookResult::record).collect();
             NondeterministicHook::find(&verdicts, &again)
         })
     }
@@ -323,10 +324,10 @@ impl<'a> Redecider<'a> {
         new: &NewDecision,
         comparison: &Comparison,
     ) -> Option<String> {
-        let scratch = self.runner.as_ref()?.scratch;
-        let unknown = |hook: &str, states: [Option<Heard>; 2]| {
+        let environment = self.runner.as_ref()?.environment;
+        let unknown = |hook: &str, states: [Option<PluginHistory>; 2]| {
             let is_plugin = new.plugins.iter().any(|plugin| plugin == hook);
-            is_plugin.then(|| unknown_state(scratch, states, new.same_hooks)).flatten()
+            is_plugin.then(|| unknown_state(environment, states, new.same_hooks)).flatten()
         };
         explained_by_unknown_state(recorded?, new.decision.as_ref()?, comparison, &unknown)
     }
@@ -336,13 +337,13 @@ impl<'a> Redecider<'a> {
 pub(crate) fn decode_row(row: &Case, agent: Agent, raw: Vec<u8>) -> Event {
     // The recorded session came from the payload or from the agent's environment.
     let session_hint = Some(row.session.clone()).filter(|session| !session.is_empty());
-    let wire = Surroundings::recorded_wire(row.context.as_deref().unwrap_or("{}"));
+    let wire = recorded_wire(row.context.as_deref().unwrap_or("{}"));
     decode(Arrival { id: row.id, at: row.at, agent, wire, raw, session_hint })
 }
 
 /// Whether a hook made the agent continue before this end of a turn.
 fn is_continued_turn(event: &Event) -> bool {
-    event.kind == Kind::TurnEnd && is_continuation(event)
+    event.kind == Kind::TurnEnd && dialect_of(event.agent).is_continuation(event)
 }
 
 /// Whether the skipped commands could not have changed the outcome: the agent accepts no answer to
@@ -359,12 +360,13 @@ fn is_settled(event: &Event, plan: &Plan<'_>, decision: Option<&Decision>) -> bo
         ])),
         ..Verdict::block("no")
     };
+    let dialect = dialect_of(event.agent);
     match decision.map(|decision| decision.outcome) {
-        _ if merge(event, &[&everything]).is_silent() => true,
+        _ if dialect.merge(event, &[&everything]).is_silent() => true,
         _ if plan.is_sequential() => false,
         Some(Outcome::Stop) => true,
         Some(Outcome::Block) => {
-            let merged = merge(event, &[&Verdict::block("no"), &allow]);
+            let merged = dialect.merge(event, &[&Verdict::block("no"), &allow]);
             merged.ruling == Some(Ruling::Block)
         }
         Some(

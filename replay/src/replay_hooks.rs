@@ -1,8 +1,10 @@
 //! Which hooks a replay runs: one file for all events, or for each event the hooks that were in force.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use hookbus::decide::{Asked, Hook, Hooks, Mode};
+use hookbus::active::{ActiveHooks, HookSets};
+use hookbus::config::{Hook, Mode};
 use hookbus::log::Case;
 
 use crate::recorded_hooks::{HooksError, RecordedHooks, decides_outside, project_of};
@@ -14,7 +16,7 @@ pub enum ReplayHooks {
     /// file replaces the user's own hooks. Everything else is used as recorded.
     Fixed {
         /// The hooks in the file.
-        hooks: Box<Hooks>,
+        hooks: Arc<ActiveHooks>,
         /// The hooks that were in force; none if the events do not come from a log.
         recorded: Option<RecordedHooks>,
     },
@@ -28,18 +30,18 @@ impl ReplayHooks {
         &self,
         row: &Case,
         hash: Option<&str>,
-    ) -> Result<Asked<'_>, HooksError> {
+    ) -> Result<HookSets, HooksError> {
         match self {
             Self::AsRecorded(recorded) => recorded.in_force(row, hash),
-            Self::Fixed { hooks, recorded: None } => Ok(hooks.as_ref().into()),
-            Self::Fixed { hooks, recorded: Some(recorded) } if hooks.project.is_some() => {
+            Self::Fixed { hooks, recorded: None } => Ok(HookSets::own(Arc::clone(hooks))),
+            Self::Fixed { hooks, recorded: Some(recorded) } if hooks.file.project.is_some() => {
                 let in_force = recorded.in_force(row, hash)?;
-                let project =
-                    if self.replaces_project_of(row) { Some(&**hooks) } else { in_force.project };
-                Ok(Asked { project, ..in_force })
+                let is_replaced = self.replaces_project_of(row);
+                let project = if is_replaced { Some(Arc::clone(hooks)) } else { in_force.project };
+                Ok(HookSets { project, ..in_force })
             }
             Self::Fixed { hooks, recorded: Some(recorded) } => {
-                Ok(Asked { own: hooks, project: recorded.project_in_force(row)? })
+                Ok(HookSets { own: Arc::clone(hooks), project: recorded.project_in_force(row)? })
             }
         }
     }
@@ -56,7 +58,7 @@ impl ReplayHooks {
     pub(crate) fn are_as_recorded(&self, of_project: bool, row: &Case) -> bool {
         match self {
             Self::AsRecorded(_) => true,
-            Self::Fixed { hooks, .. } if hooks.project.is_none() => of_project,
+            Self::Fixed { hooks, .. } if hooks.file.project.is_none() => of_project,
             Self::Fixed { .. } => !(of_project && self.replaces_project_of(row)),
         }
     }
@@ -64,30 +66,30 @@ impl ReplayHooks {
     /// Whether the fixed hooks are those of the project that the event happened in.
     pub(crate) fn replaces_project_of(&self, row: &Case) -> bool {
         let Some(file) = self.project_file() else { return false };
-        let Some((recorded, _)) = project_of(row) else { return false };
-        let canonical = self.recorded().and_then(|hooks| hooks.canonical_path(&recorded));
-        canonical.unwrap_or(Path::new(&recorded)) == file
+        let Some(project) = project_of(row) else { return false };
+        let canonical = self.recorded().and_then(|hooks| hooks.canonical_path(&project.file));
+        canonical.unwrap_or(Path::new(&project.file)) == file
     }
 
     fn project_file(&self) -> Option<&Path> {
         match self {
-            Self::Fixed { hooks, .. } => hooks.project.as_deref(),
+            Self::Fixed { hooks, .. } => hooks.file.project.as_deref(),
             Self::AsRecorded(_) => None,
         }
     }
 
     /// Whether any hook is a command or a plugin.
     pub fn has_commands(&self) -> bool {
-        self.versions().any(|hooks| hooks.hooks.iter().any(decides_outside))
+        self.versions().any(|hooks| hooks.file.hooks.iter().any(decides_outside))
     }
 
     /// Whether any hook is a plugin, which may keep state between events.
     pub fn has_plugins(&self) -> bool {
-        let is_stateful = |hook: &Hook| hook.is_plugin() && hook.mode() == Mode::Decide;
-        self.versions().any(|hooks| hooks.hooks.iter().any(is_stateful))
+        let is_stateful = |hook: &Hook| hook.is_plugin() && hook.mode == Mode::Decide;
+        self.versions().any(|hooks| hooks.file.hooks.iter().any(is_stateful))
     }
 
-    fn versions(&self) -> impl Iterator<Item = &Hooks> {
+    fn versions(&self) -> impl Iterator<Item = &ActiveHooks> {
         let (fixed, as_recorded) = match self {
             Self::Fixed { hooks, .. } => (Some(hooks.as_ref()), None),
             Self::AsRecorded(recorded) => (None, Some(recorded.own_versions())),

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use hookbus::decide::Starts;
+use hookbus::decide::replay::PluginRestarts;
 use hookbus::event::{Event, Seq};
 use hookbus::log::{FarDecisions, Found, LogPath, LogReader, ReadError, Selection};
 
@@ -23,7 +23,7 @@ pub trait EventSource: Sync {
 
     /// Adds the events that plugins need for their state, as [`Found::Other`]: from the start of the first
     /// selected session, or from the earliest event that a recorded plugin process was started for.
-    fn include_warmup(&mut self, _starts: &Starts) -> Result<(), ReadError> {
+    fn include_warmup(&mut self, _restarts: &PluginRestarts) -> Result<(), ReadError> {
         Ok(())
     }
 
@@ -98,13 +98,13 @@ impl EventSource for LogSource {
         self.rows_per_chunk = self.rows_per_chunk.min(SMALL_CHUNK);
     }
 
-    fn include_warmup(&mut self, starts: &Starts) -> Result<(), ReadError> {
+    fn include_warmup(&mut self, restarts: &PluginRestarts) -> Result<(), ReadError> {
         let reader = LogReader::open(&self.log)?;
         let mut from = *self.range.start();
         if let Some(session) = reader.first_of_sessions(&self.selection, &self.range)? {
             from = from.min(session.as_i64());
         }
-        for event in starts.events() {
+        for event in restarts.events() {
             let seq = reader.seq_of(event)?.map_or(from, Seq::as_i64);
             from = from.min(seq);
         }
@@ -154,6 +154,6 @@ impl EventReader for LogEventReader<'_> {
 
     fn continuations_before(&self, event: &Event, seq: Seq, most: u32) -> u32 {
         // On an error the agent may stop, as on the live bus: it can be asked to continue again.
-        self.reader.sent_on_before(&event.session, &event.name, seq, most).unwrap_or(most)
+        self.reader.continuations_before(&event.session, &event.name, Some(seq), most).unwrap_or(most)
     }
 }

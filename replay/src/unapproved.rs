@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
-use hookbus::decide::{Hook, OnFailure, Plan, Spoken};
-use hookbus::event::{Outcome, Verdict, VerdictRecord};
+use hookbus::config::Hook;
+use hookbus::decide::{HookResult, Plan};
+use hookbus::event::{OnFailure, Outcome, Verdict, VerdictRecord};
 use hookbus::log::Case;
 
 use crate::recorded_decision::{RecordedDecision, RecordedVerdict};
@@ -14,10 +15,10 @@ use crate::replay_hooks::ReplayHooks;
 #[derive(Debug, Default)]
 pub(crate) struct CarriedVerdicts<'a> {
     /// Of the user's own hooks, which come first: with the number of verdicts before each.
-    own: Vec<(usize, Spoken<'a>)>,
+    own: Vec<(usize, HookResult<'a>)>,
     /// Of the project's hooks, which come last: with the number of verdicts after each, because a replay
     /// may run more of the user's own hooks.
-    of_project: Vec<(usize, Spoken<'a>)>,
+    of_project: Vec<(usize, HookResult<'a>)>,
 }
 
 /// Removes the hooks from `plan` that were skipped when the event was recorded, unless a hooks file of
@@ -36,18 +37,18 @@ pub(crate) fn skip_unapproved<'a>(
     let as_recorded = [false, true].map(|of_project| hooks.are_as_recorded(of_project, row));
     let is_as_recorded = |of_project: bool| as_recorded[usize::from(of_project)];
     let is_skipped =
-        |hook: &&Hook| is_as_recorded(hook.is_of_project()) && was_unapproved(hook, plan, decision);
+        |hook: &&Hook| is_as_recorded(hook.of_project) && was_unapproved(hook, plan, decision);
     let skipped: Vec<&Hook> = plan.hooks().filter(is_skipped).collect();
     plan.leave_out(&skipped);
     let mut carried = CarriedVerdicts::default();
     let last = decision.verdicts.len() - 1;
     for (at, verdict) in decision.verdicts.iter().enumerate().filter(|(_, it)| it.unapproved) {
         let of_project = verdict.of_project;
-        let hook = skipped.iter().find(|hook| hook.is_of_project() == of_project);
-        let spoken = hook.map(|hook| Spoken::unasked(hook, to_record(verdict)));
-        match spoken.filter(|_| is_as_recorded(of_project)) {
-            Some(spoken) if of_project => carried.of_project.push((last - at, spoken)),
-            Some(spoken) => carried.own.push((at, spoken)),
+        let hook = skipped.iter().find(|hook| hook.of_project == of_project);
+        let result = hook.map(|hook| HookResult::known(hook, to_record(verdict)));
+        match result.filter(|_| is_as_recorded(of_project)) {
+            Some(result) if of_project => carried.of_project.push((last - at, result)),
+            Some(result) => carried.own.push((at, result)),
             None => {}
         }
     }
@@ -56,12 +57,12 @@ pub(crate) fn skip_unapproved<'a>(
 
 impl<'a> CarriedVerdicts<'a> {
     /// Inserts the recorded verdicts at their old positions among those of the hooks that ran.
-    pub(crate) fn insert_into(&self, mut verdicts: Vec<Spoken<'a>>) -> Vec<Spoken<'a>> {
-        for (before, spoken) in &self.own {
-            verdicts.insert((*before).min(verdicts.len()), spoken.clone());
+    pub(crate) fn insert_into(&self, mut verdicts: Vec<HookResult<'a>>) -> Vec<HookResult<'a>> {
+        for (before, result) in &self.own {
+            verdicts.insert((*before).min(verdicts.len()), result.clone());
         }
-        for (after, spoken) in self.of_project.iter().rev() {
-            verdicts.insert(verdicts.len().saturating_sub(*after), spoken.clone());
+        for (after, result) in self.of_project.iter().rev() {
+            verdicts.insert(verdicts.len().saturating_sub(*after), result.clone());
         }
         verdicts
     }
@@ -70,14 +71,14 @@ impl<'a> CarriedVerdicts<'a> {
 /// Whether the user had not approved `hook`. If several hooks share its name and the verdicts do not tell
 /// which of them was meant, all of them count as unapproved.
 fn was_unapproved(hook: &Hook, plan: &Plan<'_>, decision: &RecordedDecision) -> bool {
-    let of_project = hook.is_of_project();
+    let of_project = hook.of_project;
     let namesakes: Vec<&Hook> = plan
         .hooks()
-        .filter(|other| other.is_of_project() == of_project && other.name() == hook.name())
+        .filter(|other| other.of_project == of_project && other.name == hook.name)
         .filter(|other| of_project || other.runs_outside())
         .collect();
     let same_file = || decision.verdicts.iter().filter(|it| it.of_project == of_project);
-    let verdicts: Vec<&RecordedVerdict> = same_file().filter(|it| it.is_by(hook.name())).collect();
+    let verdicts: Vec<&RecordedVerdict> = same_file().filter(|it| it.is_by(&hook.name)).collect();
     if of_project {
         // One verdict may stand for all unapproved hooks of a project: only a hook with a verdict of its
         // own was approved.
@@ -102,9 +103,9 @@ fn to_record(recorded: &RecordedVerdict) -> VerdictRecord {
         exit: None,
         took: Duration::ZERO,
         failure: recorded.failure.clone(),
-        policy: if blocked { OnFailure::Block } else { OnFailure::Allow }.as_str(),
+        policy: if blocked { OnFailure::Block } else { OnFailure::Allow },
         script: None,
-        heard: None,
+        history: None,
         refused: true,
         of_project: recorded.of_project,
         note: None,
