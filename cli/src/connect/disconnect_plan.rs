@@ -104,7 +104,7 @@ impl DisconnectPlan {
         let backup =
             local_edits::backup(&folder.join("config.yaml"), "removed-hooks", &(note + &text));
         self.remarks.push(format!(
-            "{} has changed since it was connected, so these hooks are not put back; to have them again, add them there by hand. They are kept in {}:\n{}",
+            "{} has changed since it was connected, so these hooks are not put back. They are kept in {}; to use them again, add them to the configuration by hand:\n{}",
             config.display(),
             backup.path.display(),
             text.trim_end()
