@@ -97,7 +97,7 @@ fn connecting_and_disconnecting_leaves_every_file_as_it_was() {
     let flow = r#"{"model": {}, "plugins": {"enabled": []}, "hooks": {"pre_tool_call": [{"command": "hookbus hook hermes"}]}}"#;
     for config in [CONFIG, "", without_newline, flow, "plugins:\n", "plugins: {enabled: [a, b]}\n"]
     {
-        for hooks in ["keep", "move"] {
+        for connects in [&["keep"][..], &["move"], &["keep", "move"]] {
             let home = Home::with_hooks("# mine\nhooks: {}\n");
             let hermes = Hermes::with(&home, config);
             let approved =
@@ -108,14 +108,16 @@ fn connecting_and_disconnecting_leaves_every_file_as_it_was() {
                 .expect("hooks");
             let before = everything(&home.work());
             let ours = everything(&home.path());
-            hermes.done(&["connect", "hermes", "--hooks", hooks]);
+            for hooks in connects {
+                hermes.done(&["connect", "hermes", "--hooks", hooks]);
+            }
             assert!(hermes.folder.join("plugins/hookbus/__init__.py").is_file());
             assert!(hermes.folder.join("hooks/hookbus/handler.py").is_file());
-            // What Python leaves behind when Hermes loads it.
+            // Python creates this directory when Hermes loads the plugin.
             fs::create_dir_all(hermes.folder.join("plugins/hookbus/__pycache__")).expect("a cache");
             hermes.done(&["disconnect", "hermes"]);
-            assert_eq!(everything(&home.work()), before, "{config} {hooks}");
-            assert_eq!(everything(&home.path()), ours, "{config} {hooks}");
+            assert_eq!(everything(&home.work()), before, "{config} {connects:?}");
+            assert_eq!(everything(&home.path()), ours, "{config} {connects:?}");
         }
     }
 }

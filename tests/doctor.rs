@@ -256,12 +256,12 @@ fn hooks_that_only_observe_are_shown_with_their_failure_and_their_time() {
     plugin(&home, "other", NOTHING);
     let fails = "def f(**k): 1 / 0\ndef register(ctx): ctx.register_hook('post_tool_call', f)\n";
     let folder = plugin(&home, "fails", fails);
-    let heard = home.work().join("heard");
+    let called = home.work().join("called");
     gateway_hook(
         &home,
         "greet",
         "[agent:start]",
-        &format!("def handle(e, c): open({:?}, 'a').write(e)\n", shown(&heard)),
+        &format!("def handle(e, c): open({:?}, 'a').write(e)\n", shown(&called)),
     );
     let hooks = |top: &str| {
         home.write_hooks_file(&format!(
@@ -299,11 +299,11 @@ fn hooks_that_only_observe_are_shown_with_their_failure_and_their_time() {
     assert_eq!(names, ["all (fails)", "all (good)"], "{json}");
     let tried = home.text(&["hooks", "test", "agent:start"]);
     assert!(tried.contains("gate") && tried.contains("looked on"), "{tried}");
-    assert_eq!(fs::read_to_string(&heard).expect("it ran"), "agent:start", "and once only");
+    assert_eq!(fs::read_to_string(&called).expect("it ran"), "agent:start", "and once only");
     hooks("trust: nobody");
     let tried = home.text(&["hooks", "test", "agent:start"]);
     assert!(tried.contains("nobody has agreed"), "{tried}");
-    assert_eq!(fs::read_to_string(&heard).expect("it ran"), "agent:start", "it did not run");
+    assert_eq!(fs::read_to_string(&called).expect("it ran"), "agent:start", "it did not run");
 }
 
 #[test]

@@ -159,6 +159,6 @@ fn unreachable(file: &Path, hookbus: &Path) -> Option<String> {
 /// A shell hook in this configuration that calls the bus; one that has to be changed by hand first.
 fn shell_wire(config: &str) -> Option<(BusCall, ShellHook)> {
     let hooks = shell_hooks::in_text(config).into_iter();
-    let wires = hooks.map(|hook| (bus_call(&hook.entry), hook));
-    wires.filter(|(call, _)| *call != BusCall::No).min_by_key(|(call, _)| *call == BusCall::Only)
+    let calls = hooks.map(|hook| (bus_call(&hook.entry), hook));
+    calls.filter(|(call, _)| *call != BusCall::No).min_by_key(|(call, _)| *call == BusCall::Only)
 }
