@@ -1,7 +1,7 @@
-//! `hookbus connect hermes` and `hookbus disconnect hermes`: what they write, what they leave alone, and
-//! that the way back leads to where one came from.
+//! `hookbus connect hermes` and `hookbus disconnect hermes`: what they write, what they leave alone, and that
+//! `disconnect` restores unchanged files byte for byte and loses nothing in changed ones.
 
-#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::expect_used, reason = "a test whose setup fails has failed")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -63,6 +63,15 @@ impl<'a> Hermes<'a> {
     fn config(&self) -> String {
         fs::read_to_string(self.folder.join("config.yaml")).expect("a configuration")
     }
+
+    fn edit_config(&self, edit: impl Fn(&str) -> String) {
+        fs::write(self.folder.join("config.yaml"), edit(&self.config())).expect("an edit");
+    }
+
+    /// The file with the hooks that `disconnect` could not put back.
+    fn removed_hooks(&self) -> String {
+        fs::read_to_string(self.folder.join("config.yaml.removed-hooks")).unwrap_or_default()
+    }
 }
 
 /// Every file and directory below, with its bytes.
@@ -88,7 +97,7 @@ fn connecting_and_disconnecting_leaves_every_file_as_it_was() {
     let flow = r#"{"model": {}, "plugins": {"enabled": []}, "hooks": {"pre_tool_call": [{"command": "hookbus hook hermes"}]}}"#;
     for config in [CONFIG, "", without_newline, flow, "plugins:\n", "plugins: {enabled: [a, b]}\n"]
     {
-        for hooks in ["keep", "move"] {
+        for connects in [&["keep"][..], &["move"], &["keep", "move"]] {
             let home = Home::with_hooks("# mine\nhooks: {}\n");
             let hermes = Hermes::with(&home, config);
             let approved =
@@ -99,28 +108,30 @@ fn connecting_and_disconnecting_leaves_every_file_as_it_was() {
                 .expect("hooks");
             let before = everything(&home.work());
             let ours = everything(&home.path());
-            hermes.done(&["connect", "hermes", "--hooks", hooks]);
+            for hooks in connects {
+                hermes.done(&["connect", "hermes", "--hooks", hooks]);
+            }
             assert!(hermes.folder.join("plugins/hookbus/__init__.py").is_file());
             assert!(hermes.folder.join("hooks/hookbus/handler.py").is_file());
-            // What Python leaves behind when Hermes loads it.
+            // Python creates this directory when Hermes loads the plugin.
             fs::create_dir_all(hermes.folder.join("plugins/hookbus/__pycache__")).expect("a cache");
             hermes.done(&["disconnect", "hermes"]);
-            assert_eq!(everything(&home.work()), before, "{config} {hooks}");
-            assert_eq!(everything(&home.path()), ours, "{config} {hooks}");
+            assert_eq!(everything(&home.work()), before, "{config} {connects:?}");
+            assert_eq!(everything(&home.path()), ours, "{config} {connects:?}");
         }
     }
 }
 
 #[test]
-fn a_connection_keeps_comments_and_leaves_one_wire() {
+fn connecting_keeps_comments_and_removes_shell_hooks_that_call_the_bus() {
     let home = Home::new();
     let hermes = Hermes::with(&home, CONFIG);
     hermes.done(&["connect", "hermes"]);
     let expected = CONFIG
         .replace("    - command: /opt/bin/hookbus hook hermes --deadline 20\n", "")
         .replace("  on_session_end:\n  - command: hookbus hook hermes\n", "")
-        .replace("    - disk-cleanup # tidy", "    - hookbus\n    - disk-cleanup # tidy");
-    assert_eq!(hermes.config(), expected, "our own shell hooks would fire a second time");
+        .replace("    - disk-cleanup # tidy\n", "    - disk-cleanup # tidy\n    - hookbus\n");
+    assert_eq!(hermes.config(), expected, "with them, events would arrive twice");
 }
 
 #[test]
@@ -131,33 +142,46 @@ fn connecting_twice_changes_nothing_more() {
     let (all, files) = (everything(&home.work()), first["files"].as_array().map(Vec::len));
     let second = hermes.done(&["connect", "hermes"]);
     assert_eq!((files, second["files"].clone()), (Some(9), json!([])));
-    assert_eq!(everything(&home.work()), all, "the deadline of the first time holds");
+    assert_eq!(everything(&home.work()), all, "the deadline of the first time is kept");
     hermes.done(&["disconnect", "hermes"]);
     assert_eq!(hermes.config(), CONFIG);
     assert_eq!(hermes.done(&["disconnect", "hermes"])["files"], json!([]));
 }
 
 #[test]
-fn what_a_person_changed_in_between_stays() {
-    let home = Home::new();
-    let hermes = Hermes::with(&home, CONFIG);
-    hermes.done(&["connect", "hermes"]);
-    let edit = |text: &str| {
-        text.replace("- disk-cleanup # tidy", "- disk-cleanup # tidy\n    - another")
-            .replace("some-model ", "other-model")
-            + "# the end\n"
-    };
-    fs::write(hermes.folder.join("config.yaml"), edit(&hermes.config())).expect("an edit");
-    fs::write(hermes.folder.join("plugins/mine.txt"), "mine").expect("a file");
-    hermes.done(&["connect", "hermes"]);
-    hermes.done(&["disconnect", "hermes"]);
-    assert_eq!(hermes.config(), edit(CONFIG));
-    assert!(hermes.folder.join("plugins/mine.txt").is_file());
-    assert!(!hermes.folder.join("plugins/hookbus").exists());
+fn what_the_user_changed_after_connecting_stays() {
+    for connects_again in [false, true] {
+        let home = Home::new();
+        let hermes = Hermes::with(&home, CONFIG);
+        hermes.done(&["connect", "hermes"]);
+        hermes.edit_config(|text| {
+            text.replace("- disk-cleanup # tidy", "- disk-cleanup # tidy\n    - another")
+                .replace("some-model ", "other-model")
+                + "# the end\n"
+        });
+        let edited = hermes.config();
+        fs::write(hermes.folder.join("plugins/mine.txt"), "mine").expect("a file");
+        if connects_again {
+            hermes.done(&["connect", "hermes"]);
+        }
+        let report = hermes.done(&["disconnect", "hermes"]);
+        assert_eq!(hermes.config(), edited.replace("    - hookbus\n", ""));
+        assert!(hermes.folder.join("plugins/mine.txt").is_file());
+        assert!(!hermes.folder.join("plugins/hookbus").exists());
+        // The shell hooks that called the bus cannot be put back: a remark says so, and they are kept.
+        let remarks = report["remarks"].to_string();
+        for word in ["config.yaml.removed-hooks", "pre_tool_call", "hookbus hook hermes"] {
+            assert!(remarks.contains(word), "{word}: {remarks}");
+        }
+        let kept = parsed(&hermes.removed_hooks());
+        let was = &parsed(CONFIG)["hooks"];
+        assert_eq!(kept["hooks"]["pre_tool_call"], json!([was["pre_tool_call"][1]]));
+        assert_eq!(kept["hooks"]["on_session_end"], was["on_session_end"]);
+    }
 }
 
 #[test]
-fn a_list_that_we_began_and_a_person_went_on_with_stays_theirs() {
+fn a_list_that_connect_created_and_the_user_extended_stays() {
     let home = Home::new();
     let hermes = Hermes::with(&home, "model: x\n");
     hermes.done(&["connect", "hermes"]);
@@ -168,7 +192,7 @@ fn a_list_that_we_began_and_a_person_went_on_with_stays_theirs() {
 }
 
 #[test]
-fn hooks_that_somebody_agreed_to_move_and_run_under_the_bus() {
+fn hooks_that_are_approved_in_hermes_move_and_run_under_the_bus() {
     let home = Home::new();
     let script = home
         .script("guard.sh", "#!/bin/sh\necho '{\"decision\":\"block\",\"reason\":\"guarded\"}'\n");
@@ -180,24 +204,23 @@ fn hooks_that_somebody_agreed_to_move_and_run_under_the_bus() {
     fs::write(hermes.folder.join("shell-hooks-allowlist.json"), approved.to_string())
         .expect("consent");
     let report = hermes.done(&["connect", "hermes", "--hooks", "move"]);
-    assert!(report["remarks"].to_string().contains("nobody has agreed"), "{report}");
+    assert!(report["remarks"].to_string().contains("not approved"), "{report}");
     assert!(!hermes.config().contains("guard.sh") && hermes.config().contains("never-agreed"));
     let call =
         json!({"hook_event_name": "pre_tool_call", "tool_name": "terminal", "tool_input": {}});
     assert_eq!(home.answer("hermes", &call), json!({"decision": "block", "reason": "guarded"}));
-    let consents =
-        fs::read_to_string(home.path().join("consent.json")).expect("consent came along");
+    let consents = fs::read_to_string(home.path().join("consent.json")).expect("approvals");
     assert!(consents.contains(&script) && !consents.contains("never-agreed"), "{consents}");
-    // Run again without a word about hooks: what was moved stays moved.
+    // `connect` without `--hooks`: what was moved stays moved.
     assert_eq!(hermes.done(&["connect", "hermes"])["files"], json!([]));
     hermes.done(&["disconnect", "hermes"]);
     assert_eq!(hermes.config(), config);
     assert_eq!(home.answer("hermes", &call), Value::Null);
-    assert!(!home.path().join("consent.json").exists(), "it went with the hooks");
+    assert!(!home.path().join("consent.json").exists(), "approvals are removed with the hooks");
 }
 
 #[test]
-fn consent_comes_along_with_a_moved_hook_only_for_the_script_that_it_was_given_to() {
+fn a_moved_hook_is_approved_only_if_its_script_is_the_one_that_was_approved_in_hermes() {
     let home = Home::new();
     let script = home.script("guard.sh", "#!/bin/sh\necho '{\"decision\":\"block\"}'\n");
     let config = format!("hooks:\n  pre_tool_call:\n    - command: {script}\n");
@@ -207,10 +230,10 @@ fn consent_comes_along_with_a_moved_hook_only_for_the_script_that_it_was_given_t
     fs::write(hermes.folder.join("shell-hooks-allowlist.json"), approved.to_string())
         .expect("consent");
     let report = hermes.done(&["connect", "hermes", "--hooks", "move"]);
-    assert!(report["remarks"].to_string().contains("has changed since you agreed"), "{report}");
+    assert!(report["remarks"].to_string().contains("has changed since you approved"), "{report}");
     let call = json!({"hook_event_name": "pre_tool_call", "tool_name": "terminal"});
     assert_eq!(home.answer("hermes", &call), Value::Null);
-    // What is agreed to later stays, whatever is connected and disconnected.
+    // An approval that the user gives later stays.
     home.text(&["hooks", "approve", "--accept-hooks"]);
     assert_eq!(hermes.done(&["connect", "hermes"])["files"], json!([]));
     assert_eq!(home.answer("hermes", &call)["decision"], "block");
@@ -225,10 +248,10 @@ fn nothing_is_written_without_a_yes() {
     let hermes = Hermes::with(&home, CONFIG);
     let before = everything(&home.work());
     let output = hermes.run(&["connect", "hermes"]);
-    let (shown, said) =
+    let (shown, stderr) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(1));
-    assert!(shown.contains("+     - hookbus") && said.contains("--yes"), "{shown}{said}");
+    assert!(shown.contains("+     - hookbus") && stderr.contains("--yes"), "{shown}{stderr}");
     assert_eq!(everything(&home.work()), before);
 }
 
@@ -238,25 +261,25 @@ fn a_configuration_that_cannot_be_edited_safely_is_left_alone() {
     for config in ["plugins: all\n", "- a list\n", "a: [\n", "plugins:\n  enabled: everything\n"] {
         let hermes = Hermes::with(&home, config);
         let output = hermes.run(&["connect", "hermes", "--yes"]);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{config}");
-        assert!(said.contains("stays as it is"), "{said}");
+        assert!(stderr.contains("stays as it is"), "{stderr}");
         assert_eq!(hermes.config(), config);
         assert!(!hermes.folder.join("plugins").exists(), "all or nothing");
     }
 }
 
 #[test]
-fn without_a_hermes_one_is_told_where_to_look() {
+fn without_a_hermes_the_error_names_the_option() {
     let home = Home::new();
     let nowhere = home.work().join("nowhere");
     let output = home.run(&["connect", "hermes", "--yes", "--hermes-home", &shown(&nowhere)]);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && said.contains("--hermes-home"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && stderr.contains("--hermes-home"), "{stderr}");
 }
 
 #[test]
-fn a_person_at_a_terminal_sees_the_change_and_is_asked() {
+fn at_a_terminal_the_change_is_shown_and_asked_about() {
     let home = Home::new();
     let hermes = Hermes::with(&home, "model: x # mine\n");
     let at_a_terminal = |verb: &str, answer: &'static str| {
@@ -275,7 +298,7 @@ fn a_person_at_a_terminal_sees_the_change_and_is_asked() {
     assert_eq!(hermes.config(), "model: x # mine\n");
 }
 
-/// A Hermes with one hook of its own that was agreed to, and this configuration around it.
+/// A Hermes with this configuration, in which the hook `~/guard.sh` is approved.
 fn with_a_guard<'a>(home: &'a Home, config: &str) -> Hermes<'a> {
     let hermes = Hermes::with(home, config);
     let approved = json!({"approvals": [{"event": "pre_tool_call", "command": "~/guard.sh"}]});
@@ -297,8 +320,8 @@ model:
   default: x
 ";
 
-/// What a YAML text says.
-fn meaning(text: &str) -> Value {
+/// A YAML text as JSON.
+fn parsed(text: &str) -> Value {
     fn to_json(node: &Yaml<'_>) -> Value {
         let named = |(key, value): (&Yaml<'_>, &Yaml<'_>)| {
             (key.as_str().unwrap_or_default().to_owned(), to_json(value))
@@ -314,11 +337,54 @@ fn meaning(text: &str) -> Value {
     documents.first().map(to_json).unwrap_or_default()
 }
 
+/// Whether `~/guard.sh` is in: Hermes' configuration, the file of removed hooks, `hookbus.yaml`.
+fn where_the_guard_is(hermes: &Hermes<'_>) -> [bool; 3] {
+    let ours = fs::read_to_string(hermes.home.path().join("hookbus.yaml")).unwrap_or_default();
+    [hermes.config(), hermes.removed_hooks(), ours].map(|text| text.contains("~/guard.sh"))
+}
+
 #[test]
-fn hooks_return_although_hermes_wrote_its_file_anew() {
+fn moved_hooks_are_never_lost_whichever_file_changes() {
+    for (config_changes, hooks_change, expected) in [
+        (false, false, [true, false, false]),
+        (false, true, [true, false, true]),
+        (true, false, [false, true, false]),
+        (true, true, [false, true, true]),
+    ] {
+        for connects_again in [false, true] {
+            let home = Home::new();
+            let hermes = with_a_guard(&home, GUARDED);
+            hermes.done(&["connect", "hermes", "--hooks", "move"]);
+            assert_eq!(where_the_guard_is(&hermes), [false, false, true]);
+            if config_changes {
+                append(&hermes.folder.join("config.yaml"), "# edited\n");
+            }
+            if hooks_change {
+                let file = home.path().join("hookbus.yaml");
+                let moved = fs::read_to_string(&file).expect("hooks");
+                fs::write(&file, moved.replace(":5", ":9")).expect("an edit");
+            }
+            if connects_again {
+                assert_eq!(hermes.done(&["connect", "hermes"])["files"], json!([]));
+            }
+            let report = hermes.done(&["disconnect", "hermes"]);
+            let place = format!("{config_changes} {hooks_change} {connects_again}");
+            assert_eq!(where_the_guard_is(&hermes), expected, "{place}");
+            let remarks = report["remarks"].to_string();
+            assert_eq!(remarks.contains("removed-hooks"), config_changes, "{place}: {remarks}");
+            assert_eq!(remarks.contains("stay in it"), hooks_change, "{place}: {remarks}");
+            if config_changes {
+                assert_eq!(parsed(&hermes.removed_hooks())["hooks"], parsed(GUARDED)["hooks"]);
+                assert!(remarks.contains("~/guard.sh"), "it can be copied from there: {remarks}");
+            }
+        }
+    }
+}
+
+#[test]
+fn hooks_are_kept_when_hermes_rewrites_its_configuration() {
     let home = Home::new();
-    // Hermes indents its lists in a way of its own.
-    let hermes = with_a_guard(&home, &GUARDED.replace("    - a\n", "  - a\n"));
+    let hermes = with_a_guard(&home, GUARDED);
     hermes.done(&["connect", "hermes", "--hooks", "move"]);
     let set = std::process::Command::new(hermes_program())
         .args(["config", "set", "model.default", "y"])
@@ -328,60 +394,67 @@ fn hooks_return_although_hermes_wrote_its_file_anew() {
         .expect("Hermes runs");
     assert!(set.status.success(), "{set:?}");
     hermes.done(&["disconnect", "hermes"]);
-    let now = meaning(&hermes.config());
-    assert_eq!(now["hooks"], meaning(GUARDED)["hooks"], "{}", hermes.config());
+    let now = parsed(&hermes.config());
     assert_eq!(
         (&now["model"]["default"], &now["plugins"]["enabled"]),
         (&json!("y"), &json!(["a"]))
     );
-    assert!(!home.path().join("hookbus.yaml").exists());
+    assert_eq!(parsed(&hermes.removed_hooks())["hooks"], parsed(GUARDED)["hooks"]);
 }
 
 #[test]
-fn hooks_return_beside_those_that_a_person_wrote_since() {
-    for between in ["connect", "nothing"] {
-        for added in
-            ["hooks:\n  pre_tool_call:\n    - command: ~/new.sh\n", "hooks: {}\n", "hooks: null\n"]
-        {
-            let home = Home::new();
-            let hermes = with_a_guard(&home, GUARDED);
-            hermes.done(&["connect", "hermes", "--hooks", "move"]);
-            let edited =
-                hermes.config().replace("plugins:\n  enabled:\n", "plugins:\n    enabled:\n");
-            fs::write(hermes.folder.join("config.yaml"), edited + added).expect("an edit");
-            if between == "connect" {
-                hermes.done(&["connect", "hermes"]);
-            }
-            hermes.done(&["disconnect", "hermes"]);
-            let now = meaning(&hermes.config());
-            let entries = now["hooks"]["pre_tool_call"].as_array().cloned().unwrap_or_default();
-            let guard = meaning(GUARDED)["hooks"]["pre_tool_call"][0].clone();
-            assert!(entries.contains(&guard), "{added} {between}: {}", hermes.config());
-            assert_eq!(entries.len(), if added.contains("new.sh") { 2 } else { 1 });
-        }
-    }
-}
-
-#[test]
-fn what_cannot_be_put_back_is_shown_and_nothing_is_deleted() {
+fn moved_hooks_of_a_hermes_that_is_gone_are_kept_in_the_home_of_hookbus() {
     let home = Home::new();
     let hermes = with_a_guard(&home, GUARDED);
     hermes.done(&["connect", "hermes", "--hooks", "move"]);
-    let broken = hermes.config() + "hooks: all\n";
-    fs::write(hermes.folder.join("config.yaml"), &broken).expect("an edit");
+    fs::remove_dir_all(&hermes.folder).expect("no Hermes");
+    let report = hermes.done(&["disconnect", "hermes"]);
+    let kept = home.path().join("config.yaml.removed-hooks");
+    assert!(report["remarks"].to_string().contains(&shown(&kept)), "{report}");
+    assert!(fs::read_to_string(kept).expect("the hooks").contains("~/guard.sh"));
+}
+
+#[test]
+fn a_configuration_that_is_no_yaml_any_more_is_left_alone_with_instructions() {
+    let home = Home::new();
+    let hermes = with_a_guard(&home, GUARDED);
+    hermes.done(&["connect", "hermes", "--hooks", "move"]);
+    append(&hermes.folder.join("config.yaml"), "broken: [\n");
     let (work, ours) = (everything(&home.work()), everything(&home.path()));
     let output = hermes.run(&["disconnect", "hermes", "--yes"]);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && said.contains("~/guard.sh"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1));
+    for word in ["nothing has changed", "by hand", "plugins: enabled:", "run this again"] {
+        assert!(stderr.contains(word), "{word}: {stderr}");
+    }
     assert_eq!((everything(&home.work()), everything(&home.path())), (work, ours));
-    fs::write(hermes.folder.join("config.yaml"), broken.replace("hooks: all\n", ""))
-        .expect("an edit");
+    hermes.edit_config(|text| text.replace("broken: [\n", ""));
     hermes.done(&["disconnect", "hermes"]);
     assert_eq!(hermes.config(), GUARDED);
 }
 
 #[test]
-fn a_ban_on_the_bridge_returns_however_often_one_connected() {
+fn a_connection_of_an_earlier_version_can_be_undone() {
+    for changes in [false, true] {
+        let home = Home::new();
+        let hermes = with_a_guard(&home, GUARDED);
+        hermes.done(&["connect", "hermes", "--hooks", "move"]);
+        let record = fs::read_dir(home.path().join("connected")).expect("records").next();
+        let record = record.expect("a record").expect("a record").path();
+        let json: Value = serde_json::from_slice(&fs::read(&record).expect("JSON")).expect("JSON");
+        let old = json!({"files": json["files"], "made": json["made"]});
+        fs::write(&record, old.to_string()).expect("a record");
+        if changes {
+            append(&hermes.folder.join("config.yaml"), "# edited\n");
+        }
+        hermes.done(&["disconnect", "hermes"]);
+        assert_eq!(where_the_guard_is(&hermes), [!changes, changes, false]);
+        assert!(!hermes.folder.join("plugins").exists());
+    }
+}
+
+#[test]
+fn a_disabled_bridge_is_enabled_and_disabled_again_however_often_it_is_connected() {
     for config in
         ["plugins:\n  disabled: [hookbus, z]\n", "plugins:\n  disabled:\n  - hookbus # no\nm: 1\n"]
     {
@@ -392,37 +465,6 @@ fn a_ban_on_the_bridge_returns_however_often_one_connected() {
         }
         hermes.done(&["disconnect", "hermes"]);
         assert_eq!(hermes.config(), config);
-    }
-}
-
-#[test]
-fn a_moved_hook_that_was_worked_on_ends_up_in_one_place() {
-    for (edit, returns, stays, said) in [
-        ("\"timeout\":5", Some(json!(9)), false, "as it is now"),
-        ("\"timeout\":5}", None, true, "stays there"),
-        ("~/guard.sh", Some(json!(5)), true, "as it was"),
-        ("", Some(json!(5)), false, ""),
-    ] {
-        let home = Home::new();
-        let hermes = with_a_guard(&home, GUARDED);
-        hermes.done(&["connect", "hermes", "--hooks", "move"]);
-        let file = home.path().join("hookbus.yaml");
-        let moved = fs::read_to_string(&file).expect("hooks");
-        let edited = match edit {
-            "\"timeout\":5" => moved.replace(edit, "\"timeout\":9"),
-            "\"timeout\":5}" => moved.replace(edit, "\"timeout\":9,\"tool\":\"shell\"}"),
-            "~/guard.sh" => moved.replace(edit, "~/other.sh"),
-            _ => moved.replace("pre_tool_call:\n", "pre_tool_call:\n    - command: ~/added.sh\n"),
-        };
-        assert_ne!(edited, moved);
-        fs::write(&file, edited).expect("an edit");
-        let report = hermes.done(&["disconnect", "hermes"]);
-        let guard = meaning(&hermes.config())["hooks"]["pre_tool_call"][0].clone();
-        assert_eq!(guard.get("timeout").cloned(), returns, "{edit}");
-        let left = fs::read_to_string(&file).unwrap_or_default();
-        assert_eq!(left.contains("timeout"), stays, "{edit}: {left}");
-        assert_eq!(left.contains("added"), edit.is_empty(), "{left}");
-        assert!(report["remarks"].to_string().contains(said), "{report}");
     }
 }
 
@@ -443,7 +485,7 @@ fn ordinary_ways_to_write_a_configuration_are_understood() {
         let home = Home::new();
         let hermes = Hermes::with(&home, config);
         hermes.done(&["connect", "hermes"]);
-        let now = meaning(&hermes.config());
+        let now = parsed(&hermes.config());
         assert_eq!(now["plugins"]["enabled"], json!(["hookbus"]), "{}", hermes.config());
         assert!(!hermes.config().contains("hook hermes"), "{}", hermes.config());
         hermes.done(&["connect", "hermes"]);
@@ -453,7 +495,7 @@ fn ordinary_ways_to_write_a_configuration_are_understood() {
 }
 
 #[test]
-fn another_spelling_of_the_same_place_is_the_same_connection() {
+fn a_symlink_to_the_same_hermes_is_the_same_connection() {
     let home = Home::new();
     let hermes = Hermes::with(&home, "model: x\n");
     let other = home.work().join("alias");
@@ -466,7 +508,7 @@ fn another_spelling_of_the_same_place_is_the_same_connection() {
 }
 
 #[test]
-fn a_link_to_a_file_that_is_not_there_yet_stays_a_link() {
+fn a_symlink_to_a_missing_file_stays_a_symlink() {
     let home = Home::new();
     let hermes = Hermes::with(&home, "");
     let (link, target) = (hermes.folder.join("config.yaml"), home.work().join("dotfiles.yaml"));
@@ -479,7 +521,7 @@ fn a_link_to_a_file_that_is_not_there_yet_stays_a_link() {
 }
 
 #[test]
-fn a_home_that_connecting_makes_is_private() {
+fn a_home_that_connect_creates_is_private() {
     let home = Home::new();
     let hermes = with_a_guard(&home, GUARDED);
     hermes.done(&["connect", "hermes", "--hooks", "move"]);
@@ -490,7 +532,7 @@ fn a_home_that_connecting_makes_is_private() {
 }
 
 #[test]
-fn the_doctor_notices_when_hermes_does_not_load_or_reach_us() {
+fn the_doctor_notices_when_hermes_does_not_load_the_bridge_or_cannot_reach_the_bus() {
     let home = Home::new();
     let hermes = Hermes::with(&home, "model: x\n");
     let finding = || {
@@ -509,21 +551,18 @@ fn the_doctor_notices_when_hermes_does_not_load_or_reach_us() {
         fs::write(file, json.to_string()).expect("settings");
     };
     let remove = |name: &str| fs::remove_file(hermes.folder.join(name)).expect("a file less");
-    let ban = || {
-        let banned = hermes.config() + "  disabled: [hookbus]\n";
-        fs::write(hermes.folder.join("config.yaml"), banned).expect("a ban");
-    };
-    let breaks: [(&dyn Fn(), &str); 5] = [
-        (&ban, "disabled"),
+    let disable = || append(&hermes.folder.join("config.yaml"), "  disabled: [hookbus]\n");
+    let cases: [(&dyn Fn(), &str); 5] = [
+        (&disable, "disabled"),
         (&|| remove("plugins/hookbus/bridge.json"), "is missing"),
         (&|| remove("hooks/hookbus/bridge.json"), "is missing"),
         (&|| bridge("hookbus", "/bin/true"), "/bin/true"),
         (&|| bridge("home", "/nowhere"), "another home"),
     ];
-    for (harm, word) in breaks {
+    for (break_it, word) in cases {
         hermes.done(&["connect", "hermes"]);
         assert_eq!(finding(), Value::Null);
-        harm();
+        break_it();
         let found = finding().to_string();
         assert!(found.contains(word) && found.contains("hookbus connect"), "{word}: {found}");
     }
@@ -546,18 +585,18 @@ fn the_doctor_looks_at_every_hermes_that_was_connected() {
     };
     assert_eq!(findings(), [Value::Null, Value::Null]);
     fs::remove_dir_all(other.join("plugins")).expect("no plugins");
-    let said = |words: &str| {
+    let reports = |words: &str| {
         let found = findings();
-        assert!(found[0].is_null(), "the usual one is well: {found:?}");
+        assert!(found[0].is_null(), "the usual one is connected: {found:?}");
         let found = found[1].to_string();
         assert!(found.contains(words) && found.contains("--hermes-home '"), "{found}");
     };
-    said("is missing");
+    reports("is missing");
     usual.done(&["connect", "hermes", "--hermes-home", &shown(&other)]);
-    assert_eq!(findings(), [Value::Null, Value::Null], "as it said, that mends it");
-    // One that is gone for good can be forgotten.
+    assert_eq!(findings(), [Value::Null, Value::Null], "as the finding says, that fixes it");
+    // The record about a Hermes that was deleted can be removed.
     fs::remove_dir_all(&other).expect("no Hermes");
-    said("hookbus disconnect hermes");
+    reports("hookbus disconnect hermes");
     usual.done(&["disconnect", "hermes", "--hermes-home", &shown(&other)]);
     assert_eq!(findings(), [Value::Null]);
     let record = fs::read_dir(home.path().join("connected")).expect("records").next();
@@ -571,7 +610,7 @@ fn guard(home: &Home, name: &str) -> String {
     home.script(name, "#!/bin/sh\necho '{\"decision\":\"block\",\"reason\":\"guarded\"}'\n")
 }
 
-/// A Hermes of this name with this hook, which somebody agreed to there.
+/// A Hermes of this name with this hook, which is approved there.
 fn another_hermes<'a>(home: &'a Home, name: &str, command: &str) -> Hermes<'a> {
     let folder = home.work().join(name);
     fs::create_dir_all(&folder).expect("a place for Hermes");
@@ -582,8 +621,8 @@ fn another_hermes<'a>(home: &'a Home, name: &str, command: &str) -> Hermes<'a> {
     Hermes { home, folder }
 }
 
-/// How many hooks still wait for somebody's agreement.
-fn waiting(home: &Home) -> Value {
+/// How many hooks are not approved yet.
+fn unapproved(home: &Home) -> Value {
     let output = home.run(&["hooks", "approve", "--json"]);
     serde_json::from_slice::<Value>(&output.stdout).expect("JSON")["waiting"].clone()
 }
@@ -594,7 +633,7 @@ fn append(file: &Path, text: &str) {
 }
 
 #[test]
-fn what_somebody_does_while_the_question_is_open_is_not_lost() {
+fn changes_that_others_make_while_the_question_is_open_are_not_lost() {
     let home = Home::new();
     home.write_hooks_file(&format!(
         "hooks:\n  post_tool_call:\n    - command: {}\n",
@@ -622,7 +661,7 @@ fn what_somebody_does_while_the_question_is_open_is_not_lost() {
     let read = |file: &Path| fs::read_to_string(file).expect("a file");
     assert!(read(&config).contains("first") && read(&config).contains("- hookbus"));
     assert!(read(&hooks).contains("first") && read(&hooks).contains("theirs.sh"));
-    assert_eq!(waiting(&home), 0, "{}", read(&home.path().join("consent.json")));
+    assert_eq!(unapproved(&home), 0, "{}", read(&home.path().join("consent.json")));
 
     let (exit, screen) = at_a_terminal(&["disconnect", "hermes"], &|| {
         home.text(&["hooks", "revoke", &shown(&home.path().with_file_name("own.sh"))]);
@@ -630,13 +669,14 @@ fn what_somebody_does_while_the_question_is_open_is_not_lost() {
         append(&hooks, "# second\n");
     });
     assert_eq!(exit, Some(0), "{screen}");
-    assert!(read(&config).contains("second") && read(&config).contains("theirs.sh"));
-    assert!(read(&hooks).contains("second") && !read(&hooks).contains("theirs.sh"));
-    assert_eq!(waiting(&home), 1, "what was taken back stays taken back");
+    assert!(read(&config).contains("second") && !read(&config).contains("- hookbus"));
+    assert!(hermes.removed_hooks().contains("theirs.sh"));
+    assert!(read(&hooks).contains("second") && read(&hooks).contains("theirs.sh"));
+    assert_eq!(unapproved(&home), 1, "what was revoked stays revoked");
 }
 
 #[test]
-fn many_who_connect_and_agree_at_once_lose_nothing() {
+fn concurrent_connects_and_approvals_lose_nothing() {
     for round in 0..6 {
         let home = Home::new();
         let own: Vec<String> = (0..3).map(|n| guard(&home, &format!("own{n}.sh"))).collect();
@@ -647,16 +687,16 @@ fn many_who_connect_and_agree_at_once_lose_nothing() {
         let [one, two] = [0, 1].map(|n| another_hermes(&home, ["h-one", "h-two"][n], &theirs[n]));
         let before = everything(&home.work());
         let connect = ["connect", "hermes", "--hooks", "move", "--yes", "--json"];
-        let connecting = [&one, &two, &one].map(|hermes| {
+        let connects = [&one, &two, &one].map(|hermes| {
             let mut command = home.command(connect);
             command.env("HERMES_HOME", &hermes.folder);
             command
         });
-        let agreeing =
+        let approvals =
             own.iter().map(|name| home.command(["hooks", "approve", "--accept-hooks", name]));
-        let all: Vec<_> = connecting
+        let all: Vec<_> = connects
             .into_iter()
-            .chain(agreeing)
+            .chain(approvals)
             .map(|mut command| {
                 let command = command.stdout(Stdio::null()).stderr(Stdio::piped());
                 command.spawn().expect("hookbus starts")
@@ -668,17 +708,17 @@ fn many_who_connect_and_agree_at_once_lose_nothing() {
         }
         let hooks = fs::read_to_string(home.path().join("hookbus.yaml")).expect("hooks");
         assert!(theirs.iter().all(|name| hooks.matches(name.as_str()).count() == 1), "{hooks}");
-        assert_eq!(waiting(&home), 0, "round {round}");
+        assert_eq!(unapproved(&home), 0, "round {round}");
         for hermes in [&one, &two] {
             hermes.done(&["disconnect", "hermes"]);
         }
         assert_eq!(everything(&home.work()), before, "round {round}");
-        assert_eq!(waiting(&home), 0, "what was agreed to by itself stays");
+        assert_eq!(unapproved(&home), 0, "approvals of other hooks stay");
     }
 }
 
 #[test]
-fn a_call_of_the_bus_inside_of_a_wrapped_command_is_a_wire_too() {
+fn a_call_of_the_bus_inside_of_a_wrapped_command_is_removed_too() {
     let home = Home::new();
     for command in [
         "sh -c 'command -v hookbus >/dev/null && exec hookbus hook hermes || true'",
@@ -703,7 +743,7 @@ fn a_call_of_the_bus_inside_of_a_wrapped_command_is_a_wire_too() {
 }
 
 #[test]
-fn a_command_that_calls_the_bus_and_does_more_is_for_a_person_to_part() {
+fn a_command_that_calls_the_bus_and_does_other_work_has_to_be_changed_by_hand() {
     let home = Home::new();
     let script = home.script("both.sh", "#!/bin/sh\ntee -a /tmp/mine | hookbus hook hermes\n");
     let by_shell = format!("bash {script}");
@@ -713,12 +753,12 @@ fn a_command_that_calls_the_bus_and_does_more_is_for_a_person_to_part() {
         let before = everything(&home.work());
         for hooks in ["keep", "move"] {
             let output = hermes.run(&["connect", "hermes", "--yes", "--hooks", hooks]);
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert_eq!(output.status.code(), Some(1), "{said}");
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(1), "{stderr}");
             for words in ["stays as it is", "pre_tool_call", "`hookbus hook hermes`", "by hand"] {
-                assert!(said.contains(words), "{words}: {said}");
+                assert!(stderr.contains(words), "{words}: {stderr}");
             }
-            assert_eq!(everything(&home.work()), before, "nothing comes twice, nothing is lost");
+            assert_eq!(everything(&home.work()), before, "nothing arrives twice, nothing is lost");
         }
     }
 }
@@ -731,7 +771,7 @@ fn plugin_of(hermes: &Hermes<'_>, name: &str) {
 }
 
 #[test]
-fn a_plugin_that_hermes_and_the_bus_would_both_run_is_named() {
+fn a_plugin_that_both_hermes_and_the_bus_would_run_is_reported() {
     let home = Home::new();
     let config = "plugins:\n  enabled: [both, theirs, off]\n  disabled: [off]\n";
     let hermes = Hermes::with(&home, config);
@@ -786,19 +826,19 @@ fn a_plugin_that_hermes_and_the_bus_would_both_run_is_named() {
 }
 
 #[test]
-fn whoever_wants_no_process_started_is_told_that_a_daemon_has_to_run() {
+fn with_without_daemon_allow_the_user_is_told_to_keep_a_daemon_running() {
     let home = Home::new();
     let hermes = Hermes::with(&home, "model: x\n");
     let remarks = |words: &[&str]| hermes.done(words)["remarks"].to_string();
     for words in [&["connect", "hermes", "--without-daemon", "allow"][..], &["connect", "hermes"]] {
-        let said = remarks(words);
-        assert!(said.contains("hookbus serve") && said.contains("--without-daemon hook"), "{said}");
+        let text = remarks(words);
+        assert!(text.contains("hookbus serve") && text.contains("--without-daemon hook"), "{text}");
     }
     assert_eq!(remarks(&["connect", "hermes", "--without-daemon", "hook"]), "[]");
 }
 
 #[test]
-fn what_a_person_wrote_into_the_bridge_is_kept_beside_it() {
+fn what_the_user_wrote_into_files_of_the_bridge_is_backed_up() {
     let home = Home::new();
     let hermes = Hermes::with(&home, CONFIG);
     let (plugin, gateway) =
@@ -829,7 +869,7 @@ fn what_a_person_wrote_into_the_bridge_is_kept_beside_it() {
 }
 
 #[test]
-fn what_is_plainly_ours_is_taken_out_although_the_record_of_it_is_lost() {
+fn an_orphaned_bridge_is_removed_although_its_record_is_lost() {
     let home = Home::new();
     let config = "model: x # mine\nplugins:\n  enabled:\n    - a # one\n";
     let hermes = Hermes::with(&home, config);
@@ -850,14 +890,14 @@ fn what_is_plainly_ours_is_taken_out_although_the_record_of_it_is_lost() {
     assert_eq!(everything(&home.work()), before);
     assert_eq!(hermes.done(&["disconnect", "hermes"])["files"], json!([]));
 
-    // Connecting anew does not take what was left behind for what Hermes had without us.
+    // A new connection does not mistake the orphaned bridge for files of the user.
     hermes.done(&["connect", "hermes"]);
     lose();
     hermes.done(&["connect", "hermes"]);
     hermes.done(&["disconnect", "hermes"]);
     assert_eq!(everything(&home.work()), before);
 
-    // The name is out of the list, but a gateway would still load the rest.
+    // The name is not in the list any more, but a gateway would still load the rest.
     hermes.done(&["connect", "hermes"]);
     lose();
     fs::write(hermes.folder.join("config.yaml"), config).expect("an edit");
@@ -870,33 +910,33 @@ fn what_is_plainly_ours_is_taken_out_although_the_record_of_it_is_lost() {
     fs::remove_dir_all(hermes.folder.join("hooks/hookbus")).expect("no rest");
     assert_eq!(everything(&home.work()), before);
 
-    // What cannot be edited is said, with what to do.
+    // A file that cannot be edited: the error says what to do.
     hermes.done(&["connect", "hermes"]);
     lose();
     append(&hermes.folder.join("config.yaml"), "broken: [\n");
     let (broken, output) =
         (everything(&home.work()), hermes.run(&["disconnect", "hermes", "--yes"]));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1));
     for word in ["by hand", "plugins: enabled:", "plugins/hookbus", "hooks/hookbus"] {
-        assert!(said.contains(word), "{word}: {said}");
+        assert!(stderr.contains(word), "{word}: {stderr}");
     }
     assert_eq!(everything(&home.work()), broken);
 }
 
 #[test]
-fn a_connection_of_another_home_is_taken_back_from_there() {
+fn a_connection_of_another_home_has_to_be_undone_from_there() {
     let (home, other) = (Home::new(), Home::new());
     let hermes = Hermes::with(&home, CONFIG);
     hermes.done(&["connect", "hermes"]);
     let before = everything(&home.work());
     let mut command = other.command(["disconnect", "hermes", "--yes"]);
     let output = command.env("HERMES_HOME", &hermes.folder).output().expect("hookbus runs");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     let way = format!("HOOKBUS_HOME={}", shown(&home.path()));
-    assert!(!output.status.success() && said.contains(&way), "{said}");
+    assert!(!output.status.success() && stderr.contains(&way), "{stderr}");
     assert_eq!(everything(&home.work()), before);
-    // Nothing that only has the name.
+    // A plugin that only has the same name is left alone.
     let theirs = Hermes::with(&other, CONFIG);
     write(&theirs.folder.join("plugins/hookbus"), "plugin.yaml", "name: hookbus\n");
     assert_eq!(theirs.done(&["disconnect", "hermes"])["files"], json!([]));
@@ -904,7 +944,7 @@ fn a_connection_of_another_home_is_taken_back_from_there() {
 }
 
 #[test]
-fn having_nothing_to_do_is_no_failure() {
+fn nothing_to_do_is_no_failure() {
     let home = Home::new();
     let hermes = Hermes::with(&home, "model: x\n");
     for verb in ["disconnect", "connect", "connect", "disconnect", "disconnect"] {

@@ -1,6 +1,6 @@
-//! The doctor, and hooks tried by hand: what is wrong is found, it is said whose it is, and how to mend it.
+//! `hooks doctor` and `hooks test`: what is wrong is found, with the hook that it concerns and what to do.
 
-#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::expect_used, reason = "a test whose setup fails has failed")]
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use hookbus_tests::plugins::{gateway_hook, plugin, write};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-/// What the doctor says, without a Hermes unless the test has one.
+/// The doctor's findings. There is no Hermes unless the test makes one.
 fn findings(home: &Home) -> Vec<Value> {
     let hermes = home.work().join("hermes");
     let mut command = home.command(["hooks", "doctor", "--json"]);
@@ -23,20 +23,20 @@ fn findings(home: &Home) -> Vec<Value> {
     findings
 }
 
-/// What it says where all of these words are in what it is about.
+/// The findings whose subject has all of these words; `ok` for good ones.
 fn about(findings: &[Value], words: &[&str]) -> Vec<String> {
     let is_it = |finding: &&Value| {
         let about = finding["about"].as_str().unwrap_or_default();
         words.iter().all(|word| about.contains(word))
     };
-    let said = findings.iter().filter(is_it);
-    said.map(|finding| finding["finding"].as_str().unwrap_or("ok").to_owned()).collect()
+    let found = findings.iter().filter(is_it);
+    found.map(|finding| finding["finding"].as_str().unwrap_or("ok").to_owned()).collect()
 }
 
-fn says(findings: &[Value], whose: &[&str], words: &[&str]) {
-    let said = about(findings, whose);
-    let is_it = |said: &&String| words.iter().all(|word| said.contains(word));
-    assert!(said.iter().any(|said| is_it(&said)), "{whose:?} {words:?}: {said:?} of {findings:?}");
+fn says(findings: &[Value], subject: &[&str], words: &[&str]) {
+    let found = about(findings, subject);
+    let has_words = |text: &String| words.iter().all(|word| text.contains(word));
+    assert!(found.iter().any(has_words), "{subject:?} {words:?}: {found:?} of {findings:?}");
 }
 
 fn text(output: &Output) -> String {
@@ -46,7 +46,7 @@ fn text(output: &Output) -> String {
 const NOTHING: &str = "def register(ctx): pass\n";
 
 #[test]
-fn a_directory_in_which_nothing_is_loaded_is_named_with_what_to_do() {
+fn a_directory_from_which_nothing_is_loaded_is_reported_with_what_to_do() {
     let home = Home::new();
     let (empty, bare) = (home.work().join("empty"), home.work().join("bare"));
     fs::create_dir_all(&empty).expect("a folder");
@@ -54,7 +54,7 @@ fn a_directory_in_which_nothing_is_loaded_is_named_with_what_to_do() {
     let off = plugin(&home, "one", NOTHING);
     plugin(&home, "two", NOTHING);
     let (off, gone) = (off.parent().expect("a folder"), home.work().join("gone"));
-    for (folder, mode, mend) in [
+    for (folder, mode, advice) in [
         (empty.as_path(), "decide", "plugin.yaml"),
         (&bare, "decide", "plugin.yaml"),
         (off, "decide", "(one, two) nothing is loaded; name it under `plugins: enabled:`"),
@@ -66,12 +66,12 @@ fn a_directory_in_which_nothing_is_loaded_is_named_with_what_to_do() {
             "hooks: {{ '*': [{{ name: own, mode: {mode}, python: {} }}] }}",
             shown(folder)
         ));
-        says(&findings(&home), &["own on *"], &[mend]);
+        says(&findings(&home), &["own on *"], &[advice]);
         let list = home.run(&["hooks", "list"]);
-        assert!(!list.status.success() && text(&list).contains(mend), "{list:?}");
+        assert!(!list.status.success() && text(&list).contains(advice), "{list:?}");
         let json: Value =
             serde_json::from_slice(&home.run(&["hooks", "list", "--json"]).stdout).expect("JSON");
-        assert!(json["problems"].to_string().contains(mend), "{json}");
+        assert!(json["problems"].to_string().contains(advice), "{json}");
     }
 }
 
@@ -104,7 +104,7 @@ def register(ctx):
 ";
 
 #[test]
-fn each_plugin_is_tried_at_all_it_listens_to_and_what_fails_says_whose_it_is() {
+fn each_plugin_is_called_with_every_event_it_listens_to_and_failures_name_the_plugin() {
     let home = Home::new();
     let hook = |event: &str, body: &str| {
         format!("def f(**k):\n    {body}\ndef register(ctx): ctx.register_hook('{event}', f)\n")
@@ -116,29 +116,33 @@ fn each_plugin_is_tried_at_all_it_listens_to_and_what_fails_says_whose_it_is() {
     plugin(&home, "bare", "x = 1\n");
     plugin(&home, "leaver", &hook("pre_tool_call", "import os; os._exit(3)"));
     plugin(&home, "sleeper", &hook("pre_tool_call", "import time; time.sleep(60)"));
-    plugin(&home, "deaf", NOTHING);
+    plugin(&home, "hookless", NOTHING);
     plugin(&home, "typo", &hook("pre_tool_cal", "pass"));
     let needy = plugin(&home, "needy", NOTHING);
-    write(&needy, "plugin.yaml", "name: needy\nrequires_env: [NOBODY_HAS_THIS]\n");
+    write(&needy, "plugin.yaml", "name: needy\nrequires_env: [MISSING_VARIABLE]\n");
     let folder = needy.parent().expect("a folder").to_owned();
     home.write_hooks(&format!(
-        "plugins: {{ enabled: [good, late, tail, theirs, bare, leaver, sleeper, deaf, typo, needy] }}\nhooks:\n  '*':\n    - {{ name: all, python: {}, timeout: 5 }}\n",
+        "plugins: {{ enabled: [good, late, tail, theirs, bare, leaver, sleeper, hookless, typo, needy] }}\nhooks:\n  '*':\n    - {{ name: all, python: {}, timeout: 5 }}\n",
         shown(&folder)
     ));
     let found = findings(&home);
     assert_eq!(about(&found, &["all (good) on *"]), ["ok"], "{found:?}");
-    assert_eq!(about(&found, &["all (tail) on *"]), ["ok"], "what it does there it does for good");
-    for (whose, words) in [
+    assert_eq!(
+        about(&found, &["all (tail) on *"]),
+        ["ok"],
+        "an event that it only observes is not tried"
+    );
+    for (name, words) in [
         ("late", ["pre_llm_call", "ValueError: too late", "plugins.log"]),
         ("theirs", ["No module named 'hermes_constants'", "interpreter:", "Hermes"]),
         ("bare", ["register", "`register(ctx)`", "__init__.py"]),
         ("leaver", ["pre_tool_call", "its process is gone", "exit"]),
         ("sleeper", ["pre_tool_call", "no answer within", "timeout:"]),
-        ("deaf", ["registers no hook", "plugins: enabled:", "take it out"]),
+        ("hookless", ["registers no hook", "plugins: enabled:", "remove it"]),
         ("typo", ["`pre_tool_cal`", "did you mean", "`pre_tool_call`"]),
-        ("needy", ["NOBODY_HAS_THIS", "set it", "needs"]),
+        ("needy", ["MISSING_VARIABLE", "set it", "needs"]),
     ] {
-        says(&found, &[&format!("all ({whose}) on *")], &words);
+        says(&found, &[&format!("all ({name}) on *")], &words);
     }
     home.write_hooks(&format!(
         "hooks: {{ pre_verify: [{{ name: one, python: {} }}] }}",
@@ -148,7 +152,7 @@ fn each_plugin_is_tried_at_all_it_listens_to_and_what_fails_says_whose_it_is() {
 }
 
 #[test]
-fn gateway_hooks_are_loaded_and_tried_wherever_they_stand() {
+fn gateway_hooks_are_loaded_and_tried() {
     let home = Home::new();
     let handler = "async def handle(event_type, context): context['message'].lower()\n";
     gateway_hook(
@@ -173,23 +177,23 @@ fn gateway_hooks_are_loaded_and_tried_wherever_they_stand() {
     let found = findings(&home);
     assert_eq!(about(&found, &["all (good) on *"]), ["ok"], "{found:?}");
     assert_eq!(about(&found, &["all (boot) on *"]), ["ok"], "{found:?}");
-    assert!(!started.exists(), "nobody's agent is started for a look");
-    for (whose, words) in [
+    assert!(!started.exists(), "`gateway:startup` is not tried");
+    for (name, words) in [
         ("plain", ["letter by letter", "events: [agent:start]"]),
-        ("odd", ["HOOK.yaml", "mend"]),
+        ("odd", ["HOOK.yaml", "fix"]),
         ("none", ["no attribute 'handle'", "`handle(event_type, context)`"]),
         ("quiet", ["events:", "HOOK.yaml"]),
         ("raises", ["command:", "KeyError"]),
     ] {
-        says(&found, &[&format!("all ({whose}) on *")], &words);
+        says(&found, &[&format!("all ({name}) on *")], &words);
     }
 }
 
 #[test]
-fn an_observer_in_trouble_is_found() {
+fn a_failing_observer_is_found() {
     let home = Home::new();
     let needy = plugin(&home, "needy", GOOD);
-    write(&needy, "plugin.yaml", "name: needy\nrequires_env: [NOBODY_HAS_THIS]\n");
+    write(&needy, "plugin.yaml", "name: needy\nrequires_env: [MISSING_VARIABLE]\n");
     let broken = plugin(&home, "broken", "import nothing_of_the_kind\n");
     let fails = home.script("fails.sh", "#!/bin/sh\nexit 3\n");
     home.write_hooks(&format!(
@@ -201,13 +205,13 @@ fn an_observer_in_trouble_is_found() {
     home.answer("hermes", &call);
     home.run(&["observe", "fails", "--source", "log", "--from", "start", "--drain"]);
     let found = findings(&home);
-    says(&found, &["needy on *"], &["NOBODY_HAS_THIS", "set it"]);
+    says(&found, &["needy on *"], &["MISSING_VARIABLE", "set it"]);
     says(&found, &["broken on *"], &["nothing_of_the_kind", "interpreter:"]);
     says(&found, &["the observer fails"], &["set aside", "hookbus dead list fails", "dead retry"]);
 }
 
 #[test]
-fn what_a_command_does_wrong_comes_with_the_way_to_mend_it() {
+fn a_failing_command_is_reported_with_what_to_do() {
     let home = Home::new();
     let script = |name: &str, body: &str| home.script(name, &format!("#!/bin/sh\n{body}\n"));
     let (odd, chatty) = (script("odd", "echo oops >&2; exit 7"), script("chatty", "echo hello"));
@@ -217,47 +221,47 @@ fn what_a_command_does_wrong_comes_with_the_way_to_mend_it() {
         "hooks:\n  tool.before:\n    - {{ name: odd, command: {odd} }}\n    - {{ name: chatty, command: {chatty} }}\n    - {{ name: slow, command: {slow}, timeout: 1 }}\n    - {{ name: killed, command: {killed} }}\n    - {{ name: held, command: {held}, timeout: 1 }}\n"
     ));
     let found = findings(&home);
-    for (whose, words) in [
+    for (name, words) in [
         ("odd", ["exit code 7: oops", "exit 0", "hookbus hooks test pre_tool_call"]),
         ("chatty", ["not one JSON object", "stderr", "hookbus hooks test pre_tool_call"]),
         ("slow", ["no answer within", "timeout:", "mode: observe"]),
-        ("killed", ["killed by signal 9", "hookbus hooks test pre_tool_call", "mend"]),
+        ("killed", ["killed by signal 9", "hookbus hooks test pre_tool_call", "fix"]),
         ("held", ["holds its output open", ">/dev/null", "&"]),
     ] {
-        says(&found, &[&format!("{whose} on tool.before")], &words);
+        says(&found, &[&format!("{name} on tool.before")], &words);
     }
 }
 
 #[test]
-fn the_doctor_knows_what_connect_can_mend_and_what_it_cannot() {
+fn the_doctor_knows_what_connect_can_fix_and_what_it_cannot() {
     let home = Home::new();
     let hermes = home.work().join("hermes");
     fs::create_dir_all(&hermes).expect("a place for Hermes");
     fs::write(hermes.join("config.yaml"), "model: [x\nplugins: {\n").expect("a configuration");
     let found = findings(&home);
-    says(&found, &["Hermes in"], &["config.yaml", "is not YAML", "mend it by hand, then"]);
+    says(&found, &["Hermes in"], &["config.yaml", "not valid YAML", "fix it by hand, then"]);
     fs::write(hermes.join("config.yaml"), "model: x\n").expect("a configuration");
-    says(&findings(&home), &["Hermes in"], &["not wired", "hookbus connect hermes"]);
+    says(&findings(&home), &["Hermes in"], &["not connected", "hookbus connect hermes"]);
     says(&findings(&home), &["events"], &["hookbus connect hermes"]);
     let mut connect = home.command(["connect", "hermes", "--yes"]);
     assert!(connect.env("HERMES_HOME", &hermes).status().expect("hookbus runs").success());
-    let said = about(&findings(&home), &["events"]);
-    assert!(!said[0].contains("connect hermes") && said[0].contains("restart"), "{said:?}");
+    let found = about(&findings(&home), &["events"]);
+    assert!(!found[0].contains("connect hermes") && found[0].contains("restart"), "{found:?}");
 }
 
 #[test]
-fn whoever_only_looks_on_is_shown_with_what_failed_and_how_long_it_took() {
+fn hooks_that_only_observe_are_shown_with_their_failure_and_their_time() {
     let home = Home::new();
     plugin(&home, "good", GOOD);
     plugin(&home, "other", NOTHING);
     let fails = "def f(**k): 1 / 0\ndef register(ctx): ctx.register_hook('post_tool_call', f)\n";
     let folder = plugin(&home, "fails", fails);
-    let heard = home.work().join("heard");
+    let called = home.work().join("called");
     gateway_hook(
         &home,
         "greet",
         "[agent:start]",
-        &format!("def handle(e, c): open({:?}, 'a').write(e)\n", shown(&heard)),
+        &format!("def handle(e, c): open({:?}, 'a').write(e)\n", shown(&called)),
     );
     let hooks = |top: &str| {
         home.write_hooks_file(&format!(
@@ -295,15 +299,15 @@ fn whoever_only_looks_on_is_shown_with_what_failed_and_how_long_it_took() {
     assert_eq!(names, ["all (fails)", "all (good)"], "{json}");
     let tried = home.text(&["hooks", "test", "agent:start"]);
     assert!(tried.contains("gate") && tried.contains("ran "), "{tried}");
-    assert_eq!(fs::read_to_string(&heard).expect("it ran"), "agent:start", "and once only");
+    assert_eq!(fs::read_to_string(&called).expect("it ran"), "agent:start", "and once only");
     hooks("trust: nobody");
     let tried = home.text(&["hooks", "test", "agent:start"]);
     assert!(tried.contains("nobody has agreed"), "{tried}");
-    assert_eq!(fs::read_to_string(&heard).expect("it ran"), "agent:start", "it did not run");
+    assert_eq!(fs::read_to_string(&called).expect("it ran"), "agent:start", "it did not run");
 }
 
 #[test]
-fn a_made_up_event_comes_as_a_connected_hermes_would_send_it() {
+fn a_sample_event_is_sent_as_the_connected_hermes_would_send_it() {
     let home = Home::with_hooks(
         "hooks: { tool.before: [{ name: safer, tool: shell, rule: { rewrite: { command: true } } }] }",
     );
@@ -324,7 +328,7 @@ fn a_made_up_event_comes_as_a_connected_hermes_would_send_it() {
 }
 
 #[test]
-fn a_payload_in_the_words_of_hermes_own_test_is_understood() {
+fn a_payload_in_the_form_of_hermes_hooks_test_is_understood() {
     let home = Home::with_hooks(
         "hooks: { tool.before: [{ name: rm, tool: shell, rule: { when: { command: 'rm -rf' }, block: no rm } }], turn.start: [{ rule: { when: { text: secret }, context: careful } }] }",
     );
@@ -345,9 +349,9 @@ fn a_payload_in_the_words_of_hermes_own_test_is_understood() {
 }
 
 #[test]
-fn an_event_that_nobody_has_is_answered_with_those_that_are_near() {
+fn an_unknown_event_is_answered_with_similar_ones() {
     let home = Home::with_hooks("hooks: {}");
-    for (words, said) in [
+    for (words, expected) in [
         (&["BeforeTool"][..], &["--agent gemini", "`pre_tool_call`"][..]),
         (&["pre_tool_cal"], &["did you mean `pre_tool_call`"]),
         (&["tool.before"], &["`pre_tool_call`"]),
@@ -358,12 +362,12 @@ fn an_event_that_nobody_has_is_answered_with_those_that_are_near() {
         let output = home.run(&[&["hooks", "test"], words].concat());
         let text = text(&output);
         assert!(!output.status.success(), "{words:?}");
-        assert!(said.iter().all(|word| text.contains(word)), "{words:?}: {text}");
+        assert!(expected.iter().all(|word| text.contains(word)), "{words:?}: {text}");
     }
 }
 
 #[test]
-fn a_hooks_file_that_cannot_be_read_is_no_all_clear() {
+fn a_hooks_file_that_cannot_be_parsed_is_reported() {
     let home = Home::new();
     home.write_hooks_file("hooks: [\n");
     for words in [&["hooks", "test", "pre_tool_call"][..], &["hooks", "approve"]] {
@@ -378,7 +382,7 @@ fn a_hooks_file_that_cannot_be_read_is_no_all_clear() {
     good.answer("hermes", &call);
     good.write_hooks_file("hooks: [\n");
     let output = good.run(&["hooks", "test", "pre_tool_call"]);
-    assert!(output.status.success(), "its last good version is in force");
+    assert!(output.status.success(), "its last good version is active");
     assert!(
         text(&output).contains("last good version") && text(&output).contains("outcome: block")
     );
@@ -393,7 +397,7 @@ fn connected(home: &Home, config: &str, options: &[&str]) -> PathBuf {
 }
 
 #[test]
-fn a_daemon_that_hangs_is_found() {
+fn a_hanging_daemon_is_found() {
     let home = Home::with_daemon("running");
     let daemon = home.serve();
     assert_eq!(about(&findings(&home), &["daemon"]), Vec::<String>::new());
@@ -401,36 +405,36 @@ fn a_daemon_that_hangs_is_found() {
     kill_process(pid, Signal::STOP).expect("ours");
     let found = findings(&home);
     kill_process(pid, Signal::CONT).expect("ours");
-    let whom = format!("pid {}", daemon.pid());
-    says(&found, &["the daemon"], &[&whom, "does not answer", "hookbus stop"]);
+    let pid = format!("pid {}", daemon.pid());
+    says(&found, &["the daemon"], &[&pid, "does not answer", "hookbus stop"]);
 }
 
 #[test]
-fn a_hermes_that_goes_on_without_a_daemon_needs_one_that_stays() {
+fn without_daemon_allow_needs_a_daemon_that_keeps_running() {
     let home = Home::with_daemon("running");
     connected(&home, "model: x\n", &["--without-daemon", "allow"]);
     let found = findings(&home);
     says(&found, &["Hermes in"], &["no daemon", "hookbus serve", "--without-daemon hook"]);
     says(&found, &["events"], &["none has arrived yet", "hookbus serve"]);
     assert!(!about(&found, &["events"])[0].contains("connect hermes"), "{found:?}");
-    let leaving = home.serve_with(&["--idle", "60"]);
-    says(&findings(&home), &["Hermes in"], &["leaves", "without calls", "hookbus serve"]);
-    drop(leaving);
+    let exits_when_idle = home.serve_with(&["--idle", "60"]);
+    says(&findings(&home), &["Hermes in"], &["exits after", "without calls", "hookbus serve"]);
+    drop(exits_when_idle);
     let _daemon = home.serve();
     assert_eq!(about(&findings(&home), &["Hermes in"]), ["ok"]);
 }
 
 #[test]
-fn a_wrapped_command_that_calls_the_bus_as_well_is_found() {
+fn a_shell_hook_that_calls_the_bus_beside_the_bridge_is_found() {
     let home = Home::new();
     let hermes = connected(&home, "model: x\n", &[]);
     let config = fs::read_to_string(hermes.join("config.yaml")).expect("a configuration");
-    for (command, way) in [
-        ("bash -c 'hookbus hook hermes'", "`hookbus connect hermes` mends that"),
+    for (command, advice) in [
+        ("bash -c 'hookbus hook hermes'", "run `hookbus connect hermes`"),
         ("bash -c 'date >> /tmp/x; hookbus hook hermes'", "by hand"),
     ] {
         let hook = format!("hooks:\n  pre_tool_call:\n    - command: {}\n", json!(command));
         write(&hermes, "config.yaml", &(config.clone() + &hook));
-        says(&findings(&home), &["Hermes in"], &["twice", way]);
+        says(&findings(&home), &["Hermes in"], &["twice", advice]);
     }
 }

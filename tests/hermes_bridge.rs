@@ -1,12 +1,12 @@
-//! Real Hermes, wired by `hookbus connect hermes`: every hook of its is an event, and what the bus answers
-//! takes effect where the model or the person can see it.
+//! The real Hermes, connected by `hookbus connect hermes`: every hook call is an event, and the answers of the bus take
+//! effect where the model or the user sees them.
 
 use hookbus_tests::agents::{Act, Hermes, Run, Step};
 use hookbus_tests::home::Home;
 use hookbus_tests::wiring::{Agent, Recorder, decisions_on, firings};
 use serde_json::json;
 
-/// Makes `made.txt` with the shell, over the bridge, without a daemon.
+/// A Hermes that makes `made.txt` with the shell, connected by the bridge, without a daemon.
 fn hermes(home: &Home) -> Run {
     Hermes::working("bridge").connected(home, "off").go()
 }
@@ -15,13 +15,13 @@ fn names(home: &Home) -> Vec<String> {
     firings(home, "hermes").iter().map(|firing| firing.name().to_owned()).collect()
 }
 
-/// What the model was told last by the tool.
-fn result_of_the_tool(run: &Run) -> String {
+/// The last tool result that the model got.
+fn tool_result(run: &Run) -> String {
     format!("{:?}", run.outcome().requests[1].said.last())
 }
 
 #[test]
-fn every_hook_of_a_turn_arrives_once_in_order_and_as_a_shell_hook_would_get_it() {
+fn every_hook_call_of_a_turn_arrives_once_in_order_and_with_the_payload_of_a_shell_hook() {
     let home = Home::new();
     let recorder = Recorder::beside(&home);
     let run = Hermes::working("watched").connected(&home, "off").watched_by(&recorder).go();
@@ -40,17 +40,13 @@ fn every_hook_of_a_turn_arrives_once_in_order_and_as_a_shell_hook_would_get_it()
 }
 
 #[test]
-fn a_block_over_the_bridge_is_what_the_model_hears() {
+fn the_model_gets_the_reason_of_a_block() {
     let home = Home::with_hooks(
         "hooks: { tool.before: [{ name: no, tool: shell, rule: { when: { command: made }, block: files need a person } }] }",
     );
     let run = hermes(&home);
     assert_eq!((run.exit, run.file("made.txt")), (Some(0), None));
-    assert!(
-        result_of_the_tool(&run).contains("files need a person"),
-        "{}",
-        result_of_the_tool(&run)
-    );
+    assert!(tool_result(&run).contains("files need a person"), "{}", tool_result(&run));
     let decisions = decisions_on(&home, "hermes", "pre_tool_call");
     assert_eq!((decisions.len(), &decisions[0]["outcome"]), (1, &json!("block")));
 }
@@ -63,7 +59,7 @@ fn the_input_of_a_tool_can_be_changed_and_the_call_is_recorded_once() {
     let run = hermes(&home);
     assert_eq!((run.exit, run.file("made.txt")), (Some(0), None));
     assert_eq!(run.file("other.txt").as_deref(), Some("other\n"));
-    assert!(result_of_the_tool(&run).contains("another word"));
+    assert!(tool_result(&run).contains("another word"));
     let decisions = decisions_on(&home, "hermes", "pre_tool_call");
     assert_eq!((decisions.len(), &decisions[0]["outcome"]), (1, &json!("rewrite")));
     let after = firings(&home, "hermes");
@@ -72,7 +68,7 @@ fn the_input_of_a_tool_can_be_changed_and_the_call_is_recorded_once() {
 }
 
 #[test]
-fn input_that_another_plugin_changes_afterwards_is_judged_as_it_will_run() {
+fn input_that_another_plugin_replaces_is_decided_on_as_it_will_run() {
     let home = Home::with_hooks(
         "hooks: { tool.before: [{ tool: shell, rule: { when: { command: sneaky }, block: seen } }] }",
     );
@@ -82,17 +78,21 @@ fn input_that_another_plugin_changes_afterwards_is_judged_as_it_will_run() {
         .connected(&home, "off")
         .go();
     assert_eq!((run.exit, run.file("sneaky.txt")), (Some(0), None));
-    assert!(result_of_the_tool(&run).contains("seen"), "{}", result_of_the_tool(&run));
+    assert!(tool_result(&run).contains("seen"), "{}", tool_result(&run));
     let outcomes: Vec<_> = firings(&home, "hermes")
         .iter()
         .filter(|firing| firing.name() == "pre_tool_call")
         .map(|firing| firing.decision.as_ref().map(|row| row["payload"]["outcome"].clone()))
         .collect();
-    assert_eq!(outcomes, [None, Some(json!("block"))], "what was asked for, what would have run");
+    assert_eq!(
+        outcomes,
+        [None, Some(json!("block"))],
+        "first the requested input, then the input that would have run"
+    );
 }
 
 #[test]
-fn input_that_another_plugin_changes_in_place_is_judged_as_it_will_run() {
+fn input_that_another_plugin_changes_in_place_is_decided_on_as_it_will_run() {
     let home = Home::with_hooks(
         "hooks: { tool.before: [{ tool: shell, rule: { when: { command: sneaky }, block: seen } }] }",
     );
@@ -103,24 +103,24 @@ fn input_that_another_plugin_changes_in_place_is_judged_as_it_will_run() {
         .connected(&home, "off")
         .go();
     assert_eq!((run.exit, run.file("sneaky.txt")), (Some(0), None));
-    assert!(result_of_the_tool(&run).contains("seen"), "{}", result_of_the_tool(&run));
+    assert!(tool_result(&run).contains("seen"), "{}", tool_result(&run));
 }
 
 const ASK: &str = "hooks: { tool.before: [{ tool: shell, rule: { ask: is that wise } }] }";
 
 #[test]
-fn where_nobody_can_be_asked_a_question_is_a_no() {
+fn ask_blocks_if_the_user_cannot_be_asked() {
     let home = Home::with_hooks(ASK);
-    let run = Hermes::working("nobody there").connected(&home, "off").one_shot().go();
+    let run = Hermes::working("no user").connected(&home, "off").one_shot().go();
     assert_eq!((run.exit, run.file("made.txt")), (Some(0), None));
-    let told = result_of_the_tool(&run);
-    assert!(told.contains("is that wise (nobody can be asked here"), "{told}");
-    // `hermes -z` would have said yes to its own question.
+    let result = tool_result(&run);
+    assert!(result.contains("is that wise ("), "{result}");
+    // `hermes -z` would have approved its own question.
     assert_eq!(decisions_on(&home, "hermes", "pre_tool_call")[0]["outcome"], "block");
 }
 
 #[test]
-fn a_person_who_is_asked_can_say_yes() {
+fn a_user_who_is_asked_can_say_yes() {
     let home = Home::with_hooks(ASK);
     let acts = [
         Act::See("❯"),
@@ -138,7 +138,7 @@ fn a_person_who_is_asked_can_say_yes() {
 }
 
 #[test]
-fn context_and_all_three_transforms_reach_their_readers() {
+fn context_and_all_three_transforms_take_effect() {
     let home = Home::with_hooks(
         "hooks:
   turn.start: [{ rule: { context: the moon is green } }]
@@ -149,7 +149,7 @@ fn context_and_all_three_transforms_reach_their_readers() {
     let run = hermes(&home);
     assert_eq!(run.file("made.txt").as_deref(), Some("made\n"));
     assert!(run.requests[0].to_string().contains("the moon is green"));
-    assert!(result_of_the_tool(&run).contains("made by elves"), "{}", result_of_the_tool(&run));
+    assert!(tool_result(&run).contains("made by elves"), "{}", tool_result(&run));
     assert!(run.stdout.contains("dOnE"), "{}", run.stdout);
 
     let home = Home::new();
@@ -157,11 +157,11 @@ fn context_and_all_three_transforms_reach_their_readers() {
         event = json.load(sys.stdin)\nprint(json.dumps(event['extra']['result'].replace('made', '[removed]')))\n");
     home.write_hooks(&format!("hooks: {{ transform_tool_result: [{{ command: {redact} }}] }}"));
     let run = hermes(&home);
-    assert!(result_of_the_tool(&run).contains("it is [removed]"), "{}", result_of_the_tool(&run));
+    assert!(tool_result(&run).contains("it is [removed]"), "{}", tool_result(&run));
 }
 
 #[test]
-fn an_agent_that_wants_to_finish_is_sent_on() {
+fn a_block_of_pre_verify_makes_the_agent_continue() {
     let home = Home::with_hooks(
         "hooks: { pre_verify: [{ rule: { when: { attempt: '^0$' }, block: run the tests } }] }",
     );
@@ -175,7 +175,7 @@ fn an_agent_that_wants_to_finish_is_sent_on() {
 }
 
 #[test]
-fn a_daemon_answers_the_same_and_one_is_started_by_the_first_event() {
+fn a_daemon_answers_the_same_and_is_started_by_the_first_event() {
     let policy = "hooks: { tool.before: [{ tool: shell, rule: { when: { command: made }, block: not today } }] }";
     let alone = Home::with_hooks(policy);
     let without = hermes(&alone);
@@ -191,7 +191,7 @@ fn a_daemon_answers_the_same_and_one_is_started_by_the_first_event() {
 }
 
 #[test]
-fn one_shot_mode_errors_and_sub_agents_go_over_the_bridge_too() {
+fn one_shot_mode_errors_and_subagents_use_the_bridge_too() {
     let home = Home::new();
     let delegate = json!({"goal": "say hi", "context": "none"});
     let script = vec![
@@ -208,15 +208,15 @@ fn one_shot_mode_errors_and_sub_agents_go_over_the_bridge_too() {
     }
 }
 
-/// Fires hooks of the real Hermes from many threads, and from a child that was forked meanwhile.
+/// Calls hooks of the real Hermes in several threads, and in a child process that is forked while they run.
 const MANY_AT_ONCE: &str = "
 import os, threading
 from hermes_cli.plugins import discover_plugins, invoke_hook
 discover_plugins()
 def fire(who):
     for n in range(20):
-        said = invoke_hook('pre_llm_call', session_id='s', user_message='%s-%d' % (who, n))
-        assert said == [{'context': 'hello'}], said
+        answer = invoke_hook('pre_llm_call', session_id='s', user_message='%s-%d' % (who, n))
+        assert answer == [{'context': 'hello'}], answer
 threads = [threading.Thread(target=fire, args=('thread-%d' % n,)) for n in range(6)]
 [thread.start() for thread in threads]
 child = os.fork()
@@ -225,7 +225,7 @@ if child == 0:
     os._exit(0)
 assert os.waitpid(child, 0)[1] == 0
 [thread.join() for thread in threads]
-print('all heard')
+print('all answered')
 ";
 
 #[test]
@@ -235,42 +235,42 @@ fn threads_and_forks_get_their_own_answers() {
         home.write_hooks("hooks: { turn.start: [{ rule: { context: hello } }] }");
         let daemon = (mode == "running").then(|| home.serve());
         let run = Hermes::new("many").connected(&home, mode).run_python(MANY_AT_ONCE);
-        assert!(run.stdout.contains("all heard"), "{mode}: {} {}", run.stdout, run.stderr);
-        let mut said: Vec<String> = firings(&home, "hermes")
+        assert!(run.stdout.contains("all answered"), "{mode}: {} {}", run.stdout, run.stderr);
+        let mut messages: Vec<String> = firings(&home, "hermes")
             .iter()
             .map(|firing| firing.event["payload"]["extra"]["user_message"].to_string())
             .collect();
-        said.sort();
-        said.dedup();
-        assert_eq!(said.len(), 7 * 20, "each event once");
+        messages.sort();
+        messages.dedup();
+        assert_eq!(messages.len(), 7 * 20, "each event once");
         drop(daemon);
     }
 }
 
-/// What no JSON writer takes: half a character, odd keys, circles, objects that cannot be shown.
+/// Values that JSON cannot encode: lone surrogates, odd keys, cycles, objects whose `__str__` raises.
 const ODD_VALUES: &str = "
 from hermes_cli.plugins import discover_plugins, invoke_hook
 discover_plugins()
-class Rude:
+class Raises:
     def __str__(self):
         raise RuntimeError('no')
     __repr__ = __str__
-circle = {}
-circle['self'] = circle
+cycle = {}
+cycle['self'] = cycle
 wide = []
 wide.extend([wide] * 10)
 doubled = []
 for n in range(40):
     doubled = [doubled, doubled]
 many = [wide, doubled, 10 ** 5000, 'x' * (150 << 20), {10 ** 5000: 1}]
-for odd in ['\\ud800', {(1, 2): 3}, circle, Rude(), float('nan'), b'bytes', {1, 2}] + many:
-    said = invoke_hook('pre_tool_call', tool_name='terminal', args={'command': 'made', 'odd': odd}, session_id='s')
-    assert said == [{'action': 'block', 'message': 'no'}], (type(odd), said)
+for odd in ['\\ud800', {(1, 2): 3}, cycle, Raises(), float('nan'), b'bytes', {1, 2}] + many:
+    answer = invoke_hook('pre_tool_call', tool_name='terminal', args={'command': 'made', 'odd': odd}, session_id='s')
+    assert answer == [{'action': 'block', 'message': 'no'}], (type(odd), answer)
 print('all blocked')
 ";
 
 #[test]
-fn odd_values_do_not_slip_past_a_policy() {
+fn values_that_cannot_be_encoded_do_not_bypass_a_policy() {
     let home = Home::with_hooks(
         "hooks: { tool.before: [{ tool: shell, rule: { when: { command: made }, block: no } }] }",
     );
@@ -278,8 +278,8 @@ fn odd_values_do_not_slip_past_a_policy() {
     assert!(run.stdout.contains("all blocked"), "{} {}", run.stdout, run.stderr);
 }
 
-/// Somebody on the daemon's socket who answers with anything but an answer.
-const NO_DAEMON_OF_OURS: &str = "
+/// A process on the daemon's socket that sends invalid answers.
+const INVALID_ANSWERS: &str = "
 import os, socket, struct, threading
 os.makedirs(os.environ['HOOKBUS_HOME'], exist_ok=True)
 other = socket.socket(socket.AF_UNIX)
@@ -299,84 +299,85 @@ from hermes_cli.plugins import discover_plugins, invoke_hook
 discover_plugins()
 import sys
 client = next(module for name, module in sys.modules.items() if name.endswith('hookbus.client'))
-for answer in answers:
+for sent in answers:
     client.STATE.avoid_until = 0.0
-    said = invoke_hook('pre_tool_call', tool_name='terminal', args={'command': 'x'}, session_id='s')
-    assert said == [{'action': 'block', 'message': 'no'}], (answer, said)
+    answer = invoke_hook('pre_tool_call', tool_name='terminal', args={'command': 'x'}, session_id='s')
+    assert answer == [{'action': 'block', 'message': 'no'}], (sent, answer)
 print('all blocked')
 ";
 
 #[test]
-fn an_answer_that_cannot_be_read_is_no_permission() {
+fn an_invalid_answer_does_not_allow_anything() {
     let home = Home::with_daemon("running");
     home.write_hooks("hooks: { tool.before: [{ rule: { block: no } }] }");
-    let run = Hermes::new("other").connected(&home, "running").run_python(NO_DAEMON_OF_OURS);
+    let run = Hermes::new("other").connected(&home, "running").run_python(INVALID_ANSWERS);
     assert!(run.stdout.contains("all blocked"), "{} {}", run.stdout, run.stderr);
 }
 
-/// A daemon that takes calls and never answers.
-const DEAF: &str = "
+/// A daemon that accepts connections and never answers; with `ACKNOWLEDGES` it confirms that it has received the event.
+const HANGING_DAEMON: &str = "
 import os, socket, sys, threading
 os.makedirs(os.environ['HOOKBUS_HOME'], exist_ok=True)
-deaf = socket.socket(socket.AF_UNIX)
-deaf.bind(os.path.join(os.environ['HOOKBUS_HOME'], 'bus.sock'))
-deaf.listen(50)
+daemon = socket.socket(socket.AF_UNIX)
+daemon.bind(os.path.join(os.environ['HOOKBUS_HOME'], 'bus.sock'))
+daemon.listen(50)
 called = []
-def take(on_it):
-    one, _ = deaf.accept()
+def take(acknowledges):
+    one, _ = daemon.accept()
     called.append(one)
-    if on_it:
+    if acknowledges:
         one.recv(1 << 20)
         one.sendall(b'!')
 def take_all():
     while True:
         take(True)
-if ON_IT:
+if ACKNOWLEDGES:
     threading.Thread(target=take_all, daemon=True).start()
 from hermes_cli.plugins import discover_plugins, invoke_hook
 discover_plugins()
 client = next(module for name, module in sys.modules.items() if name.endswith('hookbus.client'))
-client.LAST_MOMENT, client.AVOID_FOR = 5.0, 600.0  # as long as a slow machine needs
+client.FALLBACK_RESERVE, client.AVOID_FOR = 5.0, 600.0  # enough for a slow machine
 for n in range(5):
-    said = invoke_hook('pre_llm_call', session_id='s', user_message='hello')
-    assert said == [{'context': 'hello'}], said
-if not ON_IT:
-    deaf.setblocking(False)
+    answer = invoke_hook('pre_llm_call', session_id='s', user_message='hello')
+    assert answer == [{'context': 'hello'}], answer
+if not ACKNOWLEDGES:
+    daemon.setblocking(False)
     try:
         while True:
             take(False)
     except BlockingIOError:
-        pass  # all who called were counted
+        pass  # all connections are counted
 assert len(called) == 1, called
 print('once')
 ";
 
 #[test]
-fn a_daemon_that_hangs_is_waited_for_once() {
-    for on_it in ["False", "True"] {
+fn a_hanging_daemon_is_waited_for_once() {
+    for acknowledges in ["False", "True"] {
         let home = Home::with_daemon("running");
         home.write_hooks("hooks: { turn.start: [{ rule: { context: hello } }] }");
-        let code = DEAF.replace("ON_IT", on_it);
-        let run = Hermes::new("deaf")
+        let code = HANGING_DAEMON.replace("ACKNOWLEDGES", acknowledges);
+        let run = Hermes::new("hanging")
             .connected_with(&home, "running", &["--deadline", "20"])
             .run_python(&code);
-        assert!(run.stdout.contains("once"), "{on_it}: {} {}", run.stdout, run.stderr);
-        std::fs::remove_file(home.path().join("bus.sock")).expect("the deaf one's socket");
+        assert!(run.stdout.contains("once"), "{acknowledges}: {} {}", run.stdout, run.stderr);
+        std::fs::remove_file(home.path().join("bus.sock"))
+            .expect("the socket of the hanging daemon");
         assert_eq!(names(&home).len(), 5, "each event is in the log, once");
     }
 }
 
 #[test]
-fn allowing_without_a_daemon_is_a_choice() {
+fn without_daemon_allow_allows_events() {
     let home = Home::with_hooks("hooks: { tool.before: [{ rule: { block: no } }] }");
     let run =
         Hermes::working("allow").connected_with(&home, "off", &["--without-daemon", "allow"]).go();
     assert_eq!((run.exit, run.file("made.txt").as_deref()), (Some(0), Some("made\n")));
-    assert!(!home.path().join("log.db").exists(), "nothing was handed in");
+    assert!(!home.path().join("log.db").exists(), "nothing was recorded");
 }
 
 #[test]
-fn hermes_own_approvals_arrive_and_belong_to_their_session() {
+fn approvals_of_hermes_arrive_with_their_session() {
     let home = Home::new();
     let danger = json!({"command": "rm -rf ./victim"});
     let script = vec![Step::tool("terminal", danger), Step::text("Done.")];
@@ -396,7 +397,7 @@ fn hermes_own_approvals_arrive_and_belong_to_their_session() {
 }
 
 #[test]
-fn a_session_that_went_over_the_bridge_and_through_plugins_replays_unchanged() {
+fn a_session_over_the_bridge_with_plugins_replays_unchanged() {
     let home = Home::new();
     let folder = hookbus_tests::agents::hermes_plugins().join("security-guidance");
     home.write_hooks(&format!(

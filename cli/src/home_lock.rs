@@ -1,5 +1,5 @@
-//! One at a time: whoever changes what a person agreed to, or what is connected, holds this from reading to
-//! writing, and so builds on what the one before wrote. Nothing of it is left behind.
+//! An advisory lock on the home of hookbus. A command that changes approvals or connections holds it from reading the
+//! files until it has written them, so that concurrent commands do not overwrite each other. Its file is removed afterwards.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -9,19 +9,19 @@ use anyhow::{Context, Result};
 
 const MOST_TRIES: usize = 100;
 
-/// Held until it is dropped.
+/// The lock, released when it is dropped.
 #[derive(Debug)]
 pub(crate) struct HomeLock {
     path: PathBuf,
-    _held: File,
+    _file: File,
 }
 
 impl HomeLock {
-    /// Waits until nobody else holds it. The home is made if it is not there.
+    /// Waits for the lock. Creates the home if it does not exist.
     pub(crate) fn take(home: &Path) -> Result<Self> {
         let unusable = |path: &Path| format!("cannot use {}", path.display());
-        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(home);
-        made.with_context(|| unusable(home))?;
+        let created = fs::DirBuilder::new().recursive(true).mode(0o700).create(home);
+        created.with_context(|| unusable(home))?;
         let path = home.join("consent.lock");
         let mut tries = 0;
         loop {
@@ -30,12 +30,12 @@ impl HomeLock {
             let file = options.create(true).append(true).mode(0o600).open(&path);
             let file = file.with_context(|| unusable(&path))?;
             file.lock().with_context(|| unusable(&path))?;
-            // Whoever held it until now took the file away: this would be a lock that nobody else sees.
-            let held = file.metadata().with_context(|| unusable(&path))?;
-            let is_there = fs::metadata(&path).is_ok_and(|there| there.ino() == held.ino());
-            // There are disks on which a file never has the same number twice.
-            if is_there || tries > MOST_TRIES {
-                return Ok(Self { path, _held: file });
+            // The last holder removed the file before this one was locked: then the next command would lock a new file.
+            let locked = file.metadata().with_context(|| unusable(&path))?;
+            let is_current = fs::metadata(&path).is_ok_and(|there| there.ino() == locked.ino());
+            // Some file systems report another inode number each time.
+            if is_current || tries > MOST_TRIES {
+                return Ok(Self { path, _file: file });
             }
         }
     }
@@ -44,7 +44,7 @@ impl HomeLock {
 impl Drop for HomeLock {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_file(&self.path) {
-            tracing::debug!(%error, "the file of a lock stays behind");
+            tracing::debug!(%error, "lock file not removed");
         }
     }
 }

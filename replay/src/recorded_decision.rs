@@ -1,7 +1,7 @@
 //! A decision as the log holds it. The only place in this crate that reads the JSON of a decision row.
 
 use hookbus::event::{Decision, PluginHistory, Outcome};
-use hookbus::json::read_leniently;
+use hookbus::json::{JsonError, read_leniently};
 use serde_json::{Map, Value};
 
 /// A decision, read back from its row.
@@ -60,8 +60,8 @@ pub struct RecordedVerdict {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecisionError {
     /// The payload is not JSON.
-    #[error("{0}")]
-    Json(String),
+    #[error(transparent)]
+    Json(#[from] JsonError),
     /// The payload is JSON of another type.
     #[error("not a JSON object")]
     NotAnObject,
@@ -73,7 +73,7 @@ pub enum DecisionError {
 impl RecordedDecision {
     /// Reads the payload of a decision row.
     pub fn read(payload: &[u8]) -> Result<Self, DecisionError> {
-        let Value::Object(fields) = read_leniently(payload).map_err(DecisionError::Json)? else {
+        let Value::Object(fields) = read_leniently(payload)? else {
             return Err(DecisionError::NotAnObject);
         };
         let outcome = fields.get("outcome").and_then(Value::as_str).and_then(Outcome::parse);

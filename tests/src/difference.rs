@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::agents::{Outcome, Run, Step};
 use crate::home::Home;
-use crate::wiring::{Agent, Entry, decisions_on};
+use crate::wiring::{Agent, CommandHook, decisions_on};
 
 /// Hooks on one event.
 #[derive(Debug, Clone)]
@@ -184,8 +184,8 @@ impl Case {
         }
     }
 
-    fn entries<A: Agent>(&self, agent: &A) -> Vec<Entry> {
-        let entry = |(index, hook): (usize, &Hook)| Entry {
+    fn entries<A: Agent>(&self, agent: &A) -> Vec<CommandHook> {
+        let entry = |(index, hook): (usize, &Hook)| CommandHook {
             command: match hook.program {
                 Program::Command(command) => command.to_owned(),
                 Program::Lines(lines) => {
@@ -222,7 +222,7 @@ impl Sign {
 }
 
 /// The entry as it stands in `hookbus.yaml`; JSON is YAML too.
-fn written(entry: &Entry) -> Value {
+fn written(entry: &CommandHook) -> Value {
     let fields = [
         ("command", Some(json!(entry.command))),
         ("matcher", entry.matcher.map(|text| json!(text))),

@@ -1,5 +1,5 @@
-//! Real agents with hooks wired in: straight, or with the real `hookbus` between them. Both agents
-//! are wired by the same words, so that one test can speak of either.
+//! Real agents with hooks: directly, or with the real `hookbus` between. One trait covers both agents, so that a test
+//! can run with either.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,9 +9,9 @@ use serde_json::Value;
 use crate::agents::{Gemini, Hermes, Run, Step, gemini, hermes};
 use crate::home::{Home, binary, shown};
 
-/// One hook command, in the words that agents and `hookbus.yaml` have in common.
+/// A command hook, with the settings that agents and `hookbus.yaml` have in common.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Entry {
+pub struct CommandHook {
     /// The command line.
     pub command: String,
     /// Which tools it is for.
@@ -20,50 +20,50 @@ pub struct Entry {
     pub timeout: Option<u64>,
 }
 
-/// An agent that hooks can be wired into.
+/// An agent that hooks can be added to.
 pub trait Agent: Sized {
-    /// Its name on `hookbus hook`'s command line.
+    /// Its name in `hookbus hook <agent>`.
     const NAME: &'static str;
     /// Every event it has.
     const EVENTS: &'static [&'static str];
 
-    /// A run without hooks that makes `made.txt` with its shell and says that it is done.
+    /// A run without hooks that makes `made.txt` with the shell tool and ends with `Done.`
     fn working(label: &str) -> Self;
     /// Adds a hook.
     #[must_use]
-    fn wire(self, event: &str, entry: &Entry) -> Self;
-    /// Sets a variable of its environment.
+    fn wire(self, event: &str, entry: &CommandHook) -> Self;
+    /// Sets an environment variable.
     #[must_use]
     fn with(self, name: &str, value: &str) -> Self;
-    /// What its model says.
+    /// Sets the answers of its model.
     #[must_use]
     fn playing(self, script: Vec<Step>) -> Self;
-    /// Writes an executable that is gone with the run.
+    /// Writes an executable that is removed with the run.
     fn executable(&self, name: &str, content: &str) -> String;
     /// Runs it to its end.
     fn go(self) -> Run;
 
-    /// Wires `hookbus hook` to these events; `daemon` is `HOOKBUS_DAEMON`.
+    /// Adds `hookbus hook` to these events; `daemon` is the value of `HOOKBUS_DAEMON`.
     #[must_use]
     fn through(self, home: &Home, daemon: &str, events: &[&str]) -> Self {
         let command = format!("{} hook {}", shown(&binary()), Self::NAME);
-        let entry = Entry { command, ..Entry::default() };
+        let entry = CommandHook { command, ..CommandHook::default() };
         let path = shown(&home.path());
         let agent = self.with("HOOKBUS_HOME", &path).with("HOOKBUS_DAEMON", daemon);
         events.iter().fold(agent, |agent, event| agent.wire(event, &entry))
     }
 
-    /// Wires `hookbus hook` to every event.
+    /// Adds `hookbus hook` to every event.
     #[must_use]
     fn through_everywhere(self, home: &Home, daemon: &str) -> Self {
         self.through(home, daemon, Self::EVENTS)
     }
 
-    /// Wires a hook that keeps what it is given to every event, beside all others.
+    /// Adds a hook to every event that records its payloads, beside all other hooks.
     #[must_use]
     fn watched_by(self, recorder: &Recorder) -> Self {
         let command = self.executable("recorder", &recorder.script());
-        let entry = Entry { command, ..Entry::default() };
+        let entry = CommandHook { command, ..CommandHook::default() };
         Self::EVENTS.iter().fold(self, |agent, event| agent.wire(event, &entry))
     }
 }
@@ -78,8 +78,8 @@ impl Agent for Hermes {
         Self::new(label).prompts(&["Make a file."]).script(script)
     }
 
-    fn wire(self, event: &str, entry: &Entry) -> Self {
-        let Entry { command, matcher, timeout } = entry.clone();
+    fn wire(self, event: &str, entry: &CommandHook) -> Self {
+        let CommandHook { command, matcher, timeout } = entry.clone();
         let matcher = matcher.map(str::to_owned);
         self.hook_with(event, hermes::Hook { command, matcher, timeout })
     }
@@ -111,8 +111,8 @@ impl Agent for Gemini {
         Self::new(label).prompts(&["Make a file."]).script(script)
     }
 
-    fn wire(self, event: &str, entry: &Entry) -> Self {
-        let Entry { command, matcher, timeout } = entry.clone();
+    fn wire(self, event: &str, entry: &CommandHook) -> Self {
+        let CommandHook { command, matcher, timeout } = entry.clone();
         let hook = gemini::Hook {
             command,
             matcher: matcher.map(str::to_owned),
@@ -139,30 +139,30 @@ impl Agent for Gemini {
     }
 }
 
-/// A witness that knows nothing of the bus: a shell hook that keeps each payload it is given.
+/// Records events without the bus: a shell hook that writes each payload to a file.
 #[derive(Debug)]
 pub struct Recorder {
     folder: PathBuf,
 }
 
 impl Recorder {
-    /// A recorder that keeps its files beside `home`.
+    /// A recorder that writes its files beside `home`.
     pub fn beside(home: &Home) -> Self {
         let folder = home.work().join("seen");
-        fs::create_dir_all(&folder).expect("a place for what is seen");
+        fs::create_dir_all(&folder).expect("a directory for payloads");
         Self { folder }
     }
 
-    /// What it was given, in order.
+    /// The recorded payloads, in order.
     pub fn seen(&self) -> Vec<Vec<u8>> {
-        let entries = fs::read_dir(&self.folder).expect("the recorder's own folder");
+        let entries = fs::read_dir(&self.folder).expect("the directory of payloads");
         let mut files: Vec<PathBuf> =
             entries.map(|entry| entry.expect("a readable folder").path()).collect();
         files.sort();
         files.iter().map(|file| fs::read(file).expect("a readable file")).collect()
     }
 
-    /// The names of the events among it, in order.
+    /// The names of the recorded events, in order.
     pub fn names(&self) -> Vec<String> {
         let name = |payload: &Vec<u8>| {
             let payload: Value = serde_json::from_slice(payload).expect("agents send JSON");
@@ -172,7 +172,7 @@ impl Recorder {
     }
 
     fn script(&self) -> String {
-        // Agents fire one event after the other, so the time of a firing is its place.
+        // Agents send one event after the other, so the time gives the order.
         format!("#!/bin/sh\ncat > \"{}/$(date +%s%N)-$$\"\n", shown(&self.folder))
     }
 }
@@ -206,7 +206,7 @@ impl Firing {
         home.run(&["log", "--raw", "--seq", &self.event["seq"].to_string()]).stdout
     }
 
-    /// What the bus decided; `Null` where nobody had an opinion.
+    /// The decision; `Null` if no hook had an opinion.
     pub fn decided(&self) -> Value {
         self.decision.as_ref().map_or(Value::Null, |row| row["payload"].clone())
     }
@@ -218,7 +218,7 @@ pub fn decisions_on(home: &Home, agent: &str, event: &str) -> Vec<Value> {
     firings.iter().filter(|firing| firing.name() == event).map(Firing::decided).collect()
 }
 
-/// An agent at its ordinary work under a policy, with a daemon (`running`) or without (`off`).
+/// Runs an agent under a policy, with a daemon (`running`) or without (`off`).
 pub fn under_policy<A: Agent>(policy: &str, daemon: &'static str) -> (Run, Home) {
     let home = Home::with_daemon(daemon);
     home.write_hooks(policy);
@@ -229,19 +229,19 @@ pub fn under_policy<A: Agent>(policy: &str, daemon: &'static str) -> (Run, Home)
     (run, home)
 }
 
-/// The first hook of a run starts a daemon, which outlives the agent. Gives back what the agent
-/// had to say, to look for hooks that it waited on in vain.
+/// Checks that the first hook of a run starts a daemon that outlives the agent. Returns the agent's log and stderr, where
+/// hooks that timed out would show.
 pub fn leaves_a_daemon_behind<A: Agent>() -> (String, Home) {
     let home = Home::with_daemon("auto");
     home.write_hooks("hooks: { tool.before: [{ tool: shell, rule: { block: not today } }] }");
     let run = A::working("auto").through_everywhere(&home, "auto").go();
     assert_eq!((run.exit, run.file("made.txt")), (Some(0), None));
-    let said = format!("{}{}", run.agent_log(), run.stderr);
-    // Ends what the agent left behind; the daemon is not of its family.
+    let output = format!("{}{}", run.agent_log(), run.stderr);
+    // Ends all processes of the agent; the daemon is not one of them.
     drop(run);
     assert!(home.has_daemon(), "the daemon outlives the agent");
     home.text(&["stop"]);
     assert!(!home.has_daemon());
     assert!(home.is_sound());
-    (said, home)
+    (output, home)
 }

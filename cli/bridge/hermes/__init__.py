@@ -1,5 +1,5 @@
-"""The bridge between Hermes and hookbus: every hook of this Hermes is an event of the bus, and what the
-bus answers is what the hook returns. It never raises into Hermes and never outstays its deadline.
+"""The bridge between Hermes and hookbus: sends every hook call of this Hermes to the bus as an event, and returns the
+answer of the bus to Hermes. It never raises into Hermes and never takes longer than its deadline.
 """
 import dataclasses
 import enum
@@ -8,7 +8,7 @@ from collections import OrderedDict
 
 from . import client
 
-# What 0.19 fires, for a Hermes that keeps its table elsewhere.
+# The hooks of Hermes 0.19, for versions without `VALID_HOOKS`.
 KNOWN = (
     "api_request_error kanban_task_blocked kanban_task_claimed kanban_task_completed on_session_end "
     "on_session_finalize on_session_reset on_session_start post_api_request post_approval_response post_llm_call "
@@ -16,12 +16,12 @@ KNOWN = (
     "subagent_start subagent_stop transform_llm_output transform_terminal_output transform_tool_result"
 ).split()
 
-# Answers to calls that were asked about when their input could still be changed.
-MOST_WAITING = 256
+# How many answers to tool requests are kept until their hook is called.
+MAX_PENDING = 256
 
 
 def register(ctx):
-    """Called by Hermes, again after each of its reloads."""
+    """Called by Hermes when it loads or reloads its plugins."""
     for name in sorted(_hooks_of_this_hermes()):
         ctx.register_hook(name, _listener(name))
     middleware = getattr(ctx, "register_middleware", None)
@@ -45,7 +45,7 @@ def _listener(name):
             clock = client.Clock(client.deadline())
             return special(fields, clock) if special else _answer_to(name, fields, clock)
         except Exception as error:
-            client.warn_once("hookbus: %s could not be carried over: %s", name, error)
+            client.warn_once("hookbus: %s could not be sent: %s", name, error)
             return None
 
     listen.__name__ = listen.__qualname__ = "hookbus[%s]" % name
@@ -63,19 +63,19 @@ def _answer_to(name, fields, clock):
     return answer if isinstance(answer, wanted) else None
 
 
-# ---- tool calls: asked about once, when their input can still be changed ---------------------------
+# ---- tool calls: sent once, by the middleware, while their input can still be changed ---------------
 
-class _Waiting:
-    """What the bus said about tool calls that have not come to their hook yet."""
+class _PendingAnswers:
+    """Answers about tool calls whose `pre_tool_call` hook has not been called yet."""
 
     def __init__(self):
         self.lock = threading.Lock()
         self.answers = OrderedDict()
 
-    def put(self, key, asked_about, answer):
+    def put(self, key, sent_args, answer):
         with self.lock:
-            self.answers[key] = (asked_about, answer)
-            while len(self.answers) > MOST_WAITING:
+            self.answers[key] = (sent_args, answer)
+            while len(self.answers) > MAX_PENDING:
                 self.answers.popitem(last=False)
 
     def take(self, key):
@@ -83,32 +83,32 @@ class _Waiting:
             return self.answers.pop(key, None)
 
 
-WAITING = _Waiting()
+PENDING = _PendingAnswers()
 
 
-def _forget():
-    global WAITING
-    WAITING = _Waiting()
+def _reset_after_fork():
+    global PENDING
+    PENDING = _PendingAnswers()
 
 
 if hasattr(client.os, "register_at_fork"):
-    client.os.register_at_fork(after_in_child=_forget)
+    client.os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 def _key(fields):
     call = fields.get("tool_call_id")
-    # A call made by code that the agent runs has no id; its hook follows in the same thread.
+    # Calls made by code that the agent runs have no id; their hook is called in the same thread.
     return (fields.get("turn_id"), call) if call else (threading.get_ident(), fields.get("tool_name"))
 
 
-def _as_asked(args):
-    """The input as it is now, in bytes: whoever comes after us may change it in place. None where it is
-    too much to compare, and has to be asked about again."""
+def _snapshot(args):
+    """The present input as bytes, because later plugins may change it in place. None if it is too large to compare;
+    then the call is sent again."""
     return None if client.is_heavy(args) else client.encode({"args": args})
 
 
 def on_tool_request(**fields):
-    """Hermes' middleware: the one place where the input of a tool can be changed."""
+    """Middleware of Hermes: the only place where the input of a tool can be changed."""
     try:
         clock = client.Clock(client.deadline())
         args = fields.get("args")
@@ -122,28 +122,28 @@ def on_tool_request(**fields):
         answer = answer if isinstance(answer, dict) else {}
         changed = answer.get("args")
         changed = changed if isinstance(changed, dict) else None
-        WAITING.put(_key(fields), _as_asked(args if changed is None else changed), answer)
+        PENDING.put(_key(fields), _snapshot(args if changed is None else changed), answer)
         if changed is None:
             return None
         return {"args": changed, "source": "hookbus", "reason": "a hook changed the input"}
     except Exception as error:
-        client.warn_once("hookbus: a tool request could not be carried over: %s", error)
+        client.warn_once("hookbus: a tool request could not be sent: %s", error)
         return None
 
 
 def on_tool_call(fields, clock):
-    waiting = WAITING.take(_key(fields))
-    if waiting is not None and waiting[0] is not None and waiting[0] == _as_asked(fields.get("args")):
-        answer = waiting[1]
+    pending = PENDING.take(_key(fields))
+    if pending is not None and pending[0] is not None and pending[0] == _snapshot(fields.get("args")):
+        answer = pending[1]
     else:
-        # Another plugin changed the input since: what will really run is asked about.
+        # Another plugin has changed the input: send the input that will really run.
         answer = _ask("pre_tool_call", fields, clock)
         if isinstance(answer, dict) and "args" in answer and answer.get("action") != "block":
             return {"action": "block", "message": "a hook wanted to change the input of this call, too late to do so"}
     return answer if isinstance(answer, dict) and "action" in answer else None
 
 
-# ---- messages: live objects, reduced to what can be used -------------------------------------------
+# ---- messages: objects of the gateway, reduced to plain data ----------------------------------------
 
 def on_message(fields, clock):
     fields = dict(fields)
@@ -157,7 +157,7 @@ def on_message(fields, clock):
 
 
 def reduced(value, depth=0):
-    """A message as plain data: texts, ids and where it came from, without the platform's own objects."""
+    """A message as plain data: texts, ids and its source, without objects of the platform."""
     if isinstance(value, enum.Enum):
         return value.value
     if dataclasses.is_dataclass(value) and not isinstance(value, type) and depth < 4:
@@ -185,5 +185,5 @@ def _session_of(message, store):
         found["session_key"] = store._generate_session_key(message.source)
         found["session_id"] = store.peek_session_id(found["session_key"])
     except Exception:
-        pass  # another Hermes; the message says where it came from
+        pass  # another version of Hermes; the message itself has its source
     return found

@@ -1,7 +1,7 @@
-"""How the bridge speaks to hookbus: over the daemon's socket, or through `hookbus hook` when none answers.
+"""Sends events to hookbus: over the daemon's socket, or with the `hookbus hook` command if no daemon answers.
 
-Promises: it never raises, it never takes longer than the deadline, it starts no process while a
-daemon answers. A connection carries one event, so threads and forks share nothing. Standard library only.
+Promises: it never raises, never takes longer than the deadline, and starts no process while a daemon answers.
+Each event has a connection of its own, so threads and forks share nothing. Standard library only.
 """
 import json
 import logging
@@ -18,30 +18,30 @@ LOG = logging.getLogger("hookbus")
 
 PROTOCOL = 2
 RECEIVED = b"!"
-# A daemon that does not say "I am on it" by then is hung; for a while nobody waits for it again.
+# A daemon that does not acknowledge an event within `HUNG` seconds is not asked again for `AVOID_FOR` seconds.
 HUNG = 2.0
 AVOID_FOR = 30.0
-# What it takes to answer without the daemon, kept back from the deadline.
-LAST_MOMENT = 0.5
-# The longest socket address that fits everywhere.
+# Part of the deadline that is reserved for `hookbus hook`, in case the daemon does not answer.
+FALLBACK_RESERVE = 0.5
+# The longest path that fits into a socket address on all systems.
 LONGEST_ADDRESS = 100
-# No answer is longer; whoever announces more is no daemon of ours.
+# No daemon of ours sends a longer answer.
 LONGEST_ANSWER = 64 << 20
-# An event with more in it than this is cut, so that writing it down cannot outlast the deadline.
+# Larger events are truncated, so that encoding them does not exceed the deadline.
 MOST_TEXT = 64 << 20
 MOST_NODES = 500_000
-# What stays of a text that has to be cut, at either end.
-KEPT_OF_A_TEXT = 1 << 20
-# Python itself refuses to write out integers of many digits.
+# How much of a truncated text is kept at either end.
+KEPT_TEXT = 1 << 20
+# Python refuses to print longer integers.
 MOST_BITS = 10_000
 
 DEFAULTS = {
     "hookbus": "hookbus",       # the program
     "version": "0.0.0",         # of the hookbus that installed this
-    "home": "",                 # HOOKBUS_HOME; the environment goes first
+    "home": "",                 # HOOKBUS_HOME; the environment variable has precedence
     "deadline": 55.0,           # seconds for one event
-    "gateway_deadline": 2.0,    # the same where every chat of a gateway would wait
-    "without_daemon": "hook",   # `hook`: ask `hookbus hook`; `allow`: go on
+    "gateway_deadline": 2.0,    # the same for events that all chats of a gateway wait for
+    "without_daemon": "hook",   # `hook`: run `hookbus hook`; `allow`: allow the event
 }
 
 
@@ -62,7 +62,7 @@ SETTINGS = _settings()
 
 
 class NoDaemon(Exception):
-    """Nobody answers on the socket; `hung` says that waiting for it is in vain."""
+    """The daemon did not answer; `hung`: it should not be asked again for a while."""
 
     def __init__(self, why, hung=False):
         super().__init__(why)
@@ -70,38 +70,38 @@ class NoDaemon(Exception):
 
 
 class _State:
-    """What is remembered between events: until when the daemon is not asked."""
+    """State between events: until when to avoid the daemon, and which warnings were logged."""
 
     def __init__(self):
         self.lock = threading.Lock()
         self.avoid_until = 0.0
-        self.said = set()
+        self.warned = set()
 
 
 STATE = _State()
 
 
-def _forget():
-    # A lock that another thread held at the fork would never be released in the child.
+def _reset_after_fork():
+    # A lock that another thread held during the fork would never be released in the child.
     global STATE
     STATE = _State()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 def warn_once(message, *details):
-    """Says something once per process: a bridge that is cut off must not fill Hermes' log."""
+    """Logs a warning once per process, so that a bridge without a bus does not fill Hermes' log."""
     with STATE.lock:
-        if message in STATE.said:
+        if message in STATE.warned:
             return
-        STATE.said.add(message)
+        STATE.warned.add(message)
     LOG.warning(message, *details)
 
 
 def deadline():
-    """How long one event may take here: short where a whole gateway would wait."""
+    """How long one event may take: short in an event loop, where a whole gateway would wait."""
     asyncio = sys.modules.get("asyncio")
     if asyncio is not None and asyncio._get_running_loop() is not None:
         return SETTINGS["gateway_deadline"]
@@ -113,7 +113,7 @@ def home():
 
 
 class Clock:
-    """How long one event may take, from the moment it fired."""
+    """The deadline of one event, from the moment it fired."""
 
     def __init__(self, seconds):
         self.seconds = seconds
@@ -121,31 +121,31 @@ class Clock:
 
 
 def ask(raw, clock, session=""):
-    """What the bus answers to the payload `raw` while `clock` runs: JSON, read; None for silence."""
+    """Sends the payload `raw` and returns the answer as parsed JSON; None if there is none by the deadline."""
     try:
         return _answer(raw, clock.end, clock.seconds, session)
-    except Exception as error:  # whatever it is, Hermes goes on
+    except Exception as error:  # Hermes must go on in any case
         warn_once("hookbus: an event could not be handled: %s", error)
         return None
 
 
 def _answer(raw, end, seconds, session):
     event_id = _mint()
-    reserve = min(LAST_MOMENT, seconds / 4)
+    reserve = min(FALLBACK_RESERVE, seconds / 4)
     hung = time.monotonic() < STATE.avoid_until
     if not hung and os.environ.get("HOOKBUS_DAEMON") != "off":
         try:
-            return _over_the_socket(raw, event_id, end - reserve, session)
+            return _ask_daemon(raw, event_id, end - reserve, session)
         except NoDaemon as why:
             if why.hung:
                 hung = True
                 STATE.avoid_until = time.monotonic() + AVOID_FOR
                 warn_once("hookbus: the daemon does not answer (%s); `hookbus stop` ends it", why)
         except OSError:
-            pass  # nobody listens
+            pass  # no daemon listens
     if SETTINGS["without_daemon"] == "allow":
         return None
-    return _read(_through_the_front_door(raw, event_id, end, hung, session))
+    return _read(_run_hook_command(raw, event_id, end, hung, session))
 
 
 def _read(answer):
@@ -155,7 +155,7 @@ def _read(answer):
 
 
 def _mint():
-    """A UUIDv7 with an even last bit: the odd one after it is for the decision."""
+    """A UUIDv7 whose last bit is 0; the same id with a 1 is for the decision."""
     millis = time.time_ns() // 1_000_000
     value = int.from_bytes(millis.to_bytes(6, "big") + os.urandom(10), "big")
     value = value & ~(0xF << 76) | (7 << 76)
@@ -164,7 +164,7 @@ def _mint():
 
 
 def _build():
-    """Which hookbus is installed now, so that a daemon of an older one makes room."""
+    """The version of the installed hookbus, so that an older daemon exits in favour of a new one."""
     parts = [int(part) for part in SETTINGS["version"].split(".")[:3] if part.isdigit()]
     version = (parts + [0, 0, 0])[:3]
     try:
@@ -175,17 +175,17 @@ def _build():
 
 
 def _environment(session):
-    """The environment as pairs of bytes, with the session that fires, which Hermes keeps elsewhere."""
+    """The environment as bytes, with the session of the event, which Hermes does not keep there."""
     pairs = dict(os.environb)
     if session:
         pairs[b"HERMES_SESSION_ID"] = os.fsencode(session)
-    if _says_yes_to_everything():
+    if _approves_everything():
         pairs[b"HERMES_YOLO_MODE"] = b"1"
     return pairs
 
 
-def _says_yes_to_everything():
-    """Whether Hermes would answer its own questions: then nobody can be asked."""
+def _approves_everything():
+    """Whether Hermes approves everything by itself, so that the user cannot be asked."""
     approval = sys.modules.get("tools.approval")
     try:
         return bool(approval and (approval._YOLO_MODE_FROZEN or approval.is_current_session_yolo_enabled()))
@@ -200,10 +200,10 @@ def _cwd():
         return b""
 
 
-def _request(raw, event_id, patience, session):
+def _request(raw, event_id, time_left, session):
     parts = [
         b"call", _build(), event_id, struct.pack(">q", time.time_ns() // 1000), b"hermes", b"bridge",
-        struct.pack(">Q", max(int(patience * 1_000_000), 0)), struct.pack(">I", os.getpid()), _cwd(), raw,
+        struct.pack(">Q", max(int(time_left * 1_000_000), 0)), struct.pack(">I", os.getpid()), _cwd(), raw,
     ]
     for pair in _environment(session).items():
         parts.extend(pair)
@@ -211,16 +211,16 @@ def _request(raw, event_id, patience, session):
     return struct.pack(">QB", len(body) + 1, PROTOCOL) + body
 
 
-def _over_the_socket(raw, event_id, end, session):
+def _ask_daemon(raw, event_id, end, session):
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as stream:
-        patience = end - time.monotonic()
-        stream.settimeout(max(min(HUNG, patience / 2), 0.001))
+        time_left = end - time.monotonic()
+        stream.settimeout(max(min(HUNG, time_left / 2), 0.001))
         _connect(stream)
         try:
-            stream.sendall(_request(raw, event_id, patience, session))
+            stream.sendall(_request(raw, event_id, time_left, session))
             received = stream.recv(1)
         except TimeoutError as error:
-            raise NoDaemon("it takes no event", hung=True) from error
+            raise NoDaemon("it does not take events", hung=True) from error
         if received != RECEIVED:
             raise NoDaemon("it declined")
         try:
@@ -260,7 +260,7 @@ def _exactly(stream, count, end):
         stream.settimeout(left)
         piece = stream.recv(min(count, 1 << 20))
         if not piece:
-            raise NoDaemon("it broke off")
+            raise NoDaemon("it closed the connection")
         pieces.append(piece)
         count -= len(piece)
     return b"".join(pieces)
@@ -273,12 +273,12 @@ def _part(body):
     return body[8:8 + length], body[8 + length:]
 
 
-def _through_the_front_door(raw, event_id, end, hung, session):
-    """`hookbus hook` does the same work in a process of its own, under the same id: nothing is kept twice."""
+def _run_hook_command(raw, event_id, end, hung, session):
+    """Runs `hookbus hook`, which does the daemon's work itself. With the same id, so that nothing is recorded twice."""
     left = end - time.monotonic()
     program = SETTINGS["hookbus"] if os.path.exists(SETTINGS["hookbus"]) else shutil.which("hookbus")
     if left <= 0 or program is None:
-        warn_once("hookbus: neither a daemon nor the program %s answers; events go by unseen", SETTINGS["hookbus"])
+        warn_once("hookbus: neither a daemon nor the program %s answers; events pass unrecorded", SETTINGS["hookbus"])
         return b""
     env = _environment(session)
     env[b"HOOKBUS_HOME"] = os.fsencode(home())
@@ -299,7 +299,7 @@ TOP_LEVEL = ("tool_name", "args", "session_id", "parent_session_id")
 
 
 def payload(name, fields):
-    """The event as Hermes' own shell hooks get it."""
+    """The event in the form that Hermes' own shell hooks get."""
     extra = {key: value for key, value in fields.items() if key not in TOP_LEVEL}
     args = fields.get("args")
     return encode({
@@ -313,7 +313,7 @@ def payload(name, fields):
 
 
 def gateway_payload(name, context):
-    """An event of the gateway's own, in the same shape."""
+    """An event of the gateway, in the same form."""
     return encode({
         "hook_event_name": name,
         "tool_name": None,
@@ -325,43 +325,43 @@ def gateway_payload(name, context):
 
 
 def encode(event):
-    """JSON in any case: what cannot be written as it is, is written as text; what is too much is cut."""
+    """Encodes an event as JSON, whatever is in it: unknown types become text, and too large values are truncated."""
     as_it_is = () if is_heavy(event) else (
         lambda: json.dumps(event, ensure_ascii=False, default=str).encode("utf-8"),
-        lambda: json.dumps(event, default=str).encode("ascii"),  # half a surrogate pair
+        lambda: json.dumps(event, default=str).encode("ascii"),  # lone surrogates
     )
     for write in as_it_is + (
-        lambda: json.dumps(_Plain().value(event)).encode("ascii"),  # odd keys, circles, raising __str__
+        lambda: json.dumps(_Plain().value(event)).encode("ascii"),  # odd keys, cycles, raising __str__
     ):
         try:
             return write()
-        except Exception:  # also a __str__ of somebody else's
+        except Exception:  # also from a __str__ of another plugin
             continue
-    # Whatever it was, which event it was is still known.
+    # Nothing of it can be encoded; send at least which event it was.
     known = ("hook_event_name", "tool_name", "session_id")
     return json.dumps({name: _text(event.get(name) or "") for name in known}).encode("ascii")
 
 
 def is_heavy(value):
-    """Whether there is more in `value` than can be written in time. A circle has no end, and is."""
-    text, nodes, waiting = 0, 0, [value]
-    while waiting:
-        one = waiting.pop()
+    """Whether `value` is too large to be encoded in time. A cycle counts as too large."""
+    text, nodes, stack = 0, 0, [value]
+    while stack:
+        one = stack.pop()
         nodes += 1
         if isinstance(one, (str, bytes, bytearray)):
             text += len(one)
         elif isinstance(one, dict):
-            waiting.extend(one.values())
+            stack.extend(one.values())
             nodes += len(one)
         elif isinstance(one, (list, tuple, set, frozenset)):
-            waiting.extend(one)
-        if text > MOST_TEXT or nodes + len(waiting) > MOST_NODES:
+            stack.extend(one)
+        if text > MOST_TEXT or nodes + len(stack) > MOST_NODES:
             return True
     return False
 
 
 class _Plain:
-    """A copy that can be written: no circles, no odd keys, no more than so much."""
+    """Makes a copy that can be encoded: no cycles, only text as keys, and no more than the limits allow."""
 
     def __init__(self):
         self.nodes = 0
@@ -382,7 +382,7 @@ class _Plain:
 
     def inside(self, value):
         if id(value) in self.path or len(self.path) >= 40:
-            return "<left out by hookbus: a circle, or too deep>"
+            return "<left out by hookbus: a cycle, or too deep>"
         self.path.add(id(value))
         try:
             if isinstance(value, dict):
@@ -398,13 +398,13 @@ class _Plain:
                 return
 
     def text(self, value):
-        if isinstance(value, (bytes, bytearray)) and len(value) > KEPT_OF_A_TEXT:
-            value = bytes(value[:KEPT_OF_A_TEXT])
+        if isinstance(value, (bytes, bytearray)) and len(value) > KEPT_TEXT:
+            value = bytes(value[:KEPT_TEXT])
         text = _text(value)
-        if len(text) > max(self.text_left, 2 * KEPT_OF_A_TEXT) or len(text) > MOST_TEXT // 4:
-            cut = len(text) - 2 * KEPT_OF_A_TEXT
+        if len(text) > max(self.text_left, 2 * KEPT_TEXT) or len(text) > MOST_TEXT // 4:
+            cut = len(text) - 2 * KEPT_TEXT
             mark = "<%d characters left out by hookbus>" % cut
-            text = text[:KEPT_OF_A_TEXT] + mark + text[-KEPT_OF_A_TEXT:]
+            text = text[:KEPT_TEXT] + mark + text[-KEPT_TEXT:]
         self.text_left -= len(text)
         return text
 
@@ -417,7 +417,7 @@ def _text(value):
 
 
 def session_now():
-    """The session that this thread or task works for, as Hermes itself keeps it."""
+    """The session that this thread or task works for, as Hermes keeps it."""
     try:
         from gateway.session_context import get_session_env
         return get_session_env("HERMES_SESSION_ID") or ""

@@ -1,5 +1,5 @@
-"""The gateway's own events, carried to hookbus. They are awaited in a thread: a slow hook holds up one chat,
-never the others.
+"""Sends the gateway's own events to hookbus. Each one waits for its answer in a thread, so that a slow hook delays one
+chat and not the others.
 """
 import asyncio
 import importlib.util
@@ -8,7 +8,7 @@ import sys
 
 
 def _client():
-    # Hermes loads this file alone; what speaks to the bus lies beside it.
+    # Hermes loads only this file; the client is beside it.
     name = "hookbus_gateway_client"
     if name not in sys.modules:
         file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "client.py")
@@ -23,7 +23,7 @@ CLIENT = _client()
 
 
 async def handle(event_type, context):
-    """Called by the gateway; only what is returned for `command:<name>` counts there."""
+    """Called by the gateway, which uses the result of `command:<name>` only."""
     try:
         clock = CLIENT.Clock(CLIENT.SETTINGS["gateway_deadline"])
         context = context or {}
@@ -32,5 +32,5 @@ async def handle(event_type, context):
         answer = await asyncio.get_running_loop().run_in_executor(None, CLIENT.ask, raw, clock, session)
         return answer if isinstance(answer, dict) else None
     except Exception as error:
-        CLIENT.warn_once("hookbus: %s could not be carried over: %s", event_type, error)
+        CLIENT.warn_once("hookbus: %s could not be sent: %s", event_type, error)
         return None

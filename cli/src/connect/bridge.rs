@@ -1,4 +1,4 @@
-//! The bridge itself: which files it has in the home of Hermes, and what its settings say.
+//! The bridge: which files it has in the home of Hermes, and its settings.
 
 use std::path::{Path, PathBuf};
 
@@ -22,12 +22,12 @@ const GATEWAY: [(&str, &str); 3] = [
     ("client.py", include_str!("../../bridge/hermes/client.py")),
 ];
 
-/// Where its settings are, beside its code.
+/// The name of the settings file, beside the code.
 pub(super) const SETTINGS: &str = "bridge.json";
 
-/// What a person says about it; none: as it was.
+/// Settings from the command line; none: as at the last `connect`.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Said {
+pub(super) struct BridgeOptions {
     pub(super) deadline: Option<f64>,
     pub(super) gateway_deadline: Option<f64>,
     pub(super) without_daemon: Option<String>,
@@ -38,46 +38,52 @@ pub(super) fn folders(hermes: &Path) -> [PathBuf; 2] {
     ["plugins", "hooks"].map(|folder| hermes.join(folder).join(NAME))
 }
 
-/// The code in them: each file, and what is in it.
+/// Its code: each file with its text.
 pub(super) fn code(hermes: &Path) -> Vec<(PathBuf, &'static str)> {
     let [plugin, gateway] = folders(hermes);
     let files = [(plugin, PLUGIN), (gateway, GATEWAY)].into_iter();
     files.flat_map(|(folder, files)| files.map(|(name, text)| (folder.join(name), text))).collect()
 }
 
-/// What is in a file of settings; nothing where it cannot be read.
-pub(super) fn settings_in(file: &Path) -> Value {
+/// The settings in a file; `Null` if it cannot be read.
+pub(super) fn read_settings(file: &Path) -> Value {
     let text = files::read(file).ok().flatten();
     text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
 }
 
-/// The settings to be written to `file`, with what is said there where nothing new is.
-pub(super) fn settings(file: &Path, said: &Said, program: &Path, hookbus: &Path) -> Result<String> {
-    let known = settings_in(file);
-    let number = |said: Option<f64>, key: &str, usual: f64| {
-        json!(said.or_else(|| known.get(key)?.as_f64()).unwrap_or(usual))
+/// The text of the settings file. What `options` leaves open stays as it is in `file`.
+pub(super) fn settings(
+    file: &Path,
+    options: &BridgeOptions,
+    program: &Path,
+    hookbus: &Path,
+) -> Result<String> {
+    let known = read_settings(file);
+    let number = |option: Option<f64>, key: &str, default: f64| {
+        json!(option.or_else(|| known.get(key)?.as_f64()).unwrap_or(default))
     };
-    let without = said.without_daemon.clone();
-    let without = without.or_else(|| known.get("without_daemon")?.as_str().map(str::to_owned));
+    let without_daemon = options.without_daemon.clone();
+    let without_daemon =
+        without_daemon.or_else(|| known.get("without_daemon")?.as_str().map(str::to_owned));
     let settings = json!({
         "hookbus": program.to_string_lossy(),
         "version": env!("CARGO_PKG_VERSION"),
         "home": hookbus.to_string_lossy(),
-        "deadline": number(said.deadline, "deadline", 55.0),
-        "gateway_deadline": number(said.gateway_deadline, "gateway_deadline", 2.0),
-        "without_daemon": without.unwrap_or_else(|| "hook".to_owned()),
+        "deadline": number(options.deadline, "deadline", 55.0),
+        "gateway_deadline": number(options.gateway_deadline, "gateway_deadline", 2.0),
+        "without_daemon": without_daemon.unwrap_or_else(|| "hook".to_owned()),
     });
     Ok(serde_json::to_string_pretty(&settings)? + "\n")
 }
 
-/// Whether a bridge with these settings lets everything pass when no daemon is up.
+/// Whether a bridge with these settings allows every event while no daemon runs.
 pub(super) fn needs_a_daemon(settings: &Value) -> bool {
     settings["without_daemon"] == "allow"
 }
 
-/// The home of Hermes that a file of the plugin is in, if it is one.
+/// The home of Hermes, if `file` is the manifest of the plugin.
 pub(super) fn home_of(file: &Path) -> Option<PathBuf> {
-    let plugin = Path::new("plugins").join(NAME).join(PLUGIN[0].0);
-    let home = file.ancestors().nth(plugin.iter().count());
-    home.filter(|_| file.ends_with(&plugin)).map(Path::to_owned)
+    let manifest = Path::new("plugins").join(NAME).join(PLUGIN[0].0);
+    let home = file.ancestors().nth(manifest.iter().count());
+    home.filter(|_| file.ends_with(&manifest)).map(Path::to_owned)
 }

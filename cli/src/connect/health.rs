@@ -1,25 +1,25 @@
-//! Whether what was connected still is: each Hermes with a record, and the usual one.
+//! Whether connections still work, for `hookbus hooks doctor`: the usual Hermes, and each one with a record.
 
 use std::path::{Path, PathBuf};
 
 use super::bridge::{self, NAME};
-use super::files::{self, Record};
-use super::hooks_move::entries;
-use super::meaning::place_in;
-use super::shell_wire::{Calls, calls};
-use super::{hermes, yaml_edit};
+use super::files;
+use super::record::Record;
+use super::shell_hooks::{self, ShellHook};
+use super::shell_wire::{BusCall, bus_call};
+use super::{hermes, yaml};
 use crate::settings::Settings;
 
-/// How one Hermes is.
+/// The state of one Hermes.
 #[derive(Debug)]
 pub(crate) struct Health {
-    /// Its home; where that is not known, the record about it.
+    /// Its home; if that is not known, the file of the record.
     pub(crate) home: PathBuf,
-    /// What keeps its events from the bus, if anything.
+    /// Why its events do not reach the bus, and what to do. None: they do.
     pub(crate) wrong: Option<String>,
     /// Whether it calls the bus at all.
     pub(crate) calls: bool,
-    /// Whether it lets everything pass while no daemon is up; then how `connect` is told otherwise.
+    /// If it allows every event while no daemon runs: the `connect` command that changes that.
     pub(crate) needs_a_daemon: Option<String>,
 }
 
@@ -29,97 +29,106 @@ impl Health {
     }
 }
 
-/// How the usual Hermes is, if it is there, and each that was connected from this home.
+/// The state of the usual Hermes, if it exists, and of each one that was connected from this home.
 pub(crate) fn health(settings: &Settings) -> Vec<Health> {
-    let hookbus = files::real(&settings.home);
+    let hookbus = files::canonical(&settings.home);
     let usual = hermes::home(None, settings).ok();
-    let own = usual.as_ref().map(|home| Record::file(&hookbus, "hermes", home));
+    let usual_record = usual.as_ref().map(|home| Record::file(&hookbus, "hermes", home));
     let others = Record::files(&hookbus, "hermes").into_iter();
-    let others = others.filter(|file| Some(file) != own.as_ref());
-    let usual = usual.iter().zip(&own).map(|(home, file)| of_one(file, Some(home), &hookbus));
+    let others = others.filter(|file| Some(file) != usual_record.as_ref());
+    let usual =
+        usual.iter().zip(&usual_record).map(|(home, file)| of_one(file, Some(home), &hookbus));
     usual.chain(others.map(|file| of_one(&file, None, &hookbus))).collect()
 }
 
-fn of_one(file: &Path, usual: Option<&PathBuf>, hookbus: &Path) -> Health {
-    let known = match Record::load(file) {
-        Ok(known) => known,
-        Err(broken) => {
-            let about = usual.cloned().unwrap_or_else(|| file.to_owned());
-            return Health::broken(about, format!("{broken:#}"));
+fn of_one(record_file: &Path, usual: Option<&PathBuf>, hookbus: &Path) -> Health {
+    let record = match Record::load(record_file) {
+        Ok(record) => record,
+        Err(error) => {
+            let about = usual.cloned().unwrap_or_else(|| record_file.to_owned());
+            return Health::broken(about, format!("{error:#}"));
         }
     };
-    let Some(home) = usual.cloned().or_else(|| hermes::home_in(&known)) else {
-        let why = "it does not say where Hermes is; take hookbus out by hand and delete it";
-        return Health::broken(file.to_owned(), why.to_owned());
+    let Some(home) = usual.cloned().or_else(|| hermes::home_in(&record)) else {
+        let why = "it does not say where Hermes is; remove hookbus from that Hermes by hand, then delete this file";
+        return Health::broken(record_file.to_owned(), why.to_owned());
     };
     let option = usual.map_or_else(|| option_for(&home), |_| String::new());
-    let wrong = trouble(&home, &option, &known, hookbus);
+    let wrong = why_disconnected(&home, &option, &record, hookbus);
     let config = files::read(&home.join("config.yaml")).ok().flatten().unwrap_or_default();
     let is_enabled = hermes::is_enabled(&config);
     let calls = is_enabled || shell_wire(&config).is_some();
-    let lets_pass = bridge::folders(&home)
-        .iter()
-        .any(|folder| bridge::needs_a_daemon(&bridge::settings_in(&folder.join(bridge::SETTINGS))));
-    let otherwise = format!("hookbus connect hermes{option} --without-daemon hook");
-    let needs_a_daemon = (is_enabled && lets_pass).then_some(otherwise);
+    let allows = bridge::folders(&home).iter().any(|folder| {
+        bridge::needs_a_daemon(&bridge::read_settings(&folder.join(bridge::SETTINGS)))
+    });
+    let command = format!("hookbus connect hermes{option} --without-daemon hook");
+    let needs_a_daemon = (is_enabled && allows).then_some(command);
     Health { home, wrong, calls, needs_a_daemon }
 }
 
-/// How a home that is not the usual one is named on the command line.
+/// The command-line option for a home that is not the usual one.
 fn option_for(home: &Path) -> String {
     let home = home.to_string_lossy();
     let word = shlex::try_quote(&home).unwrap_or_else(|_| home.clone());
     format!(" --hermes-home {word}")
 }
 
-/// What keeps a connection from working, if anything. `option` is how this home is named on the command line.
-fn trouble(home: &Path, option: &str, known: &Record, hookbus: &Path) -> Option<String> {
+/// Why a connection does not work, if so. `option` is the command-line option for this home.
+fn why_disconnected(home: &Path, option: &str, record: &Record, hookbus: &Path) -> Option<String> {
     if !home.is_dir() {
-        return Some(format!("it is gone; `hookbus disconnect hermes{option}` forgets it"));
-    }
-    let config = &files::read(&home.join("config.yaml")).ok().flatten().unwrap_or_default();
-    let again = format!("`hookbus connect hermes{option}` mends that");
-    if let Err(error) = yaml_edit::read(config) {
-        let file = home.join("config.yaml");
         return Some(format!(
-            "{} is not YAML ({error}); mend it by hand, then run `hookbus connect hermes{option}`",
-            file.display()
+            "it no longer exists; `hookbus disconnect hermes{option}` removes the record about it"
         ));
     }
-    match (hermes::is_enabled(config), shell_wire(config)) {
-        (false, Some(_)) => return None, // wired by hand, over Hermes' own hooks
-        (false, None) => return Some(format!("it is not wired to this bus; {again}")),
-        (true, Some(ShellWire { calls: Calls::AndMore, event, command })) => {
+    let config_file = home.join("config.yaml");
+    let config = files::read(&config_file).ok().flatten().unwrap_or_default();
+    let connect = format!("run `hookbus connect hermes{option}`");
+    let parsed = match yaml::read(&config) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            let file = config_file.display();
+            return Some(format!("{file}: {error}; fix it by hand, then {connect}"));
+        }
+    };
+    match (hermes::is_enabled(&config), shell_wire(&config)) {
+        (false, Some(_)) => return None, // connected by hand, through Hermes' own shell hooks
+        (false, None) => return Some(format!("it is not connected to this bus; {connect}")),
+        (true, Some((BusCall::WithOtherWork, hook))) => {
             return Some(format!(
-                "`{command}` on {event} calls the bus as well, so that event comes twice; take `hookbus hook hermes` out of it by hand"
+                "`{}` on {} calls the bus as well, so that event arrives twice; take `hookbus hook hermes` out of it by hand",
+                hook.command(),
+                hook.event
             ));
         }
         (true, Some(_)) => {
-            return Some(format!("it is wired twice, and every event comes twice; {again}"));
+            return Some(format!(
+                "it is connected by the bridge and by shell hooks, so events arrive twice; {connect}"
+            ));
         }
         (true, None) => {}
     }
-    let banned = yaml_edit::read(config).is_ok_and(|file| place_in(&file, "disabled").is_some());
-    if banned {
-        return Some(format!("`plugins: disabled:` in its config.yaml names `{NAME}`; {again}"));
+    if hermes::listed_in(&parsed, "disabled").is_some() {
+        return Some(format!(
+            "`plugins: disabled:` in its config.yaml contains `{NAME}`; {connect}"
+        ));
     }
     for (file, text) in bridge::code(home) {
+        let file_name = file.display();
         match files::read(&file) {
-            Ok(Some(there)) if there == *text => {}
+            Ok(Some(now)) if now == *text => {}
             Ok(Some(_)) => {
                 return Some(format!(
-                    "{} is of another version, or was edited; {again}",
-                    file.display()
+                    "{file_name} is from another version, or was edited; {connect}"
                 ));
             }
-            Ok(None) | Err(_) => return Some(format!("{} is missing; {again}", file.display())),
+            Ok(None) | Err(_) => return Some(format!("{file_name} is missing; {connect}")),
         }
     }
     let mut folders = bridge::folders(home).into_iter();
     let wrong = folders.find_map(|folder| unreachable(&folder.join(bridge::SETTINGS), hookbus));
-    wrong.map(|wrong| format!("{wrong}; {again}")).or_else(|| {
-        let lost = format!("what it had before is not known in this home any more; {again}");
-        known.changes.is_empty().then_some(lost)
+    wrong.map(|wrong| format!("{wrong}; {connect}")).or_else(|| {
+        let lost = format!("this home has no record of the connection; {connect}");
+        record.changes.is_empty().then_some(lost)
     })
 }
 
@@ -129,38 +138,27 @@ fn unreachable(file: &Path, hookbus: &Path) -> Option<String> {
     if !file.is_file() {
         return Some(format!("{shown} is missing"));
     }
-    let settings = bridge::settings_in(file);
+    let settings = bridge::read_settings(file);
     let path = |key: &str| settings.get(key)?.as_str().map(PathBuf::from);
     let (Some(program), Some(home)) = (path("hookbus"), path("home")) else {
         return Some(format!("{shown} does not say where hookbus is"));
     };
-    let us = std::env::current_exe().map(|program| files::real(&program)).unwrap_or_default();
-    if files::real(&program) != us {
+    let this = std::env::current_exe().map(|program| files::canonical(&program));
+    let this = this.unwrap_or_default();
+    if files::canonical(&program) != this {
         return Some(format!(
             "{shown} names the program {}, not {}",
             program.display(),
-            us.display()
+            this.display()
         ));
     }
-    (files::real(&home) != hookbus)
+    (files::canonical(&home) != hookbus)
         .then(|| format!("{shown} names another home of hookbus, {}", home.display()))
 }
 
-/// A shell hook of Hermes that calls the bus.
-struct ShellWire {
-    calls: Calls,
-    event: String,
-    command: String,
-}
-
-/// The one that stands in this configuration, if any; the hardest to part with first.
-fn shell_wire(config: &str) -> Option<ShellWire> {
-    let config = yaml_edit::read(config).ok()?;
-    let wires = entries(&config).into_iter().map(|(event, _, entry)| {
-        let command = entry["command"].as_str().unwrap_or_default().to_owned();
-        ShellWire { calls: calls(&entry), event, command }
-    });
-    let mut wires: Vec<ShellWire> = wires.filter(|it| it.calls != Calls::Nothing).collect();
-    wires.sort_by_key(|it| it.calls == Calls::Only);
-    wires.into_iter().next()
+/// A shell hook in this configuration that calls the bus; one that has to be changed by hand first.
+fn shell_wire(config: &str) -> Option<(BusCall, ShellHook)> {
+    let hooks = shell_hooks::in_text(config).into_iter();
+    let calls = hooks.map(|hook| (bus_call(&hook.entry), hook));
+    calls.filter(|(call, _)| *call != BusCall::No).min_by_key(|(call, _)| *call == BusCall::Only)
 }

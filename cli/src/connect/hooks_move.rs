@@ -1,95 +1,58 @@
-//! Moving the shell hooks of Hermes' `config.yaml` to `hookbus.yaml`, where they mean the same. Only
-//! those that a person has agreed to: the others would run here without anybody having been asked.
+//! Moving the shell hooks of Hermes' `config.yaml` to `hookbus.yaml`, where they mean the same. Only hooks that the user
+//! has approved in Hermes are moved: Hermes does not run the others either.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::yaml_edit::{self, CannotEdit, Step};
+use super::shell_hooks::{self, ShellHook};
+use super::yaml::{self, YamlError};
 
-/// A hook and the event it is for.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Moved {
-    event: String,
-    entry: Value,
-    /// When its script had last been changed as somebody agreed to it.
+/// A hook that is moved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct MovedHook {
+    pub(super) hook: ShellHook,
+    /// When its script was last modified, as of the approval in Hermes.
     pub(super) script_time: Option<String>,
 }
 
-impl Moved {
-    /// Whether it is this command on this event.
-    pub(super) fn is(&self, event: &str, command: &str) -> bool {
-        self.event == event && self.entry["command"] == json!(command)
-    }
-}
-
-/// The entries under `hooks:`: event, place, entry.
-pub(super) fn entries(config: &Value) -> Vec<(String, usize, Value)> {
-    let events = config.get("hooks").and_then(Value::as_object);
-    let list = |(event, list): (&String, &Value)| {
-        let list = list.as_array().cloned().unwrap_or_default();
-        let event = event.clone();
-        list.into_iter()
-            .enumerate()
-            .map(move |(place, entry)| (event.clone(), place, entry))
-            .collect::<Vec<_>>()
-    };
-    events.into_iter().flatten().flat_map(list).collect()
-}
-
-/// `text` without the hooks that may be moved, and those.
+/// The configuration without the approved hooks, and those hooks. `allowlist` is the text of Hermes' approvals.
 pub(super) fn take_out(
-    text: &str,
+    config: &str,
     allowlist: Option<&str>,
     remarks: &mut Vec<String>,
-) -> Result<(String, Vec<Moved>), CannotEdit> {
-    let config = yaml_edit::read(text)?;
-    let accepts_all = config.get("hooks_auto_accept") == Some(&Value::Bool(true));
+) -> Result<(String, Vec<MovedHook>), YamlError> {
+    let file = yaml::read(config)?;
+    let accepts_all = file.get("hooks_auto_accept") == Some(&Value::Bool(true));
     let allowlist: Value =
         allowlist.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     let approvals =
         allowlist.get("approvals").and_then(Value::as_array).cloned().unwrap_or_default();
     let (mut paths, mut moved) = (Vec::new(), Vec::new());
-    for (event, place, entry) in entries(&config) {
-        let Some(command) = entry.get("command").and_then(Value::as_str) else { continue };
-        let approved =
-            |row: &Value| row["event"] == json!(event) && row["command"] == json!(command);
-        let approval = approvals.iter().find(|row| approved(row));
+    for (path, hook) in shell_hooks::located(&file) {
+        let Some(command) = hook.entry.get("command").and_then(Value::as_str) else { continue };
+        let is_its =
+            |row: &&Value| row["event"] == json!(hook.event) && row["command"] == json!(command);
+        let approval = approvals.iter().find(is_its);
         if accepts_all || approval.is_some() {
-            let key = |word: &str| Step::Key(word.to_owned());
-            paths.push(vec![key("hooks"), key(&event), Step::Item(place)]);
-            let time = approval.map(|row| &row["script_mtime_at_approval"]);
-            let script_time = time.and_then(Value::as_str).map(str::to_owned);
-            moved.push(Moved { event, entry, script_time });
+            paths.push(path);
+            let time = approval.and_then(|row| row["script_mtime_at_approval"].as_str());
+            let script_time = time.map(str::to_owned);
+            moved.push(MovedHook { hook, script_time });
         } else {
             remarks.push(format!(
-                "`{command}` on {event} stays in Hermes: nobody has agreed to it there yet"
+                "`{command}` on {} stays in Hermes: you have not approved it there yet",
+                hook.event
             ));
         }
     }
-    Ok((yaml_edit::remove(text, &paths)?, moved))
+    Ok((yaml::remove(config, &paths)?, moved))
 }
 
-/// `text` with these hooks in it, after the ones that are there.
-pub(super) fn put_in(text: &str, moved: &[Moved]) -> Result<String, CannotEdit> {
-    let before = yaml_edit::read(text)?;
-    let mut expected = if before.is_null() { json!({}) } else { before };
-    let mut edited = text.to_owned();
-    for Moved { event, entry, .. } in moved {
-        let hooks = expected.as_object_mut().map(|root| root.entry("hooks").or_insert(Value::Null));
-        let hooks = hooks.ok_or_else(|| CannotEdit::Unexpected("hooks".to_owned()))?;
-        if hooks.is_null() {
-            *hooks = Value::Object(Map::new());
-        }
-        let list = hooks.as_object_mut().map(|hooks| hooks.entry(event).or_insert(json!([])));
-        let list = list.and_then(Value::as_array_mut);
-        list.ok_or_else(|| CannotEdit::Unexpected(format!("hooks.{event}")))?.push(entry.clone());
-        // JSON is YAML, and quotes what needs it.
-        edited = yaml_edit::append_under(&edited, "hooks", event, &entry.to_string())?;
-    }
-    if yaml_edit::read(&edited)? == expected {
-        Ok(edited)
-    } else {
-        Err(CannotEdit::Unusual("hooks".to_owned()))
-    }
+/// The text of `hookbus.yaml` with these hooks behind the ones that it has.
+pub(super) fn put_in(text: &str, moved: &[MovedHook]) -> Result<String, YamlError> {
+    let add = |text: String, MovedHook { hook, .. }: &MovedHook| {
+        yaml::append(&text, "hooks", &hook.event, &hook.entry)
+    };
+    moved.iter().try_fold(text.to_owned(), add)
 }
 
 #[cfg(test)]
@@ -99,7 +62,7 @@ mod tests {
     const CONFIG: &str = "# mine\nhooks:\n  pre_tool_call:\n    - matcher: terminal\n      command: ~/a.sh\n    - command: ~/b.sh\nmodel: x\n";
 
     #[test]
-    fn hooks_with_consent_move_and_the_others_stay() {
+    fn approved_hooks_move_and_the_others_stay() {
         let allowed =
             json!({"approvals": [{"event": "pre_tool_call", "command": "~/a.sh"}]}).to_string();
         let mut remarks = Vec::new();

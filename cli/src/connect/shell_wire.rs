@@ -1,6 +1,6 @@
-//! Whether a shell hook of Hermes calls the bus: by itself, inside of `sh -c '…'`, or in a script that it names.
-//! Then it is a wire, and a second one beside the bridge. Only the lines that people really write for nothing but
-//! that call are taken for nothing but that; what else has a call in it is for a person to look at.
+//! Whether a shell hook of Hermes calls the bus: directly, in `sh -c '…'`, or in a script that it names. With the bridge
+//! beside it, its events would arrive twice. A command is only removed if its form shows that it does nothing else;
+//! any other has to be changed by the user.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,22 +10,22 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-/// What a command has to do with the bus.
+/// Whether a command calls the bus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Calls {
-    /// It does not call it.
-    Nothing,
-    /// That is all it does.
+pub(super) enum BusCall {
+    /// It does not.
+    No,
+    /// It does nothing else.
     Only,
-    /// It calls it, and may do something else too.
-    AndMore,
+    /// It does, and possibly other work too.
+    WithOtherWork,
 }
 
-/// A call, wherever it stands in a line, but not behind a `#`.
+/// A call anywhere in a line, except behind a `#`.
 const CALL: &str =
     r#"(?m)^[^#\n]*?(?:^|[^\w.#])hookbus["'}]*\s[^\n;|&]*?\bhook\s[^\n;|&]*?\bhermes\b"#;
 
-/// A line with nothing but a call: perhaps only if there is such a program, and perhaps whatever it says.
+/// A line that is only a call: perhaps on condition that the program exists, and perhaps with its exit code ignored.
 const ONLY: &str = r"(?x)^\s*
     (?:command\s+-v\s+\S+\s*(?:&?>\s*/dev/null)?(?:\s+2>&1)?\s*&&\s*)?
     (?:exec\s+)?
@@ -35,37 +35,38 @@ const ONLY: &str = r"(?x)^\s*
     (?:\s*(?:\|\||;)\s*(?:true|:|exit\s+0))?
     \s*;?\s*$";
 
-/// The option of a shell after which a line comes.
-const A_LINE: &str = "^-[a-z]*c$";
+/// The option of a shell that takes a command line.
+const SHELL_OPTION: &str = "^-[a-z]*c$";
 
-/// Nobody's wrapper is longer.
+/// How much of a script is searched for a call.
 const LONGEST_SCRIPT: u64 = 64 << 10;
 
-/// What an entry of Hermes' hooks has to do with the bus.
-pub(super) fn calls(entry: &Value) -> Calls {
+/// Whether an entry of Hermes' hooks calls the bus.
+pub(super) fn bus_call(entry: &Value) -> BusCall {
     let command = entry.get("command").and_then(Value::as_str).unwrap_or_default();
     let words = shlex::split(command).unwrap_or_default();
     let line = match words.as_slice() {
-        [shell, option, line] if shell.ends_with("sh") && matches(A_LINE, option) => line,
+        [shell, option, line] if shell.ends_with("sh") && matches(SHELL_OPTION, option) => line,
         [..] => command,
     };
     if matches(ONLY, line) {
-        return Calls::Only;
+        return BusCall::Only;
     }
-    let has_a_call = |text: String| matches(CALL, &text);
+    let has_call = |text: String| matches(CALL, &text);
     let mut scripts = words.iter().filter_map(|word| script(word));
-    if matches(CALL, command) || scripts.any(has_a_call) { Calls::AndMore } else { Calls::Nothing }
+    let calls = matches(CALL, command) || scripts.any(has_call);
+    if calls { BusCall::WithOtherWork } else { BusCall::No }
 }
 
 fn matches(pattern: &'static str, text: &str) -> bool {
     static KNOWN: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
         let compiled = |pattern| Regex::new(pattern).ok().map(|regex| (pattern, regex));
-        [CALL, ONLY, A_LINE].into_iter().filter_map(compiled).collect()
+        [CALL, ONLY, SHELL_OPTION].into_iter().filter_map(compiled).collect()
     });
     KNOWN.iter().any(|(known, regex)| *known == pattern && regex.is_match(text))
 }
 
-/// What is in the script that a word names. Where Hermes will stand nobody knows, so only whole paths count.
+/// The text of the script that a word names. Hermes' working directory is not known, so only absolute paths count.
 fn script(word: &str) -> Option<String> {
     let path = match word.strip_prefix("~/") {
         Some(rest) => std::env::home_dir()?.join(rest),
@@ -85,12 +86,12 @@ mod tests {
 
     use super::*;
 
-    fn of(command: &str) -> Calls {
-        calls(&json!({"command": command}))
+    fn of(command: &str) -> BusCall {
+        bus_call(&json!({"command": command}))
     }
 
     #[test]
-    fn nothing_but_a_call_is_known_by_its_words() {
+    fn a_command_that_only_calls_the_bus_is_recognised() {
         for command in [
             "hookbus hook hermes",
             "/opt/bin/hookbus --json hook --deadline 20 hermes",
@@ -99,12 +100,12 @@ mod tests {
             "env A=1 timeout 5 ~/bin/hookbus hook hermes",
             "/bin/bash -c 'command -v hookbus &>/dev/null && ~/bin/hookbus hook hermes 2>/dev/null || exit 0'",
         ] {
-            assert_eq!(of(command), Calls::Only, "{command}");
+            assert_eq!(of(command), BusCall::Only, "{command}");
         }
     }
 
     #[test]
-    fn what_a_command_may_do_besides_is_not_overlooked() {
+    fn other_work_beside_a_call_is_not_overlooked() {
         for command in [
             "nice ~/bin/hookbus hook hermes",
             "bash -ec '[ -x /x ] || exit 0; \"${HOOKBUS:-hookbus}\" hook hermes'",
@@ -113,12 +114,12 @@ mod tests {
             "sh -c 'echo \"$(hookbus hook hermes)\"'",
             "bash -c 'notify-send x & hookbus hook hermes'",
         ] {
-            assert_eq!(of(command), Calls::AndMore, "{command}");
+            assert_eq!(of(command), BusCall::WithOtherWork, "{command}");
         }
     }
 
     #[test]
-    fn what_only_has_the_words_is_no_call() {
+    fn the_words_alone_are_no_call() {
         for command in [
             "",
             "hookbus status",
@@ -128,7 +129,7 @@ mod tests {
             "sh -c 'echo hookbus >> /tmp/hook; true hermes'",
             "sh -c",
         ] {
-            assert_eq!(of(command), Calls::Nothing, "{command}");
+            assert_eq!(of(command), BusCall::No, "{command}");
         }
     }
 }

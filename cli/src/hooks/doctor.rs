@@ -1,13 +1,12 @@
-//! `hookbus hooks doctor`: is everything that should run able to, is the agent really wired, do events
-//! arrive? Every finding says how to mend it.
+//! `hookbus hooks doctor`: can every hook run, is each agent connected, do events arrive? Each finding says what to do.
 
+mod advice;
 mod commands;
+mod connections;
 mod finding;
-mod mend;
+mod launch;
 mod observers;
 mod plugins;
-mod start;
-mod wiring;
 
 use anyhow::Result;
 use hookbus::decide::{Agreeable, Agreement, Hooks, HooksSource, InForce, Reach, Trust};
@@ -26,10 +25,10 @@ pub(crate) fn run(format: Format, settings: &Settings) -> Result<Ending> {
         findings.push(Finding::bad("consent", trouble));
     }
     for (source, in_force) in hooks.files() {
-        findings.extend(about_file(source, in_force));
+        findings.extend(check_file(source, in_force));
     }
-    findings.extend(observers::look(settings));
-    findings.extend(wiring::look(settings, &hooks));
+    findings.extend(observers::check(settings));
+    findings.extend(connections::check(settings, &hooks));
     let wrong = findings.iter().filter(|finding| finding.wrong.is_some()).count();
     report(&findings, format, Paint(settings.colour))?;
     Ok(if wrong == 0 { Ending::Yes } else { Ending::No })
@@ -54,8 +53,8 @@ fn report(findings: &[Finding], format: Format, paint: Paint) -> Result<()> {
     Ok(())
 }
 
-/// One hooks file: can it be read, can its entries run?
-fn about_file(source: &HooksSource, in_force: &InForce) -> Vec<Finding> {
+/// Checks one hooks file: can it be parsed, can its hooks run?
+fn check_file(source: &HooksSource, in_force: &InForce) -> Vec<Finding> {
     let (file, hooks) = (source.file().display().to_string(), &in_force.hooks);
     let broken = hooks.problems.iter().filter(|problem| problem.reach != Reach::Nothing);
     let problems = in_force.standing.problem().into_iter().chain(broken);
@@ -64,23 +63,23 @@ fn about_file(source: &HooksSource, in_force: &InForce) -> Vec<Finding> {
     let entries = hooks.agreeables(&here());
     let mut progress = Progress::of(entries.len() as u64, "hooks");
     for (index, entry) in entries.iter().enumerate() {
-        findings.extend(examine(entry, hooks));
+        findings.extend(check_entry(entry, hooks));
         progress.at(index as u64 + 1);
     }
     findings.extend(hooks.absent_plugins(&here()).into_iter().map(|name| {
         let about = format!("the plugin {name}");
         Finding::bad(
             about,
-            "no directory of a `python:` hook has it; check its name under `plugins: enabled:`",
+            "no directory of a `python:` hook contains it; check its name under `plugins: enabled:`",
         )
     }));
     findings
 }
 
-/// One entry: can it start, was it agreed to, what does it say?
-fn examine(entry: &Agreeable, hooks: &Hooks) -> Vec<Finding> {
+/// Checks one entry: can it start, is it approved, does it answer?
+fn check_entry(entry: &Agreeable, hooks: &Hooks) -> Vec<Finding> {
     let about = format!("{} on {}", entry.hook, entry.event);
-    if let Some(wrong) = start::trouble(entry).filter(|_| entry.runs_something) {
+    if let Some(wrong) = launch::problem(entry).filter(|_| entry.runs_something) {
         return vec![Finding::bad(about, wrong)];
     }
     let idle = hooks.alone(entry).idle_plugins(&here());
@@ -90,9 +89,9 @@ fn examine(entry: &Agreeable, hooks: &Hooks) -> Vec<Finding> {
     if hooks.trust == Trust::Nobody && entry.agreement != Agreement::Given {
         let why = match entry.agreement {
             Agreement::Lapsed => "it has changed since you agreed to it",
-            Agreement::Never | Agreement::Given => "nobody has agreed to it",
+            Agreement::Never | Agreement::Given => "you have not agreed to it yet",
         };
         return vec![Finding::bad(about, format!("{why}; run `hookbus hooks approve`"))];
     }
-    plugins::look(entry, hooks).unwrap_or_else(|| vec![commands::tried(entry, hooks, about)])
+    plugins::check(entry, hooks).unwrap_or_else(|| vec![commands::check(entry, hooks, about)])
 }

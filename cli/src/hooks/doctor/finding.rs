@@ -1,15 +1,15 @@
-//! What the doctor found.
+//! The result of one check.
 
-/// One thing that was looked at.
+/// One thing that was checked.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Finding {
     pub(super) about: String,
-    /// What is wrong, ending with the way to mend it. None: all is well.
+    /// What is wrong, and what to do. None: nothing.
     pub(super) wrong: Option<String>,
 }
 
 impl Finding {
-    pub(super) fn well(about: impl Into<String>) -> Self {
+    pub(super) fn ok(about: impl Into<String>) -> Self {
         Self { about: about.into(), wrong: None }
     }
 

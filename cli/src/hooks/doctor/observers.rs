@@ -1,4 +1,4 @@
-//! Observers, as they say of themselves how they are: what they set aside, and what keeps them from their work.
+//! Checks the observers by the state that they report: errors, and dead letters.
 
 use serde_json::Value;
 
@@ -8,13 +8,13 @@ use crate::settings::Settings;
 use crate::status;
 
 /// What is wrong with them.
-pub(super) fn look(settings: &Settings) -> Vec<Finding> {
+pub(super) fn check(settings: &Settings) -> Vec<Finding> {
     let state = status::state(settings);
     let observers = state["observers"].as_array().cloned().unwrap_or_default();
-    observers.iter().flat_map(of_one).collect()
+    observers.iter().flat_map(check_one).collect()
 }
 
-fn of_one(observer: &Value) -> Vec<Finding> {
+fn check_one(observer: &Value) -> Vec<Finding> {
     let name = observer["name"].as_str().unwrap_or_default();
     let about = format!("the observer {name}");
     let mut findings = Vec::new();
@@ -24,7 +24,7 @@ fn of_one(observer: &Value) -> Vec<Finding> {
         findings.push(Finding::bad(
             about.clone(),
             format!(
-                "it is in trouble: {why}; `hookbus status --observer {name}` says when it is over"
+                "it cannot work: {why}; `hookbus status --observer {name}` shows when it can again"
             ),
         ));
     }
@@ -33,7 +33,7 @@ fn of_one(observer: &Value) -> Vec<Finding> {
         findings.push(Finding::bad(
             about,
             format!(
-                "{} set aside after its last try; `hookbus dead list {name}` says why, `hookbus dead retry {name} --all` tries again once that is mended",
+                "{} set aside after the last retry; `hookbus dead list {name}` says why, `hookbus dead retry {name} --all` tries them again once that is fixed",
                 count(dead, "event")
             ),
         ));

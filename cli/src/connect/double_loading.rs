@@ -1,5 +1,5 @@
-//! Plugins that Hermes loads and that the bus runs for it too: whatever they do is done twice. Which of the two is
-//! meant only a person knows, so it is said and not mended.
+//! Plugins that both Hermes and the bus run, so that everything they do happens twice. Only the user knows which of the
+//! two is wanted, so this is reported and not fixed.
 
 use std::path::Path;
 
@@ -7,45 +7,46 @@ use hookbus::decide::{Hooks, LoadedPlugin, Surroundings};
 use hookbus::event::Agent;
 use serde_json::Value;
 
-use super::{files, yaml_edit};
+use super::{files, yaml};
 
-/// One of them.
+/// A plugin that both of them run.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Twice {
-    /// What it is called.
+pub(crate) struct DoubleLoaded {
+    /// Its name.
     pub(crate) plugin: String,
-    /// What is wrong with that, ending with the way out.
+    /// Why that is wrong, and what to do.
     pub(crate) why: String,
 }
 
-/// Those of `hooks`, which stand in `file`, that the Hermes in `hermes` loads as well.
-pub(crate) fn run_twice(
+/// The plugins of `hooks`, which are configured in `file`, that the Hermes in `hermes` loads as well.
+pub(crate) fn double_loaded(
     hermes: &Path,
     hooks: &Hooks,
     file: &Path,
-    place: &Surroundings,
-) -> Vec<Twice> {
+    caller: &Surroundings,
+) -> Vec<DoubleLoaded> {
     let config_file = hermes.join("config.yaml");
     let config = files::read(&config_file).ok().flatten().unwrap_or_default();
-    let config = yaml_edit::read(&config).unwrap_or_default();
-    let gateway = files::real(&hermes.join("hooks"));
-    let twice = hooks.plugins_for(Agent::Hermes, place).into_iter().filter_map(|plugin| {
+    let config = yaml::read(&config).unwrap_or_default();
+    let gateway = files::canonical(&hermes.join("hooks"));
+    let double = hooks.plugins_for(Agent::Hermes, caller).into_iter().filter_map(|plugin| {
         let why = if plugin.is_of_gateway {
-            (files::real(&plugin.folder).parent() == Some(&gateway)).then(|| format!(
-                "a gateway of Hermes runs it too, so what it does is done twice; move it out of {}, or take it out of {}",
+            let is_loaded = files::canonical(&plugin.folder).parent() == Some(&gateway);
+            is_loaded.then(|| format!(
+                "a gateway of Hermes runs it too, so everything it does happens twice; move it out of {}, or remove it from {}",
                 gateway.display(),
                 file.display()
             ))
         } else {
             is_loaded_by(&config, &plugin).then(|| format!(
-                "Hermes loads it too (`plugins: enabled:` in {}), so what it does is done twice; take it out there, or out of {}",
+                "Hermes loads it too (`plugins: enabled:` in {}), so everything it does happens twice; remove it there, or from {}",
                 config_file.display(),
                 file.display()
             ))
         };
-        Some(Twice { plugin: plugin.key, why: why? })
+        Some(DoubleLoaded { plugin: plugin.key, why: why? })
     });
-    twice.collect()
+    double.collect()
 }
 
 /// Whether a Hermes with this configuration loads a plugin of that name.

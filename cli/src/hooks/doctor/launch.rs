@@ -1,4 +1,4 @@
-//! Whether what an entry names can be started at all: its program, the interpreter of that, and the script.
+//! Checks whether the program of an entry can be started: the program itself, its interpreter, and the script.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -6,24 +6,23 @@ use std::path::{Path, PathBuf};
 
 use hookbus::decide::Agreeable;
 
-/// Why it cannot, if so.
-pub(super) fn trouble(entry: &Agreeable) -> Option<String> {
+/// Why it cannot be started, if so.
+pub(super) fn problem(entry: &Agreeable) -> Option<String> {
     let Some(program) = entry.words.first() else {
         return Some(format!("`{}` has a quote that is never closed", entry.command));
     };
-    let found = on_path(program);
-    let Some(program) = found else {
+    let Some(found) = on_path(program) else {
         let program = program.display();
         return Some(format!("`{program}` does not exist; check the path, or `PATH`"));
     };
     if let Some(script) = entry.missing.first() {
         return Some(format!("`{}` does not exist; check the path", script.display()));
     }
-    let mode = fs::metadata(&program).map_or(0, |file| file.permissions().mode());
+    let mode = fs::metadata(&found).map_or(0, |file| file.permissions().mode());
     if mode & 0o111 == 0 {
-        return Some(format!("it is not executable; run `chmod +x {}`", program.display()));
+        return Some(format!("it is not executable; run `chmod +x {}`", found.display()));
     }
-    let start = fs::read(&program).unwrap_or_default();
+    let start = fs::read(&found).unwrap_or_default();
     let line = String::from_utf8_lossy(&start[..start.len().min(200)])
         .lines()
         .next()
@@ -36,7 +35,7 @@ pub(super) fn trouble(entry: &Agreeable) -> Option<String> {
         [name, ..] => name,
         [] => {
             return Some(
-                "its first line names no interpreter; start it with `#!/bin/sh` or the like"
+                "its first line names no interpreter; start it with `#!/bin/sh` or another one"
                     .to_owned(),
             );
         }
@@ -46,7 +45,7 @@ pub(super) fn trouble(entry: &Agreeable) -> Option<String> {
     })
 }
 
-/// Where a program is found.
+/// The file of a program, by its path or in `PATH`.
 pub(super) fn on_path(program: impl AsRef<Path>) -> Option<PathBuf> {
     let program = program.as_ref();
     let here = std::env::current_dir().unwrap_or_default().join(program);
@@ -54,5 +53,5 @@ pub(super) fn on_path(program: impl AsRef<Path>) -> Option<PathBuf> {
         return here.is_file().then_some(here);
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).map(|place| place.join(program)).find(|file| file.is_file())
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }

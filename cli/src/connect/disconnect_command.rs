@@ -1,0 +1,90 @@
+//! `hookbus disconnect`: its arguments, and how a plan is shown and carried out.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use super::confirm::{Confirmed, confirm};
+use super::connect_command::Agent;
+use super::disconnect_plan::DisconnectPlan;
+use super::orphaned::{self, Unrecorded};
+use super::record::Record;
+use super::{files, hermes, report};
+use crate::asking::{Stands, at_a_terminal, yes};
+use crate::cli::Ending;
+use crate::output::{self, Paint};
+use crate::settings::{Format, Settings};
+
+/// `hookbus disconnect`.
+#[derive(Debug, Args)]
+pub(crate) struct Disconnect {
+    /// The agent to disconnect.
+    agent: Agent,
+    /// Make the changes without asking.
+    #[arg(long)]
+    yes: bool,
+    /// The home directory of Hermes, if it is neither `HERMES_HOME` nor ~/.hermes.
+    #[arg(long, value_name = "DIR")]
+    hermes_home: Option<PathBuf>,
+}
+
+/// Undoes what `connect` did.
+pub(crate) fn disconnect(
+    arguments: &Disconnect,
+    format: Format,
+    settings: &Settings,
+) -> Result<Ending> {
+    let Agent::Hermes = arguments.agent;
+    // The directory may be gone: then the record about it is all that there is to remove.
+    let hermes = hermes::home_path(arguments.hermes_home.clone(), settings)?;
+    let hookbus = files::canonical(&settings.home);
+    let record_file = Record::file(&hookbus, "hermes", &hermes);
+    let make_plan = || plan(Record::load(&record_file)?, &hermes, &hookbus);
+    if make_plan()?.is_empty() {
+        hermes::home(arguments.hermes_home.clone(), settings)?;
+        output::line(match format {
+            Format::Json => report::json(false, &[], &[]).to_string(),
+            Format::Text => "hermes is not connected; nothing has changed".to_owned(),
+        })?;
+        return Ok(Ending::Yes);
+    }
+    let can_ask = format == Format::Text && at_a_terminal(Stands::InTheResult);
+    let ask = |plan: &DisconnectPlan| {
+        if format == Format::Text {
+            report::show(&plan.writes, &plan.backups, &plan.remarks, Paint(settings.colour))?;
+        }
+        Ok(arguments.yes || can_ask && yes(Stands::InTheResult, "make these changes?")?)
+    };
+    let Confirmed::Yes(plan, lock) = confirm(&hookbus, make_plan, ask)? else {
+        bail!("nothing has changed; pass --yes to make these changes");
+    };
+    plan.carry_out(&record_file)?;
+    drop(lock);
+    // Taking the lock made the home. Remove it if it is empty.
+    files::remove_folders(&[hookbus]);
+    output::line(match format {
+        Format::Json => report::json(false, &plan.writes, &plan.remarks).to_string(),
+        Format::Text => "disconnected; restart every Hermes that runs".to_owned(),
+    })?;
+    Ok(Ending::Yes)
+}
+
+/// Follows the record; without one, finds what is clearly ours.
+fn plan(known: Record, hermes: &Path, hookbus: &Path) -> Result<DisconnectPlan> {
+    if !known.changes.is_empty() {
+        return DisconnectPlan::make(known, hermes, hookbus);
+    }
+    match orphaned::find(hermes, hookbus)? {
+        Unrecorded::Nothing => Ok(DisconnectPlan::default()),
+        Unrecorded::Orphaned(bridge) => bridge.disconnect_plan(hermes),
+        Unrecorded::OfOtherHome(home) => {
+            let home = home.to_string_lossy();
+            let quoted = shlex::try_quote(&home).unwrap_or_else(|_| home.clone());
+            bail!(
+                "hermes was not connected from {}; run this again with HOOKBUS_HOME={quoted}, from where it was connected",
+                hookbus.display()
+            )
+        }
+    }
+}
