@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use chrono::{DateTime, Local, NaiveDate, NaiveDateTime, TimeZone};
-use hookbus::decide::{HooksSource, did_you_mean};
+use hookbus::active::HooksSource;
+use hookbus::config::did_you_mean;
 use hookbus::event::{Agent, BusId, Clock, Kind, SystemClock, Time};
 use hookbus::log::{LogPath, LogReader};
 use hookbus::relay::NatsSettings;

@@ -12,9 +12,9 @@ use hookbus::event::Kind;
 use hookbus::log::{LogReader, Query, Row};
 use serde_json::json;
 
+use crate::args::{open_log, parse_agent, parse_time};
 use crate::cli::Exit;
-use crate::output::{self, StdoutClosed, Progress, count};
-use crate::args::{parse_agent, parse_time, open_log};
+use crate::output::{self, Progress, StdoutClosed, count};
 use crate::settings::{Format, Settings};
 
 /// How many versions of the hooks before `--since` are searched for those of projects.

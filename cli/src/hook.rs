@@ -15,10 +15,12 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use clap::Args;
 use hookbus::bus::Bus;
-use hookbus::decide::{Hook, HooksSource, Mode, Projects, Surroundings};
+use hookbus::active::{HooksSource, Projects};
+use hookbus::caller::Caller;
+use hookbus::config::{Hook, Mode};
 use hookbus::event::{Agent, Clock, EventId, SystemClock, Wire};
 use hookbus::log::LogPath;
-use hookbus::pipeline::{Answer, Call, handle, last_resort};
+use hookbus::pipeline::{Answer, Call, answer_past_deadline, handle};
 use hookbus::server::{Build, NoDaemon, SocketPath, call};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
@@ -182,9 +184,9 @@ impl HookClient {
     /// on: we wait for the daemon's, which starts faster than a plugin process of our own.
     fn has_plugins(&self, call: &Call) -> bool {
         let (home, log) = (&self.settings.home, LogPath::in_home(&self.settings.home));
-        let project = Projects::new(home, log.clone()).at(&call.surroundings);
-        let own = HooksSource::new(home, log).in_force();
-        let decides = |hook: &Hook| hook.is_plugin() && hook.mode() == Mode::Decide;
+        let project = Projects::new(home, log.clone()).at(&call.caller);
+        let own = HooksSource::new(home, log).active();
+        let decides = |hook: &Hook| hook.is_plugin() && hook.mode == Mode::Decide;
         project.iter().chain([&own]).any(|it| it.hooks.hooks.iter().any(decides))
     }
 
@@ -198,14 +200,14 @@ impl HookClient {
     fn read_call(&self, agent: Agent) -> Call {
         let raw = read_stdin(|| self.time_left());
         let at = SystemClock.now();
-        let surroundings = Surroundings {
+        let caller = Caller {
             cwd: std::env::current_dir().unwrap_or_default(),
             env: std::env::vars_os().collect(),
             pid: Some(std::process::id()),
             wire: self.wire,
         };
         let id = self.id.unwrap_or_else(|| EventId::mint(at));
-        Call { id, at, agent, raw, surroundings, patience: self.time_left() }
+        Call { id, at, agent, raw, caller, deadline: self.time_left() }
     }
 
     /// Runs the same pipeline in this process, on the same log, with the same answer. It runs in a thread of its own,
@@ -229,7 +231,7 @@ impl HookClient {
     }
 
     fn handle(&self, mut call: Call, answers: &Sender<Answer>) {
-        call.patience = self.time_left();
+        call.deadline = self.time_left();
         let bus = Bus::for_client(&self.settings.home, &self.settings.spool_fallbacks);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let Ok(runtime) = runtime else { return };
@@ -248,7 +250,7 @@ impl HookClient {
     fn answer_by_rules(&self, call: Call) {
         let (sender, answers) = channel();
         let (home, spools) = (self.settings.home.clone(), self.settings.spool_fallbacks.clone());
-        thread::spawn(move || sender.send(last_resort(call, &Bus::for_client(&home, &spools))));
+        thread::spawn(move || sender.send(answer_past_deadline(call, &Bus::for_client(&home, &spools))));
         if let Ok(Answer(Some(answer))) = answers.recv_timeout(self.last_resort_time()) {
             print_answer(answer.as_bytes());
         }

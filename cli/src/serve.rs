@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use hookbus::bus::Bus;
-use hookbus::decide::make_room;
+use hookbus::files::rotate_if_large;
 use hookbus::server::{Daemon, ObserverProgram, Plans, ServeError, Stay};
 use tracing_subscriber::EnvFilter;
 
@@ -138,7 +138,7 @@ fn start_logging(arguments: &Arguments, settings: &Settings) -> Result<()> {
     }
     let lines = tracing_subscriber::fmt().with_env_filter(filter(settings)).with_ansi(false);
     let path = log_file(settings);
-    make_room(&path);
+    rotate_if_large(&path);
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
     let file = file.with_context(|| format!("cannot write {}", path.display()))?;
     lines.with_writer(Arc::new(file)).init();
@@ -155,7 +155,7 @@ async fn rotate_log(log: PathBuf) {
     loop {
         let log = log.clone();
         // Rotation copies the file, which would block the calls of agents.
-        if let Err(error) = tokio::task::spawn_blocking(move || make_room(&log)).await {
+        if let Err(error) = tokio::task::spawn_blocking(move || rotate_if_large(&log)).await {
             tracing::debug!(%error, "log rotation failed");
         }
         tokio::time::sleep(ROTATION_INTERVAL).await;

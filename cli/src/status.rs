@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use hookbus::decide::HooksSource;
+use hookbus::active::HooksSource;
 use hookbus::log::LogPath;
 use hookbus::server::{Holder, NoDaemon, Reply, Request, SocketPath, ask, describe};
 use serde_json::{Value, json};

@@ -57,7 +57,7 @@ pub struct RecordedVerdict {
 }
 
 /// Why the payload of a decision row cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum DecisionError {
     /// The payload is not JSON.
     #[error(transparent)]

@@ -128,6 +128,18 @@ impl ActiveHooks {
         })
     }
 
+    /// The same hooks with only this one in them.
+    #[must_use]
+    pub fn with_only(&self, hook: &Hook) -> Self {
+        Self {
+            file: HooksFile { hooks: vec![hook.clone()], ..self.file.clone() },
+            draft: Arc::clone(&self.draft),
+            status: self.status.clone(),
+            approvals: self.approvals.clone(),
+            plugins: Arc::clone(&self.plugins),
+        }
+    }
+
     /// `item` as it is now.
     pub fn current_item(&self, item: &ApprovalItem, caller: &Caller) -> Option<ApprovalItem> {
         self.approvals.item(self.hook_of(item)?, caller)

@@ -33,7 +33,7 @@ pub(super) fn confirm<T: PartialEq>(
             return Ok(Confirmed::Yes(current, lock));
         }
         drop(lock);
-        output::aside(
+        output::to_stderr(
             "another process changed these files meanwhile; nothing has been written. The new plan:",
         );
         shown = current;

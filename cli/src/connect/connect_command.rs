@@ -11,9 +11,9 @@ use super::confirm::{Confirmed, confirm};
 use super::connect_plan::{ConnectPlan, ConnectRequest, ExistingHooks};
 use super::record::Record;
 use super::{files, hermes, report};
-use crate::asking::{Stands, at_a_terminal, yes};
-use crate::cli::Ending;
+use crate::cli::Exit;
 use crate::output::{self, Paint};
+use crate::prompt::{PromptOn, confirm, is_interactive};
 use crate::settings::{Format, Settings};
 
 /// The agents that can be connected.
@@ -55,7 +55,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 /// Connects an agent.
-pub(crate) fn connect(arguments: Connect, format: Format, settings: &Settings) -> Result<Ending> {
+pub(crate) fn connect(arguments: Connect, format: Format, settings: &Settings) -> Result<Exit> {
     let Agent::Hermes = arguments.agent;
     let hermes = hermes::home(arguments.hermes_home, settings)?;
     let hookbus = files::canonical(&settings.home);
@@ -72,7 +72,7 @@ pub(crate) fn connect(arguments: Connect, format: Format, settings: &Settings) -
         hookbus,
         at: SystemClock.now(),
     };
-    let can_ask = !arguments.yes && format == Format::Text && at_a_terminal(Stands::InTheResult);
+    let can_ask = !arguments.yes && format == Format::Text && is_interactive(PromptOn::Stdout);
     if request.hooks.is_none() && can_ask {
         request.hooks = ask_about_hooks(&request, &Record::load(&record_file)?)?;
     }
@@ -83,7 +83,7 @@ pub(crate) fn connect(arguments: Connect, format: Format, settings: &Settings) -
             report::show(&plan.writes, &plan.backups, &plan.remarks, Paint(settings.colour))?;
         }
         let needs_no_answer = arguments.yes || plan.writes.is_empty();
-        Ok(needs_no_answer || can_ask && yes(Stands::InTheResult, "make these changes?")?)
+        Ok(needs_no_answer || can_ask && confirm(PromptOn::Stdout, "make these changes?")?)
     };
     let (plan, _lock) = match confirm(&request.hookbus, make_plan, ask)? {
         Confirmed::Yes(plan, lock) => (plan, lock),
@@ -107,7 +107,7 @@ pub(crate) fn connect(arguments: Connect, format: Format, settings: &Settings) -
                 .to_owned()
         }
     })?;
-    Ok(Ending::Yes)
+    Ok(Exit::Success)
 }
 
 /// The record is saved before anything else is written, so that a failure half-way can be undone.
@@ -134,8 +134,8 @@ fn ask_about_hooks(request: &ConnectRequest, known: &Record) -> Result<Option<Ex
     if changed_files(ExistingHooks::Move)? == changed_files(ExistingHooks::Keep)? {
         return Ok(None);
     }
-    let wants_move = yes(
-        Stands::InTheResult,
+    let wants_move = confirm(
+        PromptOn::Stdout,
         "Hermes has shell hooks of its own; move them to hookbus.yaml, so that the log records what they decide?",
     )?;
     Ok(Some(if wants_move { ExistingHooks::Move } else { ExistingHooks::Keep }))

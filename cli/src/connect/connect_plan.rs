@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use hookbus::decide::Hooks;
+use hookbus::config::HooksFile;
 use hookbus::event::Time;
 use serde_json::json;
 
@@ -16,7 +16,7 @@ use super::orphaned::{self, OrphanedBridge, Unrecorded};
 use super::record::{FileChange, Record};
 use super::shell_wire::{BusCall, bus_call};
 use super::{bridge_files, consent, hermes, shell_hooks, yaml};
-use crate::hooks::here;
+use crate::hooks::current_caller;
 
 /// What to do with the shell hooks in Hermes' own configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -209,7 +209,7 @@ fn without_second_wire(text: &str) -> Result<String> {
 fn double_loading_remarks(request: &ConnectRequest) -> Result<Vec<String>> {
     let file = hooks_file(request);
     let text = files::read(&file)?.unwrap_or_default();
-    let Ok(hooks) = Hooks::parse(&text, &request.hookbus) else { return Ok(Vec::new()) };
-    let double = double_loaded(&request.hermes, &hooks, &file, &here()).into_iter();
+    let Ok(hooks) = HooksFile::parse(&text, &request.hookbus) else { return Ok(Vec::new()) };
+    let double = double_loaded(&request.hermes, &hooks, &file, &current_caller()).into_iter();
     Ok(double.map(|DoubleLoaded { plugin, why }| format!("the plugin `{plugin}`: {why}")).collect())
 }

@@ -3,25 +3,27 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use chrono::{DateTime, Utc};
-use hookbus::decide::{Agreeable, Agreement, Consents, Hooks};
+use hookbus::config::{Approval, HooksFile};
+use hookbus::consent::{ApprovalCheck, ApprovalItem, ApprovalStore};
 use hookbus::event::Time;
 use serde_json::{Value, json};
 
 use super::files;
 use super::hooks_move::MovedHook;
 use super::record::FileChange;
-use crate::hooks::here;
+use crate::hooks::current_caller;
 
 /// Hermes records the time of a script in whole seconds.
 const PRECISION: Duration = Duration::from_secs(2);
 
 /// The file that keeps approvals in the home of hookbus.
 pub(super) fn file(hookbus: &Path) -> PathBuf {
-    Consents::beside(hookbus).file().to_owned()
+    ApprovalStore::beside(hookbus).file().to_owned()
 }
 
 /// Approves the moved hooks in `hooks`, the new text of `hookbus.yaml`. None if the file of approvals stays as it is.
@@ -34,10 +36,11 @@ pub(super) fn bring_along(
     at: Time,
     remarks: &mut Vec<String>,
 ) -> Result<Option<FileChange>> {
-    let Ok(hooks) = Hooks::parse(hooks, hookbus) else { return Ok(None) };
-    let all = hooks.agreeables(&here());
+    let Ok(hooks) = HooksFile::parse(hooks, hookbus) else { return Ok(None) };
+    let check = ApprovalCheck::new(Arc::new(ApprovalStore::beside(hookbus)), &hooks);
+    let all = check.items(&hooks, &current_caller());
     let mut approved = Vec::new();
-    for entry in all.iter().filter(|entry| entry.agreement != Agreement::Given) {
+    for entry in all.iter().filter(|entry| entry.approval != Approval::Approved) {
         let is_its = |moved: &&MovedHook| {
             moved.hook.event == entry.event && moved.hook.command() == entry.command
         };
@@ -61,14 +64,13 @@ pub(super) fn bring_along(
     let after = if approved.is_empty() {
         now.filter(|_| known.is_some())
     } else {
-        let text = hooks.consents.with(&approved, &all, at);
-        Some(text.map_err(anyhow::Error::msg)?)
+        Some(check.store().with(&approved, &all, at)?)
     };
     Ok(after.map(|after| FileChange { path, before, after }))
 }
 
 /// Whether a file of `entry` was modified after the time that Hermes recorded for the script.
-fn has_changed(entry: &Agreeable, approved: Option<&str>) -> bool {
+fn has_changed(entry: &ApprovalItem, approved: Option<&str>) -> bool {
     let Some(approved) = approved.and_then(|text| DateTime::parse_from_rfc3339(text).ok()) else {
         return false;
     };

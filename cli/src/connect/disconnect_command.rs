@@ -11,9 +11,9 @@ use super::disconnect_plan::DisconnectPlan;
 use super::orphaned::{self, Unrecorded};
 use super::record::Record;
 use super::{files, hermes, report};
-use crate::asking::{Stands, at_a_terminal, yes};
-use crate::cli::Ending;
+use crate::cli::Exit;
 use crate::output::{self, Paint};
+use crate::prompt::{PromptOn, confirm, is_interactive};
 use crate::settings::{Format, Settings};
 
 /// `hookbus disconnect`.
@@ -34,7 +34,7 @@ pub(crate) fn disconnect(
     arguments: &Disconnect,
     format: Format,
     settings: &Settings,
-) -> Result<Ending> {
+) -> Result<Exit> {
     let Agent::Hermes = arguments.agent;
     // The directory may be gone: then the record about it is all that there is to remove.
     let hermes = hermes::home_path(arguments.hermes_home.clone(), settings)?;
@@ -47,14 +47,14 @@ pub(crate) fn disconnect(
             Format::Json => report::json(false, &[], &[]).to_string(),
             Format::Text => "hermes is not connected; nothing has changed".to_owned(),
         })?;
-        return Ok(Ending::Yes);
+        return Ok(Exit::Success);
     }
-    let can_ask = format == Format::Text && at_a_terminal(Stands::InTheResult);
+    let can_ask = format == Format::Text && is_interactive(PromptOn::Stdout);
     let ask = |plan: &DisconnectPlan| {
         if format == Format::Text {
             report::show(&plan.writes, &plan.backups, &plan.remarks, Paint(settings.colour))?;
         }
-        Ok(arguments.yes || can_ask && yes(Stands::InTheResult, "make these changes?")?)
+        Ok(arguments.yes || can_ask && confirm(PromptOn::Stdout, "make these changes?")?)
     };
     let Confirmed::Yes(plan, lock) = confirm(&hookbus, make_plan, ask)? else {
         bail!("nothing has changed; pass --yes to make these changes");
@@ -67,7 +67,7 @@ pub(crate) fn disconnect(
         Format::Json => report::json(false, &plan.writes, &plan.remarks).to_string(),
         Format::Text => "disconnected; restart every Hermes that runs".to_owned(),
     })?;
-    Ok(Ending::Yes)
+    Ok(Exit::Success)
 }
 
 /// Follows the record; without one, finds what is clearly ours.

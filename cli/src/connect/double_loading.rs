@@ -3,8 +3,10 @@
 
 use std::path::Path;
 
-use hookbus::decide::{Hooks, LoadedPlugin, Surroundings};
+use hookbus::caller::Caller;
+use hookbus::config::HooksFile;
 use hookbus::event::Agent;
+use hookbus::plugins::{LoadedPlugin, loaded_for};
 use serde_json::Value;
 
 use super::{files, yaml};
@@ -21,15 +23,15 @@ pub(crate) struct DoubleLoaded {
 /// The plugins of `hooks`, which are configured in `file`, that the Hermes in `hermes` loads as well.
 pub(crate) fn double_loaded(
     hermes: &Path,
-    hooks: &Hooks,
+    hooks: &HooksFile,
     file: &Path,
-    caller: &Surroundings,
+    caller: &Caller,
 ) -> Vec<DoubleLoaded> {
     let config_file = hermes.join("config.yaml");
     let config = files::read(&config_file).ok().flatten().unwrap_or_default();
     let config = yaml::read(&config).unwrap_or_default();
     let gateway = files::canonical(&hermes.join("hooks"));
-    let double = hooks.plugins_for(Agent::Hermes, caller).into_iter().filter_map(|plugin| {
+    let double = loaded_for(hooks, Agent::Hermes, caller).into_iter().filter_map(|plugin| {
         let why = if plugin.is_of_gateway {
             let is_loaded = files::canonical(&plugin.folder).parent() == Some(&gateway);
             is_loaded.then(|| format!(

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use hookbus::decide::is_bridge;
+use hookbus::plugins::is_bridge;
 
 use super::bridge::{self, NAME};
 use super::disconnect_plan::DisconnectPlan;

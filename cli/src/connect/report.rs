@@ -18,7 +18,7 @@ pub(super) fn show(
         show_file(write, paint)?;
     }
     for remark in remarks {
-        output::line(output::harmless_lines(remark))?;
+        output::line(output::sanitize_lines(remark))?;
     }
     Ok(())
 }
@@ -31,7 +31,7 @@ fn show_file(PendingWrite { path, now, then }: &PendingWrite, paint: Paint) -> R
         (Some(now), Some(then)) => {
             output::line(format!("  changed  {name}"))?;
             for line in changed_lines(now, then) {
-                let line = output::harmless(&line);
+                let line = output::sanitize(&line);
                 let painted =
                     if line.starts_with('+') { paint.good(&line) } else { paint.bad(&line) };
                 output::line(format!("           {painted}"))?;

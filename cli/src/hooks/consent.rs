@@ -7,7 +7,8 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use hookbus::decide::{Agreeable, Agreement, Consents};
+use hookbus::config::Approval;
+use hookbus::consent::{ApprovalItem, ApprovalStore};
 use hookbus::event::{Clock, SystemClock};
 use serde_json::json;
 
@@ -47,9 +48,9 @@ pub(crate) struct Approve {
 pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) -> Result<Exit> {
     let hooks = EffectiveHooks::load(settings);
     hooks.ensure_readable()?;
-    let own = &hooks.own.1.hooks;
+    let own = &hooks.own.1;
     let all = hooks.approval_items();
-    let is_wanted = |entry: &&Agreeable| {
+    let is_wanted = |entry: &&ApprovalItem| {
         let wanted = arguments.command.as_ref();
         wanted.is_none_or(|wanted| *wanted == entry.command || *wanted == entry.hook)
     };
@@ -59,12 +60,12 @@ pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) 
             sanitize(wanted)
         );
     }
-    let waiting: Vec<&Agreeable> =
-        all.iter().filter(|entry| entry.agreement != Agreement::Given).filter(is_wanted).collect();
+    let waiting: Vec<&ApprovalItem> =
+        all.iter().filter(|entry| entry.approval != Approval::Approved).filter(is_wanted).collect();
     let accept_all = arguments.accept_hooks || settings.accept_hooks;
     // `hooks_auto_accept` in the user's own file does not apply to the hooks of a project.
-    let is_accepted = |entry: &Agreeable| accept_all || own.auto_accept && entry.project.is_none();
-    let (mut approved, to_ask): (Vec<&Agreeable>, Vec<&Agreeable>) =
+    let is_accepted = |entry: &ApprovalItem| accept_all || own.file.auto_accept && entry.project.is_none();
+    let (mut approved, to_ask): (Vec<&ApprovalItem>, Vec<&ApprovalItem>) =
         waiting.iter().partition(|entry| is_accepted(entry));
     if !to_ask.is_empty() && is_interactive(PromptOn::Stdout) && format == Format::Text {
         let contents = if arguments.whole { FileContents::InFull } else { FileContents::OneScreen };
@@ -75,8 +76,8 @@ pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) 
     }
     approved.retain(|entry| entry.obstacle().is_none());
     if !approved.is_empty() {
-        update(own.consents.file(), |consents| {
-            consents.with(&approved, &all, SystemClock.now()).map_err(anyhow::Error::msg)
+        update(own.approvals.store().file(), |store| {
+            Ok(store.with(&approved, &all, SystemClock.now())?)
         })?;
     }
     let left = waiting.len() - approved.len();
@@ -93,24 +94,24 @@ pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) 
 }
 
 /// The entries that cannot be approved as they are, and why.
-fn obstacles<'a>(entries: &[&'a Agreeable]) -> Vec<(&'a Agreeable, String)> {
+fn obstacles<'a>(entries: &[&'a ApprovalItem]) -> Vec<(&'a ApprovalItem, String)> {
     entries.iter().filter_map(|entry| Some((*entry, entry.obstacle()?))).collect()
 }
 
 /// Reads consent.json, changes it and writes it, under a lock that all writers take.
-fn update(file: &Path, change: impl FnOnce(&Consents) -> Result<String>) -> Result<()> {
+fn update(file: &Path, change: impl FnOnce(&ApprovalStore) -> Result<String>) -> Result<()> {
     let home = file.parent().unwrap_or(Path::new("/"));
     let _lock = HomeLock::take(home)?;
-    let text = change(&Consents::beside(home))?;
+    let text = change(&ApprovalStore::beside(home))?;
     files::write(file, &text)
 }
 
 fn ask<'a>(
-    waiting: &[&'a Agreeable],
+    waiting: &[&'a ApprovalItem],
     hooks: &EffectiveHooks,
     contents: FileContents,
     paint: Paint,
-) -> Result<Vec<&'a Agreeable>> {
+) -> Result<Vec<&'a ApprovalItem>> {
     let mut approved = Vec::new();
     for entry in waiting {
         if !display::show(entry, contents, paint)? {
@@ -135,16 +136,14 @@ fn ask<'a>(
 
 pub(crate) fn revoke(hook: &str, format: Format, settings: &Settings) -> Result<Exit> {
     let hooks = EffectiveHooks::load(settings);
-    let consents = &hooks.own.1.hooks.consents;
+    let store = hooks.own.1.approvals.store();
     let cwd = current_caller().cwd;
     // `hook` is a command, or a name as `hooks list` shows it; several hooks may have the same name.
     let named = hooks.approval_items().into_iter().filter(|entry| entry.hook == hook);
     let commands: Vec<String> = named.map(|entry| entry.command).chain([hook.to_owned()]).collect();
-    let without =
-        |consents: &Consents| consents.without(&commands, &cwd).map_err(anyhow::Error::msg);
-    let (_, revoked) = without(consents)?;
+    let (_, revoked) = store.without(&commands, &cwd)?;
     if revoked > 0 {
-        update(consents.file(), |consents| Ok(without(consents)?.0))?;
+        update(store.file(), |store| Ok(store.without(&commands, &cwd)?.0))?;
     }
     output::line(match format {
         Format::Json => json!({"revoked": revoked}).to_string(),

@@ -9,29 +9,32 @@ mod observers;
 mod plugins;
 
 use anyhow::Result;
-use hookbus::decide::{Agreeable, Agreement, Hooks, HooksSource, InForce, Reach, Trust};
+use hookbus::active::{ActiveHooks, HooksSource};
+use hookbus::config::{Approval, Reach, Trust};
+use hookbus::consent::ApprovalItem;
+use hookbus::plugins::{empty_entries, missing_plugins};
 use serde_json::{Value, json};
 
 use self::finding::Finding;
-use super::{HooksHere, here};
-use crate::cli::Ending;
-use crate::output::{self, Paint, Progress, harmless};
+use super::{EffectiveHooks, current_caller};
+use crate::cli::Exit;
+use crate::output::{self, Paint, Progress, sanitize};
 use crate::settings::{Format, Settings};
 
-pub(crate) fn run(format: Format, settings: &Settings) -> Result<Ending> {
-    let hooks = HooksHere::find(settings);
+pub(crate) fn run(format: Format, settings: &Settings) -> Result<Exit> {
+    let hooks = EffectiveHooks::load(settings);
     let mut findings = Vec::new();
-    if let Some(trouble) = hooks.own.1.hooks.consents.trouble() {
-        findings.push(Finding::bad("consent", trouble));
+    if let Some(problem) = hooks.own.1.approvals.store().problem() {
+        findings.push(Finding::bad("consent", problem.to_string()));
     }
-    for (source, in_force) in hooks.files() {
-        findings.extend(check_file(source, in_force));
+    for (source, active) in hooks.files() {
+        findings.extend(check_file(source, active));
     }
     findings.extend(observers::check(settings));
     findings.extend(connections::check(settings, &hooks));
     let wrong = findings.iter().filter(|finding| finding.wrong.is_some()).count();
     report(&findings, format, Paint(settings.colour))?;
-    Ok(if wrong == 0 { Ending::Yes } else { Ending::No })
+    Ok(if wrong == 0 { Exit::Success } else { Exit::Failure })
 }
 
 fn report(findings: &[Finding], format: Format, paint: Paint) -> Result<()> {
@@ -44,29 +47,29 @@ fn report(findings: &[Finding], format: Format, paint: Paint) -> Result<()> {
         return Ok(());
     }
     for finding in findings {
-        let about = harmless(&finding.about);
+        let about = sanitize(&finding.about);
         output::line(match &finding.wrong {
             None => format!("{}  {about}", paint.good("ok ")),
-            Some(wrong) => format!("{}  {about}: {}", paint.bad("bad"), harmless(wrong)),
+            Some(wrong) => format!("{}  {about}: {}", paint.bad("bad"), sanitize(wrong)),
         })?;
     }
     Ok(())
 }
 
 /// Checks one hooks file: can it be parsed, can its hooks run?
-fn check_file(source: &HooksSource, in_force: &InForce) -> Vec<Finding> {
-    let (file, hooks) = (source.file().display().to_string(), &in_force.hooks);
-    let broken = hooks.problems.iter().filter(|problem| problem.reach != Reach::Nothing);
-    let problems = in_force.standing.problem().into_iter().chain(broken);
+fn check_file(source: &HooksSource, active: &ActiveHooks) -> Vec<Finding> {
+    let file = source.file().display().to_string();
+    let broken = active.file.problems.iter().filter(|problem| problem.reach != Reach::Nothing);
+    let problems = active.status.problem().into_iter().chain(broken);
     let mut findings: Vec<Finding> =
         problems.map(|problem| Finding::bad(file.clone(), problem.to_string())).collect();
-    let entries = hooks.agreeables(&here());
-    let mut progress = Progress::of(entries.len() as u64, "hooks");
+    let entries = active.approval_items(&current_caller());
+    let mut progress = Progress::new(entries.len() as u64, "hooks");
     for (index, entry) in entries.iter().enumerate() {
-        findings.extend(check_entry(entry, hooks));
-        progress.at(index as u64 + 1);
+        findings.extend(check_entry(entry, active));
+        progress.update(index as u64 + 1);
     }
-    findings.extend(hooks.absent_plugins(&here()).into_iter().map(|name| {
+    findings.extend(missing_plugins(&active.file, &current_caller()).into_iter().map(|name| {
         let about = format!("the plugin {name}");
         Finding::bad(
             about,
@@ -77,21 +80,24 @@ fn check_file(source: &HooksSource, in_force: &InForce) -> Vec<Finding> {
 }
 
 /// Checks one entry: can it start, is it approved, does it answer?
-fn check_entry(entry: &Agreeable, hooks: &Hooks) -> Vec<Finding> {
+fn check_entry(entry: &ApprovalItem, active: &ActiveHooks) -> Vec<Finding> {
     let about = format!("{} on {}", entry.hook, entry.event);
     if let Some(wrong) = launch::problem(entry).filter(|_| entry.runs_something) {
         return vec![Finding::bad(about, wrong)];
     }
-    let idle = hooks.alone(entry).idle_plugins(&here());
-    if !idle.is_empty() {
-        return idle.into_iter().map(|idle| Finding::bad(about.clone(), idle.why)).collect();
+    let Some(active) = active.hook_of(entry).map(|hook| active.with_only(hook)) else {
+        return Vec::new();
+    };
+    let empty = empty_entries(&active.file, &current_caller());
+    if !empty.is_empty() {
+        return empty.into_iter().map(|empty| Finding::bad(about.clone(), empty.why)).collect();
     }
-    if hooks.trust == Trust::Nobody && entry.agreement != Agreement::Given {
-        let why = match entry.agreement {
-            Agreement::Lapsed => "it has changed since you agreed to it",
-            Agreement::Never | Agreement::Given => "you have not agreed to it yet",
+    if active.file.trust == Trust::Nobody && entry.approval != Approval::Approved {
+        let why = match entry.approval {
+            Approval::Lapsed => "it has changed since you approved it",
+            Approval::NotApproved | Approval::Approved => "you have not approved it yet",
         };
         return vec![Finding::bad(about, format!("{why}; run `hookbus hooks approve`"))];
     }
-    plugins::check(entry, hooks).unwrap_or_else(|| vec![commands::check(entry, hooks, about)])
+    plugins::check(entry, &active).unwrap_or_else(|| vec![commands::check(entry, active, about)])
 }

@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use hookbus::decide::{
-    Asked, Circumstances, Surroundings, conclude, did_you_mean, look_on, plan, run_all,
-};
-use hookbus::dialect::{Takes, takes};
-use hookbus::event::{Agent, Decision, Event, Kind, Wire, event_names, kind_of};
+use hookbus::active::HookSets;
+use hookbus::caller::Caller;
+use hookbus::config::did_you_mean;
+use hookbus::decide::{DecisionContext, conclude, notify_for_test, plan, run_all};
+use hookbus::dialect::{Capabilities, can_be_event_of, dialect_of, event_names, kind_of};
+use hookbus::event::{Agent, Decision, Event, Kind, Wire};
 use serde_json::{Map, Value};
 
 use super::effective::{EffectiveHooks, current_caller};
@@ -21,8 +22,6 @@ use crate::settings::{Format, Settings};
 
 /// For all hooks together; each also has its own timeout.
 const TIMEOUT: Duration = Duration::from_mins(5);
-
-const AGENTS: [Agent; 4] = [Agent::Hermes, Agent::Gemini, Agent::Claude, Agent::Codex];
 
 const EXAMPLES: &str = "\
 Examples:
@@ -63,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         None if agent == Agent::Hermes && connect::is_bridged(settings) => Wire::Bridge,
         None => Wire::Shell,
     };
-    if !has_event(agent, &arguments.event) {
+    if !can_be_event_of(agent, &arguments.event) {
         return Err(unknown_event(agent, &arguments.event));
     }
     let mut payload =
@@ -74,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     let hooks = EffectiveHooks::load(settings);
     hooks.ensure_readable()?;
     let event = sample_events::event(agent, wire, &payload);
-    let decision = run_hooks(&event, hooks.hook_sets())?;
+    let decision = run_hooks(&event, &hooks.hook_sets())?;
     match (format, decision) {
         (Format::Json, decision) => {
             output::line(decision.map_or(Value::Null, |decision| decision.to_json()).to_string())?;
@@ -94,10 +93,6 @@ fn read_fields(file: &Path) -> Result<Map<String, Value>> {
     fields.with_context(|| format!("{} is not a JSON object", file.display()))
 }
 
-fn has_event(agent: Agent, event: &str) -> bool {
-    kind_of(agent, event) != Kind::Other || event_names(agent).any(|name| name == event)
-}
-
 /// The error for an event that the agent does not have, with what the user probably meant.
 fn unknown_event(agent: Agent, event: &str) -> anyhow::Error {
     let shown = sanitize(event);
@@ -105,7 +100,7 @@ fn unknown_event(agent: Agent, event: &str) -> anyhow::Error {
         let names = event_names(agent).filter(|name| kind_of(agent, name) == kind);
         names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
     };
-    if let Some(other) = AGENTS.into_iter().find(|other| has_event(*other, event)) {
+    if let Some(other) = Agent::ALL.into_iter().find(|other| can_be_event_of(*other, event)) {
         let own = own_for(kind_of(other, event));
         let own = if own.is_empty() { own } else { format!("; {agent} calls it {own}") };
         return anyhow!("`{shown}` is an event of {other}: add `--agent {other}`{own}");
@@ -117,7 +112,7 @@ fn unknown_event(agent: Agent, event: &str) -> anyhow::Error {
     if let Some(name) = did_you_mean(event, event_names(agent)) {
         return anyhow!("{missing}; did you mean `{name}`?");
     }
-    for other in AGENTS {
+    for other in Agent::ALL {
         let same = |name: &&str| name.eq_ignore_ascii_case(event);
         let near = event_names(other).find(same);
         if let Some(name) = near.or_else(|| did_you_mean(event, event_names(other))) {
@@ -129,28 +124,28 @@ fn unknown_event(agent: Agent, event: &str) -> anyhow::Error {
 }
 
 /// Runs the hooks on `event`; none if no hook matches.
-pub(super) fn run_hooks(event: &Event, hooks: Asked<'_>) -> Result<Option<Decision>> {
+pub(super) fn run_hooks(event: &Event, hooks: &HookSets) -> Result<Option<Decision>> {
     let started = Instant::now();
-    let caller = Surroundings { wire: event.wire, ..current_caller() };
+    let caller = Caller { wire: event.wire, ..current_caller() };
     let mut plan = plan(event, hooks);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let results = runtime.block_on(async {
-        let mut results = look_on(&mut plan, event, &caller).await;
+        let mut results = notify_for_test(&mut plan, event, &caller).await;
         results.extend(run_all(&plan, event, None, &caller, TIMEOUT).await);
         results
     });
     if results.is_empty() {
         return Ok(None);
     }
-    let can_ask = || caller.can_ask();
-    let circumstances =
-        Circumstances { started, can_ask: &can_ask, waited_for: true, continuations: 0 };
-    Ok(Some(conclude(event, &plan, results, &circumstances)))
+    let can_ask = || dialect_of(event.agent).can_ask(&caller);
+    let context =
+        DecisionContext { started, can_ask: &can_ask, waited_for: true, continuations: 0 };
+    Ok(Some(conclude(event, &plan, results, &context)))
 }
 
 fn print(event: &Event, decision: &Decision, paint: Paint) -> Result<()> {
     let row = decision.to_json();
-    let is_unanswerable = takes(event) == Takes::NOTHING;
+    let is_unanswerable = dialect_of(event.agent).capabilities(event) == Capabilities::NONE;
     for verdict in row["verdicts"].as_array().into_iter().flatten() {
         let text = |key: &str| verdict[key].as_str().map(sanitize);
         let reason = text("reason").or_else(|| text("context")).unwrap_or_default();
@@ -183,7 +178,7 @@ fn print(event: &Event, decision: &Decision, paint: Paint) -> Result<()> {
     let way = match (event.agent, event.wire) {
         (Agent::Hermes, Wire::Bridge) => " over the bridge",
         (Agent::Hermes, Wire::Shell) => " over the shell wire",
-        (Agent::Gemini | Agent::Claude | Agent::Codex, _) => "",
+        (Agent::Gemini | Agent::Claude | Agent::Codex | Agent::Other(_), _) => "",
     };
     output::line(format!("answer to the agent{way}: {}", sanitize(&answer)))?;
     Ok(())

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result};
-use hookbus::decide::Scratch;
+use hookbus::decide::replay::ReplayEnvironment;
 use tempfile::TempDir;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -20,7 +20,7 @@ static RESOURCES: Mutex<Resources> =
 
 struct Resources {
     directories: Vec<PathBuf>,
-    scratches: Vec<Scratch>,
+    scratches: Vec<ReplayEnvironment>,
 }
 
 fn resources() -> MutexGuard<'static, Resources> {
@@ -62,7 +62,7 @@ impl Drop for TempDirectory {
 }
 
 /// Ends the processes in `scratch` when a signal ends this process.
-pub(super) fn end_on_signal(scratch: &Scratch) {
+pub(super) fn end_on_signal(scratch: &ReplayEnvironment) {
     resources().scratches.push(scratch.clone());
 }
 
@@ -96,7 +96,7 @@ pub(super) fn install() -> Result<()> {
 fn clean_up_and_exit(code: i32) {
     // Locked until the exit, so that no other thread creates a directory.
     let resources = resources();
-    resources.scratches.iter().for_each(Scratch::end);
+    resources.scratches.iter().for_each(ReplayEnvironment::end);
     for directory in &resources.directories {
         drop(fs::remove_dir_all(directory));
     }

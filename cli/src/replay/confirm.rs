@@ -5,15 +5,15 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use hookbus::decide::{Scratch, Starts};
+use hookbus::decide::replay::{PluginRestarts, ReplayEnvironment};
 use hookbus_replay::{Commands, DryRun, PlannedCommand, dry_run};
 use serde_json::{Map, Value, json};
 
 use super::cleanup::{self, TempDirectory};
 use super::options::Arguments;
 use super::setup::ReplaySetup;
-use crate::prompt::{PromptOn, confirm, is_interactive};
 use crate::output::{self, Paint, Progress, count, sanitize, shorten_middle};
+use crate::prompt::{PromptOn, confirm, is_interactive};
 use crate::settings::{Format, Settings};
 
 /// Printed before plugins run.
@@ -122,8 +122,11 @@ fn list(commands: &BTreeMap<PlannedCommand, u64>, arguments: &Arguments) -> Vec<
     );
     let lines = commands.iter().map(|(planned, runs)| {
         let PlannedCommand { hook, event, command, runs: would_run } = planned;
-        let hook =
-            if hook == command { String::new() } else { format!("  ({})", shorten_middle(hook, 40)) };
+        let hook = if hook == command {
+            String::new()
+        } else {
+            format!("  ({})", shorten_middle(hook, 40))
+        };
         // Not shortened: the user decides by these lines.
         let first =
             format!("  {:>7} ×  {:<16} {}{hook}", times(runs), sanitize(event), sanitize(command));

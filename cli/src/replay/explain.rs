@@ -7,7 +7,7 @@ use hookbus_replay::{ChunkResult, Drive, RecordedDecision, RecordedVerdict, Repl
 use serde_json::{Value, json};
 
 use crate::cli::Exit;
-use crate::output::{self, Paint, sanitize, local_time, shorten, shorten_middle};
+use crate::output::{self, Paint, local_time, sanitize, shorten, shorten_middle};
 use crate::settings::{Format, Settings};
 
 pub(super) fn run(what: &Drive<'_>, format: Format, settings: &Settings) -> Result<Exit> {

@@ -12,11 +12,11 @@ use hookbus_subscribers::copy_stream;
 
 use super::cleanup::TempDirectory;
 use super::options::Arguments;
+use crate::args::parse_kind;
+use crate::args::{nats_settings, parse_agent, parse_time};
 use crate::export::resolve_session;
 use crate::import;
-use crate::args::parse_kind;
 use crate::output::{self, Progress, sanitize};
-use crate::args::{parse_agent, parse_time, nats_settings};
 use crate::settings::Settings;
 
 /// The log to read.

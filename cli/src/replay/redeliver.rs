@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use hookbus::decide::HooksSource;
+use hookbus::active::HooksSource;
 use hookbus::event::{BusId, Clock, EventId, Seq, SystemClock, Time};
 use hookbus::log::{DamagedRow, LogPath, LogReader, Row, Selection};
 use hookbus_subscribers::{Redelivery, ReplayPublisher};
@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use super::input::{InputLog, selection};
 use super::options::{Arguments, Pace};
-use crate::prompt::{PromptOn, confirm, is_interactive};
+use crate::args::nats_settings;
 use crate::cli::Exit;
 use crate::observe::assignment;
 use crate::output::{self, Progress, count};
-use crate::args::nats_settings;
+use crate::prompt::{PromptOn, confirm, is_interactive};
 use crate::settings::{Format, Settings};
 
 pub(super) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {

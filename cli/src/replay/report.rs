@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::options::Arguments;
 use super::setup::ReplaySetup;
-use crate::output::{self, Paint, count, sanitize, shorten, shorten_middle, format_duration};
+use crate::output::{self, Paint, count, format_duration, sanitize, shorten, shorten_middle};
 use crate::settings::{Format, Settings};
 
 /// Number of calls to list.
@@ -145,7 +145,8 @@ impl<'a> Report<'a> {
         }
         let paint = self.paint;
         let events = count(usize::try_from(tally.events).unwrap_or(usize::MAX), "event");
-        let head = format!("{events} through {} ({})", self.setup.hooks_name, format_duration(took));
+        let head =
+            format!("{events} through {} ({})", self.setup.hooks_name, format_duration(took));
         output::line(paint.bold(&head))?;
         for category in Category::ALL {
             let number = tally.count(category);

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use hookbus::decide::{Hooks, HooksSource, Reach, Standing, is_of_a_project};
+use hookbus::active::{ActiveHooks, HooksSource, HooksStatus, is_project_file};
+use hookbus::config::{HooksFile, Reach};
 use hookbus::log::{LogPath, LogReader};
 use hookbus_replay::{
     Detail, EventSource, Expectations, ExpectationsWriter, LogSource, RecordedHooks, ReplayHooks,

@@ -4,7 +4,9 @@
 use std::fs;
 
 use anyhow::Result;
-use hookbus::decide::{Agreeable, Agreement, Exhibit};
+use hookbus::config::Approval;
+use hookbus::consent::ApprovalItem;
+use hookbus::files::FileDigest;
 
 use crate::output::{self, Paint, count, sanitize};
 
@@ -17,6 +19,10 @@ const MAX_SIZE: u64 = 64 << 10;
 /// Several files are printed if they have no more lines than this together.
 const SCREEN_LINES: usize = 100;
 
+/// What an approval leaves out.
+const NOT_COVERED: &str = "  not covered: what these files import or run, and programs on the PATH;\n  \
+     name more files with `files: […]` in the entry";
+
 /// How much of the files to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileContents {
@@ -27,10 +33,10 @@ pub(super) enum FileContents {
 }
 
 /// Shows an entry and its files; false if a file has changed since the entry was read.
-pub(super) fn show(entry: &Agreeable, contents: FileContents, paint: Paint) -> Result<bool> {
-    let why = match entry.agreement {
-        Agreement::Lapsed => "changed since you approved it",
-        Agreement::Never | Agreement::Given => "new",
+pub(super) fn show(entry: &ApprovalItem, contents: FileContents, paint: Paint) -> Result<bool> {
+    let why = match entry.approval {
+        Approval::Lapsed => "changed since you approved it",
+        Approval::NotApproved | Approval::Approved => "new",
     };
     let (hook, event) = (sanitize(&entry.hook), sanitize(&entry.event));
     output::line(format!("\n{}  on {event}  ({why})", paint.bold(&hook)))?;
@@ -46,19 +52,17 @@ pub(super) fn show(entry: &Agreeable, contents: FileContents, paint: Paint) -> R
         output::line(format!("  with: {}", sanitize(setting)))?;
     }
     let is_unchanged = show_files(entry, contents, paint)?;
-    if !entry.made_out {
-        output::line(paint.bad(
-            "  hookbus cannot find all files that this runs: some can change without a new approval",
-        ))?;
+    if entry.runs_something {
+        output::line(paint.dim(NOT_COVERED))?;
     }
     Ok(is_unchanged)
 }
 
-fn show_files(entry: &Agreeable, contents: FileContents, paint: Paint) -> Result<bool> {
-    let changes = entry.news.as_ref();
+fn show_files(entry: &ApprovalItem, contents: FileContents, paint: Paint) -> Result<bool> {
+    let changes = entry.changes.as_ref();
     // Changed files are always printed: they are what the user has to look at.
     let has_changed =
-        |file: &Exhibit| changes.is_some_and(|changes| changes.changed.contains(&file.path));
+        |file: &FileDigest| changes.is_some_and(|changes| changes.changed.contains(&file.path));
     let Some(files) = entry
         .files
         .iter()
@@ -103,7 +107,7 @@ fn count_lines(text: &str) -> usize {
 
 /// A file as it is now.
 struct FileView<'a> {
-    digest: &'a Exhibit,
+    digest: &'a FileDigest,
     size: u64,
     /// Its text, if that is to be printed.
     text: Option<String>,
@@ -111,10 +115,10 @@ struct FileView<'a> {
 
 impl<'a> FileView<'a> {
     /// None if the file does not match its digest any more.
-    fn read(digest: &'a Exhibit, contents: FileContents) -> Option<Self> {
+    fn read(digest: &'a FileDigest, contents: FileContents) -> Option<Self> {
         let size = fs::metadata(&digest.path).map_or(0, |file| file.len());
         let bytes = (size <= MAX_SIZE).then(|| fs::read(&digest.path).ok()).flatten();
-        if bytes.as_ref().is_some_and(|bytes| !digest.held(bytes)) {
+        if bytes.as_ref().is_some_and(|bytes| !digest.matches(bytes)) {
             return None;
         }
         let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use hookbus::decide::Ailment;
+use hookbus::plugins::PluginFault;
 
 use super::launch::on_path;
 
@@ -30,21 +30,21 @@ pub(super) fn for_command(failure: &str, exit: Option<i64>, test: &str) -> Strin
 }
 
 /// For a plugin; `log` is the file with its output.
-pub(super) fn for_plugin(ailment: &Ailment, log: &str) -> Option<String> {
-    let advice = match ailment {
+pub(super) fn for_plugin(fault: &PluginFault, log: &str) -> Option<String> {
+    let advice = match fault {
         // Its text says what to do.
-        Ailment::Vague(_) => return None,
-        Ailment::Needs(_) => {
+        PluginFault::BadManifest(_) => return None,
+        PluginFault::MissingVariables(_) => {
             "this command looked for it in its own environment: run it with the environment of the agent"
                 .to_owned()
         }
-        Ailment::Unfinished(_) => {
+        PluginFault::Incomplete(_) => {
             "fix the file or add it, or remove the directory".to_owned()
         }
-        Ailment::Broken(why) => for_loading(why),
-        Ailment::Raised(_) => format!("fix its code; the traceback is in {log}"),
-        Ailment::Hung(_) => "make it faster, or give its entry a longer `timeout:`".to_owned(),
-        Ailment::Died(_) => format!(
+        PluginFault::NotLoadable(why) => for_loading(why),
+        PluginFault::Raised(_) => format!("fix its code; the traceback is in {log}"),
+        PluginFault::Hung(_) => "make it faster, or give its entry a longer `timeout:`".to_owned(),
+        PluginFault::Died(_) => format!(
             "it ends the process of the plugin host (`os._exit`, or a crash); fix its code. Its last output is in {log}"
         ),
     };

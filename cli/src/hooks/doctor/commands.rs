@@ -1,21 +1,25 @@
 //! Checks a command: runs it with a sample event, and looks at its answer and its time.
 
-use hookbus::decide::{Agreeable, Hooks};
-use hookbus::event::{Agent, Kind, event_names, kind_of};
+use std::sync::Arc;
 
-use super::super::{made_up, trial};
+use hookbus::active::{ActiveHooks, HookSets};
+use hookbus::consent::ApprovalItem;
+use hookbus::dialect::{event_names, kind_of};
+use hookbus::event::{Agent, Kind};
+
+use super::super::{hooks_test, sample_events};
 use super::advice;
 use super::finding::Finding;
 
 /// A hook that takes longer than this delays its agent noticeably.
 pub(super) const SLOW_MS: f64 = 1000.0;
 
-/// Runs the command of an entry.
-pub(super) fn check(entry: &Agreeable, hooks: &Hooks, about: String) -> Finding {
+/// Runs the command of an entry, the only one in `active`.
+pub(super) fn check(entry: &ApprovalItem, active: ActiveHooks, about: String) -> Finding {
     let Some((agent, name)) = sample_event_for(&entry.event) else { return Finding::ok(about) };
-    let event = made_up::tried(agent, &name);
-    let alone = hooks.alone(entry);
-    let Ok(Some(decision)) = trial::put(&event, (&alone).into()) else {
+    let event = sample_events::over_bridge(agent, &name);
+    let sets = HookSets::own(Arc::new(active));
+    let Ok(Some(decision)) = hooks_test::run_hooks(&event, &sets) else {
         return Finding::ok(about);
     };
     let row = decision.to_json();

@@ -6,12 +6,12 @@ use std::time::Duration;
 use hookbus::event::{Clock, SystemClock};
 use hookbus::log::{LogPath, LogReader, Query};
 
-use super::super::{HooksHere, here};
+use super::super::{EffectiveHooks, current_caller};
 use super::finding::Finding;
 use crate::connect::{self, DoubleLoaded, Health};
-use crate::output::spell;
+use crate::output::format_duration;
 use crate::settings::Settings;
-use crate::status::{self, hung_daemon};
+use crate::status::{self, describe_hung_daemon};
 
 /// If the last event is older than this, the agent may not be connected any more.
 const RECENT: Duration = Duration::from_hours(24 * 7);
@@ -26,10 +26,11 @@ enum Connected {
 }
 
 /// Checks everything about connections.
-pub(super) fn check(settings: &Settings, hooks: &HooksHere) -> Vec<Finding> {
+pub(super) fn check(settings: &Settings, hooks: &EffectiveHooks) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(
-        hung_daemon(settings).map(|hung| Finding::bad("the daemon", format!("it is {hung}"))),
+        describe_hung_daemon(settings)
+            .map(|hung| Finding::bad("the daemon", format!("it is {hung}"))),
     );
     let (mut connected, mut double) = (Connected::No, Vec::new());
     for Health { home, wrong, calls, needs_a_daemon } in connect::health(settings) {
@@ -48,7 +49,7 @@ pub(super) fn check(settings: &Settings, hooks: &HooksHere) -> Vec<Finding> {
         });
         if calls {
             double.extend(hooks.files().flat_map(|(source, in_force)| {
-                connect::double_loaded(&home, &in_force.hooks, source.file(), &here())
+                connect::double_loaded(&home, &in_force.hooks, source.file(), &current_caller())
             }));
         }
     }
@@ -87,7 +88,7 @@ fn daemon_missing(settings: &Settings, command: &str) -> Option<DaemonMissing> {
         return Some(DaemonMissing::Now(format!("no daemon runs, {advice}")));
     }
     let idle = state["daemon"]["leaves_after_idle_s"].as_u64().map(Duration::from_secs)?;
-    let idle = spell(idle);
+    let idle = format_duration(idle);
     Some(DaemonMissing::Soon(format!("the daemon exits after {idle} without calls, {advice}")))
 }
 
@@ -116,12 +117,15 @@ fn check_events(settings: &Settings, connected: Connected) -> Finding {
     let age = SystemClock.now().since(last.at);
     if age <= RECENT {
         let agent = last.agent;
-        return Finding::ok(format!("the last event came from {agent} {} ago", spell(age)));
+        return Finding::ok(format!(
+            "the last event came from {agent} {} ago",
+            format_duration(age)
+        ));
     }
     let advice = match connected {
         Connected::Yes => "if you have used Hermes since, restart every one that runs",
         Connected::WithoutDaemon => "`hookbus serve` has to run while you use Hermes",
         Connected::No => "if the agent is not connected any more, run `hookbus connect hermes`",
     };
-    Finding::bad("events", format!("the last one is {} old; {advice}", spell(age)))
+    Finding::bad("events", format!("the last one is {} old; {advice}", format_duration(age)))
 }

@@ -4,10 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use hookbus::decide::Agreeable;
+use hookbus::consent::ApprovalItem;
 
 /// Why it cannot be started, if so.
-pub(super) fn problem(entry: &Agreeable) -> Option<String> {
+pub(super) fn problem(entry: &ApprovalItem) -> Option<String> {
     let Some(program) = entry.words.first() else {
         return Some(format!("`{}` has a quote that is never closed", entry.command));
     };

@@ -4,45 +4,50 @@
 use std::path::Path;
 use std::time::Duration;
 
-use hookbus::decide::{Agreeable, Ailment, Attempt, Checkup, Exam, Hooks, did_you_mean};
-use hookbus::event::{Agent, event_names};
+use hookbus::active::ActiveHooks;
+use hookbus::config::did_you_mean;
+use hookbus::consent::ApprovalItem;
+use hookbus::decide::probe_entry;
+use hookbus::dialect::event_names;
+use hookbus::event::Agent;
+use hookbus::plugins::{PluginFault, ProbeCall, ProbeEvents, ProbeReport};
 
-use super::super::{here, made_up};
+use super::super::{current_caller, sample_events};
 use super::advice;
 use super::commands::SLOW_MS;
 use super::finding::Finding;
 
 /// Checks them; none if the entry has no plugins.
-pub(super) fn check(entry: &Agreeable, hooks: &Hooks) -> Option<Vec<Finding>> {
-    let start = made_up::tried(Agent::Hermes, "on_session_start");
-    let exam = Exam { start: &start, events: &made_up::day };
+pub(super) fn check(entry: &ApprovalItem, active: &ActiveHooks) -> Option<Vec<Finding>> {
+    let start = sample_events::over_bridge(Agent::Hermes, "on_session_start");
+    let events = ProbeEvents { start: &start, events: &sample_events::for_patterns };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let checkups = runtime.block_on(hooks.check_plugins(entry, &exam, &here()));
-    if checkups.is_empty() {
+    let reports = runtime.block_on(probe_entry(active, entry, &events, &current_caller()));
+    if reports.is_empty() {
         return None;
     }
-    let log = hooks.plugins_log();
-    let alone = checkups.len() == 1;
-    let listens = checkups.iter().any(|it| !it.listens.is_empty());
-    if listens && checkups.iter().all(|it| it.ailment.is_none() && it.hears.is_empty()) {
-        return Some(vec![listens_elsewhere(entry, &checkups)]);
+    let log = active.plugin_log();
+    let is_single = reports.len() == 1;
+    let subscribes = reports.iter().any(|it| !it.subscriptions.is_empty());
+    if subscribes && reports.iter().all(|it| it.fault.is_none() && it.covered.is_empty()) {
+        return Some(vec![subscribes_elsewhere(entry, &reports)]);
     }
-    let of_one = |checkup: &Checkup| {
-        let plugin = if alone { String::new() } else { format!(" ({})", checkup.plugin) };
+    let of_one = |report: &ProbeReport| {
+        let plugin = if is_single { String::new() } else { format!(" ({})", report.plugin) };
         let about = format!("{}{plugin} on {}", entry.hook, entry.event);
-        let wrong = wrong_with(checkup, &log, alone);
+        let wrong = wrong_with(report, &log, is_single);
         match wrong.as_slice() {
-            [] => vec![Finding::ok(summary(&about, checkup))],
+            [] => vec![Finding::ok(summary(&about, report))],
             [..] => wrong.iter().map(|wrong| Finding::bad(about.clone(), wrong)).collect(),
         }
     };
-    Some(checkups.iter().flat_map(of_one).collect())
+    Some(reports.iter().flat_map(of_one).collect())
 }
 
 /// All of them work, and none listens to the entry's event.
-fn listens_elsewhere(entry: &Agreeable, checkups: &[Checkup]) -> Finding {
+fn subscribes_elsewhere(entry: &ApprovalItem, reports: &[ProbeReport]) -> Finding {
     let mut names: Vec<&str> =
-        checkups.iter().flat_map(|it| it.listens.iter().map(String::as_str)).collect();
+        reports.iter().flat_map(|it| it.subscriptions.iter().map(String::as_str)).collect();
     names.sort_unstable();
     names.dedup();
     let wrong = format!(
@@ -53,27 +58,27 @@ fn listens_elsewhere(entry: &Agreeable, checkups: &[Checkup]) -> Finding {
     Finding::bad(format!("{} on {}", entry.hook, entry.event), wrong)
 }
 
-fn wrong_with(checkup: &Checkup, log: &Path, alone: bool) -> Vec<String> {
+fn wrong_with(report: &ProbeReport, log: &Path, is_single: bool) -> Vec<String> {
     let log = log.display().to_string();
-    let with_advice = |why: &str, ailment: &Ailment| match advice::for_plugin(ailment, &log) {
+    let with_advice = |why: &str, fault: &PluginFault| match advice::for_plugin(fault, &log) {
         Some(advice) => format!("{why}; {advice}"),
         None => why.to_owned(),
     };
-    if let Some(ailment) = &checkup.ailment {
-        return vec![with_advice(ailment.why(), ailment)];
+    if let Some(fault) = &report.fault {
+        return vec![with_advice(fault.why(), fault)];
     }
-    if checkup.listens.is_empty() {
-        let advice = if alone { "remove this entry" } else { "remove it from `plugins: enabled:`" };
+    if report.subscriptions.is_empty() {
+        let advice = if is_single { "remove this entry" } else { "remove it from `plugins: enabled:`" };
         return vec![format!(
             "it registers no hook, so it never runs here; {advice}, or register a hook in its code"
         )];
     }
-    let mut wrong: Vec<String> = checkup.listens.iter().filter_map(|name| unknown(name)).collect();
-    for (ailment, events) in failures(&checkup.attempts) {
-        let why = format!("with a sample {}: {}", events.join(", "), ailment.why());
-        wrong.push(with_advice(&why, ailment));
+    let mut wrong: Vec<String> = report.subscriptions.iter().filter_map(|name| unknown(name)).collect();
+    for (fault, events) in failures(&report.calls) {
+        let why = format!("with a sample {}: {}", events.join(", "), fault.why());
+        wrong.push(with_advice(&why, fault));
     }
-    let slow = checkup.attempts.iter().filter(|it| it.ailment.is_none());
+    let slow = report.calls.iter().filter(|it| it.fault.is_none());
     let slow = slow.max_by_key(|it| it.took).filter(|it| ms(it.took) > SLOW_MS);
     wrong.extend(slow.map(|it| {
         format!(
@@ -86,13 +91,13 @@ fn wrong_with(checkup: &Checkup, log: &Path, alone: bool) -> Vec<String> {
 }
 
 /// Each failure, with the events that failed in this way.
-fn failures(attempts: &[Attempt]) -> Vec<(&Ailment, Vec<&str>)> {
-    let mut all: Vec<(&Ailment, Vec<&str>)> = Vec::new();
-    for attempt in attempts {
-        let Some(ailment) = &attempt.ailment else { continue };
-        match all.iter_mut().find(|(known, _)| *known == ailment) {
-            Some((_, events)) => events.push(&attempt.event),
-            None => all.push((ailment, vec![&attempt.event])),
+fn failures(calls: &[ProbeCall]) -> Vec<(&PluginFault, Vec<&str>)> {
+    let mut all: Vec<(&PluginFault, Vec<&str>)> = Vec::new();
+    for call in calls {
+        let Some(fault) = &call.fault else { continue };
+        match all.iter_mut().find(|(known, _)| *known == fault) {
+            Some((_, events)) => events.push(&call.event),
+            None => all.push((fault, vec![&call.event])),
         }
     }
     all
@@ -108,13 +113,13 @@ fn unknown(name: &str) -> Option<String> {
     Some(format!("it listens to `{name}`, which Hermes never sends; did you mean `{similar}`?"))
 }
 
-fn summary(about: &str, checkup: &Checkup) -> String {
-    let Checkup { listens, hears, attempts, .. } = checkup;
-    let Some(slowest) = attempts.iter().map(|attempt| attempt.took).max() else {
-        return format!("{about}: loaded, listens to {}", listens.join(", "));
+fn summary(about: &str, report: &ProbeReport) -> String {
+    let ProbeReport { subscriptions, covered, calls, .. } = report;
+    let Some(slowest) = calls.iter().map(|call| call.took).max() else {
+        return format!("{about}: loaded, listens to {}", subscriptions.join(", "));
     };
-    let events: Vec<&str> = attempts.iter().map(|attempt| attempt.event.as_str()).collect();
-    let untried = hears.iter().map(String::as_str).filter(|name| !events.contains(name));
+    let events: Vec<&str> = calls.iter().map(|call| call.event.as_str()).collect();
+    let untried = covered.iter().map(String::as_str).filter(|name| !events.contains(name));
     let untried: Vec<&str> = untried.collect();
     let more = match untried.as_slice() {
         [] => String::new(),
