@@ -37,7 +37,7 @@ pub enum LongLivedError {
     #[error("the answer of the program is longer than 1 MiB")]
     TooLong,
     /// It did not answer in time.
-    #[error("no answer from the program within {:.1} s; see `timeout`", .0.as_secs_f64())]
+    #[error("no answer within {:.1} s; raise `timeout` if the program needs longer", .0.as_secs_f64())]
     TimedOut(Duration),
     /// Its pipes broke.
     #[error("the program closed its input or output: {0}")]
