@@ -712,6 +712,24 @@ fn the_daemon_replaces_an_observer_that_got_sigterm() {
     wait_until("a new observer handles the events", || setup.seen().len() >= 3);
 }
 
+/// The attempt that was running fails after the signal; the observer exits instead of retrying.
+#[test]
+fn an_observer_that_is_stopped_during_a_failing_attempt_exits() {
+    let setup = Setup::with_log(
+        "  tool.before:\n    - {name: slow, mode: observe, command: ../slow.sh, wait: 600}\n",
+    );
+    let begun = setup.seen_file();
+    let script = format!("#!/bin/sh\necho begun >> {}\nsleep 1\nexit 1\n", begun.display());
+    setup.home.script("slow.sh", &script);
+    setup.send(0, 1);
+    let mut observer = setup.start_observer(&["slow"]);
+    wait_until("the attempt has begun", || begun.exists());
+    kill_process(Pid::from_child(&observer.0), Signal::TERM).expect("it can be signalled");
+    wait_until("the observer has exited", || observer.0.try_wait().expect("ours").is_some());
+    assert_eq!(setup.seen().len(), 1, "no second attempt");
+    assert_eq!(setup.dead_letters(), Vec::<Value>::new());
+}
+
 #[test]
 fn a_corrected_nats_password_reaches_running_observers() {
     let server = NatsServer::start_with(&["--user", "me", "--pass", "right"]);

@@ -10,6 +10,7 @@ use hookbus::log::LogPath;
 use hookbus::relay::NatsSettings;
 
 use crate::connection::NatsConnection;
+use crate::deliver::Delivery;
 use crate::error::ObserverError;
 use crate::position::ObserverPosition;
 use crate::source::{EventSource, LogSource, StreamSource, start_in_log};
@@ -68,6 +69,10 @@ impl Assignment {
             || ObserverStore::in_home(&self.home, name),
             |connection| ObserverStore::on_nats(connection.clone(), &self.home, name),
         )
+    }
+
+    pub(crate) fn delivery(&self) -> Delivery {
+        Delivery::new(Arc::clone(&self.observer), Arc::clone(&self.env))
     }
 
     /// Where the observer starts if it has no position yet.

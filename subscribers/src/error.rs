@@ -23,17 +23,17 @@ pub enum DeliveryError {
     #[error("{0}")]
     Command(String),
     /// The long-lived program failed.
-    #[error("{0}")]
-    LongLived(LongLivedError),
+    #[error(transparent)]
+    LongLived(#[from] LongLivedError),
     /// A plugin failed; the bus says which, and how.
     #[error("{0}")]
     Plugins(String),
     /// The endpoint did not take the event.
-    #[error("{0}")]
-    Webhook(WebhookError),
+    #[error(transparent)]
+    Webhook(#[from] WebhookError),
     /// The archive did not take the event.
-    #[error("{0}")]
-    Archive(ArchiveError),
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
     /// The payload could not be fetched from the object store.
     #[error("{0}")]
     Payload(NatsError),
@@ -45,33 +45,15 @@ pub enum DeliveryError {
     NotWanted,
 }
 
-impl From<WebhookError> for DeliveryError {
-    fn from(error: WebhookError) -> Self {
-        Self::Webhook(error)
-    }
-}
-
-impl From<LongLivedError> for DeliveryError {
-    fn from(error: LongLivedError) -> Self {
-        Self::LongLived(error)
-    }
-}
-
-impl From<ArchiveError> for DeliveryError {
-    fn from(error: ArchiveError) -> Self {
-        Self::Archive(error)
-    }
-}
-
 /// Why an observer cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum ObserverError {
     /// NATS does not answer, or refuses.
-    #[error("{0}")]
-    Nats(NatsError),
+    #[error(transparent)]
+    Nats(#[from] NatsError),
     /// The log cannot be read.
-    #[error("{0}")]
-    Log(ReadError),
+    #[error(transparent)]
+    Log(#[from] ReadError),
     /// A file of the observer cannot be read or written.
     #[error("cannot use {}: {error}", path.display())]
     File {
@@ -101,18 +83,6 @@ impl ObserverError {
     /// For `map_err`: what the system said about a file.
     pub(crate) fn file(path: &Path) -> impl Fn(io::Error) -> Self + '_ {
         |error| Self::File { path: path.to_owned(), error }
-    }
-}
-
-impl From<NatsError> for ObserverError {
-    fn from(error: NatsError) -> Self {
-        Self::Nats(error)
-    }
-}
-
-impl From<ReadError> for ObserverError {
-    fn from(error: ReadError) -> Self {
-        Self::Log(error)
     }
 }
 

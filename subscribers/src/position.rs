@@ -2,7 +2,7 @@
 //!
 //! The position per bus decides what has been handled. The stream mark only says where to read next,
 //! and counts only while the stream still holds the same event there: a stream that was emptied or
-//! restored from a backup numbers its messages anew.
+//! restored from a backup restarts its numbering.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

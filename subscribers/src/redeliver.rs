@@ -30,7 +30,7 @@ pub struct Redelivery {
 impl Redelivery {
     /// For the observer of this assignment.
     pub fn new(assignment: Assignment) -> Self {
-        let delivery = new_delivery(&assignment).for_replay();
+        let delivery = assignment.delivery().for_replay();
         Self { assignment, delivery }
     }
 
@@ -105,13 +105,9 @@ pub async fn retry_dead_letter(
     }
     let hook = assignment.observer.wants(&event.row).ok_or(DeliveryError::NotWanted)?;
     let event = SourceEvent { bus: event.bus, row: event.row, mark: None, stored: event.stored };
-    let mut delivery = new_delivery(assignment);
+    let mut delivery = assignment.delivery();
     let attempt = Attempt { number: letter.tries + 1, now: assignment.clock.now() };
     let delivered = delivery.deliver(hook, &event, attempt).await;
     delivery.close().await;
     delivered
-}
-
-fn new_delivery(assignment: &Assignment) -> Delivery {
-    Delivery::new(Arc::clone(&assignment.observer), Arc::clone(&assignment.env))
 }

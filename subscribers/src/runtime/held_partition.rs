@@ -15,7 +15,7 @@ const SAVE_EVERY: Duration = Duration::from_millis(200);
 /// Why a worker stops working on a partition.
 #[derive(Debug)]
 pub(super) enum LeaveReason {
-    /// It was told to stop, or every event is handled.
+    /// It was stopped, or every event is handled.
     Finished,
     /// Another worker holds the partition.
     HeldElsewhere,

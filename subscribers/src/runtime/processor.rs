@@ -6,16 +6,11 @@ use std::time::{Duration, Instant};
 
 use hookbus::decide::{Hook, Observer};
 use hookbus::envelope;
-use hookbus::event::Clock;
 
 use super::held_partition::{HEARTBEAT, HeldPartition, LeaveReason};
-use super::observe::StopSignal;
-use super::rebalance::PartitionQuota;
+use super::observe::{RunContext, stopped};
 use super::retry_state::RetryState;
-use super::status_file::StatusFile;
-use crate::assignment::Assignment;
 use crate::backoff::Backoff;
-use crate::connection::NatsConnection;
 use crate::dead_letter::DeadLetter;
 use crate::deliver::{Attempt, Delivery};
 use crate::error::{DeliveryError, ObserverError};
@@ -37,39 +32,25 @@ const COUNT_EVERY: Duration = Duration::from_secs(5);
 pub(super) struct Processor {
     pub(super) store: ObserverStore,
     pub(super) delivery: Delivery,
+    context: RunContext,
     observer: Arc<Observer>,
-    clock: Arc<dyn Clock>,
     partition: Partition,
-    exit_when_drained: bool,
     source: EventSource,
-    status: StatusFile,
-    quota: PartitionQuota,
-    stop: StopSignal,
     /// When dead letters were last counted.
     counted: Instant,
 }
 
 impl Processor {
-    pub(super) fn new(
-        assignment: &Assignment,
-        partition: Partition,
-        connection: Option<&NatsConnection>,
-        status: StatusFile,
-        quota: PartitionQuota,
-        stop: StopSignal,
-    ) -> Self {
+    pub(super) fn new(context: RunContext, partition: Partition) -> Self {
+        let assignment = &context.assignment;
         let observer = Arc::clone(&assignment.observer);
         Self {
-            store: assignment.store(connection),
-            delivery: Delivery::new(Arc::clone(&observer), Arc::clone(&assignment.env)),
+            store: context.store(),
+            delivery: assignment.delivery(),
+            source: assignment.source(context.connection.as_ref()),
+            context,
             observer,
-            clock: Arc::clone(&assignment.clock),
             partition,
-            exit_when_drained: assignment.exit_when_drained,
-            source: assignment.source(connection),
-            status,
-            quota,
-            stop,
             counted: Instant::now(),
         }
     }
@@ -79,26 +60,16 @@ impl Processor {
         &mut self,
         held: &mut HeldPartition,
         retry: &mut RetryState,
-    ) -> LeaveReason {
-        match self.try_process(held, retry).await {
-            Ok(reason) | Err(reason) => reason,
-        }
-    }
-
-    async fn try_process(
-        &mut self,
-        held: &mut HeldPartition,
-        retry: &mut RetryState,
     ) -> Result<LeaveReason, LeaveReason> {
         // The start of a new observer is saved first, so that a restart does not move it.
         self.save(held).await?;
         loop {
-            if *self.stop.borrow() {
+            if *self.context.stop.borrow() {
                 return Ok(LeaveReason::Finished);
             }
             let events = tokio::select! {
                 events = self.source.next(&mut held.position, BATCH) => events?,
-                _ = self.stop.changed() => return Ok(LeaveReason::Finished),
+                () = stopped(&mut self.context.stop) => return Ok(LeaveReason::Finished),
             };
             retry.succeeded();
             let idle = events.is_empty();
@@ -106,10 +77,10 @@ impl Processor {
             if held.save_is_due(idle) {
                 self.save(held).await?;
             }
-            if idle && self.exit_when_drained && self.source.is_at_end() {
+            if idle && self.context.assignment.exit_when_drained && self.source.is_at_end() {
                 return Ok(LeaveReason::Finished);
             }
-            if self.quota.release_excess() {
+            if self.context.quota.release_excess() {
                 return Ok(LeaveReason::OverQuota);
             }
         }
@@ -117,7 +88,7 @@ impl Processor {
 
     async fn save(&mut self, held: &mut HeldPartition) -> Result<(), LeaveReason> {
         held.save(&mut self.store).await?;
-        self.status.saved();
+        self.context.status.saved();
         self.report_lag(held).await;
         if self.counted.elapsed() > COUNT_EVERY {
             self.count_dead_letters().await;
@@ -128,11 +99,11 @@ impl Processor {
     /// Counts the dead letters for the status file.
     pub(super) async fn count_dead_letters(&mut self) {
         self.counted = Instant::now();
-        self.status.dead_letters(self.store.count_dead_letters().await.ok());
+        self.context.status.dead_letters(self.store.count_dead_letters().await.ok());
     }
 
     async fn report_lag(&mut self, held: &HeldPartition) {
-        self.status.lag(self.source.lag(&held.position).await);
+        self.context.status.lag(self.source.lag(&held.position).await);
     }
 
     async fn handle_batch(
@@ -147,7 +118,7 @@ impl Processor {
             }
             held.position.advance(event.bus, &event.row, event.mark);
             held.advanced();
-            if *self.stop.borrow() {
+            if *self.context.stop.borrow() {
                 return Err(LeaveReason::Finished);
             }
         }
@@ -164,10 +135,10 @@ impl Processor {
             self.is_due(event, held) && self.observer.wants(&event.row).is_some()
         };
         let wanted: Vec<SourceEvent> = events.iter().filter(wanted).cloned().collect();
-        let delivered = self.delivery.deliver_batch(&wanted, self.clock.now());
+        let delivered = self.delivery.deliver_batch(&wanted, self.context.assignment.clock.now());
         if delivered {
             for event in &wanted {
-                self.status.handled(event.row.at);
+                self.context.status.handled(event.row.at);
             }
         }
         delivered
@@ -199,7 +170,7 @@ impl Processor {
                     // Filters may look at the payload, which is here only now.
                     let Some(hook) = observer.wants(&event.row) else { return Ok(()) };
                     let Err(error) = self.attempt(hook, event, attempt, held).await? else {
-                        self.status.handled(event.row.at);
+                        self.context.status.handled(event.row.at);
                         return Ok(());
                     };
                     error
@@ -213,7 +184,7 @@ impl Processor {
             if attempt == attempts {
                 return self.dead_letter(event, attempt, &error).await;
             }
-            self.status.failing(&error);
+            self.context.status.failing(&error);
             self.report_lag(held).await;
             self.pause(backoff.next_delay(), held).await?;
         }
@@ -231,19 +202,19 @@ impl Processor {
         if held.heartbeat_is_due() {
             held.save(&mut self.store).await?;
         }
-        let attempt = Attempt { number, now: self.clock.now() };
+        let attempt = Attempt { number, now: self.context.assignment.clock.now() };
         let mut delivering = std::pin::pin!(self.delivery.deliver(hook, event, attempt));
         loop {
             tokio::select! {
                 result = &mut delivering => return Ok(result),
-                _ = self.stop.changed() => {
+                () = stopped(&mut self.context.stop) => {
                     // If it does not end in time, the next worker delivers the event again.
                     let ended = tokio::time::timeout(STOP_LIMIT, &mut delivering).await;
                     return ended.map_err(|_| LeaveReason::Finished);
                 }
                 () = tokio::time::sleep(HEARTBEAT) => {
                     held.save(&mut self.store).await?;
-                    self.status.lag(self.source.lag(&held.position).await);
+                    self.context.status.lag(self.source.lag(&held.position).await);
                 }
             }
         }
@@ -258,17 +229,15 @@ impl Processor {
         let end = Instant::now() + delay;
         loop {
             let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(());
-            }
-            let stopped = tokio::time::timeout(left.min(HEARTBEAT), self.stop.changed()).await;
-            if matches!(stopped, Ok(Ok(()))) {
+            let stopped = stopped(&mut self.context.stop);
+            if tokio::time::timeout(left.min(HEARTBEAT), stopped).await.is_ok() {
                 return Err(LeaveReason::Finished); // the next worker delivers the event again
             }
-            if left > HEARTBEAT {
-                held.save(&mut self.store).await?;
-                self.report_lag(held).await;
+            if left <= HEARTBEAT {
+                return Ok(());
             }
+            held.save(&mut self.store).await?;
+            self.report_lag(held).await;
         }
     }
 
@@ -279,10 +248,10 @@ impl Processor {
         error: &DeliveryError,
     ) -> Result<(), LeaveReason> {
         let envelope = envelope::write(event.bus, &event.row, event.stored.as_deref());
-        let (name, now) = (self.observer.name(), self.clock.now());
+        let (name, now) = (self.observer.name(), self.context.assignment.clock.now());
         let letter = DeadLetter::new(name, now, tries, &error.to_string(), envelope);
         self.store.add_dead_letter(&letter).await?;
-        self.status.dead_lettered(error);
+        self.context.status.dead_lettered(error);
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::observe::StopSignal;
+use super::observe::{StopSignal, stopped};
 use crate::store::ObserverStore;
 
 /// How often the workers are counted.
@@ -57,7 +57,7 @@ impl PartitionQuota {
                 }
                 Err(error) => tracing::debug!(%error, "cannot count the workers"),
             }
-            drop(tokio::time::timeout(COUNT_EVERY, stop.changed()).await);
+            drop(tokio::time::timeout(COUNT_EVERY, stopped(&mut stop)).await);
         }
     }
 }

@@ -3,13 +3,10 @@
 use std::time::{Duration, Instant};
 
 use super::held_partition::{HeldPartition, LeaveReason};
-use super::observe::StopSignal;
+use super::observe::{RunContext, stopped};
 use super::processor::Processor;
-use super::rebalance::PartitionQuota;
 use super::retry_state::RetryState;
-use super::status_file::StatusFile;
-use crate::assignment::{Assignment, ReadFrom};
-use crate::connection::NatsConnection;
+use crate::assignment::ReadFrom;
 use crate::error::ObserverError;
 use crate::partition::Partition;
 use crate::store::LEASE;
@@ -23,44 +20,27 @@ const LEAVE_TO_OTHERS: Duration = Duration::from_secs(2);
 /// How a worker ended.
 #[derive(Debug)]
 pub(super) enum WorkerOutcome {
-    /// It was told to stop, or every event is handled.
+    /// It was stopped, or every event is handled.
     Finished,
-    /// Another worker holds the partition, and this one was not to wait for ever.
+    /// With `--drain`: another worker holds the partition.
     HeldElsewhere,
-    /// It could not go on, and was not to wait for ever.
+    /// With `--drain`: it could not go on.
     Failed(ObserverError),
 }
 
 /// The worker of one partition.
 #[derive(Debug)]
 pub(super) struct Worker {
-    assignment: Assignment,
+    context: RunContext,
     partition: Partition,
     processor: Processor,
-    status: StatusFile,
-    quota: PartitionQuota,
-    stop: StopSignal,
     retry: RetryState,
 }
 
 impl Worker {
-    pub(super) fn new(
-        assignment: Assignment,
-        partition: Partition,
-        connection: Option<&NatsConnection>,
-        status: StatusFile,
-        quota: PartitionQuota,
-        stop: StopSignal,
-    ) -> Self {
-        let processor = Processor::new(
-            &assignment,
-            partition,
-            connection,
-            status.clone(),
-            quota.clone(),
-            stop.clone(),
-        );
-        Self { assignment, partition, processor, status, quota, stop, retry: RetryState::new() }
+    pub(super) fn new(context: RunContext, partition: Partition) -> Self {
+        let processor = Processor::new(context.clone(), partition);
+        Self { context, partition, processor, retry: RetryState::new() }
     }
 
     /// Works until it is stopped or, with `--drain`, done.
@@ -71,15 +51,15 @@ impl Worker {
     }
 
     async fn run_until_stopped(&mut self) -> WorkerOutcome {
-        let (drain, started) = (self.assignment.exit_when_drained, Instant::now());
-        while !*self.stop.borrow() {
-            if !self.quota.try_acquire() {
+        let (drain, started) = (self.context.assignment.exit_when_drained, Instant::now());
+        while !*self.context.stop.borrow() {
+            if !self.context.quota.try_acquire() {
                 self.sleep(CLAIM_EVERY).await;
                 continue;
             }
             let reason = self.claim_and_work().await;
             if !matches!(reason, LeaveReason::OverQuota) {
-                self.quota.release();
+                self.context.quota.release();
             }
             let pause = match reason {
                 LeaveReason::Finished => return WorkerOutcome::Finished,
@@ -102,12 +82,12 @@ impl Worker {
 
     /// Sleeps, unless the observer is stopped.
     async fn sleep(&mut self, pause: Duration) {
-        drop(tokio::time::timeout(pause, self.stop.changed()).await);
+        drop(tokio::time::timeout(pause, stopped(&mut self.context.stop)).await);
     }
 
     async fn claim_and_work(&mut self) -> LeaveReason {
         // A worker that cannot deliver must not hold the partition: another one may be able to.
-        let now = self.assignment.clock.now();
+        let now = self.context.assignment.clock.now();
         if let Err(error) = self.processor.delivery.check_ready(now) {
             return ObserverError::NotReady(error).into();
         }
@@ -122,18 +102,18 @@ impl Worker {
         let Some((claim, position)) = self.processor.store.claim(self.partition).await? else {
             return Ok(None);
         };
-        let position = position.map_or_else(|| self.assignment.first_position(), Ok)?;
+        let position = position.map_or_else(|| self.context.assignment.first_position(), Ok)?;
         Ok(Some(HeldPartition::new(claim, position)))
     }
 
     /// Works on a claimed partition, then releases it.
     async fn work(&mut self, mut held: HeldPartition) -> LeaveReason {
-        let (observer, partition) = (self.assignment.observer.name(), self.partition.key());
-        self.status.claimed();
+        let (observer, partition) = (self.context.assignment.observer.name(), self.partition.key());
+        self.context.status.claimed();
         self.processor.count_dead_letters().await;
         tracing::info!(observer, partition, "working");
         let reason = self.process_with_retries(&mut held).await;
-        self.status.released();
+        self.context.status.released();
         if !matches!(reason, LeaveReason::HeldElsewhere) {
             held.release(&mut self.processor.store).await;
         }
@@ -144,31 +124,28 @@ impl Worker {
     async fn process_with_retries(&mut self, held: &mut HeldPartition) -> LeaveReason {
         self.retry.start();
         loop {
-            match self.processor.process(held, &mut self.retry).await {
-                LeaveReason::Failed(error) if self.retry.is_brief() => {
-                    let pause = self.failed(&error);
-                    self.sleep(pause).await;
-                }
-                reason @ (LeaveReason::Finished
-                | LeaveReason::HeldElsewhere
-                | LeaveReason::OverQuota
-                | LeaveReason::Failed(_)) => return reason,
+            let (Ok(reason) | Err(reason)) = self.processor.process(held, &mut self.retry).await;
+            let LeaveReason::Failed(error) = &reason else { return reason };
+            if !self.retry.is_brief() {
+                return reason;
             }
+            let pause = self.failed(error);
+            self.sleep(pause).await;
         }
     }
 
     /// Reports an error; returns how long to wait before the next try.
     fn failed(&mut self, error: &ObserverError) -> Duration {
-        let pause = self.retry.failed(self.assignment.observer.name(), error);
-        self.status.failing(error);
+        let pause = self.retry.failed(self.context.assignment.observer.name(), error);
+        self.context.status.failing(error);
         pause
     }
 
-    /// Over NATS the working process may be on another machine, so this one writes its own status. Next to
-    /// a log the working process writes the same file.
+    /// Next to a log, the working process writes the status file that both share. Over NATS the working process
+    /// may be on another machine, so this one reports itself.
     fn stand_by(&self) {
-        if matches!(self.assignment.read_from, ReadFrom::Nats(_)) {
-            self.status.standing_by();
+        if matches!(self.context.assignment.read_from, ReadFrom::Nats(_)) {
+            self.context.status.standing_by();
         }
     }
 }
