@@ -1,7 +1,7 @@
-//! `docker-compose.yml`, as far as it can be tried without Docker: its NATS nodes run as plain
-//! processes, with its very configuration; its hooks file is one; every service can be watched.
+//! `docker-compose.yml`, as far as it can be tested without Docker: its NATS configuration and its hooks file
+//! are used by plain processes, and every service has a health check.
 
-#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::expect_used, reason = "a test whose setup fails has failed")]
 
 use std::fs;
 use std::path::Path;
@@ -16,38 +16,38 @@ fn compose_text() -> String {
     fs::read_to_string(file).expect("docker-compose.yml")
 }
 
-/// What a container finds in its place: Compose turns `$$` into `$`.
-fn content(of: &str) -> String {
+/// A config as its container gets it: Compose turns `$$` into `$`.
+fn config(name: &str) -> String {
     let text = compose_text();
     let file = Yaml::load_from_str(&text).expect("YAML");
-    let content = file[0]["configs"][of]["content"].as_str().expect("a text");
+    let content = file[0]["configs"][name]["content"].as_str().expect("a text");
     content.replace("$$", "$")
 }
 
 #[test]
-fn its_three_nodes_keep_what_a_bus_relays() {
-    let nodes = NatsServer::cluster_of(&content("node"), ["nats-1", "nats-2", "nats-3"]);
+fn the_three_nats_nodes_replicate_what_a_bus_relays() {
+    let nodes = NatsServer::cluster_of(&config("node"), ["nats-1", "nats-2", "nats-3"]);
     let home = Home::with_daemon("running");
-    let mut hooks = content("hooks");
+    let mut hooks = config("hooks");
     for (index, node) in nodes.iter().enumerate() {
         hooks = hooks.replace(&format!("nats://nats-{}:4222", index + 1), &node.url());
     }
     home.write_hooks(&hooks);
     assert!(home.run(&["hooks", "list"]).status.success());
     let _daemon = home.serve_with(&["--no-observers"]);
-    let told = home.answer("hermes", &hermes_shell("git push --force"));
-    assert_eq!(told["reason"], "force pushes need a person");
-    wait_until("it is relayed", || {
+    let answer = home.answer("hermes", &hermes_shell("git push --force"));
+    assert_eq!(answer["reason"], "force pushes need a person");
+    wait_until("the relay has published everything", || {
         home.json(&["status", "--json"])["relay"]["published"].as_u64() == Some(3)
     });
     let replicas = nodes[0].with_stream(async |mut stream, _| {
         stream.info().await.expect("a stream").config.num_replicas
     });
     assert_eq!(replicas, 3);
-    // The archive, as its service runs it: the same file in another home.
+    // The archive service uses the same hooks file in another home.
     let archive = Home::new();
     archive.write_hooks(&hooks);
-    wait_until("it is archived", || {
+    wait_until("all rows are archived", || {
         archive.text(&["observe", "archive", "--drain"]);
         archive.log(&[]).len() == 3
     });
@@ -55,7 +55,7 @@ fn its_three_nodes_keep_what_a_bus_relays() {
 }
 
 #[test]
-fn every_service_has_a_health_check_and_nothing_secret_is_written() {
+fn every_service_has_a_health_check_and_the_file_holds_no_secret() {
     let text = compose_text();
     let file = Yaml::load_from_str(&text).expect("YAML");
     let services = file[0]["services"].as_mapping().expect("services");

@@ -1,6 +1,7 @@
-//! Observers: at least once, in order, from the log and from NATS. The same tests run on both.
+//! The contract of observers: every event at least once, in order, with dead letters. The same tests run on the
+//! log and on NATS.
 
-#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::expect_used, reason = "a test whose setup fails has failed")]
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,71 +15,72 @@ use hookbus_tests::plugins::write;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-/// A home, and what its observers read from.
-struct Stage {
+/// A home, and the NATS server that its observers read from, if any.
+struct Setup {
     home: Home,
     nats: Option<NatsServer>,
-    /// Whether [`WATCH`] is a plugin here, and not a program.
+    /// Whether [`WATCH`] runs a plugin instead of a program.
     plugin: bool,
 }
 
-/// An observer run by hand; killed when dropped.
-struct ByHand(Child);
+/// A `hookbus observe` process; killed when dropped.
+struct ObserverProcess(Child);
 
-impl Stage {
-    fn on_the_log(hooks: &str) -> Self {
+impl Setup {
+    fn with_log(hooks: &str) -> Self {
         let home = Home::with_daemon("running");
         home.write_hooks(&format!("trust: home\nhooks:\n{hooks}"));
         Self { home, nats: None, plugin: false }
     }
 
-    fn on_nats(hooks: &str) -> Self {
+    fn with_nats(hooks: &str) -> Self {
         let (home, nats) = (Home::with_daemon("running"), NatsServer::start());
         let url = nats.url();
         home.write_hooks(&format!("trust: home\nnats: {{url: \"{url}\"}}\nhooks:\n{hooks}"));
         Self { home, nats: Some(nats), plugin: false }
     }
 
-    fn rewrite(&self, hooks: &str) {
+    fn write_hooks(&self, hooks: &str) {
         let nats = self.nats.as_ref().map(|nats| format!("nats: {{url: \"{}\"}}\n", nats.url()));
         let hooks = if self.plugin { as_plugin(hooks) } else { hooks.to_owned() };
         let nats = nats.unwrap_or_default();
         self.home.write_hooks(&format!("trust: home\n{nats}hooks:\n{hooks}"));
     }
 
-    /// The same with a plugin as the observer.
-    fn with_a_plugin(self) -> Self {
-        let stage = Self { plugin: true, ..self };
-        stage.rewrite(WATCH);
-        stage
+    /// The same setup with a plugin as the observer.
+    fn with_plugin(self) -> Self {
+        let setup = Self { plugin: true, ..self };
+        setup.write_hooks(WATCH);
+        setup
     }
 
-    /// The file that the scripts here write to.
+    /// The file that observers append to.
     fn seen_file(&self) -> PathBuf {
         self.home.work().join("seen")
     }
 
-    /// The lines in it.
+    /// The lines that observers have written.
     fn seen(&self) -> Vec<String> {
         let text = fs::read_to_string(self.seen_file()).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 
-    /// A long-lived observer, or a plugin, that writes down what `expression` says of each event `e`.
-    fn write_down(&self, expression: &str) {
+    /// Installs the program and the plugin of [`WATCH`]: they write the value of the Python `expression` for each
+    /// event `e`.
+    fn observe_with(&self, expression: &str) {
         let seen = self.seen_file();
         let code = WATCHING_PLUGIN.replace("SEEN", &format!("{:?}", seen.to_string_lossy()));
         self.plugin("watch", &code.replace("EXPRESSION", expression));
         self.home.script(
             "watch.py",
             &format!(
-                "#!/usr/bin/python3 -S\nimport json, os, sys, time\nfor line in sys.stdin:\n    e = json.loads(line)\n    answer = 'ok'\n    with open({:?}, 'a') as seen:\n        said = {expression}\n        if said is not None: seen.write(str(said) + '\\n')\n    print(answer, flush=True)\n",
+                "#!/usr/bin/python3 -S\nimport json, os, sys, time\nfor line in sys.stdin:\n    e = json.loads(line)\n    answer = 'ok'\n    with open({:?}, 'a') as seen:\n        value = {expression}\n        if value is not None: seen.write(str(value) + '\\n')\n    print(answer, flush=True)\n",
                 seen.to_string_lossy()
             ),
         );
     }
 
-    /// A plugin beside the home, under `../PATH`.
+    /// Installs a plugin next to the home, at `../PATH`.
     fn plugin(&self, path: &str, code: &str) {
         let folder = self.home.path().with_file_name(path);
         let name = path.rsplit('/').next().unwrap_or(path);
@@ -86,22 +88,22 @@ impl Stage {
         write(&folder, "__init__.py", code);
     }
 
-    fn fire(&self, from: usize, to: usize) {
+    fn send(&self, from: usize, to: usize) {
         for round in from..to {
             self.home.answer("hermes", &hermes_shell(&format!("echo {round}")));
         }
     }
 
-    fn observer(&self, name: &str) -> Value {
+    fn status_of(&self, name: &str) -> Value {
         let status = self.home.run(&["status", "--json"]);
         let status: Value = serde_json::from_slice(&status.stdout).expect("JSON");
         let observers = status["observers"].as_array().cloned().unwrap_or_default();
         observers.into_iter().find(|observer| observer["name"] == name).unwrap_or_default()
     }
 
-    /// Ends the daemon, and has each observer go through all that is left for it: nothing more comes after that.
-    fn let_all_come(&self) {
-        wait_until("it is relayed", || {
+    /// Stops the daemon and lets each observer handle all remaining events; nothing arrives after that.
+    fn drain_all(&self) {
+        wait_until("the relay has published everything", || {
             let status = self.home.json(&["status", "--json"]);
             self.nats.is_none() || status["relay"]["published"] == status["log"]["rows"]
         });
@@ -115,7 +117,7 @@ impl Stage {
         }
     }
 
-    fn by_hand(&self, arguments: &[&str]) -> ByHand {
+    fn start_observer(&self, arguments: &[&str]) -> ObserverProcess {
         let child = self
             .home
             .command([&["observe"], arguments].concat())
@@ -123,17 +125,17 @@ impl Stage {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();
-        ByHand(child.expect("hookbus observe starts"))
+        ObserverProcess(child.expect("hookbus observe starts"))
     }
 
-    fn dead(&self) -> Vec<Value> {
+    fn dead_letters(&self) -> Vec<Value> {
         let listed = self.home.run(&["dead", "list", "--json"]);
         let text = String::from_utf8(listed.stdout).expect("text");
         text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
     }
 }
 
-impl Drop for ByHand {
+impl Drop for ObserverProcess {
     fn drop(&mut self) {
         if self.0.try_wait().expect("ours").is_none() {
             self.0.kill().expect("ours");
@@ -142,7 +144,7 @@ impl Drop for ByHand {
     }
 }
 
-/// A long-lived observer of everything but our own rows.
+/// A long-lived observer of tool calls.
 const WATCH: &str = "  tool.before:\n    - {name: watch, mode: observe, long_lived: true, command: ../watch.py, wait: 0.05}\n";
 
 /// The same observer as a plugin.
@@ -157,24 +159,24 @@ def watch(tool_name, args, session_id, **kwargs):
     e['hookbus'] = {'attempt': int(os.environ['HOOKBUS_ATTEMPT'])}
     answer = 'ok'
     with open(SEEN, 'a') as seen:
-        said = EXPRESSION
-        if said is not None: seen.write(str(said) + '\\n')
+        value = EXPRESSION
+        if value is not None: seen.write(str(value) + '\\n')
     if answer != 'ok':
         raise RuntimeError(json.loads(answer)['error'])
-    return {'action': 'block', 'message': 'nobody listens'}
+    return {'action': 'block', 'message': 'ignored'}
 def register(ctx):
     ctx.register_hook('pre_tool_call', watch)
 ";
 
-/// What a shell call of ours says.
-const WHICH: &str = "e['tool_input']['command'].split()[1]";
+/// The number in the shell command of an event that [`Setup::send`] sent.
+const EVENT_NUMBER: &str = "e['tool_input']['command'].split()[1]";
 
 fn numbers(lines: &[String]) -> Vec<usize> {
     lines.iter().map(|line| line.parse().expect("a number")).collect()
 }
 
-/// Without what was seen before: what is left must be in order.
-fn first_sights(lines: &[String]) -> Vec<usize> {
+/// The numbers without those that were delivered again.
+fn without_repeats(lines: &[String]) -> Vec<usize> {
     let mut seen = Vec::new();
     for number in numbers(lines) {
         if !seen.contains(&number) {
@@ -189,164 +191,168 @@ fn kill(pid: &Value) {
     kill_process(pid.expect("a pid"), Signal::KILL).expect("it can be killed");
 }
 
-fn every_event_is_seen_in_order(stage: &Stage) {
-    stage.write_down(WHICH);
-    let _daemon = stage.home.serve();
-    stage.fire(0, 30);
-    wait_until("all are seen", || stage.seen().len() >= 30);
-    assert_eq!(numbers(&stage.seen()), (0..30).collect::<Vec<_>>());
-    wait_until("it says so", || {
-        let state = stage.observer("watch");
+fn every_event_is_delivered_in_order(setup: &Setup) {
+    setup.observe_with(EVENT_NUMBER);
+    let _daemon = setup.home.serve();
+    setup.send(0, 30);
+    wait_until("all events are delivered", || setup.seen().len() >= 30);
+    assert_eq!(numbers(&setup.seen()), (0..30).collect::<Vec<_>>());
+    wait_until("the status is up to date", || {
+        let state = setup.status_of("watch");
         state["state"] == "working" && state["handled"] == 30 && state["lag_events"] == 0
     });
 }
 
-/// No daemon has to be up when an event comes: the first one under an observer's configuration is
-/// seen, what was before it is not.
-fn a_new_observer_sees_everything_from_its_configuration_on(stage: &Stage) {
-    stage.write_down(WHICH);
-    stage.rewrite("  tool.before:\n    - rule: {when: {command: never}, block: no}\n");
-    stage.fire(0, 3);
-    stage.rewrite(WATCH);
-    stage.fire(3, 6);
-    let _daemon = stage.home.serve();
-    stage.fire(6, 9);
-    wait_until("all are seen", || stage.seen().len() >= 6);
-    assert_eq!(numbers(&stage.seen()), (3..9).collect::<Vec<_>>());
+/// This holds without a daemon too: events before the observer was configured are skipped, the first one after
+/// it is delivered.
+fn a_new_observer_starts_with_the_first_event_after_its_configuration(setup: &Setup) {
+    setup.observe_with(EVENT_NUMBER);
+    setup.write_hooks("  tool.before:\n    - rule: {when: {command: never}, block: no}\n");
+    setup.send(0, 3);
+    setup.write_hooks(WATCH);
+    setup.send(3, 6);
+    let _daemon = setup.home.serve();
+    setup.send(6, 9);
+    wait_until("all events are delivered", || setup.seen().len() >= 6);
+    assert_eq!(numbers(&setup.seen()), (3..9).collect::<Vec<_>>());
 }
 
-fn whatever_is_killed_nothing_is_missed(stage: &Stage) {
-    stage.write_down(WHICH);
-    let mut daemon = Some(stage.home.serve());
+fn no_event_is_lost_when_the_observer_or_the_daemon_is_killed(setup: &Setup) {
+    setup.observe_with(EVENT_NUMBER);
+    let mut daemon = Some(setup.home.serve());
     for round in 0..6 {
-        stage.fire(round * 10, round * 10 + 5);
+        setup.send(round * 10, round * 10 + 5);
         if round % 2 == 0 {
-            wait_until("it works", || stage.observer("watch")["state"] == "working");
-            kill(&stage.observer("watch")["pid"]);
+            wait_until("the observer is working", || {
+                setup.status_of("watch")["state"] == "working"
+            });
+            kill(&setup.status_of("watch")["pid"]);
         } else {
             drop(daemon.take()); // SIGKILL
         }
-        stage.fire(round * 10 + 5, round * 10 + 10);
-        daemon = daemon.or_else(|| Some(stage.home.serve()));
+        setup.send(round * 10 + 5, round * 10 + 10);
+        daemon = daemon.or_else(|| Some(setup.home.serve()));
     }
-    wait_until("all are seen", || first_sights(&stage.seen()).len() >= 60);
-    assert_eq!(first_sights(&stage.seen()), (0..60).collect::<Vec<_>>());
+    wait_until("all events are delivered", || without_repeats(&setup.seen()).len() >= 60);
+    assert_eq!(without_repeats(&setup.seen()), (0..60).collect::<Vec<_>>());
 }
 
-fn an_event_that_fails_is_tried_again_and_nothing_overtakes_it(stage: &Stage) {
-    let flag = stage.home.work().join("failed");
-    stage.write_down(&format!(
-        "{WHICH}\n        if said == '3' and e['hookbus']['attempt'] < 3:\n            open({:?}, 'a').write('x')\n            said, answer = None, json.dumps({{'error': 'not yet'}})",
+fn a_failed_event_is_retried_before_later_events(setup: &Setup) {
+    let flag = setup.home.work().join("failed");
+    setup.observe_with(&format!(
+        "{EVENT_NUMBER}\n        if value == '3' and e['hookbus']['attempt'] < 3:\n            open({:?}, 'a').write('x')\n            value, answer = None, json.dumps({{'error': 'not yet'}})",
         flag.to_string_lossy()
     ));
-    let _daemon = stage.home.serve();
-    stage.fire(0, 6);
-    wait_until("all are seen", || stage.seen().len() >= 6);
-    assert_eq!(numbers(&stage.seen()), (0..6).collect::<Vec<_>>());
+    let _daemon = setup.home.serve();
+    setup.send(0, 6);
+    wait_until("all events are delivered", || setup.seen().len() >= 6);
+    assert_eq!(numbers(&setup.seen()), (0..6).collect::<Vec<_>>());
     assert_eq!(fs::read_to_string(flag).expect("it failed").len(), 2);
-    assert_eq!(stage.dead(), Vec::<Value>::new());
+    assert_eq!(setup.dead_letters(), Vec::<Value>::new());
 }
 
-fn an_event_that_keeps_failing_is_set_aside_alone(stage: &Stage) {
-    let broken = stage.home.work().join("broken");
+fn an_event_that_keeps_failing_becomes_a_dead_letter_and_the_rest_goes_on(setup: &Setup) {
+    let broken = setup.home.work().join("broken");
     fs::write(&broken, "").expect("a file");
-    stage.write_down(&format!(
-        "{WHICH}\n        if said == '2' and os.path.exists({:?}):\n            said, answer = None, json.dumps({{'error': 'cannot stand 2'}})",
+    setup.observe_with(&format!(
+        "{EVENT_NUMBER}\n        if value == '2' and os.path.exists({:?}):\n            value, answer = None, json.dumps({{'error': 'cannot handle 2'}})",
         broken.to_string_lossy()
     ));
-    stage.rewrite(&WATCH.replace("wait: 0.05", "wait: 0.05, tries: 3"));
-    let _daemon = stage.home.serve();
-    stage.fire(0, 5);
-    wait_until("the others are seen", || stage.seen().len() >= 4);
-    assert_eq!(numbers(&stage.seen()), [0, 1, 3, 4]);
-    let dead = stage.dead();
+    setup.write_hooks(&WATCH.replace("wait: 0.05", "wait: 0.05, tries: 3"));
+    let _daemon = setup.home.serve();
+    setup.send(0, 5);
+    wait_until("the other events are delivered", || setup.seen().len() >= 4);
+    assert_eq!(numbers(&setup.seen()), [0, 1, 3, 4]);
+    let dead = setup.dead_letters();
     assert_eq!(dead.len(), 1);
     assert_eq!(dead[0]["tries"], 3);
-    assert!(dead[0]["error"].as_str().is_some_and(|error| error.ends_with("cannot stand 2")));
+    assert!(dead[0]["error"].as_str().is_some_and(|error| error.ends_with("cannot handle 2")));
     assert_eq!(dead[0]["event"]["data"]["tool_input"]["command"], "echo 2");
-    wait_until("status tells", || stage.observer("watch")["dead_letters"] == 1);
+    wait_until("the status shows the dead letter", || {
+        setup.status_of("watch")["dead_letters"] == 1
+    });
     let seq = dead[0]["event"]["seq"].to_string();
-    let shown = stage.home.text(&["dead", "show", "watch", &seq]);
-    assert!(shown.contains("cannot stand 2") && shown.contains("echo 2"), "{shown}");
-    // Still broken: it stays; mended: it goes.
-    assert!(!stage.home.run(&["dead", "retry", "watch", &seq]).status.success());
-    assert_eq!(stage.dead().len(), 1);
+    let shown = setup.home.text(&["dead", "show", "watch", &seq]);
+    assert!(shown.contains("cannot handle 2") && shown.contains("echo 2"), "{shown}");
+    // While the observer still fails, the dead letter stays; after the fix it is delivered.
+    assert!(!setup.home.run(&["dead", "retry", "watch", &seq]).status.success());
+    assert_eq!(setup.dead_letters().len(), 1);
     fs::remove_file(broken).expect("ours");
-    stage.home.text(&["dead", "retry", "watch", "--all"]);
-    assert_eq!(stage.dead(), Vec::<Value>::new());
-    assert_eq!(numbers(&stage.seen()), [0, 1, 3, 4, 2]);
+    setup.home.text(&["dead", "retry", "watch", "--all"]);
+    assert_eq!(setup.dead_letters(), Vec::<Value>::new());
+    assert_eq!(numbers(&setup.seen()), [0, 1, 3, 4, 2]);
 }
 
-fn a_dead_letter_can_be_dropped(stage: &Stage) {
-    stage.rewrite("  tool.before:\n    - {name: no, mode: observe, command: 'false', tries: 1}\n");
-    let _daemon = stage.home.serve();
-    stage.fire(0, 2);
-    wait_until("both are set aside", || stage.dead().len() == 2);
-    let id = stage.dead()[0]["event"]["id"].as_str().expect("an id").to_owned();
-    stage.home.text(&["dead", "drop", "no", &id]);
-    assert_eq!(stage.dead().len(), 1);
-    stage.home.text(&["dead", "drop", "no", "--all"]);
-    assert_eq!(stage.dead(), Vec::<Value>::new());
-    let nothing = stage.home.run(&["dead", "drop", "no", "7"]);
+fn a_dead_letter_can_be_dropped(setup: &Setup) {
+    setup.write_hooks(
+        "  tool.before:\n    - {name: no, mode: observe, command: 'false', tries: 1}\n",
+    );
+    let _daemon = setup.home.serve();
+    setup.send(0, 2);
+    wait_until("both are dead letters", || setup.dead_letters().len() == 2);
+    let id = setup.dead_letters()[0]["event"]["id"].as_str().expect("an id").to_owned();
+    setup.home.text(&["dead", "drop", "no", &id]);
+    assert_eq!(setup.dead_letters().len(), 1);
+    setup.home.text(&["dead", "drop", "no", "--all"]);
+    assert_eq!(setup.dead_letters(), Vec::<Value>::new());
+    let nothing = setup.home.run(&["dead", "drop", "no", "7"]);
     assert!(String::from_utf8_lossy(&nothing.stderr).contains("dead list"));
 }
 
-/// One is at work, the other stands by and takes over when the first is killed.
-fn a_stand_by_takes_over(stage: &Stage) {
-    stage.write_down(&format!("{WHICH} + ' ' + str(os.getppid())"));
-    let daemon = without_observers(stage);
-    let mut first = stage.by_hand(&["watch"]);
-    wait_until("the first is at work", || stage.observer("watch")["state"] == "working");
-    let _second = stage.by_hand(&["watch"]);
-    stage.fire(0, 5);
-    wait_until("the first has seen them", || stage.seen().len() >= 5);
-    wait_until("its position is saved", || {
-        let state = stage.observer("watch");
-        // It counts what waits whenever it has saved; the other one writes there too.
+fn a_stand_by_worker_takes_over_when_the_first_is_killed(setup: &Setup) {
+    setup.observe_with(&format!("{EVENT_NUMBER} + ' ' + str(os.getppid())"));
+    let daemon = relay_only(setup);
+    let mut first = setup.start_observer(&["watch"]);
+    wait_until("the first is working", || setup.status_of("watch")["state"] == "working");
+    let _second = setup.start_observer(&["watch"]);
+    setup.send(0, 5);
+    wait_until("the first has handled them", || setup.seen().len() >= 5);
+    wait_until("the position is saved", || {
+        let state = setup.status_of("watch");
+        // The lag is counted after each save. The stand-by worker writes the same status file.
         state["pid"] == first.0.id() && state["handled"] == 5 && state["lag_events"] == 0
     });
     first.0.kill().expect("ours");
     first.0.wait().expect("ours");
-    stage.fire(5, 10);
-    let sights = || -> Vec<String> {
-        stage.seen().iter().filter_map(|line| Some(line.split_once(' ')?.0.to_owned())).collect()
+    setup.send(5, 10);
+    let numbers_seen = || -> Vec<String> {
+        setup.seen().iter().filter_map(|line| Some(line.split_once(' ')?.0.to_owned())).collect()
     };
-    wait_until("the second has seen the rest", || first_sights(&sights()).len() >= 10);
+    wait_until("the second has handled the rest", || without_repeats(&numbers_seen()).len() >= 10);
     let who: Vec<String> =
-        stage.seen().iter().filter_map(|line| Some(line.split_once(' ')?.1.to_owned())).collect();
-    assert_eq!(first_sights(&sights()), (0..10).collect::<Vec<_>>());
+        setup.seen().iter().filter_map(|line| Some(line.split_once(' ')?.1.to_owned())).collect();
+    assert_eq!(without_repeats(&numbers_seen()), (0..10).collect::<Vec<_>>());
     assert!(who[..5].iter().all(|pid| *pid == who[0]) && who[9] != who[0], "{who:?}");
     drop(daemon);
 }
 
-/// Beside NATS somebody has to relay; the observers there are run by hand.
-fn without_observers(stage: &Stage) -> Option<Served> {
-    let nats = stage.nats.as_ref()?;
-    let hooks = fs::read_to_string(stage.home.path().join("hookbus.yaml")).expect("hooks");
-    let other = stage.home.serve_with(&["--no-observers"]);
+/// With NATS, a daemon that relays but runs no observers.
+fn relay_only(setup: &Setup) -> Option<Served> {
+    let nats = setup.nats.as_ref()?;
+    let hooks = fs::read_to_string(setup.home.path().join("hookbus.yaml")).expect("hooks");
+    let other = setup.home.serve_with(&["--no-observers"]);
     assert!(hooks.contains(&nats.url()));
     Some(other)
 }
 
-/// Sessions are split up among the workers; the events of each stay in order.
-fn sessions_can_be_shared_out(stage: &Stage) {
-    stage.write_down(
+fn workers_share_sessions_and_each_session_stays_in_order(setup: &Setup) {
+    setup.observe_with(
         "e['session_id'] + ' ' + e['tool_input']['command'].split()[1] + ' ' + str(os.getppid())",
     );
-    stage.rewrite(&WATCH.replace("wait: 0.05", "share: session"));
-    let daemon = without_observers(stage);
-    let _workers = [stage.by_hand(&["watch"]), stage.by_hand(&["watch"])];
-    let mut fired = 0;
-    // Until both have had something to do: which session is whose is up to them.
-    wait_until("both are at work", || {
+    setup.write_hooks(&WATCH.replace("wait: 0.05", "share: session"));
+    let daemon = relay_only(setup);
+    let _workers = [setup.start_observer(&["watch"]), setup.start_observer(&["watch"])];
+    let mut sent = 0;
+    // Which worker gets which session is not fixed, so events are sent until both have handled one.
+    wait_until("both have handled something", || {
         for session in 0..8 {
-            let mut payload = hermes_shell(&format!("echo {fired}"));
+            let mut payload = hermes_shell(&format!("echo {sent}"));
             payload["session_id"] = json!(format!("session-{session}"));
             payload["extra"] = json!({});
-            stage.home.answer("hermes", &payload);
-            fired += 1;
+            setup.home.answer("hermes", &payload);
+            sent += 1;
         }
-        let mut who: Vec<String> = stage
+        let mut who: Vec<String> = setup
             .seen()
             .iter()
             .filter_map(|line| line.split(' ').nth(2).map(str::to_owned))
@@ -355,21 +361,21 @@ fn sessions_can_be_shared_out(stage: &Stage) {
         who.dedup();
         who.len() == 2
     });
-    wait_until("all are seen", || {
-        let mut seen = numbers_of(&stage.seen());
+    wait_until("all events are delivered", || {
+        let mut seen = numbers_of(&setup.seen());
         seen.sort_unstable();
         seen.dedup();
-        seen.len() == fired
+        seen.len() == sent
     });
     for session in 0..8 {
-        let own: Vec<String> = stage
+        let own: Vec<String> = setup
             .seen()
             .iter()
             .filter_map(|line| Some(line.strip_prefix(&format!("session-{session} "))?.to_owned()))
             .filter_map(|rest| Some(rest.split(' ').next()?.to_owned()))
             .collect();
-        let sights = first_sights(&own);
-        assert!(sights.is_sorted(), "{session}: {sights:?}");
+        let numbers_seen = without_repeats(&own);
+        assert!(numbers_seen.is_sorted(), "{session}: {numbers_seen:?}");
     }
     drop(daemon);
 }
@@ -378,150 +384,147 @@ fn numbers_of(lines: &[String]) -> Vec<usize> {
     lines.iter().filter_map(|line| line.split(' ').nth(1)?.parse().ok()).collect()
 }
 
-fn filters_choose_what_is_seen(stage: &Stage) {
+fn filters_select_the_events_of_an_observer(setup: &Setup) {
     let script = |name: &str| {
-        stage.home.script(
+        setup.home.script(
             name,
             &format!(
                 "#!/bin/sh\ncat > /dev/null; echo {name} >> {}\n",
-                stage.seen_file().display()
+                setup.seen_file().display()
             ),
         );
         format!("mode: observe, command: ../{name}")
     };
-    stage.rewrite(&format!(
+    setup.write_hooks(&format!(
         "  tool.*:\n    - {{{}}}\n    - {{agent: gemini, {}}}\n    - {{tool: file.write, {}}}\n    - {{session: 'other-*', {}}}\n  pre_tool_call:\n    - {{{}}}\n  decision:\n    - {{{}}}\n  \"*\":\n    - rule: {{when: {{command: 'echo 1'}}, context: x}}\n",
         script("all"), script("gemini"), script("writes"), script("other"), script("own-name"), script("decisions"),
     ));
-    let _daemon = stage.home.serve();
-    stage.home.answer("hermes", &hermes_shell("echo 1"));
-    stage.home.answer("gemini", &gemini_shell("echo 2"));
+    let _daemon = setup.home.serve();
+    setup.home.answer("hermes", &hermes_shell("echo 1"));
+    setup.home.answer("gemini", &gemini_shell("echo 2"));
     let mut other = hermes_shell("echo 3");
     other["session_id"] = json!("other-1");
-    stage.home.answer("hermes", &other);
+    setup.home.answer("hermes", &other);
     let mut expected =
         ["all", "all", "all", "gemini", "other", "own-name", "own-name", "decisions"]
             .map(str::to_owned)
             .to_vec();
     expected.sort();
-    wait_until("all are seen", || stage.seen().len() >= expected.len());
-    stage.let_all_come();
-    let mut seen = stage.seen();
+    wait_until("all events are delivered", || setup.seen().len() >= expected.len());
+    setup.drain_all();
+    let mut seen = setup.seen();
     seen.sort();
     assert_eq!(seen, expected);
 }
 
-fn a_command_reads_what_a_decision_hook_reads(stage: &Stage) {
-    let seen = stage.seen_file();
+fn a_command_gets_the_same_input_as_a_decision_hook(setup: &Setup) {
+    let seen = setup.seen_file();
     let file = seen.to_string_lossy();
-    stage.home.script(
+    setup.home.script(
         "show.sh",
         &format!(
             "#!/bin/sh\n(cat; pwd; echo $HOOKBUS_ATTEMPT) > {file}.part; mv {file}.part {file}\n"
         ),
     );
-    stage.rewrite("  tool.before:\n    - {name: show, mode: observe, command: ../show.sh}\n");
-    let _daemon = stage.home.serve();
+    setup.write_hooks("  tool.before:\n    - {name: show, mode: observe, command: ../show.sh}\n");
+    let _daemon = setup.home.serve();
     let payload = hermes_shell("echo 1");
-    stage.home.answer("hermes", &payload);
-    wait_until("it ran", || seen.exists());
+    setup.home.answer("hermes", &payload);
+    wait_until("the command ran", || seen.exists());
     let text = fs::read_to_string(seen).expect("it wrote");
     let (json_part, rest) = text.rsplit_once("}/").expect("JSON, then a directory");
     let mut read: Value = serde_json::from_str(&format!("{json_part}}}")).expect("JSON");
     let ours = read.as_object_mut().and_then(|fields| fields.remove("hookbus")).expect("ours");
     assert_eq!(read, payload);
     assert_eq!((&ours["kind"], &ours["attempt"]), (&json!("tool.before"), &json!(1)));
-    assert_eq!(ours["seq"], stage.home.log(&["--kind", "tool.before"])[0]["seq"]);
-    let beside_its_file = stage.home.path();
+    assert_eq!(ours["seq"], setup.home.log(&["--kind", "tool.before"])[0]["seq"]);
+    let beside_its_file = setup.home.path();
     assert_eq!(format!("/{rest}"), format!("{}\n1\n", beside_its_file.to_string_lossy()));
 }
 
-/// Events that were read but not handled when a worker had to leave come again.
-fn what_was_under_way_when_a_worker_was_stopped_comes_again(stage: &Stage) {
-    stage.write_down(&format!("{WHICH}\n        time.sleep(0.1)"));
-    let daemon = stage.home.serve_with(&["--no-observers"]);
-    stage.fire(0, 10);
-    let mut first = stage.by_hand(&["watch"]);
-    wait_until("it has begun", || !stage.seen().is_empty());
+fn events_that_a_killed_worker_did_not_finish_are_delivered_again(setup: &Setup) {
+    setup.observe_with(&format!("{EVENT_NUMBER}\n        time.sleep(0.1)"));
+    let daemon = setup.home.serve_with(&["--no-observers"]);
+    setup.send(0, 10);
+    let mut first = setup.start_observer(&["watch"]);
+    wait_until("the first event is delivered", || !setup.seen().is_empty());
     first.0.kill().expect("ours");
     first.0.wait().expect("ours");
-    let told = stage.home.json(&["observe", "watch", "--drain", "--json"]);
-    assert!(told["handled"].as_u64() >= Some(1), "{told}");
-    assert_eq!(first_sights(&stage.seen()), (0..10).collect::<Vec<_>>());
+    let summary = setup.home.json(&["observe", "watch", "--drain", "--json"]);
+    assert!(summary["handled"].as_u64() >= Some(1), "{summary}");
+    assert_eq!(without_repeats(&setup.seen()), (0..10).collect::<Vec<_>>());
     drop(daemon);
 }
 
-/// Two that share sessions become one that does not, and the other way round: nothing is missed.
-fn sharing_can_be_switched_on_and_off(stage: &Stage) {
-    stage.write_down(WHICH);
-    let daemon = stage.home.serve_with(&["--no-observers"]);
+fn switching_share_on_and_off_neither_loses_nor_repeats_events(setup: &Setup) {
+    setup.observe_with(EVENT_NUMBER);
+    let daemon = setup.home.serve_with(&["--no-observers"]);
     let relayed = || {
-        let status = stage.home.json(&["status", "--json"]);
-        stage.nats.is_none() || status["relay"]["published"] == status["log"]["rows"]
+        let status = setup.home.json(&["status", "--json"]);
+        setup.nats.is_none() || status["relay"]["published"] == status["log"]["rows"]
     };
     for (round, share) in ["share: session", "wait: 0.05", "share: session"].iter().enumerate() {
-        stage.rewrite(&WATCH.replace("wait: 0.05", share));
+        setup.write_hooks(&WATCH.replace("wait: 0.05", share));
         for session in 0..8 {
             let mut payload = hermes_shell(&format!("echo {}", round * 8 + session));
             payload["session_id"] = json!(format!("session-{session}"));
             payload["extra"] = json!({});
-            stage.home.answer("hermes", &payload);
+            setup.home.answer("hermes", &payload);
         }
-        wait_until("it is relayed", relayed);
-        stage.home.text(&["observe", "watch", "--drain"]);
-        let mut seen = numbers(&stage.seen());
+        wait_until("the relay has published everything", relayed);
+        setup.home.text(&["observe", "watch", "--drain"]);
+        let mut seen = numbers(&setup.seen());
         seen.sort_unstable();
         assert_eq!(seen, (0..=round * 8 + 7).collect::<Vec<_>>(), "each once");
     }
     drop(daemon);
 }
 
-fn a_filter_fits_decisions_too(stage: &Stage) {
-    stage.write_down("e['hookbus']['kind'] + ' ' + e['hookbus']['agent']");
-    stage.rewrite("  decision:\n    - {name: watch, mode: observe, agent: hermes, tool: shell, long_lived: true, command: ../watch.py}\n  tool.before:\n    - rule: {when: {command: echo}, context: x}\n");
-    let _daemon = stage.home.serve();
-    stage.home.answer("gemini", &gemini_shell("echo 1"));
-    stage.home.answer("hermes", &hermes_shell("echo 2"));
-    wait_until("it is seen", || !stage.seen().is_empty());
-    assert_eq!(stage.seen(), ["decision hermes"]);
+fn filters_apply_to_decisions_too(setup: &Setup) {
+    setup.observe_with("e['hookbus']['kind'] + ' ' + e['hookbus']['agent']");
+    setup.write_hooks("  decision:\n    - {name: watch, mode: observe, agent: hermes, tool: shell, long_lived: true, command: ../watch.py}\n  tool.before:\n    - rule: {when: {command: echo}, context: x}\n");
+    let _daemon = setup.home.serve();
+    setup.home.answer("gemini", &gemini_shell("echo 1"));
+    setup.home.answer("hermes", &hermes_shell("echo 2"));
+    wait_until("the decision is delivered", || !setup.seen().is_empty());
+    assert_eq!(setup.seen(), ["decision hermes"]);
 }
 
-/// Every callback that is registered for an event hears it, under Hermes' name and with Hermes' arguments,
-/// whoever the agent is.
-fn plugins_hear_every_agent_in_the_words_of_hermes(stage: &Stage) {
-    let seen = format!("{:?}", stage.seen_file().to_string_lossy());
+/// Every callback that is registered for an event is called.
+fn plugins_get_events_of_every_agent_with_hermes_names_and_arguments(setup: &Setup) {
+    let seen = format!("{:?}", setup.seen_file().to_string_lossy());
     let code = format!(
-        "def say(*words):\n    open({seen}, 'a').write(' '.join(map(str, words)) + '\\n')\n\
-         async def second(tool_name, args, **kwargs):\n    say('second', args['command'])\n\
+        "def record(*words):\n    open({seen}, 'a').write(' '.join(map(str, words)) + '\\n')\n\
+         async def second(tool_name, args, **kwargs):\n    record('second', args['command'])\n\
          def register(ctx):\n    \
-         ctx.register_hook('pre_tool_call', lambda tool_name, args, cwd, **k: say('first', tool_name, args['command'], k['session_id'], cwd is not None))\n    \
+         ctx.register_hook('pre_tool_call', lambda tool_name, args, cwd, **k: record('first', tool_name, args['command'], k['session_id'], cwd is not None))\n    \
          ctx.register_hook('pre_tool_call', second)\n    \
-         ctx.register_hook('on_session_start', lambda platform='', **k: say('start', platform))\n"
+         ctx.register_hook('on_session_start', lambda platform='', **k: record('start', platform))\n"
     );
-    stage.plugin("many/one", &code);
-    stage.plugin("many/two", &code.replace("'first'", "'other'").replace("'second'", "'fourth'"));
-    stage.plugin("many/off", &code.replace("'first'", "'never'"));
-    let gateway = stage.home.path().with_file_name("gateway");
+    setup.plugin("many/one", &code);
+    setup.plugin("many/two", &code.replace("'first'", "'other'").replace("'second'", "'fourth'"));
+    setup.plugin("many/off", &code.replace("'first'", "'never'"));
+    let gateway = setup.home.path().with_file_name("gateway");
     write(&gateway.join("greet"), "HOOK.yaml", "name: greet\nevents: [session:start]\n");
     let handler = format!(
         "def handle(event_type, context):\n    open({seen}, 'a').write(event_type + '\\n')\n"
     );
     write(&gateway.join("greet"), "handler.py", &handler);
-    let nats = stage.nats.as_ref().map(|nats| format!("nats: {{url: \"{}\"}}\n", nats.url()));
-    stage.home.write_hooks(&format!(
+    let nats = setup.nats.as_ref().map(|nats| format!("nats: {{url: \"{}\"}}\n", nats.url()));
+    setup.home.write_hooks(&format!(
         "trust: home\n{}plugins: {{enabled: [one, two]}}\nhooks:\n  '*':\n    \
          - {{name: many, mode: observe, python: ../many}}\n    - {{name: gateway, mode: observe, python: ../gateway}}\n",
         nats.unwrap_or_default()
     ));
-    let _daemon = stage.home.serve();
-    stage.home.answer("hermes", &hermes_shell("echo 1"));
-    stage.home.answer("gemini", &gemini_shell("echo 2"));
+    let _daemon = setup.home.serve();
+    setup.home.answer("hermes", &hermes_shell("echo 1"));
+    setup.home.answer("gemini", &gemini_shell("echo 2"));
     let mut claude = one("claude", "PreToolUse");
     claude["tool_input"] = json!({"command": "echo 3"});
-    stage.home.answer("claude", &claude);
-    stage.home.answer("claude", &one("claude", "SessionStart"));
-    wait_until("all are seen", || stage.seen().len() >= 15);
-    let seen = stage.seen();
+    setup.home.answer("claude", &claude);
+    setup.home.answer("claude", &one("claude", "SessionStart"));
+    wait_until("all events are delivered", || setup.seen().len() >= 15);
+    let seen = setup.seen();
     let ours = |start: &str| -> Vec<String> {
         seen.iter().filter(|line| line.starts_with(start)).cloned().collect()
     };
@@ -540,137 +543,135 @@ fn plugins_hear_every_agent_in_the_words_of_hermes(stage: &Stage) {
     assert_eq!((ours("other").len(), ours("fourth").len()), (3, 3));
     assert_eq!(ours("start"), ["start claude", "start claude"]);
     assert_eq!((ours("session:start").len(), ours("never").len()), (1, 0));
-    wait_until("it says so", || {
-        let state = stage.observer("many");
+    wait_until("the status is up to date", || {
+        let state = setup.status_of("many");
         state["state"] == "working" && state["lag_events"] == 0 && state["dead_letters"] == 0
     });
 }
 
-/// A plugin that failed hears the event again; one beside it that did not, does not.
-fn only_the_plugin_that_failed_hears_an_event_again(stage: &Stage) {
-    let seen = format!("{:?}", stage.seen_file().to_string_lossy());
-    let code = |name: &str, then: &str| {
+fn only_the_plugin_that_failed_gets_the_event_again(setup: &Setup) {
+    let seen = format!("{:?}", setup.seen_file().to_string_lossy());
+    let code = |name: &str, body: &str| {
         format!(
-            "import os\ndef hear(args, **k):\n    open({seen}, 'a').write('{name} ' + args['command'] + '\\n')\n    {then}\n\
-             def register(ctx):\n    ctx.register_hook('pre_tool_call', hear)\n"
+            "import os\ndef callback(args, **k):\n    open({seen}, 'a').write('{name} ' + args['command'] + '\\n')\n    {body}\n\
+             def register(ctx):\n    ctx.register_hook('pre_tool_call', callback)\n"
         )
     };
     let fails =
         "if args['command'] == 'echo 0' and os.environ['HOOKBUS_ATTEMPT'] == '1': os._exit(3)";
-    stage.plugin("many/a", &code("a", fails));
-    stage.plugin("many/b", &code("b", "pass"));
+    setup.plugin("many/a", &code("a", fails));
+    setup.plugin("many/b", &code("b", "pass"));
     let hooks = "  tool.before:\n    - {name: many, mode: observe, python: ../many, wait: 0.05}\n";
-    let nats = stage.nats.as_ref().map(|nats| format!("nats: {{url: \"{}\"}}\n", nats.url()));
-    stage.home.write_hooks(&format!(
+    let nats = setup.nats.as_ref().map(|nats| format!("nats: {{url: \"{}\"}}\n", nats.url()));
+    setup.home.write_hooks(&format!(
         "trust: home\n{}plugins: {{enabled: [a, b]}}\nhooks:\n{hooks}",
         nats.unwrap_or_default()
     ));
-    let _daemon = stage.home.serve();
-    stage.fire(0, 2);
-    wait_until("all are seen", || stage.seen().len() >= 5);
+    let _daemon = setup.home.serve();
+    setup.send(0, 2);
+    wait_until("all events are delivered", || setup.seen().len() >= 5);
     let of = |name: &str| -> Vec<String> {
-        stage.seen().iter().filter(|line| line.starts_with(name)).cloned().collect()
+        setup.seen().iter().filter(|line| line.starts_with(name)).cloned().collect()
     };
     assert_eq!(of("a"), ["a echo 0", "a echo 0", "a echo 1"]);
     assert_eq!(of("b"), ["b echo 0", "b echo 1"]);
 }
 
-/// What a plugin says it needs is no event's fault: nothing is set aside for it.
-fn a_plugin_without_its_variables_waits_for_them(stage: &Stage) {
-    stage.write_down(WHICH);
-    let manifest = stage.home.path().with_file_name("watch").join("plugin.yaml");
+/// A missing variable is not the event's fault, so no event becomes a dead letter.
+fn an_observer_waits_until_the_variables_of_its_plugin_are_set(setup: &Setup) {
+    setup.observe_with(EVENT_NUMBER);
+    let manifest = setup.home.path().with_file_name("watch").join("plugin.yaml");
     fs::write(&manifest, "name: watch\nrequires_env: [A_TOKEN]\n").expect("a manifest");
-    let _daemon = stage.home.serve();
-    stage.fire(0, 2);
-    wait_until("it says what it needs", || {
-        stage.observer("watch")["error"].as_str().is_some_and(|why| why.contains("A_TOKEN"))
+    let _daemon = setup.home.serve();
+    setup.send(0, 2);
+    wait_until("the status names the variable", || {
+        setup.status_of("watch")["error"].as_str().is_some_and(|why| why.contains("A_TOKEN"))
     });
     fs::write(&manifest, "name: watch\n").expect("a manifest");
-    wait_until("all are seen", || stage.seen().len() >= 2);
-    assert_eq!(numbers(&stage.seen()), [0, 1]);
-    assert_eq!(stage.dead(), Vec::<Value>::new());
+    wait_until("all events are delivered", || setup.seen().len() >= 2);
+    assert_eq!(numbers(&setup.seen()), [0, 1]);
+    assert_eq!(setup.dead_letters(), Vec::<Value>::new());
 }
 
-macro_rules! contract_of_plugins {
+macro_rules! plugin_contract {
     ($($test:ident),* $(,)?) => {
         mod plugins_from_the_log {
             $(#[test] fn $test() {
-                super::$test(&super::Stage::on_the_log(super::WATCH).with_a_plugin());
+                super::$test(&super::Setup::with_log(super::WATCH).with_plugin());
             })*
         }
         mod plugins_from_nats {
             $(#[test] fn $test() {
-                super::$test(&super::Stage::on_nats(super::WATCH).with_a_plugin());
+                super::$test(&super::Setup::with_nats(super::WATCH).with_plugin());
             })*
         }
     };
 }
 
-contract_of_plugins!(
-    every_event_is_seen_in_order,
-    a_new_observer_sees_everything_from_its_configuration_on,
-    whatever_is_killed_nothing_is_missed,
-    an_event_that_fails_is_tried_again_and_nothing_overtakes_it,
-    an_event_that_keeps_failing_is_set_aside_alone,
-    a_stand_by_takes_over,
-    sessions_can_be_shared_out,
-    what_was_under_way_when_a_worker_was_stopped_comes_again,
-    sharing_can_be_switched_on_and_off,
-    plugins_hear_every_agent_in_the_words_of_hermes,
-    only_the_plugin_that_failed_hears_an_event_again,
-    a_plugin_without_its_variables_waits_for_them,
+plugin_contract!(
+    every_event_is_delivered_in_order,
+    a_new_observer_starts_with_the_first_event_after_its_configuration,
+    no_event_is_lost_when_the_observer_or_the_daemon_is_killed,
+    a_failed_event_is_retried_before_later_events,
+    an_event_that_keeps_failing_becomes_a_dead_letter_and_the_rest_goes_on,
+    a_stand_by_worker_takes_over_when_the_first_is_killed,
+    workers_share_sessions_and_each_session_stays_in_order,
+    events_that_a_killed_worker_did_not_finish_are_delivered_again,
+    switching_share_on_and_off_neither_loses_nor_repeats_events,
+    plugins_get_events_of_every_agent_with_hermes_names_and_arguments,
+    only_the_plugin_that_failed_gets_the_event_again,
+    an_observer_waits_until_the_variables_of_its_plugin_are_set,
 );
 
 macro_rules! contract {
     ($($test:ident),* $(,)?) => {
         mod from_the_log {
-            $(#[test] fn $test() { super::$test(&super::Stage::on_the_log(super::WATCH)); })*
+            $(#[test] fn $test() { super::$test(&super::Setup::with_log(super::WATCH)); })*
         }
         mod from_nats {
-            $(#[test] fn $test() { super::$test(&super::Stage::on_nats(super::WATCH)); })*
+            $(#[test] fn $test() { super::$test(&super::Setup::with_nats(super::WATCH)); })*
         }
     };
 }
 
 contract!(
-    every_event_is_seen_in_order,
-    a_new_observer_sees_everything_from_its_configuration_on,
-    whatever_is_killed_nothing_is_missed,
-    an_event_that_fails_is_tried_again_and_nothing_overtakes_it,
-    an_event_that_keeps_failing_is_set_aside_alone,
+    every_event_is_delivered_in_order,
+    a_new_observer_starts_with_the_first_event_after_its_configuration,
+    no_event_is_lost_when_the_observer_or_the_daemon_is_killed,
+    a_failed_event_is_retried_before_later_events,
+    an_event_that_keeps_failing_becomes_a_dead_letter_and_the_rest_goes_on,
     a_dead_letter_can_be_dropped,
-    a_stand_by_takes_over,
-    sessions_can_be_shared_out,
-    filters_choose_what_is_seen,
-    a_command_reads_what_a_decision_hook_reads,
-    what_was_under_way_when_a_worker_was_stopped_comes_again,
-    sharing_can_be_switched_on_and_off,
-    a_filter_fits_decisions_too,
+    a_stand_by_worker_takes_over_when_the_first_is_killed,
+    workers_share_sessions_and_each_session_stays_in_order,
+    filters_select_the_events_of_an_observer,
+    a_command_gets_the_same_input_as_a_decision_hook,
+    events_that_a_killed_worker_did_not_finish_are_delivered_again,
+    switching_share_on_and_off_neither_loses_nor_repeats_events,
+    filters_apply_to_decisions_too,
 );
 
-/// A server that hangs for longer than a lease, in the middle of a batch.
+/// The server hangs for longer than a lease, in the middle of a batch.
 #[test]
-fn a_server_that_hangs_costs_no_event() {
-    let stage = Stage::on_nats(WATCH);
-    stage.write_down(&format!("{WHICH}\n        time.sleep(0.3)"));
-    let _daemon = stage.home.serve_with(&["--no-observers"]);
-    stage.fire(0, 20);
-    wait_until("it is relayed", || {
-        stage.home.json(&["status", "--json"])["relay"]["published"].as_u64() >= Some(20)
+fn no_event_is_lost_when_the_nats_server_hangs() {
+    let setup = Setup::with_nats(WATCH);
+    setup.observe_with(&format!("{EVENT_NUMBER}\n        time.sleep(0.3)"));
+    let _daemon = setup.home.serve_with(&["--no-observers"]);
+    setup.send(0, 20);
+    wait_until("the relay has published everything", || {
+        setup.home.json(&["status", "--json"])["relay"]["published"].as_u64() >= Some(20)
     });
-    let _worker = stage.by_hand(&["watch", "--from", "start"]);
-    wait_until("it has begun", || !stage.seen().is_empty());
-    let nats = stage.nats.as_ref().expect("a server");
+    let _worker = setup.start_observer(&["watch", "--from", "start"]);
+    wait_until("the first event is delivered", || !setup.seen().is_empty());
+    let nats = setup.nats.as_ref().expect("a server");
     nats.freeze();
     std::thread::sleep(Duration::from_secs(8));
     nats.thaw();
-    wait_until("all are seen", || first_sights(&stage.seen()).len() >= 20);
-    assert_eq!(first_sights(&stage.seen()), (0..20).collect::<Vec<_>>());
+    wait_until("all events are delivered", || without_repeats(&setup.seen()).len() >= 20);
+    assert_eq!(without_repeats(&setup.seen()), (0..20).collect::<Vec<_>>());
 }
 
-/// What a long-lived program says counts only if it is one whole line, and the answer to its event.
 #[test]
-fn a_program_that_does_not_keep_to_one_line_has_failed() {
+fn an_answer_that_is_cut_off_or_too_long_is_a_failure() {
     for (name, answer, why) in [
         (
             "half",
@@ -679,82 +680,98 @@ fn a_program_that_does_not_keep_to_one_line_has_failed() {
         ),
         ("long", "print(json.dumps({'error': 'x' * 1500000}), flush=True)", "longer than 1 MiB"),
     ] {
-        let stage = Stage::on_the_log(&WATCH.replace("wait: 0.05", "tries: 1"));
-        stage.write_down(&format!("None\n        {answer}"));
-        stage.fire(0, 2);
-        let told = stage.home.json(&["observe", "watch", "--drain", "--json"]);
-        assert_eq!((&told["handled"], &told["set_aside"]), (&json!(0), &json!(2)), "{name}");
-        let error = stage.dead()[0]["error"].as_str().expect("an error").to_owned();
+        let setup = Setup::with_log(&WATCH.replace("wait: 0.05", "tries: 1"));
+        setup.observe_with(&format!("None\n        {answer}"));
+        setup.send(0, 2);
+        let summary = setup.home.json(&["observe", "watch", "--drain", "--json"]);
+        assert_eq!((&summary["handled"], &summary["set_aside"]), (&json!(0), &json!(2)), "{name}");
+        let error = setup.dead_letters()[0]["error"].as_str().expect("an error").to_owned();
         assert!(error.contains(why), "{name}: {error}");
     }
 }
 
-/// At the end of its input a program may put things in order.
 #[test]
-fn a_long_lived_program_ends_with_its_input() {
-    let stage = Stage::on_the_log(WATCH);
-    stage.home.script("watch.py", &format!("#!/usr/bin/python3 -S\nimport sys\nseen = open({:?}, 'w')\nfor line in sys.stdin:\n    seen.write('one\\n')\n    print('ok', flush=True)\nseen.write('end\\n')\n", stage.seen_file().to_string_lossy()));
-    stage.fire(0, 2);
-    stage.home.text(&["observe", "watch", "--drain"]);
-    assert_eq!(stage.seen(), ["one", "one", "end"]);
+fn a_long_lived_program_can_finish_after_its_stdin_is_closed() {
+    let setup = Setup::with_log(WATCH);
+    setup.home.script("watch.py", &format!("#!/usr/bin/python3 -S\nimport sys\nseen = open({:?}, 'w')\nfor line in sys.stdin:\n    seen.write('one\\n')\n    print('ok', flush=True)\nseen.write('end\\n')\n", setup.seen_file().to_string_lossy()));
+    setup.send(0, 2);
+    setup.home.text(&["observe", "watch", "--drain"]);
+    assert_eq!(setup.seen(), ["one", "one", "end"]);
 }
 
 #[test]
-fn a_supervised_observer_that_is_told_to_leave_is_replaced() {
-    let stage = Stage::on_the_log(WATCH);
-    stage.write_down(WHICH);
-    let _daemon = stage.home.serve();
-    wait_until("it works", || stage.observer("watch")["state"] == "working");
-    let first = stage.observer("watch")["pid"].clone();
+fn the_daemon_replaces_an_observer_that_got_sigterm() {
+    let setup = Setup::with_log(WATCH);
+    setup.observe_with(EVENT_NUMBER);
+    let _daemon = setup.home.serve();
+    wait_until("the observer is working", || setup.status_of("watch")["state"] == "working");
+    let first = setup.status_of("watch")["pid"].clone();
     let pid = Pid::from_raw(i32::try_from(first.as_i64().expect("a pid")).expect("a pid"));
-    kill_process(pid.expect("a pid"), Signal::TERM).expect("it can be told");
-    stage.fire(0, 3);
-    wait_until("another one sees to it", || stage.seen().len() >= 3);
+    kill_process(pid.expect("a pid"), Signal::TERM).expect("it can be signalled");
+    setup.send(0, 3);
+    wait_until("a new observer handles the events", || setup.seen().len() >= 3);
+}
+
+/// The attempt that was running fails after the signal; the observer exits instead of retrying.
+#[test]
+fn an_observer_that_is_stopped_during_a_failing_attempt_exits() {
+    let setup = Setup::with_log(
+        "  tool.before:\n    - {name: slow, mode: observe, command: ../slow.sh, wait: 600}\n",
+    );
+    let begun = setup.seen_file();
+    let script = format!("#!/bin/sh\necho begun >> {}\nsleep 1\nexit 1\n", begun.display());
+    setup.home.script("slow.sh", &script);
+    setup.send(0, 1);
+    let mut observer = setup.start_observer(&["slow"]);
+    wait_until("the attempt has begun", || begun.exists());
+    kill_process(Pid::from_child(&observer.0), Signal::TERM).expect("it can be signalled");
+    wait_until("the observer has exited", || observer.0.try_wait().expect("ours").is_some());
+    assert_eq!(setup.seen().len(), 1, "no second attempt");
+    assert_eq!(setup.dead_letters(), Vec::<Value>::new());
 }
 
 #[test]
-fn a_password_that_is_mended_reaches_the_observers() {
+fn a_corrected_nats_password_reaches_running_observers() {
     let server = NatsServer::start_with(&["--user", "me", "--pass", "right"]);
-    let stage = Stage { home: Home::with_daemon("running"), nats: None, plugin: false };
+    let setup = Setup { home: Home::with_daemon("running"), nats: None, plugin: false };
     let write = |password: &str| {
         let nats = format!("nats: {{url: \"{}\", user: me, password: {password}}}\n", server.url());
-        stage.home.write_hooks(&format!("{nats}hooks:\n{WATCH}"));
+        setup.home.write_hooks(&format!("{nats}hooks:\n{WATCH}"));
     };
     write("wrong");
-    stage.write_down(WHICH);
-    let _daemon = stage.home.serve();
-    stage.fire(0, 2);
-    wait_until("it cannot log in", || {
-        stage.observer("watch")["error"].as_str().is_some_and(|error| error.contains("NATS"))
+    setup.observe_with(EVENT_NUMBER);
+    let _daemon = setup.home.serve();
+    setup.send(0, 2);
+    wait_until("the login fails", || {
+        setup.status_of("watch")["error"].as_str().is_some_and(|error| error.contains("NATS"))
     });
     write("right");
-    wait_until("all are seen", || stage.seen().len() >= 2);
+    wait_until("all events are delivered", || setup.seen().len() >= 2);
 }
 
-/// Positions and dead letters that a power cut or a person spoiled stop nobody.
 #[test]
-fn a_spoiled_position_is_started_over() {
-    let stage = Stage::on_the_log(&WATCH.replace("wait: 0.05", "from: start"));
-    stage.write_down(WHICH);
-    stage.fire(0, 2);
-    stage.home.text(&["observe", "watch", "--drain"]);
-    let folder = stage.home.path().join("observers/watch");
+fn a_corrupt_position_starts_over_and_a_corrupt_dead_letter_is_skipped() {
+    let setup = Setup::with_log(&WATCH.replace("wait: 0.05", "from: start"));
+    setup.observe_with(EVENT_NUMBER);
+    setup.send(0, 2);
+    setup.home.text(&["observe", "watch", "--drain"]);
+    let folder = setup.home.path().join("observers/watch");
     fs::write(folder.join("0of1.json"), "").expect("ours");
     fs::create_dir_all(folder.join("dead")).expect("ours");
     fs::write(folder.join("dead/x.json"), "nonsense").expect("ours");
-    stage.home.text(&["observe", "watch", "--drain"]);
-    assert_eq!(numbers(&stage.seen()), [0, 1, 0, 1]);
-    assert!(stage.home.run(&["dead", "list"]).status.success());
+    setup.home.text(&["observe", "watch", "--drain"]);
+    assert_eq!(numbers(&setup.seen()), [0, 1, 0, 1]);
+    assert!(setup.home.run(&["dead", "list"]).status.success());
 }
 
-/// A log that was put back to an older state has new events at places that were seen.
+/// A log that was restored from a backup has new events at seqs that were handled before.
 #[test]
-fn a_log_that_is_put_back_hides_nothing() {
-    let stage = Stage::on_the_log(WATCH);
-    stage.write_down(WHICH);
-    stage.fire(0, 2);
-    let kept = stage.home.work().join("kept");
-    fs::create_dir_all(&kept).expect("a place");
+fn new_events_of_a_restored_log_are_delivered() {
+    let setup = Setup::with_log(WATCH);
+    setup.observe_with(EVENT_NUMBER);
+    setup.send(0, 2);
+    let backup = setup.home.work().join("backup");
+    fs::create_dir_all(&backup).expect("a directory");
     let files = ["log.db", "log.db-wal", "log.db-shm"];
     let copy = |from: &std::path::Path, to: &std::path::Path| {
         for file in files {
@@ -762,103 +779,102 @@ fn a_log_that_is_put_back_hides_nothing() {
             drop(fs::copy(from.join(file), to.join(file)));
         }
     };
-    copy(&stage.home.path(), &kept);
-    stage.fire(2, 5);
-    stage.home.text(&["observe", "watch", "--drain"]);
-    copy(&kept, &stage.home.path());
-    stage.fire(5, 7);
-    stage.home.text(&["observe", "watch", "--drain"]);
-    assert_eq!(numbers(&stage.seen()), [0, 1, 2, 3, 4, 5, 6]);
+    copy(&setup.home.path(), &backup);
+    setup.send(2, 5);
+    setup.home.text(&["observe", "watch", "--drain"]);
+    copy(&backup, &setup.home.path());
+    setup.send(5, 7);
+    setup.home.text(&["observe", "watch", "--drain"]);
+    assert_eq!(numbers(&setup.seen()), [0, 1, 2, 3, 4, 5, 6]);
 }
 
-/// Its configuration is gone, what it set aside is not.
 #[test]
-fn dead_letters_outlive_their_observer() {
-    let stage = Stage::on_the_log(
+fn dead_letters_remain_when_their_observer_is_removed() {
+    let setup = Setup::with_log(
         "  tool.before:\n    - {name: no, mode: observe, command: 'false', tries: 1}\n",
     );
-    stage.fire(0, 2);
-    stage.home.text(&["observe", "no", "--drain"]);
-    stage.rewrite("  {}\n");
-    assert_eq!(stage.dead().len(), 2);
-    let seq = stage.dead()[0]["event"]["seq"].to_string();
-    stage.home.text(&["dead", "show", "no", &seq]);
-    stage.home.text(&["dead", "drop", "no", "--all"]);
-    assert_eq!(stage.dead(), Vec::<Value>::new());
+    setup.send(0, 2);
+    setup.home.text(&["observe", "no", "--drain"]);
+    setup.write_hooks("  {}\n");
+    assert_eq!(setup.dead_letters().len(), 2);
+    let seq = setup.dead_letters()[0]["event"]["seq"].to_string();
+    setup.home.text(&["dead", "show", "no", &seq]);
+    setup.home.text(&["dead", "drop", "no", "--all"]);
+    assert_eq!(setup.dead_letters(), Vec::<Value>::new());
 }
 
-/// An observer that read the log goes on with the stream when a server is configured.
+/// An observer that read the log continues with the stream once a server is configured.
 #[test]
-fn a_server_that_is_added_brings_nothing_twice() {
-    let stage = Stage::on_the_log(WATCH);
-    stage.write_down(WHICH);
-    stage.fire(0, 5);
-    stage.home.text(&["observe", "watch", "--drain"]);
-    let stage = Stage { home: stage.home, nats: Some(NatsServer::start()), plugin: false };
-    stage.rewrite(WATCH);
-    let _daemon = stage.home.serve();
-    stage.fire(5, 8);
-    wait_until("the rest is seen", || stage.seen().len() >= 8);
-    stage.let_all_come();
-    assert_eq!(numbers(&stage.seen()), (0..8).collect::<Vec<_>>());
+fn adding_a_nats_server_repeats_no_event() {
+    let setup = Setup::with_log(WATCH);
+    setup.observe_with(EVENT_NUMBER);
+    setup.send(0, 5);
+    setup.home.text(&["observe", "watch", "--drain"]);
+    let setup = Setup { home: setup.home, nats: Some(NatsServer::start()), plugin: false };
+    setup.write_hooks(WATCH);
+    let _daemon = setup.home.serve();
+    setup.send(5, 8);
+    wait_until("the rest is delivered", || setup.seen().len() >= 8);
+    setup.drain_all();
+    assert_eq!(numbers(&setup.seen()), (0..8).collect::<Vec<_>>());
 }
 
 #[test]
-fn observers_come_and_go_with_the_file() {
-    let stage = Stage::on_the_log(WATCH);
-    stage.write_down(WHICH);
-    let mut daemon = stage.home.serve();
-    wait_until("it works", || stage.observer("watch")["state"] == "working");
-    let first = stage.observer("watch")["pid"].clone();
-    stage.rewrite(&WATCH.replace("name: watch", "name: other"));
-    wait_until("the new one works", || stage.observer("other")["state"] == "working");
+fn observers_start_and_stop_with_the_hooks_file_and_the_daemon() {
+    let setup = Setup::with_log(WATCH);
+    setup.observe_with(EVENT_NUMBER);
+    let mut daemon = setup.home.serve();
+    wait_until("the observer is working", || setup.status_of("watch")["state"] == "working");
+    let first = setup.status_of("watch")["pid"].clone();
+    setup.write_hooks(&WATCH.replace("name: watch", "name: other"));
+    wait_until("the new observer is working", || setup.status_of("other")["state"] == "working");
     let gone = |pid: &Value| !fs::exists(format!("/proc/{pid}")).expect("proc");
-    wait_until("the old one is gone", || gone(&first));
-    let second = stage.observer("other")["pid"].clone();
+    wait_until("the old observer has exited", || gone(&first));
+    let second = setup.status_of("other")["pid"].clone();
     daemon.kill();
-    wait_until("it leaves with its daemon", || gone(&second));
+    wait_until("the observer has exited with its daemon", || gone(&second));
 }
 
 #[test]
-fn an_observer_that_dies_is_started_again() {
-    let stage = Stage::on_the_log(WATCH);
-    stage.write_down(WHICH);
-    let _daemon = stage.home.serve();
-    wait_until("it works", || stage.observer("watch")["state"] == "working");
-    let first = stage.observer("watch")["pid"].clone();
+fn a_killed_observer_is_started_again() {
+    let setup = Setup::with_log(WATCH);
+    setup.observe_with(EVENT_NUMBER);
+    let _daemon = setup.home.serve();
+    wait_until("the observer is working", || setup.status_of("watch")["state"] == "working");
+    let first = setup.status_of("watch")["pid"].clone();
     kill(&first);
-    wait_until("another one works", || {
-        let state = stage.observer("watch");
+    wait_until("another observer is working", || {
+        let state = setup.status_of("watch");
         state["state"] == "working" && state["pid"] != first && state["process"]["deaths"] == 1
     });
 }
 
 #[test]
 fn agents_do_not_wait_for_observers() {
-    let stage = Stage::on_the_log(
-        "  tool.before:\n    - {name: slow, mode: observe, command: sleep 600}\n",
-    );
-    let _daemon = stage.home.serve();
-    wait_until("it works", || stage.observer("slow")["state"] == "working");
-    // With a deadline that the observer would never meet, every call is answered in full.
+    let setup =
+        Setup::with_log("  tool.before:\n    - {name: slow, mode: observe, command: sleep 600}\n");
+    let _daemon = setup.home.serve();
+    wait_until("the observer is working", || setup.status_of("slow")["state"] == "working");
+    // The observer needs ten minutes per event, yet every hook call is answered within its deadline.
     for round in 0..5 {
-        stage.home.answer("hermes", &hermes_shell(&format!("echo {round}")));
+        setup.home.answer("hermes", &hermes_shell(&format!("echo {round}")));
     }
-    wait_until("four wait", || stage.observer("slow")["lag_events"] == 5);
-    assert_eq!(stage.home.log(&["--kind", "tool.before"]).len(), 5);
+    wait_until("all five wait", || setup.status_of("slow")["lag_events"] == 5);
+    assert_eq!(setup.home.log(&["--kind", "tool.before"]).len(), 5);
 }
 
-/// Another machine that reaches the server: a hooks file, and no log.
+/// The other machine has a hooks file and reaches the server, but has no log.
 #[test]
-fn an_observer_elsewhere_needs_no_log() {
-    let stage = Stage::on_nats("  tool.before:\n    - rule: {when: {command: never}, block: no}\n");
-    let _daemon = stage.home.serve();
-    stage.fire(0, 10);
-    let elsewhere = Stage { home: Home::new(), nats: None, plugin: false };
+fn an_observer_on_another_machine_needs_no_log() {
+    let setup =
+        Setup::with_nats("  tool.before:\n    - rule: {when: {command: never}, block: no}\n");
+    let _daemon = setup.home.serve();
+    setup.send(0, 10);
+    let elsewhere = Setup { home: Home::new(), nats: None, plugin: false };
     elsewhere.home.write_hooks(&format!("hooks:\n{WATCH}"));
-    elsewhere.write_down(WHICH);
-    let url = stage.nats.as_ref().expect("a server").url();
-    wait_until("it has read all of them", || {
+    elsewhere.observe_with(EVENT_NUMBER);
+    let url = setup.nats.as_ref().expect("a server").url();
+    wait_until("all events are delivered", || {
         let read = elsewhere
             .home
             .json(&["observe", "watch", "--nats", &url, "--from", "start", "--drain", "--json"]);
@@ -872,45 +888,45 @@ fn an_observer_elsewhere_needs_no_log() {
 }
 
 #[test]
-fn a_stream_that_is_put_back_hides_nothing_from_an_observer() {
-    let stage = Stage::on_nats(WATCH);
-    stage.write_down(WHICH);
-    let mut nats = stage.nats.expect("a server");
-    let stage = Stage { home: stage.home, nats: None, plugin: false };
-    let _daemon = stage.home.serve();
-    stage.fire(0, 5);
-    wait_until("all are seen", || stage.seen().len() >= 5);
+fn no_event_is_lost_when_the_stream_is_restored_or_purged() {
+    let setup = Setup::with_nats(WATCH);
+    setup.observe_with(EVENT_NUMBER);
+    let mut nats = setup.nats.expect("a server");
+    let setup = Setup { home: setup.home, nats: None, plugin: false };
+    let _daemon = setup.home.serve();
+    setup.send(0, 5);
+    wait_until("all events are delivered", || setup.seen().len() >= 5);
     nats.kill();
     nats.save();
     nats.run();
-    stage.fire(5, 10);
-    wait_until("all are seen", || first_sights(&stage.seen()).len() >= 10);
+    setup.send(5, 10);
+    wait_until("all events are delivered", || without_repeats(&setup.seen()).len() >= 10);
     nats.kill();
     nats.restore();
-    stage.fire(10, 15);
+    setup.send(10, 15);
     nats.run();
-    wait_until("all are seen", || first_sights(&stage.seen()).len() >= 15);
+    wait_until("all events are delivered", || without_repeats(&setup.seen()).len() >= 15);
     nats.with_stream(async |stream, _| stream.purge().await.expect("a purge"));
-    stage.fire(15, 20);
-    wait_until("all are seen", || first_sights(&stage.seen()).len() >= 20);
-    assert_eq!(first_sights(&stage.seen()), (0..20).collect::<Vec<_>>());
+    setup.send(15, 20);
+    wait_until("all events are delivered", || without_repeats(&setup.seen()).len() >= 20);
+    assert_eq!(without_repeats(&setup.seen()), (0..20).collect::<Vec<_>>());
 }
 
-/// An endpoint that checks every signature by itself and answers 503 to the first request.
+/// An endpoint that verifies every signature and answers 503 to the first request.
 struct Receiver {
     process: Child,
     port: String,
 }
 
 impl Receiver {
-    fn start(stage: &Stage) -> Self {
-        let port_file = stage.home.work().join("port");
-        let process = Command::new(stage.home.script("receiver.py", RECEIVER))
-            .args([&port_file, &stage.seen_file()])
+    fn start(setup: &Setup) -> Self {
+        let port_file = setup.home.work().join("port");
+        let process = Command::new(setup.home.script("receiver.py", RECEIVER))
+            .args([&port_file, &setup.seen_file()])
             .stderr(Stdio::null())
             .spawn()
             .expect("python runs");
-        wait_until("it listens", || port_file.exists());
+        wait_until("the endpoint listens", || port_file.exists());
         Self { process, port: fs::read_to_string(port_file).expect("a port") }
     }
 
@@ -933,32 +949,33 @@ impl Drop for Receiver {
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 #[test]
-fn a_webhook_is_signed_and_tried_again() {
-    let stage = Stage::on_the_log(WATCH);
-    let receiver = Receiver::start(&stage);
-    stage.rewrite(&receiver.hook("secret_file: secret"));
-    fs::write(stage.home.path().join("secret"), format!("{SECRET}\n")).expect("a file");
-    let _daemon = stage.home.serve();
-    stage.fire(0, 3);
-    wait_until("all are posted", || stage.seen().len() >= 4);
-    assert_eq!(stage.seen(), ["0 1 ops busy", "0 2 ops ok", "1 1 ops ok", "2 1 ops ok"]);
+fn a_webhook_is_signed_and_retried() {
+    let setup = Setup::with_log(WATCH);
+    let receiver = Receiver::start(&setup);
+    setup.write_hooks(&receiver.hook("secret_file: secret"));
+    fs::write(setup.home.path().join("secret"), format!("{SECRET}\n")).expect("a file");
+    let _daemon = setup.home.serve();
+    setup.send(0, 3);
+    wait_until("all are posted", || setup.seen().len() >= 4);
+    assert_eq!(setup.seen(), ["0 1 ops busy", "0 2 ops ok", "1 1 ops ok", "2 1 ops ok"]);
 }
 
-/// A row may come from any bus: what it says of its environment does not decide what runs here.
+/// An event may come from any bus, so its recorded environment must not decide what runs here.
 #[test]
-fn a_stranger_s_environment_does_not_reach_a_command() {
-    let stage =
-        Stage::on_nats("  tool.before:\n    - {name: show, mode: observe, command: ../show.sh}\n");
-    let seen = stage.seen_file();
-    stage.home.script(
+fn the_environment_recorded_by_another_bus_does_not_reach_a_command() {
+    let setup = Setup::with_nats(
+        "  tool.before:\n    - {name: show, mode: observe, command: ../show.sh}\n",
+    );
+    let seen = setup.seen_file();
+    setup.home.script(
         "show.sh",
         &format!("#!/bin/sh\necho \"$EVIL $HERMES_SESSION_ID\" > {}\n", seen.display()),
     );
-    let _daemon = stage.home.serve();
-    stage.fire(0, 1);
-    wait_until("it ran", || seen.exists());
+    let _daemon = setup.home.serve();
+    setup.send(0, 1);
+    wait_until("the command ran", || seen.exists());
     fs::remove_file(&seen).expect("ours");
-    let nats = stage.nats.as_ref().expect("a server");
+    let nats = setup.nats.as_ref().expect("a server");
     let mut forged = nats.published().pop().expect("an event");
     let mut envelope = forged.envelope();
     envelope["context"] =
@@ -974,26 +991,26 @@ fn a_stranger_s_environment_does_not_reach_a_command() {
         let sent = context.publish(subject, forged.body.into()).await.expect("a stream");
         sent.await.expect("an acknowledgement");
     });
-    wait_until("it ran again", || seen.exists());
-    wait_until("it is done", || stage.seen().len() == 1);
-    assert_eq!(stage.seen(), [" s9"]);
+    wait_until("the command ran again", || seen.exists());
+    wait_until("the command has written its line", || setup.seen().len() == 1);
+    assert_eq!(setup.seen(), [" s9"]);
 }
 
-/// A worker without the secret says what is missing, and leaves the work to one that has it.
+/// Its status names the missing variable.
 #[test]
-fn a_worker_that_cannot_work_keeps_nobody_from_it() {
-    let stage = Stage::on_nats(WATCH);
-    let receiver = Receiver::start(&stage);
-    stage.rewrite(&receiver.hook("secret_env: POST_SECRET"));
-    let _daemon = stage.home.serve_with(&["--no-observers"]);
-    stage.fire(0, 2);
-    let _without = stage.by_hand(&["post"]);
-    wait_until("it says so", || {
-        stage.observer("post")["error"]
+fn a_worker_without_the_secret_leaves_the_events_to_others() {
+    let setup = Setup::with_nats(WATCH);
+    let receiver = Receiver::start(&setup);
+    setup.write_hooks(&receiver.hook("secret_env: POST_SECRET"));
+    let _daemon = setup.home.serve_with(&["--no-observers"]);
+    setup.send(0, 2);
+    let _without = setup.start_observer(&["post"]);
+    wait_until("the status names the variable", || {
+        setup.status_of("post")["error"]
             .as_str()
-            .is_some_and(|said| said.contains("set POST_SECRET"))
+            .is_some_and(|error| error.contains("set POST_SECRET"))
     });
-    let with = stage
+    let with = setup
         .home
         .command(["observe", "post"])
         .env("POST_SECRET", SECRET)
@@ -1001,10 +1018,10 @@ fn a_worker_that_cannot_work_keeps_nobody_from_it() {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn();
-    let _with = ByHand(with.expect("hookbus observe starts"));
-    wait_until("all are posted", || stage.seen().len() >= 3);
-    assert_eq!(stage.seen(), ["0 1 ops busy", "0 2 ops ok", "1 1 ops ok"]);
-    assert_eq!(stage.dead(), Vec::<Value>::new());
+    let _with = ObserverProcess(with.expect("hookbus observe starts"));
+    wait_until("all are posted", || setup.seen().len() >= 3);
+    assert_eq!(setup.seen(), ["0 1 ops busy", "0 2 ops ok", "1 1 ops ok"]);
+    assert_eq!(setup.dead_letters(), Vec::<Value>::new());
 }
 
 const RECEIVER: &str = r#"#!/usr/bin/python3
@@ -1035,7 +1052,7 @@ server.serve_forever()
 "#;
 
 #[test]
-fn what_only_observers_can_have_says_so() {
+fn mistakes_in_observer_entries_are_explained() {
     for (entry, expected) in [
         ("{webhook: 'http://x'}", "add `mode: observe`"),
         ("{mode: observe, webhook: nowhere}", "a webhook needs an address"),
@@ -1063,16 +1080,16 @@ fn what_only_observers_can_have_says_so() {
 }
 
 #[test]
-fn an_event_that_is_tried_again_waits_and_so_does_what_stands_behind_it() {
-    let stage = Stage::on_the_log(
+fn the_lag_counts_a_retried_event_and_those_after_it() {
+    let setup = Setup::with_log(
         "  tool.before:\n    - {name: no, mode: observe, command: 'false', tries: 2, wait: 600}\n",
     );
-    let _daemon = stage.home.serve();
-    wait_until("it works", || stage.observer("no")["state"] == "working");
-    stage.fire(0, 1);
-    wait_until("it has failed", || stage.observer("no")["error"].is_string());
-    stage.fire(1, 2);
-    wait_until("both wait", || stage.observer("no")["lag_events"].as_u64() >= Some(2));
-    let said = stage.home.text(&["status"]);
-    assert!(said.contains("rows wait") && !said.contains("nothing waits"), "{said}");
+    let _daemon = setup.home.serve();
+    wait_until("the observer is working", || setup.status_of("no")["state"] == "working");
+    setup.send(0, 1);
+    wait_until("the event has failed", || setup.status_of("no")["error"].is_string());
+    setup.send(1, 2);
+    wait_until("both wait", || setup.status_of("no")["lag_events"].as_u64() >= Some(2));
+    let status = setup.home.text(&["status"]);
+    assert!(status.contains("rows wait") && !status.contains("nothing waits"), "{status}");
 }

@@ -1,9 +1,10 @@
-//! `hookbus dead`: events that an observer failed on to its last try.
+//! `hookbus dead`: lists, shows, retries and drops dead letters, the events that failed every attempt of an
+//! observer.
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use hookbus::envelope::Travelled;
-use hookbus_subscribers::{DeadLetter, DeadLetters, Kept, retry};
+use hookbus_subscribers::{DeadLetter, DeadLetterStore, StoredDeadLetter, retry_dead_letter};
 use serde_json::{Value, json};
 
 use crate::cli::Ending;
@@ -13,38 +14,38 @@ use crate::output::{self, Paint, Progress, count, harmless, harmless_lines, loca
 use crate::reading::nats;
 use crate::settings::{Format, Settings};
 
-const CANNOT_LOOK: &str = "cannot look for dead letters";
+const CANNOT_LIST: &str = "cannot list the dead letters";
 
 /// `hookbus dead …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// What was set aside, the oldest first. Exits 1 if there is anything.
+    /// List dead letters, the oldest first. Exits 1 if there are any.
     List {
-        /// Of this observer only.
+        /// Only those of this observer.
         observer: Option<String>,
     },
-    /// One event, whole, and why it was set aside.
+    /// Show one event in full, and why it failed.
     Show {
-        /// Whose.
+        /// The name of the observer.
         observer: String,
-        /// Its seq, or as much of its id as makes it plain.
+        /// The seq of the event, or a unique prefix of its id.
         event: String,
     },
-    /// Try again, now; what succeeds is gone from the list.
+    /// Deliver again now; what succeeds is removed from the list.
     Retry(Choice),
-    /// Forget about them.
+    /// Remove from the list without delivering.
     Drop(Choice),
 }
 
 /// Which dead letters.
 #[derive(Debug, Args)]
 pub(crate) struct Choice {
-    /// Whose.
+    /// The name of the observer.
     observer: String,
-    /// Its seq, or as much of its id as makes it plain.
+    /// The seq of the event, or a unique prefix of its id.
     #[arg(required_unless_present = "all")]
     event: Option<String>,
-    /// All of this observer.
+    /// All dead letters of this observer.
     #[arg(long, conflicts_with = "event")]
     all: bool,
 }
@@ -55,37 +56,37 @@ pub(crate) fn run(verb: &Verb, format: Format, settings: &Settings) -> Result<En
         match verb {
             Verb::List { observer } => list(observer.as_deref(), format, settings).await,
             Verb::Show { observer, event } => show(observer, event, format, settings).await,
-            Verb::Retry(choice) => Box::pin(retry_all(choice, format, settings)).await,
-            Verb::Drop(choice) => drop_all(choice, format, settings).await,
+            Verb::Retry(choice) => Box::pin(retry(choice, format, settings)).await,
+            Verb::Drop(choice) => drop_letters(choice, format, settings).await,
         }
     })
 }
 
-/// Where dead letters of this home may be.
-fn letters(settings: &Settings) -> DeadLetters {
-    DeadLetters::of(&settings.home, nats(None, settings))
+/// The dead letters in this home and on the configured NATS server.
+fn store(settings: &Settings) -> DeadLetterStore {
+    DeadLetterStore::new(&settings.home, nats(None, settings))
 }
 
 async fn list(observer: Option<&str>, format: Format, settings: &Settings) -> Result<Ending> {
-    let all = letters(settings).all(observer).await.context(CANNOT_LOOK)?;
+    let all = store(settings).list(observer).await.context(CANNOT_LIST)?;
     if all.is_empty() && format == Format::Text {
-        output::line("nothing was set aside")?;
+        output::line("no dead letters")?;
     }
-    for kept in &all {
+    for stored in &all {
         output::line(match format {
-            Format::Json => to_json(&kept.letter).to_string(),
-            Format::Text => describe(&kept.letter, Paint(settings.colour)),
+            Format::Json => to_json(&stored.letter).to_string(),
+            Format::Text => describe(&stored.letter, Paint(settings.colour)),
         })?;
     }
     if !all.is_empty() && format == Format::Text {
-        output::aside("`hookbus dead show|retry|drop <observer> <seq>` does something about one");
+        output::aside("next: `hookbus dead show|retry|drop <observer> <seq>`");
     }
     Ok(if all.is_empty() { Ending::Yes } else { Ending::No })
 }
 
 async fn show(name: &str, event: &str, format: Format, settings: &Settings) -> Result<Ending> {
-    let all = letters(settings).all(Some(name)).await.context(CANNOT_LOOK)?;
-    let letter = &the_one(&all, event)?.letter;
+    let all = store(settings).list(Some(name)).await.context(CANNOT_LIST)?;
+    let letter = &find(&all, event)?.letter;
     match format {
         Format::Json => output::line(to_json(letter).to_string())?,
         Format::Text => {
@@ -97,34 +98,34 @@ async fn show(name: &str, event: &str, format: Format, settings: &Settings) -> R
     Ok(Ending::Yes)
 }
 
-async fn retry_all(choice: &Choice, format: Format, settings: &Settings) -> Result<Ending> {
+async fn retry(choice: &Choice, format: Format, settings: &Settings) -> Result<Ending> {
     let assignment = assignment(&choice.observer, None, None, settings)?;
-    let place = letters(settings);
-    let all = chosen(choice, place.all(Some(&choice.observer)).await.context(CANNOT_LOOK)?)?;
+    let store = store(settings);
+    let all = chosen(choice, store.list(Some(&choice.observer)).await.context(CANNOT_LIST)?)?;
     let mut progress = Progress::of(all.len() as u64, "events");
     let mut failed = Vec::new();
-    for (index, kept) in all.iter().enumerate() {
-        match retry(&assignment, &kept.letter).await {
-            Ok(()) => place.forget(kept).await?,
+    for (index, stored) in all.iter().enumerate() {
+        match retry_dead_letter(&assignment, &stored.letter).await {
+            Ok(()) => store.delete(stored).await?,
             Err(error) => {
-                place.failed_again(kept, &error).await?;
-                failed.push((&kept.letter, error));
+                store.record_failure(stored, &error).await?;
+                failed.push((&stored.letter, error.to_string()));
             }
         }
         progress.at(index as u64 + 1);
     }
     drop(progress);
-    let done = all.len() - failed.len();
+    let delivered = all.len() - failed.len();
     match format {
         Format::Json => {
             let failed: Vec<Value> = failed
                 .iter()
                 .map(|(letter, error)| json!({"event": to_json(letter), "error": error}))
                 .collect();
-            output::line(json!({"delivered": done, "failed": failed}).to_string())?;
+            output::line(json!({"delivered": delivered, "failed": failed}).to_string())?;
         }
         Format::Text => {
-            output::line(format!("{} delivered", count(done, "event")))?;
+            output::line(format!("{} delivered", count(delivered, "event")))?;
             for (letter, error) in &failed {
                 let line = describe(letter, Paint(settings.colour));
                 output::line(format!("{line}\n        failed again: {}", shorten(error, 200)))?;
@@ -134,39 +135,41 @@ async fn retry_all(choice: &Choice, format: Format, settings: &Settings) -> Resu
     Ok(if failed.is_empty() { Ending::Yes } else { Ending::No })
 }
 
-async fn drop_all(choice: &Choice, format: Format, settings: &Settings) -> Result<Ending> {
-    let place = letters(settings);
-    let all = chosen(choice, place.all(Some(&choice.observer)).await.context(CANNOT_LOOK)?)?;
-    for kept in &all {
-        place.forget(kept).await?;
+async fn drop_letters(choice: &Choice, format: Format, settings: &Settings) -> Result<Ending> {
+    let store = store(settings);
+    let all = chosen(choice, store.list(Some(&choice.observer)).await.context(CANNOT_LIST)?)?;
+    for stored in &all {
+        store.delete(stored).await?;
     }
     output::line(match format {
         Format::Json => json!({"dropped": all.len()}).to_string(),
         Format::Text => {
-            format!("{} dropped; the log of its bus still has it", count(all.len(), "event"))
+            let dropped = count(all.len(), "dead letter");
+            format!("{dropped} dropped; the log of the bus still has the event")
         }
     })?;
     Ok(Ending::Yes)
 }
 
-fn chosen(choice: &Choice, all: Vec<Kept>) -> Result<Vec<Kept>> {
+fn chosen(choice: &Choice, all: Vec<StoredDeadLetter>) -> Result<Vec<StoredDeadLetter>> {
     match &choice.event {
-        Some(event) => Ok(vec![the_one(&all, event)?.clone()]),
+        Some(event) => Ok(vec![find(&all, event)?.clone()]),
         None => Ok(all),
     }
 }
 
-fn the_one<'a>(all: &'a [Kept], event: &str) -> Result<&'a Kept> {
-    let is_it = |kept: &&Kept| {
-        kept.letter.event().is_ok_and(|Travelled { row, .. }| {
+/// The one dead letter whose event has this seq or id.
+fn find<'a>(all: &'a [StoredDeadLetter], event: &str) -> Result<&'a StoredDeadLetter> {
+    let matches = |stored: &&StoredDeadLetter| {
+        stored.letter.event().is_ok_and(|Travelled { row, .. }| {
             row.seq.to_string() == event || row.id.to_string().starts_with(event)
         })
     };
-    let found: Vec<&Kept> = all.iter().filter(is_it).collect();
+    let found: Vec<&StoredDeadLetter> = all.iter().filter(matches).collect();
     match found.as_slice() {
         [only] => Ok(only),
-        [] => bail!("no dead letter is called `{event}`; `hookbus dead list` shows them"),
-        [..] => bail!("`{event}` fits {} dead letters; write more of the id", found.len()),
+        [] => bail!("no dead letter has the seq or id `{event}`; `hookbus dead list` shows them"),
+        [..] => bail!("`{event}` matches {} dead letters; use more of the id", found.len()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `hookbus observe`: one observer, in the foreground.
+//! `hookbus observe`: runs one observer in the foreground.
 
 use std::io;
 use std::sync::Arc;
@@ -9,7 +9,9 @@ use hookbus::decide::{HooksSource, Observer, Source, Start, did_you_mean};
 use hookbus::event::SystemClock;
 use hookbus::log::LogPath;
 use hookbus::relay::NatsSettings;
-use hookbus_subscribers::{Assignment, Reading, Stop, Tally, observe, observe_replay};
+use hookbus_subscribers::{
+    Assignment, ObserveSummary, ReadFrom, StopSignal, observe, observe_replay,
+};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -22,82 +24,87 @@ use crate::settings::{Format, Settings};
 /// `hookbus observe`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The observer's name in hookbus.yaml (a hook with `mode: observe`).
+    /// The name of the observer in hookbus.yaml (a hook with `mode: observe`).
     name: String,
-    /// Where it reads: this machine's log, or the stream of all buses (default: NATS if there is one).
+    /// Read this machine's log, or the stream of all buses (default: NATS if it is configured).
     #[arg(long)]
-    source: Option<WhereToRead>,
-    /// Where it starts if it is new: with what comes now, or with the first event there is.
+    source: Option<SourceChoice>,
+    /// Where a new observer starts: when it was added to hookbus.yaml, or at the first event there is.
     #[arg(long)]
-    from: Option<WhereToStart>,
-    /// Leave when nothing is left to do.
+    from: Option<StartChoice>,
+    /// Exit once every event that is there has been handled.
     #[arg(long)]
     drain: bool,
-    /// Read what `hookbus replay --to-observers --publish` published as this run, and leave.
+    /// Read what `hookbus replay --to-observers --publish` published as this run, and exit.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["source", "from", "drain"])]
     replay: Option<String>,
-    /// The NATS servers, in place of those in hookbus.yaml (also `HOOKBUS_NATS_URL`).
+    /// NATS servers to use instead of those in hookbus.yaml (also `HOOKBUS_NATS_URL`).
     #[arg(long, value_name = "URL,URL…")]
     nats: Option<String>,
-    /// As the daemon starts it: leave at the end of stdin.
+    /// Set by the daemon: exit at the end of stdin, and print no summary.
     #[arg(long, hide = true)]
     supervised: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum WhereToRead {
+enum SourceChoice {
     Log,
     Nats,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum WhereToStart {
+enum StartChoice {
     Now,
     Start,
 }
 
 pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
     let source = arguments.source.map(|source| match source {
-        WhereToRead::Log => Source::Log,
-        WhereToRead::Nats => Source::Nats,
+        SourceChoice::Log => Source::Log,
+        SourceChoice::Nats => Source::Nats,
     });
     let mut assignment = assignment(&arguments.name, source, arguments.nats.as_deref(), settings)?;
     assignment.start = arguments.from.map(|from| match from {
-        WhereToStart::Now => Start::Now,
-        WhereToStart::Start => Start::First,
+        StartChoice::Now => Start::Now,
+        StartChoice::Start => Start::First,
     });
-    assignment.leaves_when_done = arguments.drain;
+    assignment.exit_when_drained = arguments.drain;
     write_down_here(settings);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let Tally { handled, set_aside, elsewhere, trouble } = runtime.block_on(async {
-        let stop = stop_when_told(arguments.supervised)?;
+    let summary = runtime.block_on(async {
+        let stop = stop_signal(arguments.supervised)?;
         match &arguments.replay {
             Some(run) => Ok::<_, anyhow::Error>(observe_replay(assignment, run, stop).await?),
             None => Ok(observe(assignment, stop).await),
         }
     })?;
+    let ObserveSummary { handled, failed, held_elsewhere, error } = summary;
     match format {
         Format::Json => {
-            output::line(json!({"handled": handled, "set_aside": set_aside}).to_string())?;
+            output::line(json!({"handled": handled, "set_aside": failed}).to_string())?;
         }
         Format::Text if arguments.supervised => {}
         Format::Text => output::line(format!(
-            "{} handled, {set_aside} set aside{}",
+            "{} handled, {failed} failed{}",
             count(usize::try_from(handled).unwrap_or(usize::MAX), "event"),
-            if set_aside > 0 { "; `hookbus dead list` shows them" } else { "" },
+            if failed > 0 && arguments.replay.is_none() {
+                "; `hookbus dead list` shows them"
+            } else {
+                ""
+            },
         ))?,
     }
-    if let Some(trouble) = trouble {
-        bail!("{trouble}");
+    if let Some(error) = error {
+        return Err(error.into());
     }
-    if elsewhere {
-        output::aside("another worker is at work on this observer, and has the rest");
+    if held_elsewhere {
+        output::aside("another worker of this observer is running and handles the rest");
         return Ok(Ending::No);
     }
     Ok(Ending::Yes)
 }
 
-/// Everything that the observer `name` needs to work.
+/// The observer `name`, with everything that its workers need.
 pub(crate) fn assignment(
     name: &str,
     source: Option<Source>,
@@ -107,40 +114,42 @@ pub(crate) fn assignment(
     let hooks = HooksSource::new(&settings.home, LogPath::in_home(&settings.home));
     let in_force = hooks.in_force();
     let Some(observer) = in_force.hooks.observer(name) else {
-        bail!("{}", nobody(name, &hooks));
+        bail!("{}", no_such_observer(name, &hooks));
     };
     let urls = settings.nats_urls(nats);
     let nats = NatsSettings::chosen(in_force.hooks.nats.clone(), urls.as_deref());
-    let reading = match (source.or(observer.terms().source), nats) {
-        (Some(Source::Log), _) | (None, None) => Reading::Log,
-        (Some(Source::Nats) | None, Some(nats)) => Reading::Nats(Box::new(nats)),
+    let read_from = match (source.or(observer.terms().source), nats) {
+        (Some(Source::Log), _) | (None, None) => ReadFrom::Log,
+        (Some(Source::Nats) | None, Some(nats)) => ReadFrom::Nats(Box::new(nats)),
         (Some(Source::Nats), None) => {
             bail!(
-                "no NATS server is configured; add `nats: {{ url: … }}` to {}, or say --nats URL",
+                "no NATS server is configured; add `nats: {{ url: … }}` to {}, or pass --nats URL",
                 hooks.file().display()
             )
         }
     };
     Ok(Assignment {
         observer: Arc::new(observer),
-        reading,
+        read_from,
         home: settings.home.clone(),
         env: std::env::vars_os().collect(),
         clock: Arc::new(SystemClock),
         start: None,
-        leaves_when_done: false,
+        exit_when_drained: false,
     })
 }
 
-fn nobody(name: &str, hooks: &HooksSource) -> String {
+fn no_such_observer(name: &str, hooks: &HooksSource) -> String {
     let observers = hooks.in_force().hooks.observers();
     let names: Vec<&str> = observers.iter().map(Observer::name).collect();
     let file = hooks.file().display();
     if let Some(problem) = hooks.in_force().standing.problem() {
-        return format!("{file}: {problem}; mend it first (`hookbus hooks list`)");
+        return format!(
+            "{file}: {problem}; fix it first (`hookbus hooks list` shows all problems)"
+        );
     }
     if names.is_empty() {
-        return format!("{file} has no observers; write a hook with `mode: observe`");
+        return format!("{file} has no observers; add a hook with `mode: observe`");
     }
     let near = did_you_mean(name, names.iter().copied());
     let hint = near.map_or_else(
@@ -150,27 +159,27 @@ fn nobody(name: &str, hooks: &HooksSource) -> String {
     format!("{file} has no observer `{name}`; {hint}")
 }
 
-/// SIGTERM, SIGINT, and the end of stdin where a daemon holds the other end.
-fn stop_when_told(supervised: bool) -> Result<Stop> {
-    let (tell, stop) = watch::channel(false);
-    let mut terminated = signal(SignalKind::terminate()).context("no signals")?;
-    let mut interrupted = signal(SignalKind::interrupt()).context("no signals")?;
-    let tell = Arc::new(tell);
+/// Becomes true on SIGTERM, on SIGINT and, for a supervised observer, when the daemon closes its stdin.
+fn stop_signal(supervised: bool) -> Result<StopSignal> {
+    let (sender, stop) = watch::channel(false);
+    let mut terminate = signal(SignalKind::terminate()).context("cannot handle SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot handle SIGINT")?;
+    let sender = Arc::new(sender);
     if supervised {
-        let tell = Arc::clone(&tell);
-        // In a thread of its own, which nobody waits for: reading stdin cannot be broken off.
+        let sender = Arc::clone(&sender);
+        // Reading stdin cannot be cancelled, so it has a thread that is never joined.
         std::thread::spawn(move || {
-            // An error is an end as well.
+            // An error counts as the end of stdin.
             drop(io::copy(&mut io::stdin().lock(), &mut io::sink()));
-            tell.send_replace(true);
+            sender.send_replace(true);
         });
     }
     tokio::spawn(async move {
         tokio::select! {
-            _ = terminated.recv() => {}
-            _ = interrupted.recv() => {}
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
         }
-        tell.send_replace(true);
+        sender.send_replace(true);
     });
     Ok(stop)
 }

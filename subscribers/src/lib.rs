@@ -1,42 +1,33 @@
-//! The observer runtime: hooks that only look on, as processes of their own.
+//! The observer runtime: hooks with `mode: observe`, each in a process of its own.
 //!
-//! [`observe`] is the map: claim, read, deliver, save. An observer has a name and a place under it;
-//! it sees every event at least once and in order per bus, from the log or from NATS, under the same
-//! contract. An event that fails to its last try is set aside as a dead letter and never lost from
-//! sight. Nothing here writes to the log.
+//! [`observe`] is the entry point: claim a partition, read events, deliver them, save the position.
+//! An observer reads from the log or from NATS under the same contract: every event at least once, in
+//! order per bus. An event that fails its last attempt becomes a dead letter. Nothing here writes to
+//! the log of a bus.
 
-mod position;
-
-mod line;
-
-mod source;
-
-mod ledger;
-
-mod dead;
-
+mod assignment;
+mod backoff;
+mod connection;
+mod dead_letter;
+mod dead_letter_store;
 mod deliver;
+mod error;
+mod partition;
+mod position;
+mod redeliver;
+mod replay_publisher;
+mod runtime;
+mod source;
+mod store;
+mod stream_copy;
 
-mod part;
-
-mod report;
-
-mod share;
-
-mod work;
-
-mod setting;
-
-mod copy;
-
-mod redrive;
-
-mod grave;
-
-pub use copy::copy_stream;
-pub use dead::DeadLetter;
-pub use grave::{DeadLetters, Kept};
-pub use ledger::{Ledger, Trouble};
-pub use redrive::{Redelivery, ReplayPublisher, observe_replay};
-pub use setting::{Assignment, Reading};
-pub use work::{Stop, Tally, observe, retry};
+pub use assignment::{Assignment, ReadFrom};
+pub use connection::NatsError;
+pub use dead_letter::DeadLetter;
+pub use dead_letter_store::{DeadLetterStore, StoredDeadLetter};
+pub use deliver::{LongLivedError, WebhookError};
+pub use error::{DeliveryError, ObserverError};
+pub use redeliver::{Redelivery, observe_replay, retry_dead_letter};
+pub use replay_publisher::ReplayPublisher;
+pub use runtime::{ObserveSummary, StopSignal, observe};
+pub use stream_copy::copy_stream;

@@ -1,8 +1,8 @@
-//! How far an observer got: the last place of each bus, and where that was in the stream.
+//! How far an observer is: the last handled event of each bus, and where that event was in the stream.
 //!
-//! The places per bus decide what has been seen. The place in the stream only says where to look
-//! next, and is believed if the stream still holds the same event there: a stream that was emptied
-//! or put back to an older state counts anew.
+//! The position per bus decides what has been handled. The stream mark only says where to read next,
+//! and counts only while the stream still holds the same event there: a stream that was emptied or
+//! restored from a backup restarts its numbering.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,53 +12,53 @@ use hookbus::log::Row;
 use serde_json::{Map, Value, json};
 
 /// The clocks of a bus and of an observer may differ by this much.
-const CLOCKS_DIFFER: Duration = Duration::from_secs(2);
+const CLOCK_SKEW: Duration = Duration::from_secs(2);
 
-/// A place in the stream, and what was found there.
+/// A message of the stream: its sequence number, and the event in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mark {
-    pub(crate) place: u64,
+pub(crate) struct StreamMark {
+    pub(crate) sequence: u64,
     pub(crate) id: EventId,
 }
 
-/// The last place that was seen of a bus, and what was found there.
+/// The last handled event of one bus. The id is unknown where only a starting point was set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct BusPosition {
     pub(crate) seq: Seq,
     pub(crate) id: Option<EventId>,
 }
 
-/// How far an observer got. Everything up to here is done.
+/// How far an observer is. Everything up to here is done.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Position {
-    buses: BTreeMap<BusId, Place>,
-    pub(crate) mark: Option<Mark>,
-    /// What is older is not meant, of a bus that nothing was seen of; anything is where none.
+pub(crate) struct ObserverPosition {
+    buses: BTreeMap<BusId, BusPosition>,
+    pub(crate) mark: Option<StreamMark>,
+    /// Of a bus without a position, events before this time are skipped; `None` skips nothing.
     since: Option<Time>,
 }
 
-impl Position {
-    /// Before everything.
+impl ObserverPosition {
+    /// Before the first event.
     pub(crate) fn start() -> Self {
         Self::default()
     }
 
-    /// Where a new observer starts, who means what comes from `since` on.
+    /// The position of a new observer that starts at this time.
     pub(crate) fn since(since: Time) -> Self {
         Self { since: Some(since), ..Self::default() }
     }
 
-    /// The earliest moment that is meant, where nothing was seen yet.
+    /// The start time, less what the clocks may differ by.
     pub(crate) fn earliest(&self) -> Option<Time> {
-        self.since.map(|since| since.before(CLOCKS_DIFFER))
+        self.since.map(|since| since.before(CLOCK_SKEW))
     }
 
-    /// The last place that was seen of a bus.
-    pub(crate) fn of(&self, bus: BusId) -> Option<Place> {
+    /// The last handled event of a bus.
+    pub(crate) fn of(&self, bus: BusId) -> Option<BusPosition> {
         self.buses.get(&bus).copied()
     }
 
-    /// Whether a row was seen, or is older than what is meant.
+    /// Whether a row was handled already, or is older than the start time.
     pub(crate) fn is_past(&self, bus: BusId, row: &Row) -> bool {
         match (self.of(bus), self.earliest()) {
             (Some(last), _) => row.seq <= last.seq,
@@ -67,77 +67,74 @@ impl Position {
         }
     }
 
-    /// Everything up to this row is done.
-    pub(crate) fn advance(&mut self, bus: BusId, row: &Row, mark: Option<Mark>) {
+    /// Marks everything up to this row as done.
+    pub(crate) fn advance(&mut self, bus: BusId, row: &Row, mark: Option<StreamMark>) {
         if self.of(bus).is_none_or(|last| row.seq > last.seq) {
-            self.place(bus, row.seq, Some(row.id));
+            self.set(bus, row.seq, Some(row.id));
         }
         self.mark = mark.or(self.mark);
     }
 
-    /// Everything of `bus` up to `seq` is done.
-    pub(crate) fn place(&mut self, bus: BusId, seq: Seq, id: Option<EventId>) {
-        self.buses.insert(bus, Place { seq, id });
+    /// Sets the position in one bus, forwards or backwards.
+    pub(crate) fn set(&mut self, bus: BusId, seq: Seq, id: Option<EventId>) {
+        self.buses.insert(bus, BusPosition { seq, id });
     }
 
-    /// What is done if both of these are right: whichever is further.
-    pub(crate) fn further(mut self, other: &Self) -> Self {
-        for (bus, place) in &other.buses {
-            if self.of(*bus).is_none_or(|own| own.seq < place.seq) {
-                self.buses.insert(*bus, *place);
+    /// Combines two positions that are both correct: per bus, the later one.
+    pub(crate) fn furthest(mut self, other: &Self) -> Self {
+        for (bus, position) in &other.buses {
+            if self.of(*bus).is_none_or(|own| own.seq < position.seq) {
+                self.buses.insert(*bus, *position);
             }
         }
-        let later = |mark: &Mark| self.mark.is_none_or(|own| own.place < mark.place);
+        let later = |mark: &StreamMark| self.mark.is_none_or(|own| own.sequence < mark.sequence);
         self.mark = other.mark.filter(later).or(self.mark);
         self
     }
 
-    /// What is done if each of these is right about a part of the events only: the least of all.
-    pub(crate) fn least(all: &[Self]) -> Option<Self> {
+    /// Combines the positions of all partitions: per bus, the earliest one.
+    pub(crate) fn earliest_of(all: &[Self]) -> Option<Self> {
         let (first, rest) = all.split_first()?;
-        let mut least = first.clone();
+        let mut earliest = first.clone();
         for other in rest {
-            least.buses.retain(|bus, place| {
+            earliest.buses.retain(|bus, position| {
                 let Some(theirs) = other.of(*bus) else { return false };
-                if theirs.seq < place.seq {
-                    *place = theirs;
+                if theirs.seq < position.seq {
+                    *position = theirs;
                 }
                 true
             });
-            least.mark = match (least.mark, other.mark) {
-                (Some(own), Some(theirs)) => {
-                    Some(if theirs.place < own.place { theirs } else { own })
-                }
-                (Some(_) | None, Some(_) | None) => None,
-            };
+            let marks = earliest.mark.zip(other.mark);
+            earliest.mark = marks
+                .map(|(own, theirs)| if theirs.sequence < own.sequence { theirs } else { own });
         }
-        Some(least)
+        Some(earliest)
     }
 
     pub(crate) fn to_json(&self) -> Value {
-        let place = |place: &Place| json!({"seq": place.seq.as_i64(), "id": place.id.map(|id| id.to_string())});
+        let position = |at: &BusPosition| json!({"seq": at.seq.as_i64(), "id": at.id.map(|id| id.to_string())});
         let buses: Map<String, Value> =
-            self.buses.iter().map(|(bus, at)| (bus.to_string(), place(at))).collect();
+            self.buses.iter().map(|(bus, at)| (bus.to_string(), position(at))).collect();
         json!({
             "buses": buses,
-            "stream": self.mark.map(|mark| json!({"place": mark.place, "id": mark.id.to_string()})),
+            "stream": self.mark.map(|mark| json!({"place": mark.sequence, "id": mark.id.to_string()})),
             "since": self.since.map(Time::micros),
         })
     }
 
-    /// Reads it back; what cannot be read was never seen, so that nothing is skipped.
+    /// Reads it back. What cannot be read counts as not handled, so that no event is skipped.
     pub(crate) fn from_json(value: &Value) -> Self {
         let id = |value: &Value| value.as_str().and_then(|id| id.parse().ok());
-        let place = |value: &Value| {
-            Some(Place { seq: Seq::from_i64(value["seq"].as_i64()?), id: id(&value["id"]) })
+        let position = |value: &Value| {
+            Some(BusPosition { seq: Seq::from_i64(value["seq"].as_i64()?), id: id(&value["id"]) })
         };
         let buses = value["buses"].as_object().into_iter().flatten();
         let mark = &value["stream"];
         Self {
-            buses: buses.filter_map(|(bus, at)| Some((bus.parse().ok()?, place(at)?))).collect(),
+            buses: buses.filter_map(|(bus, at)| Some((bus.parse().ok()?, position(at)?))).collect(),
             mark: mark["place"]
                 .as_u64()
-                .and_then(|place| Some(Mark { place, id: id(&mark["id"])? })),
+                .and_then(|sequence| Some(StreamMark { sequence, id: id(&mark["id"])? })),
             since: value["since"].as_i64().map(Time::from_micros),
         }
     }
@@ -153,33 +150,33 @@ mod tests {
         BusId::from_bytes(bytes)
     }
 
-    fn at(places: &[(i64, i64)]) -> Position {
-        let mut position = Position::start();
-        for (of, seq) in places {
-            position.place(bus(*of), Seq::from_i64(*seq), None);
+    fn at(positions: &[(i64, i64)]) -> ObserverPosition {
+        let mut position = ObserverPosition::start();
+        for (of, seq) in positions {
+            position.set(bus(*of), Seq::from_i64(*seq), None);
         }
         position
     }
 
     #[test]
-    fn a_position_comes_back_as_it_was() {
+    fn a_position_reads_back_as_it_was_written() {
         let now = Time::from_micros(1_700_000_000_000_000);
-        let mut position = Position::since(now);
-        position.place(bus(1), Seq::from_i64(7), Some(EventId::mint(now)));
-        position.mark = Some(Mark { place: 12, id: EventId::mint(now) });
-        assert_eq!(Position::from_json(&position.to_json()), position);
+        let mut position = ObserverPosition::since(now);
+        position.set(bus(1), Seq::from_i64(7), Some(EventId::mint(now)));
+        position.mark = Some(StreamMark { sequence: 12, id: EventId::mint(now) });
+        assert_eq!(ObserverPosition::from_json(&position.to_json()), position);
     }
 
     #[test]
-    fn two_positions_that_are_both_right_reach_as_far_as_either() {
-        let both = at(&[(1, 5), (2, 9)]).further(&at(&[(1, 7), (3, 1)]));
+    fn the_furthest_of_two_positions_takes_the_later_one_per_bus() {
+        let both = at(&[(1, 5), (2, 9)]).furthest(&at(&[(1, 7), (3, 1)]));
         assert_eq!(both, at(&[(1, 7), (2, 9), (3, 1)]));
     }
 
     #[test]
-    fn parts_together_reach_as_far_as_the_last_of_them() {
-        let parts = [at(&[(1, 5), (2, 9)]), at(&[(1, 7)])];
-        assert_eq!(Position::least(&parts), Some(at(&[(1, 5)])));
-        assert_eq!(Position::least(&[]), None);
+    fn partitions_together_are_as_far_as_the_slowest_of_them() {
+        let partitions = [at(&[(1, 5), (2, 9)]), at(&[(1, 7)])];
+        assert_eq!(ObserverPosition::earliest_of(&partitions), Some(at(&[(1, 5)])));
+        assert_eq!(ObserverPosition::earliest_of(&[]), None);
     }
 }

@@ -1,39 +1,39 @@
-//! Keeping events in a log elsewhere, put together from many buses.
+//! Appends events to an archive: a log in another directory with the rows of many buses.
 
 use std::path::{Path, PathBuf};
 
 use hookbus::envelope::Travelled;
 use hookbus::event::Time;
-use hookbus::log::{Archive, LogPath};
+use hookbus::log::{Archive, ArchiveError, LogPath};
 
-use crate::source::Arrived;
+use crate::source::SourceEvent;
 
 /// An archive that is opened with the first event.
 #[derive(Debug)]
-pub(super) struct Keeper {
+pub(super) struct ArchiveWriter {
     folder: PathBuf,
     open: Option<Archive>,
 }
 
-impl Keeper {
+impl ArchiveWriter {
     pub(super) fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), open: None }
     }
 
-    pub(super) fn keep(&mut self, arrived: &[Arrived], now: Time) -> Result<(), String> {
+    /// Appends the events, all or none; those that it has already are skipped.
+    pub(super) fn append(&mut self, events: &[SourceEvent], now: Time) -> Result<(), ArchiveError> {
         let mut archive = match self.open.take() {
             Some(archive) => archive,
-            None => {
-                let log = LogPath::in_home(&self.folder);
-                Archive::open(&log, now).map_err(|error| error.to_string())?
-            }
+            None => Archive::open(&LogPath::in_home(&self.folder), now)?,
         };
-        let rows: Vec<Travelled> = arrived
-            .iter()
-            .map(|Arrived { bus, row, .. }| Travelled { bus: *bus, row: row.clone(), stored: None })
-            .collect();
-        // After an error nothing is known about the file any more: it is opened anew.
-        archive.take_in(&rows).map_err(|error| error.to_string())?;
+        let row = |event: &SourceEvent| Travelled {
+            bus: event.bus,
+            row: event.row.clone(),
+            stored: None,
+        };
+        let rows: Vec<Travelled> = events.iter().map(row).collect();
+        // After an error the file is closed, and opened again for the next event.
+        archive.take_in(&rows)?;
         self.open = Some(archive);
         Ok(())
     }

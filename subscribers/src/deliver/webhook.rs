@@ -1,7 +1,9 @@
-//! Posting events to an endpoint: the envelope as its body, signed in the way of the Standard
-//! Webhooks specification, so that receivers can check it with a library they already have.
+//! Posts events to an HTTP endpoint: the body is the envelope, signed as the Standard Webhooks specification
+//! says, so that receivers can verify it with an existing library.
 
 use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use base64::Engine;
@@ -11,25 +13,54 @@ use hookbus::decide::{Place, SecretPlace, Webhook};
 use hookbus::envelope;
 use sha2::Sha256;
 use ureq::Agent;
+use ureq::http::StatusCode;
 
-use super::Try;
-use crate::source::Arrived;
+use super::delivery::Attempt;
+use crate::source::SourceEvent;
 
-/// What a secret starts with when it is given in base64.
-const ENCODED: &str = "whsec_";
+/// The prefix of a secret that is given in base64.
+const BASE64_PREFIX: &str = "whsec_";
+
+/// Why an event was not posted.
+#[derive(Debug, thiserror::Error)]
+pub enum WebhookError {
+    /// A variable that holds a secret is not set.
+    #[error("the secret is not in the environment; set {0}")]
+    NoVariable(String),
+    /// The file that holds the secret cannot be read.
+    #[error("cannot read the secret in {}: {error}", file.display())]
+    NoFile {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The secret is malformed.
+    #[error("the secret after `whsec_` is not base64")]
+    NotBase64,
+    /// The secret cannot be an HMAC key.
+    #[error("the secret cannot be used as a key: {0}")]
+    BadKey(String),
+    /// The request failed.
+    #[error("cannot post: {0}")]
+    Post(String),
+    /// The endpoint refused the event.
+    #[error("the endpoint answered {0}")]
+    Status(StatusCode),
+}
 
 /// Posts to one endpoint.
 #[derive(Debug, Clone)]
-pub(super) struct Postman {
+pub(super) struct WebhookSender {
     webhook: Webhook,
     agent: Agent,
 }
 
-impl Postman {
+impl WebhookSender {
     pub(super) fn new(webhook: &Webhook, timeout: Duration) -> Self {
         let config = Agent::config_builder()
             .timeout_global(Some(timeout))
-            // A receiver that moved is told where events go by a person, not by itself.
+            // Where events go is decided by the configuration, not by the receiver.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .http_status_as_error(false)
@@ -38,29 +69,29 @@ impl Postman {
         Self { webhook: webhook.clone(), agent: config.into() }
     }
 
-    /// Whether the secrets it needs are there.
-    pub(super) fn is_ready(&self, env: &[(OsString, OsString)]) -> Result<(), String> {
-        self.webhook.secret.iter().try_for_each(|kept| secret(kept, env).map(drop))?;
+    /// Whether the secrets that it needs are there.
+    pub(super) fn check_ready(&self, env: &[(OsString, OsString)]) -> Result<(), WebhookError> {
+        self.webhook.secret.iter().try_for_each(|place| secret(place, env).map(drop))?;
         self.webhook.headers_env.iter().try_for_each(|(_, name)| variable(name, env).map(drop))
     }
 
     pub(super) async fn post(
         &self,
-        arrived: &Arrived,
+        event: &SourceEvent,
         place: &Place,
-        this: Try,
-    ) -> Result<(), String> {
-        let body = envelope::write(arrived.bus, &arrived.row, None);
-        let (id, timestamp) = (arrived.row.id.to_string(), this.now.millis().div_euclid(1000));
+        attempt: Attempt,
+    ) -> Result<(), WebhookError> {
+        let body = envelope::write(event.bus, &event.row, None);
+        let (id, timestamp) = (event.row.id.to_string(), attempt.now.millis().div_euclid(1000));
         let signature = match &self.webhook.secret {
-            Some(kept) => Some(sign(&secret(kept, &place.env)?, &id, timestamp, &body)?),
+            Some(at) => Some(sign(&secret(at, &place.env)?, &id, timestamp, &body)?),
             None => None,
         };
         let mut headers = vec![
             ("content-type".to_owned(), "application/cloudevents+json".to_owned()),
             ("webhook-id".to_owned(), id),
             ("webhook-timestamp".to_owned(), timestamp.to_string()),
-            ("webhook-attempt".to_owned(), this.attempt.to_string()),
+            ("webhook-attempt".to_owned(), attempt.number.to_string()),
         ];
         headers.extend(signature.map(|signature| ("webhook-signature".to_owned(), signature)));
         if place.replayed {
@@ -70,49 +101,47 @@ impl Postman {
         for (header, name) in &self.webhook.headers_env {
             headers.push((header.clone(), variable(name, &place.env)?));
         }
-        let postman = self.clone();
-        tokio::task::spawn_blocking(move || postman.send(&headers, &body))
+        let sender = self.clone();
+        tokio::task::spawn_blocking(move || sender.send(&headers, &body))
             .await
-            .map_err(|error| format!("cannot post: {error}"))?
+            .map_err(|error| WebhookError::Post(error.to_string()))?
     }
 
-    fn send(&self, headers: &[(String, String)], body: &[u8]) -> Result<(), String> {
+    fn send(&self, headers: &[(String, String)], body: &[u8]) -> Result<(), WebhookError> {
         let mut request = self.agent.post(&self.webhook.url);
         for (name, value) in headers {
             request = request.header(name, value);
         }
-        let response = request.send(body).map_err(|error| format!("cannot post: {error}"))?;
+        let response = request.send(body).map_err(|error| WebhookError::Post(error.to_string()))?;
         let status = response.status();
-        if status.is_success() { Ok(()) } else { Err(format!("the endpoint answered {status}")) }
+        if status.is_success() { Ok(()) } else { Err(WebhookError::Status(status)) }
     }
 }
 
-fn variable(name: &str, env: &[(OsString, OsString)]) -> Result<String, String> {
+fn variable(name: &str, env: &[(OsString, OsString)]) -> Result<String, WebhookError> {
     env.iter()
         .find(|(key, _)| *key == *name)
         .map(|(_, value)| value.to_string_lossy().into_owned())
-        .ok_or_else(|| format!("the secret is not in the environment; set {name}"))
+        .ok_or_else(|| WebhookError::NoVariable(name.to_owned()))
 }
 
-fn secret(place: &SecretPlace, env: &[(OsString, OsString)]) -> Result<Vec<u8>, String> {
+fn secret(place: &SecretPlace, env: &[(OsString, OsString)]) -> Result<Vec<u8>, WebhookError> {
     let text = match place {
         SecretPlace::Env(name) => variable(name, env)?,
         SecretPlace::File(file) => std::fs::read_to_string(file)
-            .map_err(|error| format!("cannot read the secret in {}: {error}", file.display()))?,
+            .map_err(|error| WebhookError::NoFile { file: file.clone(), error })?,
     };
     let text = text.trim();
-    match text.strip_prefix(ENCODED) {
-        Some(encoded) => STANDARD
-            .decode(encoded)
-            .map_err(|_| "the secret after `whsec_` is not base64".to_owned()),
+    match text.strip_prefix(BASE64_PREFIX) {
+        Some(encoded) => STANDARD.decode(encoded).map_err(|_| WebhookError::NotBase64),
         None => Ok(text.as_bytes().to_vec()),
     }
 }
 
 /// `v1,` and the HMAC-SHA256 of `id.timestamp.body`.
-fn sign(secret: &[u8], id: &str, timestamp: i64, body: &[u8]) -> Result<String, String> {
+fn sign(secret: &[u8], id: &str, timestamp: i64, body: &[u8]) -> Result<String, WebhookError> {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret)
-        .map_err(|error| format!("the secret cannot be used: {error}"))?;
+        .map_err(|error| WebhookError::BadKey(error.to_string()))?;
     mac.update(format!("{id}.{timestamp}.").as_bytes());
     mac.update(body);
     Ok(format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes())))
@@ -123,8 +152,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signatures_are_those_of_the_specification() {
-        // The example of the specification's own libraries.
+    fn signatures_match_the_example_of_the_specification() {
+        // From the libraries of the specification.
         let place = SecretPlace::Env("S".to_owned());
         let env = [("S".into(), "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".into())];
         let secret = secret(&place, &env).expect("a secret");
@@ -134,12 +163,12 @@ mod tests {
             1_614_265_330,
             br#"{"test": 2432232314}"#,
         );
-        assert_eq!(signed.as_deref(), Ok("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="));
+        assert_eq!(signed.expect("a signature"), "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
     }
 
     #[test]
-    fn a_missing_secret_says_what_to_set() {
+    fn the_error_for_a_missing_secret_names_the_variable_to_set() {
         let error = secret(&SecretPlace::Env("NONE".to_owned()), &[]).unwrap_err();
-        assert_eq!(error, "the secret is not in the environment; set NONE");
+        assert_eq!(error.to_string(), "the secret is not in the environment; set NONE");
     }
 }

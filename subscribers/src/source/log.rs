@@ -1,4 +1,4 @@
-//! Straight from the log of this machine's bus.
+//! Reads events from the log of this machine's bus.
 
 use std::os::unix::fs::MetadataExt;
 
@@ -6,72 +6,74 @@ use hookbus::decide::Hooks;
 use hookbus::event::{BusId, Seq, Time};
 use hookbus::log::{LogPath, LogReader, OpenError, Query, ReadError};
 
-use super::Arrived;
-use super::wake::Wake;
-use crate::ledger::Trouble;
-use crate::position::Position;
+use super::event_source::{MAX_BATCH_BYTES, SourceEvent};
+use super::log_watch::LogWatch;
+use crate::error::ObserverError;
+use crate::position::ObserverPosition;
 
-/// So many bytes are read in one go, at the most.
-const MOST_BYTES: usize = 8 << 20;
-
-/// The end of a log.
+/// A log that is read as it grows.
 #[derive(Debug)]
-pub(crate) struct LogTail {
+pub(crate) struct LogSource {
     path: LogPath,
-    open: Option<Open>,
-    wake: Wake,
+    open: Option<OpenLog>,
+    watch: LogWatch,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenLog {
     log: LogReader,
     bus: BusId,
-    /// Which file it is: a log may be taken away and another one put in its place.
+    /// Tells when the file was replaced by another one.
     inode: Option<u64>,
 }
 
-impl LogTail {
+impl LogSource {
     pub(crate) fn new(path: LogPath) -> Self {
         let folder = path.file().parent().unwrap_or(path.file()).to_owned();
-        Self { path, open: None, wake: Wake::on(&folder) }
+        Self { path, open: None, watch: LogWatch::on(&folder) }
     }
 
     pub(super) async fn next(
         &mut self,
-        position: &mut Position,
-        most: usize,
-    ) -> Result<Vec<Arrived>, Trouble> {
-        let found = self.read(position, most)?;
-        if !found.is_empty() {
-            return Ok(found);
+        position: &mut ObserverPosition,
+        limit: usize,
+    ) -> Result<Vec<SourceEvent>, ObserverError> {
+        let events = self.read(position, limit)?;
+        if !events.is_empty() {
+            return Ok(events);
         }
-        self.wake.wait().await;
-        self.read(position, most)
+        self.watch.wait().await;
+        Ok(self.read(position, limit)?)
     }
 
-    fn read(&mut self, position: &mut Position, most: usize) -> Result<Vec<Arrived>, Trouble> {
-        let Some(Open { log, bus, .. }) = self.open()? else {
+    fn read(
+        &mut self,
+        position: &mut ObserverPosition,
+        limit: usize,
+    ) -> Result<Vec<SourceEvent>, ReadError> {
+        let Some(OpenLog { log, bus, .. }) = self.open()? else {
             return Ok(Vec::new());
         };
-        let mut rows = log.after(&Query::default(), done_in(log, *bus, position)?, most)?;
+        let mut rows = log.after(&Query::default(), last_handled(log, *bus, position)?, limit)?;
         let bytes = rows.iter().scan(0, |bytes, row| {
             *bytes += row.payload.len();
             Some(*bytes)
         });
-        let fit = bytes.take_while(|bytes| *bytes < MOST_BYTES).count();
+        let fit = bytes.take_while(|bytes| *bytes < MAX_BATCH_BYTES).count();
         rows.truncate(fit.max(1));
         let bus = *bus;
-        Ok(rows.into_iter().map(|row| Arrived { bus, row, mark: None, stored: None }).collect())
+        let event = |row| SourceEvent { bus, row, mark: None, stored: None };
+        Ok(rows.into_iter().map(event).collect())
     }
 
-    /// The log; none if there is none yet.
-    fn open(&mut self) -> Result<Option<&Open>, ReadError> {
+    /// The log; `None` while there is none.
+    fn open(&mut self) -> Result<Option<&OpenLog>, ReadError> {
         let inode = std::fs::metadata(self.path.file()).ok().map(|file| file.ino());
         if self.open.as_ref().is_none_or(|open| open.inode != inode) {
             self.open = match LogReader::open(&self.path) {
                 Ok(log) => {
                     let bus = log.bus()?;
-                    Some(Open { log, bus, inode })
+                    Some(OpenLog { log, bus, inode })
                 }
                 Err(OpenError::Missing(_)) => None,
                 Err(error) => return Err(error.into()),
@@ -80,61 +82,65 @@ impl LogTail {
         Ok(self.open.as_ref())
     }
 
-    pub(super) fn lag(&mut self, position: &Position) -> Option<u64> {
-        let Open { log, bus, .. } = self.open().ok().flatten()?;
+    pub(super) fn lag(&mut self, position: &ObserverPosition) -> Option<u64> {
+        let OpenLog { log, bus, .. } = self.open().ok().flatten()?;
         let head = log.head().ok()?.map_or(0, |(seq, _)| seq.as_i64());
-        let seen = position.of(*bus).map_or(0, |place| place.seq.as_i64());
-        u64::try_from(head - seen).ok()
+        let handled = position.of(*bus).map_or(0, |last| last.seq.as_i64());
+        u64::try_from(head - handled).ok()
     }
 }
 
-/// The place that is done. A log that was put back to an older state has other rows at its places:
-/// then what happened after the last one seen is still to come, and the position goes back to there.
-fn done_in(log: &LogReader, bus: BusId, position: &mut Position) -> Result<Option<Seq>, ReadError> {
+/// The last handled row. A log that was restored from a backup and written on has other rows at the
+/// same seqs: then the position moves back to before the first row that is newer than the last handled one.
+fn last_handled(
+    log: &LogReader,
+    bus: BusId,
+    position: &mut ObserverPosition,
+) -> Result<Option<Seq>, ReadError> {
     let Some(last) = position.of(bus) else { return Ok(None) };
     let Some(id) = last.id else { return Ok(Some(last.seq)) };
     if log.seq_of(id)? != Some(last.seq)
         && let Some(next) = log.first_after(id)?
     {
-        let (seen, from) = (last.seq.as_i64(), next.as_i64());
-        tracing::warn!(seen, from, "the log was put back to an older state; going on from there");
+        let (position_was, from) = (last.seq.as_i64(), next.as_i64());
+        tracing::warn!(
+            position_was,
+            from,
+            "the log was restored to an older state; reading on from there"
+        );
         let done = Seq::from_i64(from - 1);
-        position.place(bus, done, None);
+        position.set(bus, done, None);
         return Ok(Some(done));
     }
     Ok(Some(last.seq))
 }
 
-impl From<ReadError> for Trouble {
-    fn from(error: ReadError) -> Self {
-        Self(error.to_string())
-    }
-}
-
-/// Where the observer `name` starts when it is new: where the hooks that have it came into force,
-/// so that the first event under them is seen. With the moment, for a stream.
-pub(crate) fn start_in_log(path: &LogPath, name: &str, now: Time) -> Result<Position, Trouble> {
+/// Where the new observer `name` starts: at the row that brought the hooks file with it into force, so
+/// that the first event after it is seen. The time of that row is the start for other buses.
+pub(crate) fn start_in_log(
+    path: &LogPath,
+    name: &str,
+    now: Time,
+) -> Result<ObserverPosition, ObserverError> {
     let log = match LogReader::open(path) {
         Ok(log) => log,
-        Err(OpenError::Missing(_)) => {
-            return Ok(Position::since(now));
-        }
+        Err(OpenError::Missing(_)) => return Ok(ObserverPosition::since(now)),
         Err(error) => return Err(ReadError::from(error).into()),
     };
-    let (mut place, mut since) = (log.head()?.map(|(seq, _)| seq), now);
+    let (mut seq, mut since) = (log.head()?.map(|(seq, _)| seq), now);
     let folder = path.file().parent().unwrap_or(path.file());
-    // A project's are in force there only, and without observers.
+    // Only the user's own hooks files: those of projects have no observers.
     for row in log.own_hooks(1000)?.iter().rev() {
         let payload = row.payload_json();
         let content = payload["content"].as_str().unwrap_or_default();
         if !Hooks::parse(content, folder).is_ok_and(|hooks| hooks.observer(name).is_some()) {
             break;
         }
-        (place, since) = (Some(row.seq), row.at);
+        (seq, since) = (Some(row.seq), row.at);
     }
-    let mut position = Position::since(since);
-    if let Some(place) = place {
-        position.place(log.bus()?, place, None);
+    let mut position = ObserverPosition::since(since);
+    if let Some(seq) = seq {
+        position.set(log.bus()?, seq, None);
     }
     Ok(position)
 }
@@ -150,7 +156,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_hooks_of_projects_do_not_hide_where_an_observer_starts() {
+    async fn many_hooks_files_of_projects_do_not_hide_where_an_observer_starts() {
         let home = tempfile::tempdir().expect("a home");
         let log = LogPath::in_home(home.path());
         let spool = Spool::new(home.path(), &[]);
@@ -176,13 +182,13 @@ mod tests {
             payload: b"{}".to_vec(),
         };
         let own = hooks("/h/hookbus.yaml".to_owned(), own, false);
-        let mine = recorder.event(event(), None, vec![own], Duration::MAX).await;
-        assert!(matches!(mine, Kept::Logged { .. }), "{mine:?}");
-        let theirs =
+        let recorded = recorder.event(event(), None, vec![own], Duration::MAX).await;
+        assert!(matches!(recorded, Kept::Logged { .. }), "{recorded:?}");
+        let of_projects =
             (0..1100).map(|at| hooks(format!("/p{at}/.hookbus/hookbus.yaml"), "x: 1", true));
-        recorder.event(event(), None, theirs.collect(), Duration::MAX).await;
+        recorder.event(event(), None, of_projects.collect(), Duration::MAX).await;
         let bus = LogReader::open(&log).map(|log| log.bus()).expect("a log").expect("a bus");
         let start = start_in_log(&log, "look", clock.now()).expect("a start");
-        assert_eq!(start.of(bus).map(|place| place.seq), Some(Seq::FIRST));
+        assert_eq!(start.of(bus).map(|last| last.seq), Some(Seq::FIRST));
     }
 }

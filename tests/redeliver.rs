@@ -1,7 +1,7 @@
-//! What was recorded goes elsewhere and comes back: exported files, archives, the stream; and
-//! observers are given it once more.
+//! Recorded events outside of their log: exported and imported, replayed from NATS, delivered to observers
+//! again.
 
-#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::expect_used, reason = "a test whose setup fails has failed")]
 
 use std::fs;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 const GUARD: &str = "hooks:\n  tool.before:\n    - rule: {when: {command: rm}, block: guarded}\n";
 
-/// An observer that writes down what it is told, in `seen` beside the home.
+/// An observer that appends each event to `seen`, next to the home.
 const WATCH: &str = "    - {name: watch, mode: observe, long_lived: true, command: ../watch.py}\n";
 
 fn recorded(hooks: &str) -> Home {
@@ -33,7 +33,8 @@ fn recorded(hooks: &str) -> Home {
     home
 }
 
-fn watch(home: &Home) {
+/// Installs the program of [`WATCH`].
+fn install_watch(home: &Home) {
     let script = "#!/usr/bin/python3 -S\nimport json, os, sys\nfor line in sys.stdin:\n    ours = json.loads(line)['hookbus']\n    with open(os.path.dirname(sys.argv[0]) + '/seen', 'a') as seen:\n        print(ours['seq'], ours['replay'], os.environ.get('HOOKBUS_REPLAY'), file=seen)\n    print('ok', flush=True)\n";
     home.script("watch.py", script);
 }
@@ -43,7 +44,8 @@ fn seen(home: &Home) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-fn sum(home: &Home, arguments: &[&str]) -> Value {
+/// The summary of a replay.
+fn summary(home: &Home, arguments: &[&str]) -> Value {
     let output = home.run(&[&["replay", "--json"], arguments].concat());
     let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
     report["summary"].clone()
@@ -55,24 +57,27 @@ fn an_exported_log_is_imported_whole_and_replays_the_same() {
     let file = shown(&home.work().join("all.jsonl"));
     home.text(&["export", "-o", &file]);
     let text = fs::read_to_string(&file).expect("an export");
-    assert_eq!(text.lines().count(), home.log(&[]).len(), "one row a line");
+    assert_eq!(text.lines().count(), home.log(&[]).len(), "one row per line");
     let into = shown(&home.path().join("../imported"));
-    let told = home.json(&["import", &file, "--into", &into, "--json"]);
-    assert_eq!((&told["added"], &told["mistakes"]), (&json!(home.log(&[]).len()), &json!([])));
+    let imported = home.json(&["import", &file, "--into", &into, "--json"]);
+    assert_eq!(
+        (&imported["added"], &imported["mistakes"]),
+        (&json!(home.log(&[]).len()), &json!([]))
+    );
     let again = home.json(&["import", &file, "--into", &into, "--json"]);
-    assert_eq!((&again["added"], &again["known"]), (&json!(0), &told["added"]));
+    assert_eq!((&again["added"], &again["known"]), (&json!(0), &imported["added"]));
     let verified = home.command(["verify", "--json"]).env("HOOKBUS_HOME", &into).output();
     let verified: Value = serde_json::from_slice(&verified.expect("it runs").stdout).expect("JSON");
     assert_eq!(verified["buses"][0]["head"], home.json(&["verify", "--json"])["head"]);
-    let here = sum(&home, &["--all", "--as-recorded"]);
+    let here = summary(&home, &["--all", "--as-recorded"]);
     assert_eq!(here["unchanged"], here["events"]);
-    for place in [&file, &into] {
-        assert_eq!(sum(&home, &["--all", "--as-recorded", "--log", place]), here, "{place}");
+    for log in [&file, &into] {
+        assert_eq!(summary(&home, &["--all", "--as-recorded", "--log", log]), here, "{log}");
     }
 }
 
 #[test]
-fn in_an_archive_each_bus_has_its_own_scripts() {
+fn an_archive_keeps_the_scripts_of_each_bus_apart() {
     let homes = ["one", "two"].map(|word| {
         let home = Home::with_hooks("hooks: { tool.before: [{ command: ../say.sh }] }");
         let says = format!("{{\"decision\": \"block\", \"reason\": \"{word}\"}}");
@@ -86,12 +91,12 @@ fn in_an_archive_each_bus_has_its_own_scripts() {
         home.text(&["export", "-o", &file]);
         home.text(&["import", &file, "--into", &into]);
     }
-    let told = sum(&homes[0], &["--all", "--as-recorded", "--yes", "--log", &into]);
-    assert_eq!((&told["unchanged"], &told["events"]), (&json!(2), &json!(2)), "{told}");
+    let report = summary(&homes[0], &["--all", "--as-recorded", "--yes", "--log", &into]);
+    assert_eq!((&report["unchanged"], &report["events"]), (&json!(2), &json!(2)), "{report}");
 }
 
 #[test]
-fn a_part_of_a_log_can_be_exported() {
+fn one_session_can_be_exported() {
     let home = recorded(GUARD);
     let session = hermes_shell("")["session_id"].as_str().expect("a session").to_owned();
     let text = home.text(&["export", &session]);
@@ -99,74 +104,76 @@ fn a_part_of_a_log_can_be_exported() {
         text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert!(rows.iter().any(|row| row["type"] == "hookbus.hooks.loaded"));
     assert!(rows.iter().any(|row| row["type"] == "hookbus.decision"));
-    let strangers =
-        |row: &&Value| row["subject"] != session && row["type"] != "hookbus.hooks.loaded";
-    assert_eq!(rows.iter().filter(strangers).count(), 0);
+    let others = |row: &&Value| row["subject"] != session && row["type"] != "hookbus.hooks.loaded";
+    assert_eq!(rows.iter().filter(others).count(), 0);
     let file = home.work().join("part.jsonl");
     fs::write(&file, text).expect("a file");
-    let told = sum(&home, &["--all", "--as-recorded", "--log", &shown(&file)]);
-    assert_eq!((&told["unchanged"], &told["not_comparable"]), (&told["events"], &json!(0)));
+    let report = summary(&home, &["--all", "--as-recorded", "--log", &shown(&file)]);
+    assert_eq!((&report["unchanged"], &report["not_comparable"]), (&report["events"], &json!(0)));
 }
 
 #[test]
-fn what_was_changed_on_its_way_is_left_out_and_told() {
+fn import_leaves_out_and_reports_rows_that_were_changed() {
     let home = recorded(GUARD);
     let text = home.text(&["export"]).replace("rm 2", "ls 2");
     let file = home.work().join("forged.jsonl");
     fs::write(&file, format!("not a row\n{text}")).expect("a file");
     let into = shown(&home.path().join("../imported"));
-    let told = home.run(&["import", &shown(&file), "--into", &into]);
-    assert_eq!(told.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&told.stdout).into_owned();
+    let imported = home.run(&["import", &shown(&file), "--into", &into]);
+    assert_eq!(imported.status.code(), Some(1));
+    let output = String::from_utf8_lossy(&imported.stdout).into_owned();
     assert!(
-        said.contains("line 1: not an envelope") && said.contains("changed on its way"),
-        "{said}"
+        output.contains("line 1: not an envelope") && output.contains("changed on its way"),
+        "{output}"
     );
-    let own = home.run(&["import", &shown(&file), "--into", &shown(&home.path())]);
-    assert!(String::from_utf8_lossy(&own.stderr).contains("name another directory"));
+    let into_itself = home.run(&["import", &shown(&file), "--into", &shown(&home.path())]);
+    assert!(String::from_utf8_lossy(&into_itself.stderr).contains("name another directory"));
 }
 
 #[test]
-fn a_stream_is_replayed_like_the_log_it_came_from() {
+fn a_replay_from_nats_equals_a_replay_from_the_log() {
     let server = NatsServer::start();
     let home = recorded(&format!("nats: {{url: \"{}\"}}\n{GUARD}", server.url()));
     let daemon = home.serve();
     let rows = json!(home.log(&[]).len());
-    wait_until("it is relayed", || home.json(&["status", "--json"])["relay"]["published"] == rows);
+    wait_until("the relay has published everything", || {
+        home.json(&["status", "--json"])["relay"]["published"] == rows
+    });
     drop(daemon);
-    let here = sum(&home, &["--all", "--as-recorded"]);
-    assert_eq!(sum(&home, &["--all", "--as-recorded", "--nats"]), here);
-    // The hooks came into force before that.
+    let here = summary(&home, &["--all", "--as-recorded"]);
+    assert_eq!(summary(&home, &["--all", "--as-recorded", "--nats"]), here);
+    // `--since` selects events after the hooks came into force; the hooks have to be copied all the same.
     let daemon = home.serve();
     std::thread::sleep(std::time::Duration::from_millis(2500));
     home.answer("hermes", &hermes_shell("rm since"));
     let since = home.log(&["--kind", "tool.before"]).pop().expect("a row")["time"].clone();
     let since = since.as_str().expect("a time").to_owned();
     let rows = home.log(&[]).len();
-    wait_until("it is relayed", || server.published().len() == rows);
+    wait_until("the relay has published everything", || server.published().len() == rows);
     drop(daemon);
-    let late = sum(&home, &["--since", &since, "--as-recorded", "--nats"]);
+    let late = summary(&home, &["--since", &since, "--as-recorded", "--nats"]);
     assert_eq!((&late["events"], &late["unchanged"]), (&json!(1), &json!(1)), "{late}");
-    let here = sum(&home, &["--all", "--as-recorded"]);
+    let here = summary(&home, &["--all", "--as-recorded"]);
     let elsewhere = Home::new();
     let url = format!("--nats={}", server.url());
-    assert_eq!(sum(&elsewhere, &["--all", "--as-recorded", &url]), here);
+    assert_eq!(summary(&elsewhere, &["--all", "--as-recorded", &url]), here);
     assert!(!elsewhere.path().join("log.db").exists());
 }
 
 #[test]
-fn observers_are_given_a_session_again_and_can_tell() {
+fn observers_get_a_session_again_marked_as_a_replay() {
     let home = recorded(&format!("{GUARD}{WATCH}"));
-    watch(&home);
+    install_watch(&home);
     let before = fs::read(home.path().join("log.db")).expect("a log");
     let session = hermes_shell("")["session_id"].as_str().expect("a session").to_owned();
     let refused = home.run(&["replay", &session, "--to-observers"]);
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("--yes"), "nobody was asked");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--yes"), "it asks for confirmation");
     assert_eq!(seen(&home), Vec::<String>::new());
-    let told = home.json(&["replay", &session, "--to-observers", "--yes", "--json"]);
-    let own = home.log(&["--kind", "tool.before", "--session", &session]);
-    assert_eq!(told["observers"][0]["given"], own.len());
-    let expected: Vec<String> = own.iter().map(|row| format!("{} True 1", row["seq"])).collect();
+    let report = home.json(&["replay", &session, "--to-observers", "--yes", "--json"]);
+    let expected_rows = home.log(&["--kind", "tool.before", "--session", &session]);
+    assert_eq!(report["observers"][0]["given"], expected_rows.len());
+    let expected: Vec<String> =
+        expected_rows.iter().map(|row| format!("{} True 1", row["seq"])).collect();
     assert_eq!(seen(&home), expected);
     assert_eq!(fs::read(home.path().join("log.db")).expect("a log"), before);
     assert!(!home.path().join("observers").exists(), "no position was moved");
@@ -177,22 +184,22 @@ fn observers_are_given_a_session_again_and_can_tell() {
 }
 
 #[test]
-fn a_dry_run_gives_nothing_to_anybody_and_says_what_it_would() {
-    // Nobody is there: nothing could be published.
+fn a_dry_run_delivers_nothing_and_reports_what_it_would() {
+    // No server listens there, so publishing would fail.
     let home = recorded(&format!("nats: {{url: \"nats://127.0.0.1:1\"}}\n{GUARD}{WATCH}"));
-    watch(&home);
-    let told = home.json(&["replay", "--all", "--to-observers", "--dry-run", "--json"]);
-    let own = home.log(&["--kind", "tool.before"]).len();
-    assert_eq!(told["observers"], json!([{"observer": "watch", "would_be_given": own}]));
+    install_watch(&home);
+    let report = home.json(&["replay", "--all", "--to-observers", "--dry-run", "--json"]);
+    let wanted = home.log(&["--kind", "tool.before"]).len();
+    assert_eq!(report["observers"], json!([{"observer": "watch", "would_be_given": wanted}]));
     let publish = ["replay", "--all", "--to-observers", "--publish", "--dry-run", "--json"];
     assert_eq!(home.json(&publish)["would_be_published"], home.log(&[]).len());
     assert_eq!(seen(&home).len(), 0);
 }
 
 #[test]
-fn a_damaged_row_is_passed_over_and_told() {
+fn a_damaged_row_is_skipped_and_reported() {
     let home = Home::with_hooks(&format!("{GUARD}{WATCH}"));
-    watch(&home);
+    install_watch(&home);
     for command in ["ls", "make", "rm"] {
         home.answer("hermes", &hermes_shell(command));
     }
@@ -209,27 +216,30 @@ fn a_damaged_row_is_passed_over_and_told() {
 }
 
 #[test]
-fn a_published_replay_is_beside_the_live_stream() {
+fn a_published_replay_stays_out_of_the_live_stream() {
     let server = NatsServer::start();
     let home = recorded(&format!("nats: {{url: \"{}\"}}\n{GUARD}{WATCH}", server.url()));
-    watch(&home);
-    // One that no message can hold.
+    install_watch(&home);
+    // A payload that does not fit a message.
     home.answer("hermes", &hermes_shell(&"x".repeat(2 << 20)));
     let daemon = home.serve_with(&["--no-observers"]);
     let rows = json!(home.log(&[]).len());
-    wait_until("it is relayed", || home.json(&["status", "--json"])["relay"]["published"] == rows);
+    wait_until("the relay has published everything", || {
+        home.json(&["status", "--json"])["relay"]["published"] == rows
+    });
     drop(daemon);
     let live = server.published().len();
-    let told = home.json(&["replay", "--all", "--to-observers", "--publish", "--json"]);
-    assert_eq!(told["published"], rows);
-    assert_eq!(server.published().len(), live, "nothing came into the live stream");
-    let run = told["run"].as_str().expect("a run").to_owned();
+    let report = home.json(&["replay", "--all", "--to-observers", "--publish", "--json"]);
+    assert_eq!(report["published"], rows);
+    assert_eq!(server.published().len(), live, "nothing was published to the live stream");
+    let run = report["run"].as_str().expect("a run").to_owned();
     let given = home.json(&["observe", "watch", "--replay", &run, "--json"]);
-    let nobody = home.run(&["observe", "watch", "--replay", "nosuchrun"]);
-    assert_eq!(nobody.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&nobody.stderr).contains("nothing was published as"));
-    let own = home.log(&["--kind", "tool.before"]);
-    assert_eq!(given["handled"], own.len());
-    let expected: Vec<String> = own.iter().map(|row| format!("{} True 1", row["seq"])).collect();
+    let unknown = home.run(&["observe", "watch", "--replay", "nosuchrun"]);
+    assert_eq!(unknown.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("nothing was published as"));
+    let expected_rows = home.log(&["--kind", "tool.before"]);
+    assert_eq!(given["handled"], expected_rows.len());
+    let expected: Vec<String> =
+        expected_rows.iter().map(|row| format!("{} True 1", row["seq"])).collect();
     assert_eq!(seen(&home), expected);
 }

@@ -1,0 +1,113 @@
+//! Delivers recorded events to an observer again: a replay, or a dead letter. No position moves, and in a
+//! replay the event and the environment say that it is one.
+
+use std::sync::Arc;
+
+use hookbus::decide::Observer;
+use hookbus::event::BusId;
+use hookbus::log::Row;
+
+use crate::assignment::Assignment;
+use crate::backoff::Backoff;
+use crate::dead_letter::DeadLetter;
+use crate::deliver::{Attempt, Delivery};
+use crate::error::{DeliveryError, ObserverError};
+use crate::position::ObserverPosition;
+use crate::replay_publisher::stream_and_root;
+use crate::runtime::{ObserveSummary, StopSignal};
+use crate::source::{SourceEvent, StreamSource, fetch_payload};
+
+/// How many events of a published replay are read per batch.
+const BATCH: usize = 256;
+
+/// An observer that is given recorded events.
+#[derive(Debug)]
+pub struct Redelivery {
+    assignment: Assignment,
+    delivery: Delivery,
+}
+
+impl Redelivery {
+    /// For the observer of this assignment.
+    pub fn new(assignment: Assignment) -> Self {
+        let delivery = assignment.delivery().for_replay();
+        Self { assignment, delivery }
+    }
+
+    /// The observer.
+    pub fn observer(&self) -> &Observer {
+        &self.assignment.observer
+    }
+
+    /// Delivers a row if the observer wants it; says whether it did. A row has as many attempts as a live
+    /// event, but does not become a dead letter.
+    pub async fn deliver(&mut self, bus: BusId, row: &Row) -> Result<bool, DeliveryError> {
+        let observer = Arc::clone(&self.assignment.observer);
+        let Some(hook) = observer.wants(row) else { return Ok(false) };
+        let bus = row.origin.map_or(bus, |origin| origin.bus);
+        let event = SourceEvent { bus, row: row.clone(), mark: None, stored: None };
+        let mut backoff = Backoff::between_attempts(observer.terms().wait);
+        let mut number = 1;
+        loop {
+            let attempt = Attempt { number, now: self.assignment.clock.now() };
+            match self.delivery.deliver(hook, &event, attempt).await {
+                Ok(()) => return Ok(true),
+                Err(error) if number >= observer.terms().tries => return Err(error),
+                Err(error) => tracing::warn!(%error, attempt = number, "a replayed event failed"),
+            }
+            tokio::time::sleep(backoff.next_delay()).await;
+            number += 1;
+        }
+    }
+}
+
+/// Delivers the events that were published as replay `run` to an observer, and returns at their end.
+pub async fn observe_replay(
+    assignment: Assignment,
+    run: &str,
+    stop: StopSignal,
+) -> Result<ObserveSummary, ObserverError> {
+    let connection = assignment.connection().ok_or(ObserverError::NoServer)?;
+    let (stream, root) = stream_and_root(&connection.settings, run);
+    let mut source = StreamSource::new(connection.for_stream(stream), vec![format!("{root}.>")]);
+    let (mut position, mut summary) = (ObserverPosition::start(), ObserveSummary::default());
+    let mut redelivery = Redelivery::new(assignment);
+    while !*stop.borrow() {
+        let Some(events) = source.next_until_end(&position, BATCH).await? else { break };
+        for SourceEvent { bus, row, mark, .. } in events {
+            match redelivery.deliver(bus, &row).await {
+                Ok(true) => summary.handled += 1,
+                Ok(false) => {}
+                Err(error) => {
+                    summary.failed += 1;
+                    tracing::warn!(%error, seq = row.seq.as_i64(), "a replayed event failed");
+                }
+            }
+            position.advance(bus, &row, mark);
+        }
+    }
+    redelivery.delivery.close().await;
+    if position == ObserverPosition::start() {
+        return Err(ObserverError::NoSuchReplay(run.to_owned()));
+    }
+    Ok(summary)
+}
+
+/// Makes one more attempt to deliver a dead letter. The caller deletes it after success.
+pub async fn retry_dead_letter(
+    assignment: &Assignment,
+    letter: &DeadLetter,
+) -> Result<(), DeliveryError> {
+    let mut event = letter.event().map_err(DeliveryError::Unreadable)?;
+    if let (Some(stored), Some(connection)) = (&event.stored, assignment.connection()) {
+        let fetched = fetch_payload(&connection, stored).await;
+        event.row.payload = fetched.map_err(DeliveryError::Payload)?;
+    }
+    let hook = assignment.observer.wants(&event.row).ok_or(DeliveryError::NotWanted)?;
+    let event = SourceEvent { bus: event.bus, row: event.row, mark: None, stored: event.stored };
+    let mut delivery = assignment.delivery();
+    let attempt = Attempt { number: letter.tries + 1, now: assignment.clock.now() };
+    let delivered = delivery.deliver(hook, &event, attempt).await;
+    delivery.close().await;
+    delivered
+}

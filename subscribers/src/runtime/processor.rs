@@ -1,0 +1,257 @@
+//! Processes the events of a held partition: reads a batch, delivers each event with retries, turns events that
+//! fail every attempt into dead letters, and saves the position.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hookbus::decide::{Hook, Observer};
+use hookbus::envelope;
+
+use super::held_partition::{HEARTBEAT, HeldPartition, LeaveReason};
+use super::observe::{RunContext, stopped};
+use super::retry_state::RetryState;
+use crate::backoff::Backoff;
+use crate::dead_letter::DeadLetter;
+use crate::deliver::{Attempt, Delivery};
+use crate::error::{DeliveryError, ObserverError};
+use crate::partition::Partition;
+use crate::source::{EventSource, SourceEvent};
+use crate::store::ObserverStore;
+
+/// How many events are read per batch.
+const BATCH: usize = 256;
+
+/// How long an event that is being delivered may take when the observer is stopped.
+const STOP_LIMIT: Duration = Duration::from_secs(3);
+
+/// How often dead letters are counted: the user may have retried or dropped some.
+const COUNT_EVERY: Duration = Duration::from_secs(5);
+
+/// What processes the events of one partition.
+#[derive(Debug)]
+pub(super) struct Processor {
+    pub(super) store: ObserverStore,
+    pub(super) delivery: Delivery,
+    context: RunContext,
+    observer: Arc<Observer>,
+    partition: Partition,
+    source: EventSource,
+    /// When dead letters were last counted.
+    counted: Instant,
+}
+
+impl Processor {
+    pub(super) fn new(context: RunContext, partition: Partition) -> Self {
+        let assignment = &context.assignment;
+        let observer = Arc::clone(&assignment.observer);
+        Self {
+            store: context.store(),
+            delivery: assignment.delivery(),
+            source: assignment.source(context.connection.as_ref()),
+            context,
+            observer,
+            partition,
+            counted: Instant::now(),
+        }
+    }
+
+    /// Reads, delivers and saves until there is a reason to leave the partition.
+    pub(super) async fn process(
+        &mut self,
+        held: &mut HeldPartition,
+        retry: &mut RetryState,
+    ) -> Result<LeaveReason, LeaveReason> {
+        // The start of a new observer is saved first, so that a restart does not move it.
+        self.save(held).await?;
+        loop {
+            if *self.context.stop.borrow() {
+                return Ok(LeaveReason::Finished);
+            }
+            let events = tokio::select! {
+                events = self.source.next(&mut held.position, BATCH) => events?,
+                () = stopped(&mut self.context.stop) => return Ok(LeaveReason::Finished),
+            };
+            retry.succeeded();
+            let idle = events.is_empty();
+            self.handle_batch(events, held).await?;
+            if held.save_is_due(idle) {
+                self.save(held).await?;
+            }
+            if idle && self.context.assignment.exit_when_drained && self.source.is_at_end() {
+                return Ok(LeaveReason::Finished);
+            }
+            if self.context.quota.release_excess() {
+                return Ok(LeaveReason::OverQuota);
+            }
+        }
+    }
+
+    async fn save(&mut self, held: &mut HeldPartition) -> Result<(), LeaveReason> {
+        held.save(&mut self.store).await?;
+        self.context.status.saved();
+        self.report_lag(held).await;
+        if self.counted.elapsed() > COUNT_EVERY {
+            self.count_dead_letters().await;
+        }
+        Ok(())
+    }
+
+    /// Counts the dead letters for the status file.
+    pub(super) async fn count_dead_letters(&mut self) {
+        self.counted = Instant::now();
+        self.context.status.dead_letters(self.store.count_dead_letters().await.ok());
+    }
+
+    async fn report_lag(&mut self, held: &HeldPartition) {
+        self.context.status.lag(self.source.lag(&held.position).await);
+    }
+
+    async fn handle_batch(
+        &mut self,
+        events: Vec<SourceEvent>,
+        held: &mut HeldPartition,
+    ) -> Result<(), LeaveReason> {
+        let delivered = self.deliver_together(&events, held);
+        for mut event in events {
+            if !delivered {
+                self.deliver(&mut event, held).await?;
+            }
+            held.position.advance(event.bus, &event.row, event.mark);
+            held.advanced();
+            if *self.context.stop.borrow() {
+                return Err(LeaveReason::Finished);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds all events of a batch to an archive in one transaction; says whether it did.
+    fn deliver_together(&mut self, events: &[SourceEvent], held: &HeldPartition) -> bool {
+        let incomplete = events.iter().any(|event| event.stored.is_some());
+        if events.len() < 2 || incomplete || !self.delivery.is_archive() {
+            return false;
+        }
+        let wanted = |event: &&SourceEvent| {
+            self.is_due(event, held) && self.observer.wants(&event.row).is_some()
+        };
+        let wanted: Vec<SourceEvent> = events.iter().filter(wanted).cloned().collect();
+        let delivered = self.delivery.deliver_batch(&wanted, self.context.assignment.clock.now());
+        if delivered {
+            for event in &wanted {
+                self.context.status.handled(event.row.at);
+            }
+        }
+        delivered
+    }
+
+    /// Whether an event is in this partition and was not handled yet. An archive gets handled events too: it
+    /// recognises them, and reports one that differs from what it holds.
+    fn is_due(&self, event: &SourceEvent, held: &HeldPartition) -> bool {
+        let handled = held.position.is_past(event.bus, &event.row);
+        self.partition.contains(&event.row.session) && (!handled || self.delivery.is_archive())
+    }
+
+    /// Delivers an event that the observer wants, with as many attempts as it takes or has.
+    async fn deliver(
+        &mut self,
+        event: &mut SourceEvent,
+        held: &mut HeldPartition,
+    ) -> Result<(), LeaveReason> {
+        let observer = Arc::clone(&self.observer);
+        if !self.is_due(event, held) || !observer.may_want(&event.row) {
+            return Ok(());
+        }
+        let attempts = observer.terms().tries;
+        let mut backoff = Backoff::between_attempts(observer.terms().wait);
+        for attempt in 1..=attempts {
+            let error = match self.source.complete(event).await {
+                Err(error) => DeliveryError::Payload(error),
+                Ok(()) => {
+                    // Filters may look at the payload, which is here only now.
+                    let Some(hook) = observer.wants(&event.row) else { return Ok(()) };
+                    let Err(error) = self.attempt(hook, event, attempt, held).await? else {
+                        self.context.status.handled(event.row.at);
+                        return Ok(());
+                    };
+                    error
+                }
+            };
+            // The user withdrew the approval in between: the event is not to blame, so it does not become a
+            // dead letter.
+            self.delivery.check_approved().map_err(ObserverError::NotReady)?;
+            let seq = event.row.seq.as_i64();
+            tracing::warn!(observer = observer.name(), seq, attempt, %error, "an event failed");
+            if attempt == attempts {
+                return self.dead_letter(event, attempt, &error).await;
+            }
+            self.context.status.failing(&error);
+            self.report_lag(held).await;
+            self.pause(backoff.next_delay(), held).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes one attempt, and renews the claim meanwhile. If the partition is lost, the attempt is aborted.
+    async fn attempt(
+        &mut self,
+        hook: &Hook,
+        event: &SourceEvent,
+        number: u32,
+        held: &mut HeldPartition,
+    ) -> Result<Result<(), DeliveryError>, LeaveReason> {
+        if held.heartbeat_is_due() {
+            held.save(&mut self.store).await?;
+        }
+        let attempt = Attempt { number, now: self.context.assignment.clock.now() };
+        let mut delivering = std::pin::pin!(self.delivery.deliver(hook, event, attempt));
+        loop {
+            tokio::select! {
+                result = &mut delivering => return Ok(result),
+                () = stopped(&mut self.context.stop) => {
+                    // If it does not end in time, the next worker delivers the event again.
+                    let ended = tokio::time::timeout(STOP_LIMIT, &mut delivering).await;
+                    return ended.map_err(|_| LeaveReason::Finished);
+                }
+                () = tokio::time::sleep(HEARTBEAT) => {
+                    held.save(&mut self.store).await?;
+                    self.context.status.lag(self.source.lag(&held.position).await);
+                }
+            }
+        }
+    }
+
+    /// Waits before the next attempt, and renews the claim meanwhile.
+    async fn pause(
+        &mut self,
+        delay: Duration,
+        held: &mut HeldPartition,
+    ) -> Result<(), LeaveReason> {
+        let end = Instant::now() + delay;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            let stopped = stopped(&mut self.context.stop);
+            if tokio::time::timeout(left.min(HEARTBEAT), stopped).await.is_ok() {
+                return Err(LeaveReason::Finished); // the next worker delivers the event again
+            }
+            if left <= HEARTBEAT {
+                return Ok(());
+            }
+            held.save(&mut self.store).await?;
+            self.report_lag(held).await;
+        }
+    }
+
+    async fn dead_letter(
+        &mut self,
+        event: &SourceEvent,
+        tries: u32,
+        error: &DeliveryError,
+    ) -> Result<(), LeaveReason> {
+        let envelope = envelope::write(event.bus, &event.row, event.stored.as_deref());
+        let (name, now) = (self.observer.name(), self.context.assignment.clock.now());
+        let letter = DeadLetter::new(name, now, tries, &error.to_string(), envelope);
+        self.store.add_dead_letter(&letter).await?;
+        self.context.status.dead_lettered(error);
+        Ok(())
+    }
+}
