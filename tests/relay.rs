@@ -357,7 +357,7 @@ fn any_session_and_event_names_are_published_and_can_be_read_from_the_subject() 
     for (message, row) in published.iter().zip(home.log(&[])) {
         let envelope = message.envelope();
         assert_eq!((&envelope["eventname"], &envelope["subject"]), (&row["name"], &row["session"]));
-        if let Some((agent, session, name)) = hookbus::event::read_subject(&message.subject) {
+        if let Some((agent, session, name)) = hookbus::event::parse_subject(&message.subject) {
             assert_eq!(
                 (json!(agent), json!(session), json!(name)),
                 (row["agent"].clone(), row["session"].clone(), row["name"].clone())

@@ -24,7 +24,7 @@ const TYPE: &str = "hookbus.";
 
 /// A row read from an envelope, with its seq in the log of its own bus.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Travelled {
+pub struct Received {
     /// The bus that recorded it.
     pub bus: BusId,
     /// The row.
@@ -36,7 +36,7 @@ pub struct Travelled {
 /// Why bytes are not an envelope of hookbus.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a hookbus envelope: {0}")]
-pub struct NotOurs(String);
+pub struct EnvelopeError(String);
 
 /// Writes the envelope of a row of `bus`. `stored` names the object that holds the payload, if it is too
 /// large for the envelope.
@@ -161,9 +161,9 @@ impl Attributes {
 }
 
 /// Reads an envelope.
-pub fn read(envelope: &[u8]) -> Result<Travelled, NotOurs> {
+pub fn read(envelope: &[u8]) -> Result<Received, EnvelopeError> {
     let fields: HashMap<Cow<'_, str>, &RawValue> =
-        serde_json::from_slice(envelope).map_err(|error| NotOurs(error.to_string()))?;
+        serde_json::from_slice(envelope).map_err(|error| EnvelopeError(error.to_string()))?;
     let fields = Fields(fields);
     let row = Row {
         seq: Seq::from_i64(fields.number("seq")?.ok_or_else(|| missing("seq"))?),
@@ -193,7 +193,7 @@ pub fn read(envelope: &[u8]) -> Result<Travelled, NotOurs> {
     };
     let source = fields.required("source")?;
     let bus = source.strip_prefix(SOURCE).and_then(|bus| bus.parse().ok());
-    Ok(Travelled {
+    Ok(Received {
         bus: bus.ok_or_else(|| invalid("source"))?,
         row,
         stored: fields.text("dataref")?,
@@ -203,21 +203,21 @@ pub fn read(envelope: &[u8]) -> Result<Travelled, NotOurs> {
 struct Fields<'a>(HashMap<Cow<'a, str>, &'a RawValue>);
 
 impl Fields<'_> {
-    fn text(&self, key: &str) -> Result<Option<String>, NotOurs> {
+    fn text(&self, key: &str) -> Result<Option<String>, EnvelopeError> {
         let value = self.0.get(key).map(|value| serde_json::from_str::<String>(value.get()));
         value.transpose().map_err(|_| invalid(key))
     }
 
-    fn required(&self, key: &str) -> Result<String, NotOurs> {
+    fn required(&self, key: &str) -> Result<String, EnvelopeError> {
         self.text(key)?.ok_or_else(|| missing(key))
     }
 
-    fn number(&self, key: &str) -> Result<Option<i64>, NotOurs> {
+    fn number(&self, key: &str) -> Result<Option<i64>, EnvelopeError> {
         let value = self.0.get(key).map(|value| value.get().parse());
         value.transpose().map_err(|_| invalid(key))
     }
 
-    fn payload(&self) -> Result<Vec<u8>, NotOurs> {
+    fn payload(&self) -> Result<Vec<u8>, EnvelopeError> {
         if let Some(data) = self.0.get("data") {
             let space = |key| Ok(self.text(key)?.unwrap_or_default());
             return Ok([&space("databefore")?, data.get(), &space("dataafter")?]
@@ -231,12 +231,12 @@ impl Fields<'_> {
     }
 }
 
-fn missing(key: &str) -> NotOurs {
-    NotOurs(format!("it has no `{key}`"))
+fn missing(key: &str) -> EnvelopeError {
+    EnvelopeError(format!("it has no `{key}`"))
 }
 
-fn invalid(key: &str) -> NotOurs {
-    NotOurs(format!("its `{key}` is invalid"))
+fn invalid(key: &str) -> EnvelopeError {
+    EnvelopeError(format!("its `{key}` is invalid"))
 }
 
 #[cfg(test)]
@@ -283,7 +283,7 @@ mod tests {
             let line = line(bus, &row);
             prop_assert_eq!(line.split(|byte| *byte == b'\n').count(), 2);
             prop_assert_eq!(read(&line).map(|read| read.row), Ok(row.clone()));
-            prop_assert_eq!(read(&envelope), Ok(Travelled { bus, row, stored: None }));
+            prop_assert_eq!(read(&envelope), Ok(Received { bus, row, stored: None }));
         }
 
         #[test]

@@ -13,7 +13,7 @@ use crate::decide::{
 };
 use crate::dialect::{Arrival, RecordedProject, decode, dialect_of, record_caller, session_hint};
 use crate::event::{Agent, Decision, Event, EventId, Kind, OnFailure, Seq, Time, Verdict};
-use crate::log::{Draft, Kept, LogReader};
+use crate::log::{LogReader, RecordOutcome, RowDraft};
 
 /// One call at the front door.
 #[derive(Debug, Clone)]
@@ -68,7 +68,8 @@ pub fn answer_past_deadline(call: Call, bus: &Bus) -> Answer {
     let results = run_past_deadline(&plan, &event);
     let decision = handling.conclude(&plan, results, None, WaitedFor::Yes);
     let row = decision.as_ref().map(|decision| handling.decision_row(decision));
-    let recorded = bus.recorder.set_aside(&handling.event_row(), row.as_ref(), &hooks.to_record());
+    let recorded =
+        bus.recorder.spool_event(&handling.event_row(), row.as_ref(), &hooks.to_record());
     handling.encode(decision.as_ref(), Some(recorded))
 }
 
@@ -118,11 +119,11 @@ impl Handling<'_> {
             return Ok(Appended::WithDecision);
         }
         match self.record_event(None).await {
-            Kept::Logged { earlier_decision: Some(earlier), .. } => {
+            RecordOutcome::Logged { earlier_decision: Some(earlier), .. } => {
                 Err(AlreadyDecided(earlier_answer(&earlier)))
             }
-            Kept::Logged { seq, .. } => Ok(Appended::At(seq)),
-            Kept::Spooled { .. } | Kept::Lost { .. } => Ok(Appended::NotInLog),
+            RecordOutcome::Logged { seq, .. } => Ok(Appended::At(seq)),
+            RecordOutcome::Spooled { .. } | RecordOutcome::Lost { .. } => Ok(Appended::NotInLog),
         }
     }
 
@@ -169,7 +170,7 @@ impl Handling<'_> {
         &self,
         appended: Appended,
         decision: Option<&Decision>,
-    ) -> Option<Kept> {
+    ) -> Option<RecordOutcome> {
         let row = decision.map(|decision| self.decision_row(decision));
         let cause = match appended {
             Appended::WithDecision => return Some(self.record_event(row).await),
@@ -183,11 +184,15 @@ impl Handling<'_> {
 
     /// The answer in the agent's words. What an earlier try of the same call was answered counts; an event
     /// that could not be recorded is answered by the bus' own failure policy.
-    fn encode(&self, decision: Option<&Decision>, recorded: Option<Kept>) -> Answer {
+    fn encode(&self, decision: Option<&Decision>, recorded: Option<RecordOutcome>) -> Answer {
         match recorded {
-            Some(Kept::Logged { earlier_decision: Some(earlier), .. }) => earlier_answer(&earlier),
-            Some(Kept::Logged { .. } | Kept::Spooled { .. }) | None => Answer::of(decision),
-            Some(Kept::Lost { why }) => self.encode_unrecorded(decision, &why),
+            Some(RecordOutcome::Logged { earlier_decision: Some(earlier), .. }) => {
+                earlier_answer(&earlier)
+            }
+            Some(RecordOutcome::Logged { .. } | RecordOutcome::Spooled { .. }) | None => {
+                Answer::of(decision)
+            }
+            Some(RecordOutcome::Lost { why }) => self.encode_unrecorded(decision, &why),
         }
     }
 
@@ -206,30 +211,30 @@ impl Handling<'_> {
         }
     }
 
-    async fn record_event(&self, decision: Option<Draft>) -> Kept {
+    async fn record_event(&self, decision: Option<RowDraft>) -> RecordOutcome {
         let (event, hooks) = (self.event_row(), self.hooks.to_record());
         let kept = self.bus.recorder.event(event, decision, hooks, self.time_left()).await;
         self.log_if_spooled(kept)
     }
 
-    fn log_if_spooled(&self, kept: Kept) -> Kept {
-        if let Kept::Spooled { file, why } = &kept {
+    fn log_if_spooled(&self, kept: RecordOutcome) -> RecordOutcome {
+        if let RecordOutcome::Spooled { file, why } = &kept {
             let file = file.display();
             tracing::info!(event_id = %self.event.id, %file, %why, "the event is in the spool");
         }
         kept
     }
 
-    fn event_row(&self) -> Draft {
+    fn event_row(&self) -> RowDraft {
         let project = self.hooks.project.as_ref().map(|active| RecordedProject {
             file: active.draft.path.clone(),
             hooks: active.draft.hash.clone(),
         });
-        Draft::of_event(self.event, Some(record_caller(&self.caller, project)))
+        RowDraft::of_event(self.event, Some(record_caller(&self.caller, project)))
     }
 
-    fn decision_row(&self, decision: &Decision) -> Draft {
-        Draft::of_decision(self.event, decision, self.bus.clock.now())
+    fn decision_row(&self, decision: &Decision) -> RowDraft {
+        RowDraft::of_decision(self.event, decision, self.bus.clock.now())
     }
 
     /// What is left of the client's deadline, minus what it takes to answer.

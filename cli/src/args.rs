@@ -6,10 +6,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use chrono::{DateTime, Local, NaiveDate, NaiveDateTime, TimeZone};
 use hookbus::active::HooksSource;
-use hookbus::config::did_you_mean;
+use hookbus::config::{NatsSettings, did_you_mean};
 use hookbus::event::{Agent, BusId, Clock, Kind, SystemClock, Time};
 use hookbus::log::{LogPath, LogReader};
-use hookbus::relay::NatsSettings;
 
 use crate::settings::Settings;
 
@@ -40,7 +39,7 @@ pub(crate) fn parse_kind(kind: &str) -> Result<String> {
 pub(crate) fn nats_settings(urls: Option<&str>, settings: &Settings) -> Option<NatsSettings> {
     let hooks = HooksSource::new(&settings.home, LogPath::in_home(&settings.home));
     let urls = settings.nats_urls(urls);
-    NatsSettings::chosen(hooks.in_force().hooks.nats.clone(), urls.as_deref())
+    NatsSettings::with_servers(hooks.active().file.nats.clone(), urls.as_deref())
 }
 
 /// Finds the bus in an archive whose id starts with `prefix`.

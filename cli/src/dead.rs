@@ -3,15 +3,15 @@
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use hookbus::envelope::Travelled;
+use hookbus::envelope::Received;
 use hookbus_subscribers::{DeadLetter, DeadLetterStore, StoredDeadLetter, retry_dead_letter};
 use serde_json::{Value, json};
 
-use crate::cli::Ending;
-use crate::log::gist;
+use crate::args::nats_settings;
+use crate::cli::Exit;
+use crate::log::summarize;
 use crate::observe::assignment;
-use crate::output::{self, Paint, Progress, count, harmless, harmless_lines, local, shorten};
-use crate::reading::nats;
+use crate::output::{self, Paint, Progress, count, local_time, sanitize, sanitize_lines, shorten};
 use crate::settings::{Format, Settings};
 
 const CANNOT_LIST: &str = "cannot list the dead letters";
@@ -50,7 +50,7 @@ pub(crate) struct Choice {
     all: bool,
 }
 
-pub(crate) fn run(verb: &Verb, format: Format, settings: &Settings) -> Result<Ending> {
+pub(crate) fn run(verb: &Verb, format: Format, settings: &Settings) -> Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         match verb {
@@ -64,10 +64,10 @@ pub(crate) fn run(verb: &Verb, format: Format, settings: &Settings) -> Result<En
 
 /// The dead letters in this home and on the configured NATS server.
 fn store(settings: &Settings) -> DeadLetterStore {
-    DeadLetterStore::new(&settings.home, nats(None, settings))
+    DeadLetterStore::new(&settings.home, nats_settings(None, settings))
 }
 
-async fn list(observer: Option<&str>, format: Format, settings: &Settings) -> Result<Ending> {
+async fn list(observer: Option<&str>, format: Format, settings: &Settings) -> Result<Exit> {
     let all = store(settings).list(observer).await.context(CANNOT_LIST)?;
     if all.is_empty() && format == Format::Text {
         output::line("no dead letters")?;
@@ -79,12 +79,12 @@ async fn list(observer: Option<&str>, format: Format, settings: &Settings) -> Re
         })?;
     }
     if !all.is_empty() && format == Format::Text {
-        output::aside("next: `hookbus dead show|retry|drop <observer> <seq>`");
+        output::to_stderr("next: `hookbus dead show|retry|drop <observer> <seq>`");
     }
-    Ok(if all.is_empty() { Ending::Yes } else { Ending::No })
+    Ok(if all.is_empty() { Exit::Success } else { Exit::Failure })
 }
 
-async fn show(name: &str, event: &str, format: Format, settings: &Settings) -> Result<Ending> {
+async fn show(name: &str, event: &str, format: Format, settings: &Settings) -> Result<Exit> {
     let all = store(settings).list(Some(name)).await.context(CANNOT_LIST)?;
     let letter = &find(&all, event)?.letter;
     match format {
@@ -92,17 +92,17 @@ async fn show(name: &str, event: &str, format: Format, settings: &Settings) -> R
         Format::Text => {
             output::line(describe(letter, Paint(settings.colour)))?;
             let event: Value = serde_json::from_slice(&letter.envelope)?;
-            output::line(harmless_lines(&serde_json::to_string_pretty(&event)?))?;
+            output::line(sanitize_lines(&serde_json::to_string_pretty(&event)?))?;
         }
     }
-    Ok(Ending::Yes)
+    Ok(Exit::Success)
 }
 
-async fn retry(choice: &Choice, format: Format, settings: &Settings) -> Result<Ending> {
+async fn retry(choice: &Choice, format: Format, settings: &Settings) -> Result<Exit> {
     let assignment = assignment(&choice.observer, None, None, settings)?;
     let store = store(settings);
     let all = chosen(choice, store.list(Some(&choice.observer)).await.context(CANNOT_LIST)?)?;
-    let mut progress = Progress::of(all.len() as u64, "events");
+    let mut progress = Progress::new(all.len() as u64, "events");
     let mut failed = Vec::new();
     for (index, stored) in all.iter().enumerate() {
         match retry_dead_letter(&assignment, &stored.letter).await {
@@ -112,7 +112,7 @@ async fn retry(choice: &Choice, format: Format, settings: &Settings) -> Result<E
                 failed.push((&stored.letter, error.to_string()));
             }
         }
-        progress.at(index as u64 + 1);
+        progress.update(index as u64 + 1);
     }
     drop(progress);
     let delivered = all.len() - failed.len();
@@ -132,10 +132,10 @@ async fn retry(choice: &Choice, format: Format, settings: &Settings) -> Result<E
             }
         }
     }
-    Ok(if failed.is_empty() { Ending::Yes } else { Ending::No })
+    Ok(if failed.is_empty() { Exit::Success } else { Exit::Failure })
 }
 
-async fn drop_letters(choice: &Choice, format: Format, settings: &Settings) -> Result<Ending> {
+async fn drop_letters(choice: &Choice, format: Format, settings: &Settings) -> Result<Exit> {
     let store = store(settings);
     let all = chosen(choice, store.list(Some(&choice.observer)).await.context(CANNOT_LIST)?)?;
     for stored in &all {
@@ -148,7 +148,7 @@ async fn drop_letters(choice: &Choice, format: Format, settings: &Settings) -> R
             format!("{dropped} dropped; the log of the bus still has the event")
         }
     })?;
-    Ok(Ending::Yes)
+    Ok(Exit::Success)
 }
 
 fn chosen(choice: &Choice, all: Vec<StoredDeadLetter>) -> Result<Vec<StoredDeadLetter>> {
@@ -161,7 +161,7 @@ fn chosen(choice: &Choice, all: Vec<StoredDeadLetter>) -> Result<Vec<StoredDeadL
 /// The one dead letter whose event has this seq or id.
 fn find<'a>(all: &'a [StoredDeadLetter], event: &str) -> Result<&'a StoredDeadLetter> {
     let matches = |stored: &&StoredDeadLetter| {
-        stored.letter.event().is_ok_and(|Travelled { row, .. }| {
+        stored.letter.event().is_ok_and(|Received { row, .. }| {
             row.seq.to_string() == event || row.id.to_string().starts_with(event)
         })
     };
@@ -185,8 +185,8 @@ fn to_json(letter: &DeadLetter) -> Value {
 
 fn describe(letter: &DeadLetter, paint: Paint) -> String {
     let (seq, what) = match letter.event() {
-        Ok(Travelled { row, .. }) => {
-            let gist = gist(&row, &row.payload_json());
+        Ok(Received { row, .. }) => {
+            let gist = summarize(&row, &row.payload_json());
             (row.seq.to_string(), format!("{} {}", shorten(&row.name, 40), shorten(&gist, 40)))
         }
         Err(error) => ("?".to_owned(), shorten(&error.to_string(), 100)),
@@ -197,8 +197,8 @@ fn describe(letter: &DeadLetter, paint: Paint) -> String {
     };
     format!(
         "{:<20} {seq:>6}  {}  {what}  {}",
-        paint.bold(&harmless(&letter.observer)),
-        paint.dim(&local(letter.at).format("%m-%d %H:%M:%S").to_string()),
+        paint.bold(&sanitize(&letter.observer)),
+        paint.dim(&local_time(letter.at).format("%m-%d %H:%M:%S").to_string()),
         paint.bad(&format!("{}: {}", tries, shorten(&letter.error, 100))),
     )
 }

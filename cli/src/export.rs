@@ -117,7 +117,7 @@ fn write(
     }
     let (mut last, mut damaged) = (None, 0);
     loop {
-        let page = log.after_damage(query, last, PAGE)?;
+        let page = log.after_with_damage(query, last, PAGE)?;
         if page.is_empty() {
             break;
         }

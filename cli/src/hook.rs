@@ -14,15 +14,15 @@ use std::thread;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use clap::Args;
-use hookbus::bus::Bus;
 use hookbus::active::{HooksSource, Projects};
+use hookbus::bus::Bus;
 use hookbus::caller::Caller;
 use hookbus::config::{Hook, Mode};
 use hookbus::event::{Agent, Clock, EventId, SystemClock, Wire};
 use hookbus::log::LogPath;
 use hookbus::pipeline::{Answer, Call, answer_past_deadline, handle};
-use hookbus::server::{Build, NoDaemon, SocketPath, call};
-use rustix::event::{PollFd, PollFlags, Timespec};
+use hookbus::server::{BuildVersion, DaemonError, SocketPath, call};
+use hookbus::sys::descriptors::wait_readable;
 
 use crate::output;
 use crate::settings::{Settings, UseDaemon};
@@ -141,12 +141,12 @@ impl HookClient {
                 print_answer(&answer);
                 AfterAnswer::Nothing
             }
-            Err(NoDaemon::OutOfTime) => {
+            Err(DaemonError::TimedOut) => {
                 self.answer_by_rules(call);
                 AfterAnswer::Nothing
             }
             // An append is idempotent by event id, also if the daemon recorded the event before it broke off.
-            Err(NoDaemon::Absent | NoDaemon::Declined | NoDaemon::BrokeOff(_)) => {
+            Err(DaemonError::NotRunning | DaemonError::Declined | DaemonError::Failed(_)) => {
                 self.answer_in_process(call);
                 match self.settings.daemon {
                     UseDaemon::Auto => AfterAnswer::StartDaemon,
@@ -156,20 +156,22 @@ impl HookClient {
         }
     }
 
-    fn ask_daemon(&self, call: &Call) -> Result<Vec<u8>, NoDaemon> {
+    fn ask_daemon(&self, call: &Call) -> Result<Vec<u8>, DaemonError> {
         let socket = SocketPath::in_home(&self.settings.home);
-        let ask = || self::call(&socket, Build::current(), call);
+        let ask = || self::call(&socket, BuildVersion::current(), call);
         match self.settings.daemon {
-            UseDaemon::Off => Err(NoDaemon::Absent),
+            UseDaemon::Off => Err(DaemonError::NotRunning),
             UseDaemon::Running => ask(),
             UseDaemon::Auto => match ask() {
-                Err(NoDaemon::Absent)
+                Err(DaemonError::NotRunning)
                     if self.has_plugins(call) && (self.start_daemon() || self.is_starting()) =>
                 {
                     let timeout = START_TIMEOUT.min(self.time_left() / 4);
                     let started = Instant::now();
-                    let mut answer = Err(NoDaemon::Absent);
-                    while matches!(answer, Err(NoDaemon::Absent)) && started.elapsed() < timeout {
+                    let mut answer = Err(DaemonError::NotRunning);
+                    while matches!(answer, Err(DaemonError::NotRunning))
+                        && started.elapsed() < timeout
+                    {
                         thread::sleep(CONNECT_INTERVAL);
                         answer = ask();
                     }
@@ -187,7 +189,7 @@ impl HookClient {
         let project = Projects::new(home, log.clone()).at(&call.caller);
         let own = HooksSource::new(home, log).active();
         let decides = |hook: &Hook| hook.is_plugin() && hook.mode == Mode::Decide;
-        project.iter().chain([&own]).any(|it| it.hooks.hooks.iter().any(decides))
+        project.iter().chain([&own]).any(|it| it.file.hooks.iter().any(decides))
     }
 
     /// Whether another hook has just started a daemon.
@@ -238,7 +240,7 @@ impl HookClient {
         runtime.block_on(async {
             let answer = handle(call, &bus, || false).await;
             if answers.send(answer).is_ok() {
-                bus.recorder.take_in().await;
+                bus.recorder.append_spooled().await;
             }
         });
         // Appends that still wait for the log's lock end with this process; their events are in the spool.
@@ -250,7 +252,9 @@ impl HookClient {
     fn answer_by_rules(&self, call: Call) {
         let (sender, answers) = channel();
         let (home, spools) = (self.settings.home.clone(), self.settings.spool_fallbacks.clone());
-        thread::spawn(move || sender.send(answer_past_deadline(call, &Bus::for_client(&home, &spools))));
+        thread::spawn(move || {
+            sender.send(answer_past_deadline(call, &Bus::for_client(&home, &spools)))
+        });
         if let Ok(Answer(Some(answer))) = answers.recv_timeout(self.last_resort_time()) {
             print_answer(answer.as_bytes());
         }
@@ -316,11 +320,8 @@ fn read_stdin(time_left: impl Fn() -> Duration) -> Vec<u8> {
     let (mut raw, mut chunk) = (Vec::new(), vec![0; 64 << 10]);
     loop {
         // An agent that never closes the pipe still gets an answer.
-        let wait = Timespec::try_from(time_left()).ok();
-        let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
-        match rustix::event::poll(&mut ready, wait.as_ref()) {
-            Ok(0) | Err(_) => return raw,
-            Ok(_) => {}
+        if !wait_readable(&stdin, time_left()).unwrap_or(false) {
+            return raw;
         }
         match stdin.read(&mut chunk) {
             Ok(0) => return raw,

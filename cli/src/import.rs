@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use hookbus::envelope::{self, Travelled};
+use hookbus::envelope::{self, Received};
 use hookbus::event::{Clock, SystemClock};
 use hookbus::log::{Archive, ArchiveError, LogPath};
 use serde_json::json;
@@ -101,15 +101,15 @@ pub(crate) fn import_file(file: &Path, log: &LogPath) -> Result<Imported> {
 
 impl Imported {
     /// Adds all rows of a batch in one commit, or one by one if a row is not accepted.
-    fn add(&mut self, archive: &mut Archive, batch: &mut Vec<(usize, Travelled)>) -> Result<()> {
+    fn add(&mut self, archive: &mut Archive, batch: &mut Vec<(usize, Received)>) -> Result<()> {
         let rows = std::mem::take(batch);
-        if let Ok(added) = archive.take_in(rows.iter().map(|(_, row)| row)) {
+        if let Ok(added) = archive.append(rows.iter().map(|(_, row)| row)) {
             self.added += added;
             self.known += rows.len() - added;
             return Ok(());
         }
         for (line, row) in &rows {
-            match archive.take_in([row]) {
+            match archive.append([row]) {
                 Ok(0) => self.known += 1,
                 Ok(_) => self.added += 1,
                 Err(error @ (ArchiveError::Differs { .. } | ArchiveError::Broken { .. })) => {

@@ -10,9 +10,8 @@ use clap_mangen::Man;
 use serde_json::json;
 
 use crate::cli::{self, Exit};
-use crate::output;
-use crate::reference;
 use crate::settings::Format;
+use crate::{output, reference};
 
 const EXAMPLES: &str = "\
 Examples:

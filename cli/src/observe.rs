@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use hookbus::decide::{HooksSource, Observer, Source, Start, did_you_mean};
+use hookbus::active::HooksSource;
+use hookbus::config::{NatsSettings, ObserverSource, StartAt, did_you_mean};
 use hookbus::event::SystemClock;
 use hookbus::log::LogPath;
-use hookbus::relay::NatsSettings;
 use hookbus_subscribers::{
-    Assignment, ObserveSummary, ReadFrom, StopSignal, observe, observe_replay,
+    Assignment, ObserveSummary, Observer, ReadFrom, StopSignal, observe, observe_replay,
 };
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::cli::Ending;
+use crate::cli::Exit;
 use crate::output::{self, count};
-use crate::serve::write_down_here;
+use crate::serve::log_to_stderr;
 use crate::settings::{Format, Settings};
 
 /// `hookbus observe`.
@@ -58,18 +58,18 @@ enum StartChoice {
     Start,
 }
 
-pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Ending> {
+pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
     let source = arguments.source.map(|source| match source {
-        SourceChoice::Log => Source::Log,
-        SourceChoice::Nats => Source::Nats,
+        SourceChoice::Log => ObserverSource::Log,
+        SourceChoice::Nats => ObserverSource::Nats,
     });
     let mut assignment = assignment(&arguments.name, source, arguments.nats.as_deref(), settings)?;
     assignment.start = arguments.from.map(|from| match from {
-        StartChoice::Now => Start::Now,
-        StartChoice::Start => Start::First,
+        StartChoice::Now => StartAt::Now,
+        StartChoice::Start => StartAt::First,
     });
     assignment.exit_when_drained = arguments.drain;
-    write_down_here(settings);
+    log_to_stderr(settings);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let summary = runtime.block_on(async {
         let stop = stop_signal(arguments.supervised)?;
@@ -98,30 +98,30 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         return Err(error.into());
     }
     if held_elsewhere {
-        output::aside("another worker of this observer is running and handles the rest");
-        return Ok(Ending::No);
+        output::to_stderr("another worker of this observer is running and handles the rest");
+        return Ok(Exit::Failure);
     }
-    Ok(Ending::Yes)
+    Ok(Exit::Success)
 }
 
 /// The observer `name`, with everything that its workers need.
 pub(crate) fn assignment(
     name: &str,
-    source: Option<Source>,
+    source: Option<ObserverSource>,
     nats: Option<&str>,
     settings: &Settings,
 ) -> Result<Assignment> {
     let hooks = HooksSource::new(&settings.home, LogPath::in_home(&settings.home));
-    let in_force = hooks.in_force();
-    let Some(observer) = in_force.hooks.observer(name) else {
+    let active = hooks.active();
+    let Some(observer) = Observer::find(&active, name) else {
         bail!("{}", no_such_observer(name, &hooks));
     };
     let urls = settings.nats_urls(nats);
-    let nats = NatsSettings::chosen(in_force.hooks.nats.clone(), urls.as_deref());
-    let read_from = match (source.or(observer.terms().source), nats) {
-        (Some(Source::Log), _) | (None, None) => ReadFrom::Log,
-        (Some(Source::Nats) | None, Some(nats)) => ReadFrom::Nats(Box::new(nats)),
-        (Some(Source::Nats), None) => {
+    let nats = NatsSettings::with_servers(active.file.nats.clone(), urls.as_deref());
+    let read_from = match (source.or(observer.settings().source), nats) {
+        (Some(ObserverSource::Log), _) | (None, None) => ReadFrom::Log,
+        (Some(ObserverSource::Nats) | None, Some(nats)) => ReadFrom::Nats(Box::new(nats)),
+        (Some(ObserverSource::Nats), None) => {
             bail!(
                 "no NATS server is configured; add `nats: {{ url: … }}` to {}, or pass --nats URL",
                 hooks.file().display()
@@ -140,10 +140,10 @@ pub(crate) fn assignment(
 }
 
 fn no_such_observer(name: &str, hooks: &HooksSource) -> String {
-    let observers = hooks.in_force().hooks.observers();
-    let names: Vec<&str> = observers.iter().map(Observer::name).collect();
+    let active = hooks.active();
+    let names = active.file.observer_names();
     let file = hooks.file().display();
-    if let Some(problem) = hooks.in_force().standing.problem() {
+    if let Some(problem) = active.status.problem() {
         return format!(
             "{file}: {problem}; fix it first (`hookbus hooks list` shows all problems)"
         );

@@ -25,7 +25,7 @@ pub(crate) fn is_interactive(stream: PromptOn) -> bool {
 }
 
 /// Asks a yes/no question and reads the answer.
-pub(crate) fn confirm(stream: PromptOn, question: &str) -> Result<bool> {
+pub(crate) fn yes_no(stream: PromptOn, question: &str) -> Result<bool> {
     match stream {
         PromptOn::Stdout => output::bytes(format!("{question} [y/N] ").as_bytes())?,
         PromptOn::Stderr => output::to_stderr(format!("{question} [y/N]")),

@@ -2,7 +2,7 @@
 //! it logs.
 
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,9 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use hookbus::bus::Bus;
 use hookbus::files::rotate_if_large;
-use hookbus::server::{Daemon, ObserverProgram, Plans, ServeError, Stay};
+use hookbus::server::{Daemon, DaemonOptions, Lifetime, ObserverProgram, ServeError};
+use hookbus::sys::descriptors::close_inherited;
+use hookbus::sys::process::start_session;
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::Exit;
@@ -52,23 +54,21 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> Result<Exit> {
     let idle = arguments.idle.map(Duration::try_from_secs_f64).transpose();
     let idle = idle.context("--idle takes a number of seconds; write `--idle 600`")?;
-    let stay = match (idle, arguments.background) {
-        (Some(after), _) => Stay::UntilIdle(after),
-        (None, true) => Stay::UntilIdle(settings.idle),
-        (None, false) => Stay::ForGood,
+    let lifetime = match (idle, arguments.background) {
+        (Some(after), _) => Lifetime::UntilIdle(after),
+        (None, true) => Lifetime::UntilIdle(settings.idle),
+        (None, false) => Lifetime::UntilStopped,
     };
     if arguments.background {
-        close_inherited_files();
-        // A session of its own: closing the agent's terminal must not end the daemon.
-        if let Err(error) = rustix::process::setsid() {
-            tracing::debug!(%error, "already a session leader");
-        }
+        // The hook that started us may have been given more descriptors than its own three.
+        close_inherited();
+        start_session();
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let home = &settings.home;
     runtime.block_on(async {
-        let plans = Plans {
-            stay,
+        let plans = DaemonOptions {
+            lifetime,
             nats_urls: settings.nats_urls(arguments.nats.as_deref()),
             observers: observer_program(arguments, settings).filter(|_| !arguments.no_observers),
         };
@@ -102,20 +102,7 @@ fn observer_program(arguments: &Arguments, settings: &Settings) -> Option<Observ
     }
     words.push("--".into());
     let log = arguments.background.then(|| log_file(settings));
-    Some(ObserverProgram { program, arguments: words, complaints: log })
-}
-
-/// Closes all descriptors but stdin, stdout and stderr. The hook that started us may have been given more, and the
-/// process at the other end of a pipe would wait for the daemon to close it.
-fn close_inherited_files() {
-    let open = fs::read_dir("/proc/self/fd").into_iter().flatten();
-    let open: Vec<i32> =
-        open.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
-    for descriptor in open.into_iter().filter(|descriptor| *descriptor > 2) {
-        if let Err(error) = nix::unistd::close(descriptor) {
-            tracing::trace!(%error, descriptor, "already closed: it was the directory listing itself");
-        }
-    }
+    Some(ObserverProgram { program, arguments: words, stderr_file: log })
 }
 
 /// Sets up logging to stderr, for processes in the foreground.

@@ -8,7 +8,9 @@ use anyhow::{Result, bail};
 use clap::Args;
 use hookbus::active::HooksSource;
 use hookbus::log::LogPath;
-use hookbus::server::{Holder, NoDaemon, Reply, Request, SocketPath, ask, describe};
+use hookbus::server::{
+    DaemonError, DaemonReply, DaemonRequest, LockOwner, SocketPath, ask, describe,
+};
 use serde_json::{Value, json};
 
 use crate::cli::Exit;
@@ -89,19 +91,21 @@ enum DaemonState {
 
 fn query_daemon(settings: &Settings) -> DaemonState {
     let socket = SocketPath::in_home(&settings.home);
-    let mut reply = ask(&socket, &Request::Status, ANSWER_TIMEOUT);
-    let holder = reply.is_err().then(|| Holder::of(&settings.home)).flatten();
-    if let (Err(NoDaemon::Absent), Some(_)) = (&reply, &holder) {
+    let mut reply = ask(&socket, &DaemonRequest::Status, ANSWER_TIMEOUT);
+    let holder = reply.is_err().then(|| LockOwner::find(&settings.home)).flatten();
+    if let (Err(DaemonError::NotRunning), Some(_)) = (&reply, &holder) {
         sleep(START_GRACE);
-        reply = ask(&socket, &Request::Status, ANSWER_TIMEOUT);
+        reply = ask(&socket, &DaemonRequest::Status, ANSWER_TIMEOUT);
     }
     match reply {
-        Ok(Reply::Status(json)) => {
+        Ok(DaemonReply::Status(json)) => {
             serde_json::from_slice(&json).map_or(DaemonState::Absent, DaemonState::Answers)
         }
-        Ok(Reply::Answer(_) | Reply::Declined) | Err(NoDaemon::Declined) => DaemonState::Absent,
-        Err(NoDaemon::Absent) if holder.is_none() => DaemonState::Absent,
-        Err(NoDaemon::Absent | NoDaemon::BrokeOff(_) | NoDaemon::OutOfTime) => {
+        Ok(DaemonReply::Answer(_) | DaemonReply::Declined) | Err(DaemonError::Declined) => {
+            DaemonState::Absent
+        }
+        Err(DaemonError::NotRunning) if holder.is_none() => DaemonState::Absent,
+        Err(DaemonError::NotRunning | DaemonError::Failed(_) | DaemonError::TimedOut) => {
             DaemonState::Hangs { pid: holder.map(|holder| holder.pid()) }
         }
     }

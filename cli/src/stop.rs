@@ -5,8 +5,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use hookbus::server::Holder;
-use rustix::process::Signal;
+use hookbus::server::LockOwner;
+use hookbus::sys::process::Signal;
 use serde_json::json;
 
 use crate::cli::Exit;
@@ -50,7 +50,7 @@ pub(crate) fn run(format: Format, settings: &Settings) -> Result<Exit> {
 
 /// Stops the daemon of this home, if there is one.
 pub(crate) fn stop(settings: &Settings) -> Result<Option<Stopped>> {
-    let Some(daemon) = Holder::of(&settings.home) else {
+    let Some(daemon) = LockOwner::find(&settings.home) else {
         if is_daemon_up(settings) {
             bail!(
                 "a daemon runs for this home in another container or as another user; stop it there"
@@ -82,7 +82,7 @@ pub(crate) fn stop(settings: &Settings) -> Result<Option<Stopped>> {
 }
 
 /// Sends a signal; no error if the daemon has exited in the meantime.
-fn send(daemon: &Holder, signal: Signal) -> Result<()> {
+fn send(daemon: &LockOwner, signal: Signal) -> Result<()> {
     match daemon.signal(signal) {
         Err(_) if daemon.has_ended() => Ok(()),
         sent => sent.with_context(|| format!("cannot signal the daemon (pid {})", daemon.pid())),

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use hookbus::event::Seq;
-use hookbus::log::{LogPath, Report, verify};
+use hookbus::log::{LogPath, VerifyReport, verify};
 use serde_json::{Value, json};
 
 use crate::args::open_log;
@@ -36,8 +36,8 @@ pub(crate) fn run(format: Format, settings: &Settings) -> Result<Exit> {
     Ok(if sound { Exit::Success } else { Exit::Failure })
 }
 
-fn describe(report: &Report, took: &str, paint: Paint) -> String {
-    let Report { bus, rows, head, flaws, gaps, .. } = report;
+fn describe(report: &VerifyReport, took: &str, paint: Paint) -> String {
+    let VerifyReport { bus, rows, head, flaws, gaps, .. } = report;
     let gaps: Vec<String> = gaps
         .iter()
         .map(|gap| format!("\n  rows {} to {} are missing", gap.start(), gap.end()))
@@ -54,7 +54,7 @@ fn describe(report: &Report, took: &str, paint: Paint) -> String {
     format!("{}: {rows} rows{head} (bus {bus}, {took}){}", paint.good(word), gaps.concat())
 }
 
-fn to_json(report: &Report) -> Value {
+fn to_json(report: &VerifyReport) -> Value {
     let flaws: Vec<Value> = report
         .flaws
         .iter()

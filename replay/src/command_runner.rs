@@ -9,7 +9,7 @@ use hookbus::decide::replay::ReplayEnvironment;
 use hookbus::decide::{HookResult, Plan};
 use hookbus::dialect::restore_caller;
 use hookbus::event::Event;
-use hookbus::log::Case;
+use hookbus::log::RecordedEvent;
 use tokio::runtime::{Builder, Runtime};
 
 /// What a replay does with hooks that run outside of this process.
@@ -46,9 +46,14 @@ impl<'a> CommandRunner<'a> {
     }
 
     /// Runs all hooks of `plan`.
-    pub(crate) fn run<'h>(&self, plan: &Plan<'h>, event: &Event, row: &Case) -> Vec<HookResult<'h>> {
+    pub(crate) fn run<'h>(
+        &self,
+        plan: &Plan<'h>,
+        event: &Event,
+        row: &RecordedEvent,
+    ) -> Vec<HookResult<'h>> {
         let caller = recorded_caller(row, self.env);
-        self.runtime.block_on(self.environment.run(plan, event, row.home(), &caller))
+        self.runtime.block_on(self.environment.run(plan, event, row.recorded_at(), &caller))
     }
 
     /// Runs the commands of `plan` once more. Plugins would count the event twice, so their verdicts are
@@ -57,22 +62,27 @@ impl<'a> CommandRunner<'a> {
         &self,
         plan: &Plan<'h>,
         event: &Event,
-        row: &Case,
+        row: &RecordedEvent,
         first: &[HookResult<'h>],
     ) -> Vec<HookResult<'h>> {
         let caller = recorded_caller(row, self.env);
-        let again = self.environment.run_again(plan, event, row.home(), &caller, first);
+        let again = self.environment.run_again(plan, event, row.recorded_at(), &caller, first);
         self.runtime.block_on(again)
     }
 
     /// Passes an event to the plugins of `plan` and ignores their verdicts.
-    pub(crate) fn notify_plugins(&self, plan: &Plan<'_>, event: &Event, row: &Case) {
+    pub(crate) fn notify_plugins(&self, plan: &Plan<'_>, event: &Event, row: &RecordedEvent) {
         let caller = recorded_caller(row, self.env);
-        self.runtime.block_on(self.environment.tell_plugins(plan, event, row.home(), &caller));
+        self.runtime.block_on(self.environment.tell_plugins(
+            plan,
+            event,
+            row.recorded_at(),
+            &caller,
+        ));
     }
 }
 
 /// The recorded working directory and session variables, in the environment `env`.
-pub(crate) fn recorded_caller(row: &Case, env: &[(OsString, OsString)]) -> Caller {
+pub(crate) fn recorded_caller(row: &RecordedEvent, env: &[(OsString, OsString)]) -> Caller {
     restore_caller(row.context.as_deref().unwrap_or("{}"), env)
 }

@@ -2,7 +2,7 @@
 //! difference.
 
 use hookbus::decide::without_our_words;
-use hookbus::event::{Decision, PluginHistory, Outcome};
+use hookbus::event::{Decision, Outcome, PluginHistory};
 use serde_json::Value;
 
 use crate::recorded_decision::{RecordedDecision, RecordedVerdict, refuses};

@@ -5,7 +5,7 @@ use std::io;
 
 use hookbus::dialect::dialect_of;
 use hookbus::event::{Agent, Kind};
-use hookbus::log::{Case, Found, ReadError};
+use hookbus::log::{ReadError, RecordedEvent, ScannedRow};
 
 use crate::command_runner::Commands;
 use crate::compare::Category;
@@ -77,9 +77,9 @@ fn replay_chunk(
 ) -> ChunkResult {
     let mut chunk = ChunkResult::default();
     let read = reader.read_chunk(index, &mut |found| match found {
-        Found::Case(row) => chunk.replay(row, drive.detail, reader, redecider),
-        Found::Other(row) => redecider.warm_up(row),
-        Found::Damaged { seq, why } => {
+        ScannedRow::Selected(row) => chunk.replay(row, drive.detail, reader, redecider),
+        ScannedRow::Unselected(row) => redecider.warm_up(row),
+        ScannedRow::Damaged { seq, why } => {
             chunk.tally.remark(format!("row {seq} is damaged ({why}): skipped"));
         }
     });
@@ -93,7 +93,7 @@ fn replay_chunk(
 impl ChunkResult {
     fn replay(
         &mut self,
-        row: Case,
+        row: RecordedEvent,
         detail: Detail,
         reader: &dyn EventReader,
         redecider: &Redecider<'_>,

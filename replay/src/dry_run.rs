@@ -8,7 +8,7 @@ use std::io;
 use hookbus::decide::plan;
 use hookbus::decide::replay::{CommandPreview, PluginRestarts};
 use hookbus::event::Agent;
-use hookbus::log::{Case, Found, ReadError};
+use hookbus::log::{ReadError, RecordedEvent, ScannedRow};
 
 use crate::command_runner::recorded_caller;
 use crate::ordered::run_ordered;
@@ -54,9 +54,9 @@ pub fn dry_run<E: From<ReadError> + From<io::Error> + Send>(
     let plan_chunk = |reader: &mut Box<dyn EventReader + '_>, index| {
         let mut chunk = DryRun::default();
         let read = reader.read_chunk(index, &mut |found| match found {
-            Found::Case(row) => chunk.add(row, Selected::Yes, hooks, env),
-            Found::Other(row) => chunk.add(row, Selected::No, hooks, env),
-            Found::Damaged { .. } => {}
+            ScannedRow::Selected(row) => chunk.add(row, Selected::Yes, hooks, env),
+            ScannedRow::Unselected(row) => chunk.add(row, Selected::No, hooks, env),
+            ScannedRow::Damaged { .. } => {}
         });
         // The replay itself reports rows that cannot be read.
         drop(read);
@@ -86,7 +86,7 @@ enum Selected {
 impl DryRun {
     fn add(
         &mut self,
-        mut row: Case,
+        mut row: RecordedEvent,
         selected: Selected,
         hooks: &ReplayHooks,
         env: &[(OsString, OsString)],

@@ -7,7 +7,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use hookbus::event::{Decision, Event, EventId, Seq, Time};
-use hookbus::log::{Case, Found, ReadError};
+use hookbus::log::{ReadError, RecordedEvent, ScannedRow};
 use serde_json::{Value, json};
 
 use crate::compare::Category;
@@ -163,14 +163,14 @@ impl EventSource for Expectations {
 }
 
 impl EventReader for &Expectations {
-    fn read_chunk(&self, index: u64, each: &mut dyn FnMut(Found)) -> Result<(), ReadError> {
+    fn read_chunk(&self, index: u64, each: &mut dyn FnMut(ScannedRow)) -> Result<(), ReadError> {
         let chunk = usize::try_from(index).ok().and_then(|index| self.chunks.get(index));
         for line in chunk.into_iter().flatten() {
             each(match line.read(&self.path) {
-                Ok(row) => Found::Case(row),
+                Ok(row) => ScannedRow::Selected(row),
                 Err(error) => {
                     let why = format!("line {} of the expectations: {error}", line.number);
-                    Found::Damaged { seq: Seq::from_i64(line.number), why }
+                    ScannedRow::Damaged { seq: Seq::from_i64(line.number), why }
                 }
             });
         }
@@ -183,7 +183,7 @@ impl EventReader for &Expectations {
 }
 
 impl LinePosition {
-    fn read(self, path: &Path) -> Result<Case, LineError> {
+    fn read(self, path: &Path) -> Result<RecordedEvent, LineError> {
         let mut file = File::open(path)?;
         let mut bytes = vec![0; self.length];
         file.seek(SeekFrom::Start(self.start))?;
@@ -294,7 +294,7 @@ fn expected_decision(decision: &Decision) -> Value {
 }
 
 /// Reads an event, and how often in a row hooks had made the agent continue before it.
-fn parse_line(line: &[u8]) -> Result<(Case, u32), LineError> {
+fn parse_line(line: &[u8]) -> Result<(RecordedEvent, u32), LineError> {
     let line: Value = serde_json::from_slice(line)?;
     let text = |key: &str| line[key].as_str().map(str::to_owned);
     let required = |key: &'static str| text(key).ok_or(LineError::Missing(key));
@@ -305,7 +305,7 @@ fn parse_line(line: &[u8]) -> Result<(Case, u32), LineError> {
         (None, None) => return Err(LineError::Missing("payload")),
     };
     let continuations = line["sent_on"].as_u64().and_then(|times| u32::try_from(times).ok());
-    let row = Case {
+    let row = RecordedEvent {
         seq: Seq::from_i64(number("seq")?),
         id: required("id")?.parse::<EventId>().map_err(|_| LineError::BadId)?,
         at: Time::from_micros(number("time")?),

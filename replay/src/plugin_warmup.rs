@@ -5,7 +5,7 @@ use hookbus::config::Hook;
 use hookbus::decide::replay::ReplayEnvironment;
 use hookbus::decide::{Plan, plan};
 use hookbus::event::{Event, PluginHistory};
-use hookbus::log::Case;
+use hookbus::log::RecordedEvent;
 
 use crate::command_runner::CommandRunner;
 use crate::recorded_decision::RecordedDecision;
@@ -26,7 +26,7 @@ pub(crate) fn notify_plugins(
     runner: &CommandRunner<'_>,
     hooks: &ReplayHooks,
     event: &Event,
-    row: &Case,
+    row: &RecordedEvent,
     decision: KnownDecision<'_>,
 ) {
     let recorded = match decision {

@@ -1,6 +1,6 @@
 //! A decision as the log holds it. The only place in this crate that reads the JSON of a decision row.
 
-use hookbus::event::{Decision, PluginHistory, Outcome};
+use hookbus::event::{Decision, Outcome, PluginHistory};
 use hookbus::json::{JsonError, read_leniently};
 use serde_json::{Map, Value};
 

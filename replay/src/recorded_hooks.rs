@@ -9,7 +9,7 @@ use hookbus::config::{Hook, HooksFile, Mode, Problem};
 use hookbus::decide::plan;
 use hookbus::dialect::{RecordedProject, recorded_project};
 use hookbus::event::{BusId, Event, Seq};
-use hookbus::log::{Case, HooksDraft, Loaded, LogReader, ReadError};
+use hookbus::log::{HooksSnapshot, LoadedHooks, LogReader, ReadError, RecordedEvent};
 
 /// The hooks that were in force, by bus and position in its log.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl RecordedHooks {
             canonical: HashMap::new(),
             no_hooks: Arc::new(ActiveHooks::for_replay(HooksFile::empty(Path::new("/")))),
         };
-        for Loaded { bus, seq, hooks } in log.hooks_loaded()? {
+        for LoadedHooks { bus, seq, hooks } in log.hooks_loaded()? {
             if let Some(draft) = hooks.as_ref().filter(|draft| draft.of_project) {
                 if !recorded.canonical.contains_key(&draft.path) {
                     let canonical = canonical_hooks_path(Path::new(&draft.path));
@@ -85,7 +85,7 @@ impl RecordedHooks {
         Ok(recorded)
     }
 
-    fn add_version(&mut self, draft: HooksDraft) -> usize {
+    fn add_version(&mut self, draft: HooksSnapshot) -> usize {
         let same = |it: &HooksVersion| it.hash == draft.hash && it.path == draft.path;
         self.versions.iter().position(same).unwrap_or_else(|| {
             let hooks = parse(&draft);
@@ -128,13 +128,20 @@ impl RecordedHooks {
     }
 
     /// All hooks that were in force for an event; `hash` is the one that its decision names.
-    pub(crate) fn in_force(&self, row: &Case, hash: Option<&str>) -> Result<HookSets, HooksError> {
+    pub(crate) fn in_force(
+        &self,
+        row: &RecordedEvent,
+        hash: Option<&str>,
+    ) -> Result<HookSets, HooksError> {
         let project = self.project_in_force(row)?;
-        Ok(HookSets { own: self.own_in_force(row.home(), hash)?, project })
+        Ok(HookSets { own: self.own_in_force(row.recorded_at(), hash)?, project })
     }
 
     /// The hooks of the project that an event happened in.
-    pub(crate) fn project_in_force(&self, row: &Case) -> Result<Option<Arc<ActiveHooks>>, HooksError> {
+    pub(crate) fn project_in_force(
+        &self,
+        row: &RecordedEvent,
+    ) -> Result<Option<Arc<ActiveHooks>>, HooksError> {
         let Some(RecordedProject { file, hooks }) = project_of(row) else { return Ok(None) };
         let Some(projects) = &self.projects else { return Ok(None) };
         let hooks = projects.get(&(file, hooks)).ok_or(HooksError::ProjectNotInLog)?;
@@ -156,7 +163,9 @@ impl RecordedHooks {
                 });
                 match found {
                     Some(version) => version,
-                    None if hash == self.no_hooks.file.hash => return Ok(Arc::clone(&self.no_hooks)),
+                    None if hash == self.no_hooks.file.hash => {
+                        return Ok(Arc::clone(&self.no_hooks));
+                    }
                     None => return Err(HooksError::NotInLog),
                 }
             }
@@ -170,21 +179,27 @@ impl RecordedHooks {
 
     /// Whether an event without a decision must have run a command: then the deciding process ended
     /// before it could record the result.
-    pub(crate) fn was_interrupted(&self, row: &Case, event: &Event) -> bool {
+    pub(crate) fn was_interrupted(&self, row: &RecordedEvent, event: &Event) -> bool {
         self.in_force(row, None).is_ok_and(|hooks| {
-            hooks.hooks().any(decides_outside) && plan(event, &hooks).outside().any(Hook::is_command)
+            hooks.hooks().any(decides_outside)
+                && plan(event, &hooks).outside().any(Hook::is_command)
         })
     }
 
     /// Whether the entry of the hook `name` was malformed.
-    pub(crate) fn was_malformed(&self, row: &Case, hash: Option<&str>, name: &str) -> bool {
+    pub(crate) fn was_malformed(
+        &self,
+        row: &RecordedEvent,
+        hash: Option<&str>,
+        name: &str,
+    ) -> bool {
         self.in_force(row, hash)
             .is_ok_and(|hooks| hooks.hooks().any(|hook| hook.is_broken() && hook.name == name))
     }
 }
 
 /// File and hash of the project's hooks that were in force for an event.
-pub(crate) fn project_of(row: &Case) -> Option<RecordedProject> {
+pub(crate) fn project_of(row: &RecordedEvent) -> Option<RecordedProject> {
     recorded_project(row.context.as_deref().unwrap_or("{}"))
 }
 
@@ -202,7 +217,7 @@ pub fn canonical_hooks_path(file: &Path) -> PathBuf {
 }
 
 /// Approval is not checked: the user confirms the list of commands before a replay runs them.
-fn parse(draft: &HooksDraft) -> ParsedHooks {
+fn parse(draft: &HooksSnapshot) -> ParsedHooks {
     let base = Path::new(&draft.path).parent().unwrap_or(Path::new("/"));
     let file = if draft.of_project {
         HooksFile::parse_project(&draft.content, Path::new(&draft.path), &|_, _| true)

@@ -10,7 +10,7 @@ use hookbus::event::{
     Agent, Body, Decision, Event, Kind, Outcome, PluginHistory, Rewrite, Ruling, Verdict,
     VerdictRecord,
 };
-use hookbus::log::Case;
+use hookbus::log::RecordedEvent;
 
 use crate::command_runner::{CommandRunner, Commands};
 use crate::compare::{Category, Comparison, compare, explained_by_unknown_state};
@@ -93,7 +93,11 @@ impl<'a> Redecider<'a> {
 
     /// Decides on `row` again. Returns nothing if no hook had or has a verdict, unless all events are to be
     /// reported.
-    pub fn redecide(&self, mut row: Case, reader: &dyn EventReader) -> Option<Box<ReplayedEvent>> {
+    pub fn redecide(
+        &self,
+        mut row: RecordedEvent,
+        reader: &dyn EventReader,
+    ) -> Option<Box<ReplayedEvent>> {
         self.announce(&row);
         let agent = row.agent.parse::<Agent>().ok();
         if row.decision.is_none()
@@ -153,7 +157,7 @@ impl<'a> Redecider<'a> {
     }
 
     /// Passes an event that is not selected to plugins, so that their state is as it was.
-    pub fn warm_up(&self, mut row: Case) {
+    pub fn warm_up(&self, mut row: RecordedEvent) {
         let Ok(agent) = row.agent.parse::<Agent>() else { return };
         if !self.has_plugins {
             return;
@@ -167,19 +171,19 @@ impl<'a> Redecider<'a> {
     }
 
     /// Whether a project's hooks file of this replay is used for `row`.
-    pub(crate) fn replaces_project_of(&self, row: &Case) -> bool {
+    pub(crate) fn replaces_project_of(&self, row: &RecordedEvent) -> bool {
         self.hooks.replaces_project_of(row)
     }
 
     /// Marks the position in the log, so that plugins whose recorded process was started for this event
     /// restart.
-    fn announce(&self, row: &Case) {
+    fn announce(&self, row: &RecordedEvent) {
         if let (true, Some(runner)) = (self.has_plugins, &self.runner) {
-            runner.environment.pass(row.home().0, row.id);
+            runner.environment.pass(row.recorded_at().0, row.id);
         }
     }
 
-    fn notify_plugins(&self, event: &Event, row: &Case, decision: KnownDecision<'_>) {
+    fn notify_plugins(&self, event: &Event, row: &RecordedEvent, decision: KnownDecision<'_>) {
         if let Some(runner) = &self.runner {
             notify_plugins(runner, self.hooks, event, row, decision);
         }
@@ -188,7 +192,7 @@ impl<'a> Redecider<'a> {
     fn decide(
         &self,
         event: &Event,
-        row: &Case,
+        row: &RecordedEvent,
         recorded: Option<&RecordedDecision>,
         reader: &dyn EventReader,
     ) -> Result<NewDecision, RedecideError> {
@@ -257,7 +261,7 @@ impl<'a> Redecider<'a> {
         &self,
         plan: &Plan<'h>,
         event: &Event,
-        row: &Case,
+        row: &RecordedEvent,
         first: &[HookResult<'h>],
     ) -> Option<NondeterministicHook> {
         let runner = self.runner.as_ref()?;
@@ -272,7 +276,7 @@ impl<'a> Redecider<'a> {
     fn compare(
         &self,
         event: &Event,
-        row: &Case,
+        row: &RecordedEvent,
         recorded: Option<&RecordedDecision>,
         new: &NewDecision,
     ) -> Comparison {
@@ -334,7 +338,7 @@ impl<'a> Redecider<'a> {
 }
 
 /// Decodes a recorded payload as the live bus did.
-pub(crate) fn decode_row(row: &Case, agent: Agent, raw: Vec<u8>) -> Event {
+pub(crate) fn decode_row(row: &RecordedEvent, agent: Agent, raw: Vec<u8>) -> Event {
     // The recorded session came from the payload or from the agent's environment.
     let session_hint = Some(row.session.clone()).filter(|session| !session.is_empty());
     let wire = recorded_wire(row.context.as_deref().unwrap_or("{}"));

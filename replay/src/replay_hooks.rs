@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hookbus::active::{ActiveHooks, HookSets};
 use hookbus::config::{Hook, Mode};
-use hookbus::log::Case;
+use hookbus::log::RecordedEvent;
 
 use crate::recorded_hooks::{HooksError, RecordedHooks, decides_outside, project_of};
 
@@ -28,7 +28,7 @@ impl ReplayHooks {
     /// The hooks to run for an event; `hash` is the one that its decision names.
     pub(crate) fn for_event(
         &self,
-        row: &Case,
+        row: &RecordedEvent,
         hash: Option<&str>,
     ) -> Result<HookSets, HooksError> {
         match self {
@@ -55,7 +55,7 @@ impl ReplayHooks {
     }
 
     /// Whether an event gets the project's hooks (`of_project`), or the user's own, as recorded.
-    pub(crate) fn are_as_recorded(&self, of_project: bool, row: &Case) -> bool {
+    pub(crate) fn are_as_recorded(&self, of_project: bool, row: &RecordedEvent) -> bool {
         match self {
             Self::AsRecorded(_) => true,
             Self::Fixed { hooks, .. } if hooks.file.project.is_none() => of_project,
@@ -64,7 +64,7 @@ impl ReplayHooks {
     }
 
     /// Whether the fixed hooks are those of the project that the event happened in.
-    pub(crate) fn replaces_project_of(&self, row: &Case) -> bool {
+    pub(crate) fn replaces_project_of(&self, row: &RecordedEvent) -> bool {
         let Some(file) = self.project_file() else { return false };
         let Some(project) = project_of(row) else { return false };
         let canonical = self.recorded().and_then(|hooks| hooks.canonical_path(&project.file));

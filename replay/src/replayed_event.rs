@@ -1,7 +1,7 @@
 //! The result for one event: what it was, both decisions, and their comparison.
 
 use hookbus::event::{Decision, Event, Outcome, Rewrite, Seq, Time, Verdict, VerdictRecord};
-use hookbus::log::Case;
+use hookbus::log::RecordedEvent;
 use serde_json::{Value, json};
 
 use crate::compare::Comparison;
@@ -41,7 +41,7 @@ pub struct ReplayedEvent {
     /// [`crate::Detail::Payloads`].
     pub continuations: u32,
     /// The row itself, with [`crate::Detail::Payloads`].
-    pub row: Option<Box<Case>>,
+    pub row: Option<Box<RecordedEvent>>,
 }
 
 /// A hook that answered differently to the same input.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use hookbus::event::Seq;
-use hookbus::log::Case;
+use hookbus::log::RecordedEvent;
 
 /// How many sessions without an end are named; the rest is counted.
 const MOST_NAMED: usize = 5;
@@ -42,7 +42,7 @@ struct SessionState {
 }
 
 impl SessionMark {
-    pub(crate) fn new(row: &Case) -> Self {
+    pub(crate) fn new(row: &RecordedEvent) -> Self {
         let mut hasher = DefaultHasher::new();
         row.session.hash(&mut hasher);
         let boundary = match row.kind.as_str() {

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use hookbus::decide::replay::PluginRestarts;
 use hookbus::event::{Event, Seq};
-use hookbus::log::{FarDecisions, Found, LogPath, LogReader, ReadError, Selection};
+use hookbus::log::{DetachedDecisions, LogPath, LogReader, ReadError, ScannedRow, Selection};
 
 /// Rows in a chunk if commands run for each event.
 const SMALL_CHUNK: i64 = 4;
@@ -21,7 +21,7 @@ pub trait EventSource: Sync {
     /// be replayed in parallel.
     fn use_small_chunks(&mut self) {}
 
-    /// Adds the events that plugins need for their state, as [`Found::Other`]: from the start of the first
+    /// Adds the events that plugins need for their state, as [`ScannedRow::Unselected`]: from the start of the first
     /// selected session, or from the earliest event that a recorded plugin process was started for.
     fn include_warmup(&mut self, _restarts: &PluginRestarts) -> Result<(), ReadError> {
         Ok(())
@@ -39,7 +39,7 @@ pub trait EventSource: Sync {
 /// Reads the events of a source, for one worker.
 pub trait EventReader {
     /// Reads every event of a chunk, in log order.
-    fn read_chunk(&self, index: u64, each: &mut dyn FnMut(Found)) -> Result<(), ReadError>;
+    fn read_chunk(&self, index: u64, each: &mut dyn FnMut(ScannedRow)) -> Result<(), ReadError>;
 
     /// How often in a row hooks had made the agent continue before this event, at most `most`.
     fn continuations_before(&self, event: &Event, seq: Seq, most: u32) -> u32;
@@ -51,7 +51,7 @@ pub struct LogSource {
     log: LogPath,
     selection: Selection,
     range: RangeInclusive<i64>,
-    far: FarDecisions,
+    far: DetachedDecisions,
     rows_per_chunk: i64,
     warmup: Option<Warmup>,
 }
@@ -61,7 +61,7 @@ pub struct LogSource {
 struct Warmup {
     /// Position of the first of them.
     from: i64,
-    far: FarDecisions,
+    far: DetachedDecisions,
 }
 
 impl LogSource {
@@ -72,7 +72,7 @@ impl LogSource {
         rows_per_chunk: u32,
     ) -> Result<Self, ReadError> {
         let reader = LogReader::open(&log)?;
-        let range = reader.extent(&selection)?;
+        let range = reader.selected_range(&selection)?;
         let far = reader.far_decisions(&selection, &range)?;
         let rows_per_chunk = i64::from(rows_per_chunk.max(1));
         Ok(Self { log, selection, range, far, rows_per_chunk, warmup: None })
@@ -101,7 +101,7 @@ impl EventSource for LogSource {
     fn include_warmup(&mut self, restarts: &PluginRestarts) -> Result<(), ReadError> {
         let reader = LogReader::open(&self.log)?;
         let mut from = *self.range.start();
-        if let Some(session) = reader.first_of_sessions(&self.selection, &self.range)? {
+        if let Some(session) = reader.first_seq_of_sessions(&self.selection, &self.range)? {
             from = from.min(session.as_i64());
         }
         for event in restarts.events() {
@@ -136,17 +136,17 @@ struct LogEventReader<'a> {
 }
 
 impl EventReader for LogEventReader<'_> {
-    fn read_chunk(&self, index: u64, each: &mut dyn FnMut(Found)) -> Result<(), ReadError> {
+    fn read_chunk(&self, index: u64, each: &mut dyn FnMut(ScannedRow)) -> Result<(), ReadError> {
         let LogSource { selection, range, far, rows_per_chunk, warmup, .. } = self.source;
         let index = i64::try_from(index).unwrap_or(i64::MAX);
         let offset = index.saturating_mul(*rows_per_chunk);
         let first = self.source.first_row().saturating_add(offset);
         let last = first.saturating_add(rows_per_chunk - 1).min(*range.end());
         match warmup {
-            None => self.reader.cases(selection, first..=last, far, each),
+            None => self.reader.scan(selection, first..=last, far, each),
             Some(warmup) => {
                 let (from, chunk) = (*range.start(), first..=last);
-                self.reader.cases_among_others(selection, from, chunk, &warmup.far, each);
+                self.reader.scan_with_unselected(selection, from, chunk, &warmup.far, each);
             }
         }
         Ok(())
@@ -154,6 +154,8 @@ impl EventReader for LogEventReader<'_> {
 
     fn continuations_before(&self, event: &Event, seq: Seq, most: u32) -> u32 {
         // On an error the agent may stop, as on the live bus: it can be asked to continue again.
-        self.reader.continuations_before(&event.session, &event.name, Some(seq), most).unwrap_or(most)
+        self.reader
+            .continuations_before(&event.session, &event.name, Some(seq), most)
+            .unwrap_or(most)
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hookbus::config::Hook;
 use hookbus::decide::{HookResult, Plan};
 use hookbus::event::{OnFailure, Outcome, Verdict, VerdictRecord};
-use hookbus::log::Case;
+use hookbus::log::RecordedEvent;
 
 use crate::recorded_decision::{RecordedDecision, RecordedVerdict};
 use crate::replay_hooks::ReplayHooks;
@@ -26,7 +26,7 @@ pub(crate) struct CarriedVerdicts<'a> {
 pub(crate) fn skip_unapproved<'a>(
     plan: &mut Plan<'a>,
     hooks: &ReplayHooks,
-    row: &Case,
+    row: &RecordedEvent,
     decision: Option<&RecordedDecision>,
 ) -> CarriedVerdicts<'a> {
     let is_affected =

@@ -4,14 +4,15 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hookbus::decide::{Deed, Observer, Start};
+use hookbus::config::NatsSettings;
+use hookbus::config::StartAt;
 use hookbus::event::Clock;
 use hookbus::log::LogPath;
-use hookbus::relay::NatsSettings;
 
 use crate::connection::NatsConnection;
 use crate::deliver::Delivery;
 use crate::error::ObserverError;
+use crate::observer::{Observer, ObserverAction};
 use crate::position::ObserverPosition;
 use crate::source::{EventSource, LogSource, StreamSource, start_in_log};
 use crate::store::ObserverStore;
@@ -39,7 +40,7 @@ pub struct Assignment {
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// Where it starts when it is new; `None` leaves that to its configuration.
-    pub start: Option<Start>,
+    pub start: Option<StartAt>,
     /// Whether to exit once every event that is there has been handled.
     pub exit_when_drained: bool,
 }
@@ -78,13 +79,16 @@ impl Assignment {
     /// Where the observer starts if it has no position yet.
     pub(crate) fn first_position(&self) -> Result<ObserverPosition, ObserverError> {
         // An archive is meant to be complete.
-        let default = match self.observer.deed() {
-            Deed::Archive(_) => Start::First,
-            Deed::Command | Deed::LongLived | Deed::Webhook(_) | Deed::Plugins => Start::Now,
+        let default = match self.observer.action() {
+            ObserverAction::Archive(_) => StartAt::First,
+            ObserverAction::Command
+            | ObserverAction::LongLived
+            | ObserverAction::Webhook(_)
+            | ObserverAction::Plugins => StartAt::Now,
         };
-        match self.start.or(self.observer.terms().from).unwrap_or(default) {
-            Start::First => Ok(ObserverPosition::start()),
-            Start::Now => {
+        match self.start.or(self.observer.settings().from).unwrap_or(default) {
+            StartAt::First => Ok(ObserverPosition::start()),
+            StartAt::Now => {
                 let log = LogPath::in_home(&self.home);
                 start_in_log(&log, self.observer.name(), self.clock.now())
             }

@@ -7,15 +7,16 @@ use std::time::Duration;
 
 use async_nats::Client;
 use async_nats::connection::State;
-use hookbus::relay::{NatsSettings, connect};
+use hookbus::config::NatsSettings;
+use hookbus::relay::{ConnectError, connect};
 use tokio::sync::Mutex;
 
 /// Why a call to NATS failed. All of these can be temporary: reconnect and retry.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum NatsError {
-    /// No connection; the text comes from the bus and names the cause.
+    /// No connection.
     #[error("{0}")]
-    Connect(String),
+    Connect(Arc<ConnectError>),
     /// The server did not answer in time.
     #[error("NATS did not answer within {} s; is the server overloaded or stopped?", .0.as_secs())]
     TimedOut(Duration),
@@ -30,6 +31,12 @@ pub enum NatsError {
     /// The stream was deleted, emptied or restored from a backup while it was read.
     #[error("the stream was replaced or emptied; reading it from its start")]
     StreamReset,
+}
+
+impl From<ConnectError> for NatsError {
+    fn from(error: ConnectError) -> Self {
+        Self::Connect(Arc::new(error))
+    }
 }
 
 impl NatsError {
@@ -74,7 +81,7 @@ impl NatsConnection {
             return Ok(client.clone());
         }
         let connected = connect(&self.settings, "hookbus observer").await;
-        Ok(shared.insert(connected.map_err(NatsError::Connect)?.client).clone())
+        Ok(shared.insert(connected?.client).clone())
     }
 
     /// Drops a connection that does not answer; the next caller opens a new one.

@@ -1,6 +1,6 @@
 //! A dead letter: an event that failed every attempt of an observer, and why.
 
-use hookbus::envelope::{self, NotOurs, Travelled};
+use hookbus::envelope::{self, EnvelopeError, Received};
 use hookbus::event::Time;
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ impl DeadLetter {
     }
 
     /// The event in it.
-    pub fn event(&self) -> Result<Travelled, NotOurs> {
+    pub fn event(&self) -> Result<Received, EnvelopeError> {
         envelope::read(&self.envelope)
     }
 

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hookbus::relay::NatsSettings;
+use hookbus::config::NatsSettings;
 
 use crate::connection::NatsConnection;
 use crate::dead_letter::DeadLetter;

@@ -7,27 +7,27 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hookbus::envelope::NotOurs;
+use hookbus::envelope::EnvelopeError;
 use hookbus::log::{AppendError, ArchiveError, ReadError};
 
 use crate::connection::NatsError;
-use crate::deliver::{LongLivedError, WebhookError};
+use crate::deliver::{CommandError, LongLivedError, PluginsError, WebhookError};
 
 /// Why an observer did not handle an event.
 #[derive(Debug, thiserror::Error)]
 pub enum DeliveryError {
-    /// The user has not approved the hook, or it changed since; the bus says what to do.
+    /// The user has not approved the hook, or it changed since; the text says what to do.
     #[error("{0}")]
     NotApproved(String),
-    /// The command failed; the bus says how.
-    #[error("{0}")]
-    Command(String),
+    /// The command failed.
+    #[error(transparent)]
+    Command(#[from] CommandError),
     /// The long-lived program failed.
     #[error(transparent)]
     LongLived(#[from] LongLivedError),
-    /// A plugin failed; the bus says which, and how.
-    #[error("{0}")]
-    Plugins(String),
+    /// A plugin failed.
+    #[error(transparent)]
+    Plugins(#[from] PluginsError),
     /// The endpoint did not take the event.
     #[error(transparent)]
     Webhook(#[from] WebhookError),
@@ -39,7 +39,7 @@ pub enum DeliveryError {
     Payload(NatsError),
     /// The dead letter holds no event that can be read.
     #[error("{0}")]
-    Unreadable(NotOurs),
+    Unreadable(EnvelopeError),
     /// The filters of the observer do not match the event any more.
     #[error("the observer does not match this event any more; drop it with `hookbus dead drop`")]
     NotWanted,
@@ -67,7 +67,7 @@ pub enum ObserverError {
     Archive(AppendError),
     /// A dead letter cannot be stored under the id of its event.
     #[error("{0}")]
-    Unreadable(NotOurs),
+    Unreadable(EnvelopeError),
     /// Something that the observer needs is missing: approval, a secret, a plugin.
     #[error("{0}")]
     NotReady(DeliveryError),

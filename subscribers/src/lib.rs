@@ -6,16 +6,18 @@
 //! the log of a bus.
 
 mod assignment;
-mod backoff;
+
 mod connection;
 mod dead_letter;
 mod dead_letter_store;
 mod deliver;
 mod error;
+mod observer;
 mod partition;
 mod position;
 mod redeliver;
 mod replay_publisher;
+mod retry_delay;
 mod runtime;
 mod source;
 mod store;
@@ -25,8 +27,9 @@ pub use assignment::{Assignment, ReadFrom};
 pub use connection::NatsError;
 pub use dead_letter::DeadLetter;
 pub use dead_letter_store::{DeadLetterStore, StoredDeadLetter};
-pub use deliver::{LongLivedError, WebhookError};
+pub use deliver::{CommandError, LongLivedError, PluginsError, WebhookError};
 pub use error::{DeliveryError, ObserverError};
+pub use observer::{Observer, ObserverAction};
 pub use redeliver::{Redelivery, observe_replay, retry_dead_letter};
 pub use replay_publisher::ReplayPublisher;
 pub use runtime::{ObserveSummary, StopSignal, observe};

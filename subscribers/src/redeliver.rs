@@ -3,17 +3,17 @@
 
 use std::sync::Arc;
 
-use hookbus::decide::Observer;
+use crate::observer::Observer;
 use hookbus::event::BusId;
 use hookbus::log::Row;
 
 use crate::assignment::Assignment;
-use crate::backoff::Backoff;
 use crate::dead_letter::DeadLetter;
 use crate::deliver::{Attempt, Delivery};
 use crate::error::{DeliveryError, ObserverError};
 use crate::position::ObserverPosition;
 use crate::replay_publisher::stream_and_root;
+use crate::retry_delay::RetryDelay;
 use crate::runtime::{ObserveSummary, StopSignal};
 use crate::source::{SourceEvent, StreamSource, fetch_payload};
 
@@ -39,23 +39,23 @@ impl Redelivery {
         &self.assignment.observer
     }
 
-    /// Delivers a row if the observer wants it; says whether it did. A row has as many attempts as a live
+    /// Delivers a row if it matches the observer; says whether it did. A row has as many attempts as a live
     /// event, but does not become a dead letter.
     pub async fn deliver(&mut self, bus: BusId, row: &Row) -> Result<bool, DeliveryError> {
         let observer = Arc::clone(&self.assignment.observer);
-        let Some(hook) = observer.wants(row) else { return Ok(false) };
+        let Some(hook) = observer.matching_entry(row) else { return Ok(false) };
         let bus = row.origin.map_or(bus, |origin| origin.bus);
         let event = SourceEvent { bus, row: row.clone(), mark: None, stored: None };
-        let mut backoff = Backoff::between_attempts(observer.terms().wait);
+        let mut delay = RetryDelay::between_attempts(observer.settings().wait);
         let mut number = 1;
         loop {
             let attempt = Attempt { number, now: self.assignment.clock.now() };
             match self.delivery.deliver(hook, &event, attempt).await {
                 Ok(()) => return Ok(true),
-                Err(error) if number >= observer.terms().tries => return Err(error),
+                Err(error) if number >= observer.settings().tries => return Err(error),
                 Err(error) => tracing::warn!(%error, attempt = number, "a replayed event failed"),
             }
-            tokio::time::sleep(backoff.next_delay()).await;
+            tokio::time::sleep(delay.next()).await;
             number += 1;
         }
     }
@@ -103,7 +103,7 @@ pub async fn retry_dead_letter(
         let fetched = fetch_payload(&connection, stored).await;
         event.row.payload = fetched.map_err(DeliveryError::Payload)?;
     }
-    let hook = assignment.observer.wants(&event.row).ok_or(DeliveryError::NotWanted)?;
+    let hook = assignment.observer.matching_entry(&event.row).ok_or(DeliveryError::NotWanted)?;
     let event = SourceEvent { bus: event.bus, row: event.row, mark: None, stored: event.stored };
     let mut delivery = assignment.delivery();
     let attempt = Attempt { number: letter.tries + 1, now: assignment.clock.now() };

@@ -7,10 +7,11 @@ use std::time::Duration;
 use async_nats::HeaderMap;
 use async_nats::jetstream::context::PublishAckFuture;
 use async_nats::jetstream::{self, Context, object_store, stream};
+use hookbus::config::NatsSettings;
 use hookbus::envelope;
-use hookbus::event::{BusId, subject, token};
+use hookbus::event::{BusId, encode_token, subject};
 use hookbus::log::Row;
-use hookbus::relay::{NatsSettings, connect, room_in, store_large};
+use hookbus::relay::{connect, max_body_len, store_large_payload};
 
 use crate::connection::NatsError;
 
@@ -29,12 +30,12 @@ const ACTION: &str = "publish the replay";
 /// The stream for replays, and the root of the subjects of one replay.
 pub(crate) fn stream_and_root(settings: &NatsSettings, run: &str) -> (String, String) {
     let stream = format!("{}_REPLAY", settings.stream);
-    (stream, format!("{}.{}", all_replays(settings), token(run)))
+    (stream, format!("{}.{}", all_replays(settings), encode_token(run)))
 }
 
 /// The root of the subjects of all replays.
 fn all_replays(settings: &NatsSettings) -> String {
-    format!("hookbus-replay.{}", token(&settings.stream))
+    format!("hookbus-replay.{}", encode_token(&settings.stream))
 }
 
 /// Publishes one replay.
@@ -52,8 +53,8 @@ pub struct ReplayPublisher {
 impl ReplayPublisher {
     /// Connects, and creates the stream if it is missing.
     pub async fn start(settings: &NatsSettings, run: &str) -> Result<Self, NatsError> {
-        let connection = connect(settings, "hookbus replay").await.map_err(NatsError::Connect)?;
-        let max_body = room_in(connection.client.server_info().max_payload);
+        let connection = connect(settings, "hookbus replay").await.map_err(NatsError::from)?;
+        let max_body = max_body_len(connection.client.server_info().max_payload);
         let context = jetstream::new(connection.client);
         let (name, root) = stream_and_root(settings, run);
         let large_payloads = object_store::Config {
@@ -91,7 +92,7 @@ impl ReplayPublisher {
         if body.len() > self.max_body {
             let object = row.id.to_string();
             let config = self.large_payloads.clone();
-            let stored = store_large(&self.context, config, &object, &row.payload).await;
+            let stored = store_large_payload(&self.context, config, &object, &row.payload).await;
             stored.map_err(NatsError::failed(ACTION))?;
             let stored = format!("{}/{object}", self.large_payloads.bucket);
             body = envelope::write(bus, row, Some(&stored));

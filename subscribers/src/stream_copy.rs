@@ -1,9 +1,9 @@
 //! Copies a stream into an archive, so that `hookbus replay --nats` can read it like a log.
 
-use hookbus::envelope::Travelled;
-use hookbus::event::{Kind, Time, event_subjects};
+use hookbus::config::NatsSettings;
+use hookbus::envelope::Received;
+use hookbus::event::{Kind, Time, event_filter};
 use hookbus::log::{Archive, ArchiveError};
-use hookbus::relay::NatsSettings;
 
 use crate::connection::NatsConnection;
 use crate::error::ObserverError;
@@ -25,7 +25,7 @@ pub async fn copy_stream(
     let connection = NatsConnection::new(settings.clone());
     let mut refused = Vec::new();
     if since.is_some() {
-        let subjects = vec![event_subjects(Some("hookbus"), Kind::HooksLoaded.as_str())];
+        let subjects = vec![event_filter(Some("hookbus"), Kind::HooksLoaded.as_str())];
         let source = StreamSource::new(connection.clone(), subjects);
         copy(source, ObserverPosition::start(), archive, &mut refused, |_, _| {}).await?;
     }
@@ -44,11 +44,11 @@ async fn copy(
 ) -> Result<(), ObserverError> {
     let mut copied = 0;
     while let Some(events) = source.next_until_end(&position, BATCH).await? {
-        let rows: Vec<Travelled> = events
+        let rows: Vec<Received> = events
             .into_iter()
             .map(|SourceEvent { bus, row, mark, .. }| {
                 position.advance(bus, &row, mark);
-                Travelled { bus, row, stored: None }
+                Received { bus, row, stored: None }
             })
             .collect();
         add_rows(archive, &rows, refused)?;
@@ -61,14 +61,14 @@ async fn copy(
 /// Adds all rows in one transaction, or one by one if the archive refuses one of them.
 fn add_rows(
     archive: &mut Archive,
-    rows: &[Travelled],
+    rows: &[Received],
     refused: &mut Vec<ArchiveError>,
 ) -> Result<(), ObserverError> {
-    if archive.take_in(rows).is_ok() {
+    if archive.append(rows).is_ok() {
         return Ok(());
     }
     for row in rows {
-        match archive.take_in([row]) {
+        match archive.append([row]) {
             Ok(_) => {}
             Err(error @ (ArchiveError::Differs { .. } | ArchiveError::Broken { .. })) => {
                 refused.push(error);

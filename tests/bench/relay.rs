@@ -12,10 +12,11 @@ use std::time::{Duration, Instant};
 
 use async_nats::jetstream::{self, stream};
 use hookbus::bus::Bus;
-use hookbus::decide::Surroundings;
+use hookbus::caller::Caller;
+use hookbus::config::NatsSettings;
 use hookbus::event::{Agent, EventId};
 use hookbus::pipeline::{Call, handle};
-use hookbus::relay::{NatsSettings, Relay};
+use hookbus::relay::Relay;
 use hookbus_tests::home::Home;
 use hookbus_tests::nats::NatsServer;
 use hookbus_tests::payloads::hermes_shell;
@@ -59,7 +60,7 @@ fn quiet_server() -> NatsServer {
 }
 
 fn relay(bus: &Bus, server: &NatsServer) -> Duration {
-    let settings = NatsSettings::at(vec![server.url()]);
+    let settings = NatsSettings::for_servers(vec![server.url()]);
     let (appended, clock) = (bus.recorder.appended(), Arc::clone(&bus.clock));
     let started = Instant::now();
     let relay = Relay::start(bus.log.clone(), settings, appended, clock);
@@ -76,9 +77,9 @@ async fn fill(bus: &Arc<Bus>) {
     for _ in 0..EVENTS / 500 {
         let calls = (0..500).map(|_| {
             let (bus, raw, at) = (Arc::clone(bus), payload.clone(), bus.clock.now());
-            let surroundings = Surroundings::default();
-            let (id, agent, patience) = (EventId::mint(at), Agent::Hermes, Duration::from_mins(1));
-            let call = Call { id, at, agent, raw, surroundings, patience };
+            let caller = Caller::default();
+            let (id, agent, deadline) = (EventId::mint(at), Agent::Hermes, Duration::from_mins(1));
+            let call = Call { id, at, agent, raw, caller, deadline };
             local.spawn_local(async move { handle(call, &bus, || false).await })
         });
         let calls: Vec<_> = calls.collect();

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use hookbus::bus::Bus;
-use hookbus::decide::Surroundings;
+
 use hookbus::event::{Agent, Clock, EventId, SystemClock};
 use hookbus::pipeline::{Call, handle};
-use hookbus::server::{Build, SocketPath, call};
+use hookbus::server::{BuildVersion, SocketPath, call};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -46,12 +46,12 @@ impl Caller {
             at,
             agent: Agent::Hermes,
             raw: payload.to_string().into_bytes(),
-            surroundings: Surroundings::default(),
-            patience: Duration::from_secs(50),
+            caller: hookbus::caller::Caller::default(),
+            deadline: Duration::from_secs(50),
         };
         let id = event.id;
         let socket = SocketPath::in_home(&self.home);
-        let answer = call(&socket, Build::current(), &event).unwrap_or_else(|_| {
+        let answer = call(&socket, BuildVersion::current(), &event).unwrap_or_else(|_| {
             let bus = Bus::for_client(&self.home, &[]);
             let answer = self.runtime.block_on(handle(event, &bus, || false));
             answer.0.unwrap_or_default().into_bytes()

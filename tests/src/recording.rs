@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookbus::bus::Bus;
-use hookbus::decide::Surroundings;
+use hookbus::caller::Caller;
 use hookbus::event::{Agent, EventId, Time};
 use hookbus::pipeline::{Call, handle};
 use serde_json::{Value, json};
@@ -102,8 +102,8 @@ pub fn record_after(
                         at,
                         agent,
                         raw: payload.to_string().into_bytes(),
-                        surroundings: Surroundings::default(),
-                        patience: Duration::from_mins(1),
+                        caller: Caller::default(),
+                        deadline: Duration::from_mins(1),
                     };
                     let bus = Arc::clone(&bus);
                     tokio::task::spawn_local(async move { handle(call, &bus, || false).await })

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::caller::Caller;
 use crate::config::{Hook, HooksFile, Problem};
 use crate::consent::{ApprovalCheck, ApprovalItem, ApprovalStore};
-use crate::log::HooksDraft;
+use crate::log::HooksSnapshot;
 use crate::plugins::{PluginPool, PluginSelection, log_path};
 
 /// The hooks of one file, in force.
@@ -16,7 +16,7 @@ pub struct ActiveHooks {
     /// The hooks.
     pub file: HooksFile,
     /// Their content, for the log.
-    pub draft: Arc<HooksDraft>,
+    pub draft: Arc<HooksSnapshot>,
     /// Whether they are what the file on disk says.
     pub status: HooksStatus,
     /// Whether an entry of them may run.
@@ -66,7 +66,7 @@ impl ActiveHooks {
         store: Arc<ApprovalStore>,
         status: HooksStatus,
     ) -> Self {
-        let draft = HooksDraft {
+        let draft = HooksSnapshot {
             hash: file.hash.clone(),
             path: path.to_string_lossy().into_owned(),
             content: file.content.clone(),
@@ -85,7 +85,7 @@ impl ActiveHooks {
     }
 
     /// The content for the log; none where no good version of a broken file is known.
-    pub fn to_record(&self) -> Option<Arc<HooksDraft>> {
+    pub fn to_record(&self) -> Option<Arc<HooksSnapshot>> {
         match self.status {
             HooksStatus::Current | HooksStatus::NoFile | HooksStatus::LastGood(_) => {
                 Some(Arc::clone(&self.draft))
@@ -177,7 +177,7 @@ impl HookSets {
     }
 
     /// The content of both, for the log.
-    pub fn to_record(&self) -> Vec<Arc<HooksDraft>> {
+    pub fn to_record(&self) -> Vec<Arc<HooksSnapshot>> {
         self.both().filter_map(|active| active.to_record()).collect()
     }
 }

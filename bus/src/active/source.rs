@@ -34,7 +34,7 @@ enum ReadEntries {
 }
 
 /// The hooks in force, and whether they stay so until the file changes.
-struct Loaded {
+struct LoadResult {
     active: ActiveHooks,
     is_final: bool,
 }
@@ -71,7 +71,7 @@ impl HooksSource {
             return Arc::clone(active);
         }
         let before = known.as_ref().map(|(_, active)| active.as_ref());
-        let Loaded { mut active, is_final } = self.load(before, ReadEntries::Approved);
+        let LoadResult { mut active, is_final } = self.load(before, ReadEntries::Approved);
         // The same text: its plugins keep their processes and what they remember.
         if let Some(before) = before.filter(|it| it.file.hash == active.file.hash) {
             active.plugins = Arc::clone(&before.plugins);
@@ -88,7 +88,7 @@ impl HooksSource {
         self.load(None, ReadEntries::All).active
     }
 
-    fn load(&self, before: Option<&ActiveHooks>, entries: ReadEntries) -> Loaded {
+    fn load(&self, before: Option<&ActiveHooks>, entries: ReadEntries) -> LoadResult {
         let largest = self.is_project.then_some(LARGEST_PROJECT_FILE);
         let text = match read_text(&self.path, largest) {
             Ok(text) => text,
@@ -117,7 +117,7 @@ impl HooksSource {
         HooksFile::parse_project(text, &self.path, &is_approved)
     }
 
-    fn last_good(&self, before: Option<&ActiveHooks>, problem: Problem) -> Loaded {
+    fn last_good(&self, before: Option<&ActiveHooks>, problem: Problem) -> LoadResult {
         let in_log = match before.map(|before| (&before.status, &before.file)) {
             Some((HooksStatus::Current | HooksStatus::LastGood(_), file)) => {
                 return self.final_version(file.clone(), HooksStatus::LastGood(problem));
@@ -134,7 +134,7 @@ impl HooksSource {
             Some(file) => self.final_version(file, HooksStatus::LastGood(problem)),
             None => {
                 let active = self.activate(self.empty(), HooksStatus::NothingGood(problem));
-                Loaded { active, is_final }
+                LoadResult { active, is_final }
             }
         }
     }
@@ -150,8 +150,8 @@ impl HooksSource {
         Ok(last.map(|last| last.content))
     }
 
-    fn final_version(&self, file: HooksFile, status: HooksStatus) -> Loaded {
-        Loaded { active: self.activate(file, status), is_final: true }
+    fn final_version(&self, file: HooksFile, status: HooksStatus) -> LoadResult {
+        LoadResult { active: self.activate(file, status), is_final: true }
     }
 
     fn activate(&self, file: HooksFile, status: HooksStatus) -> ActiveHooks {

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use super::approval::Trust;
 use super::event_key::EventKey;
 use super::hook::Hook;
+use super::nats::NatsSettings;
 use super::parse;
 use super::plugin_lists::PluginLists;
 use super::problem::Problem;
 use crate::event::OnFailure;
 use crate::files::sha256;
 use crate::log::Durability;
-use crate::relay::NatsSettings;
 
 /// How often in a row an agent may be told to continue, unless the file says.
 const MAX_CONTINUATIONS: u32 = 8;

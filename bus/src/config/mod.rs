@@ -8,6 +8,7 @@ mod field;
 mod hook;
 mod hooks_file;
 mod matcher;
+mod nats;
 mod observer;
 mod observer_entry;
 mod parse;
@@ -21,6 +22,7 @@ pub use event_key::{EventKey, UnknownEvent, wildcard_matches};
 pub use hook::{Action, Command, Hook, HookSummary, Mode, Placeholders, Python, PythonLaunch};
 pub use hooks_file::{HooksFile, IsApproved};
 pub use matcher::{EntryTrust, HookMatcher, InvalidMatcher};
+pub use nats::{Login, NatsSettings, NatsSettingsError, Secret};
 pub use observer::{
     ObserverSettings, ObserverSource, SecretSource, StartAt, Webhook, observer_folder,
 };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::hook::{Action, Hook};
 use super::problem::Problem;
-use crate::event::token;
+use crate::event::encode_token;
 
 /// How an observer is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,5 +118,5 @@ fn does_the_same(one: &Hook, other: &Hook) -> bool {
 
 /// The directory of an observer's position and dead letters, in the home it works for.
 pub fn observer_folder(home: &Path, name: &str) -> PathBuf {
-    home.join("observers").join(token(name))
+    home.join("observers").join(encode_token(name))
 }

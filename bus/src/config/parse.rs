@@ -8,13 +8,13 @@ use super::event_key::EventKey;
 use super::hook::{Action, Hook, Mode};
 use super::hooks_file::{HooksFile, IsApproved};
 use super::matcher::EntryTrust;
+use super::nats::NatsSettings;
 use super::observer::break_taken_names;
 use super::problem::{Problem, did_you_mean};
 use super::yaml::{self, Data, Node, Pair};
 use crate::event::OnFailure;
 use crate::files::sha256;
 use crate::log::Durability;
-use crate::relay::NatsSettings;
 
 const KEYS: [&str; 8] = [
     "trust",

@@ -20,7 +20,7 @@ pub use event::{Body, Event, Tool};
 pub use id::{BusId, EventId, Seq};
 pub use kind::Kind;
 pub use on_failure::OnFailure;
-pub use subject::{event_subjects, read_subject, subject, subjects_of, token, untoken};
+pub use subject::{bus_subjects, decode_token, encode_token, event_filter, parse_subject, subject};
 pub use time::{Clock, SystemClock, Time};
 pub use tool_class::ToolClass;
 pub use verdict::{Rewrite, Ruling, Verdict};

@@ -20,32 +20,32 @@ const MAX_NAME_TOKENS: usize = 8;
 
 /// The subject of an event.
 pub fn subject(bus: BusId, agent: &str, session: &str, name: &str) -> String {
-    let name: Vec<String> = name.splitn(MAX_NAME_TOKENS, ':').map(token).collect();
-    format!("hookbus.{bus}.{}.{}.{}", token(agent), token(session), name.join("."))
+    let name: Vec<String> = name.splitn(MAX_NAME_TOKENS, ':').map(encode_token).collect();
+    format!("hookbus.{bus}.{}.{}.{}", encode_token(agent), encode_token(session), name.join("."))
 }
 
 /// The subject filter for events of this name, of one agent or of all.
-pub fn event_subjects(agent: Option<&str>, name: &str) -> String {
-    let name: Vec<String> = name.splitn(MAX_NAME_TOKENS, ':').map(token).collect();
-    format!("hookbus.*.{}.*.{}", agent.map_or_else(|| "*".to_owned(), token), name.join("."))
+pub fn event_filter(agent: Option<&str>, name: &str) -> String {
+    let name: Vec<String> = name.splitn(MAX_NAME_TOKENS, ':').map(encode_token).collect();
+    format!("hookbus.*.{}.*.{}", agent.map_or_else(|| "*".to_owned(), encode_token), name.join("."))
 }
 
 /// The subject filter for everything that one bus publishes.
-pub fn subjects_of(bus: BusId) -> String {
+pub fn bus_subjects(bus: BusId) -> String {
     format!("hookbus.{bus}.>")
 }
 
 /// The agent, the session and the event's name in a subject; none if it is not a subject of hookbus, or
 /// if a part of it was cut.
-pub fn read_subject(subject: &str) -> Option<(String, String, String)> {
+pub fn parse_subject(subject: &str) -> Option<(String, String, String)> {
     let mut tokens = subject.strip_prefix("hookbus.")?.split('.').skip(1);
-    let (agent, session) = (untoken(tokens.next()?)?, untoken(tokens.next()?)?);
-    let name = tokens.map(untoken).collect::<Option<Vec<_>>>()?.join(":");
+    let (agent, session) = (decode_token(tokens.next()?)?, decode_token(tokens.next()?)?);
+    let name = tokens.map(decode_token).collect::<Option<Vec<_>>>()?.join(":");
     Some((agent, session, name))
 }
 
 /// Encodes any text as one token. Also safe as the name of a file or a key.
-pub fn token(text: &str) -> String {
+pub fn encode_token(text: &str) -> String {
     if text.is_empty() {
         return "%".to_owned();
     }
@@ -81,7 +81,7 @@ fn escape(text: &str) -> String {
 }
 
 /// Decodes a token; none if it is invalid or was cut.
-pub fn untoken(token: &str) -> Option<String> {
+pub fn decode_token(token: &str) -> Option<String> {
     if token == "%" {
         return Some(String::new());
     }
@@ -126,7 +126,7 @@ mod tests {
         #[test]
         fn any_names_are_read_as_they_were_written(agent in ".{0,8}", session in ".{0,13}", name in ".{0,13}") {
             let subject = subject(bus(), &agent, &session, &name);
-            prop_assert_eq!(read_subject(&subject), Some((agent, session, name)));
+            prop_assert_eq!(parse_subject(&subject), Some((agent, session, name)));
         }
 
         #[test]

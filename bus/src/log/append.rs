@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
 use super::chain::{self, Hash, Identity};
-use super::row::{Draft, HooksDraft};
+use super::row::{HooksSnapshot, RowDraft};
 use super::writer::{Appended, Job};
 use super::{AppendError, open, payload, schema};
 use crate::event::{Clock, EventId, Seq};
@@ -86,7 +86,7 @@ impl<'a> AppendTransaction<'a> {
         &mut self,
         id: EventId,
         seq: Seq,
-        decision: Option<&Draft>,
+        decision: Option<&RowDraft>,
     ) -> Result<Appended, AppendError> {
         let earlier_decision = self
             .transaction
@@ -100,7 +100,7 @@ impl<'a> AppendTransaction<'a> {
     }
 
     /// Records the active hooks if they differ from the last recorded ones of the same file.
-    fn append_hooks(&mut self, hooks: &HooksDraft) -> Result<(), AppendError> {
+    fn append_hooks(&mut self, hooks: &HooksSnapshot) -> Result<(), AppendError> {
         let project = hooks.of_project.then_some(hooks.path.as_str());
         let key = project.map(str::to_owned);
         let mut last = match self.hooks.get(&key) {
@@ -125,7 +125,7 @@ impl<'a> AppendTransaction<'a> {
             .optional()?)
     }
 
-    fn insert(&mut self, draft: &Draft, cause: Option<Seq>) -> Result<Seq, AppendError> {
+    fn insert(&mut self, draft: &RowDraft, cause: Option<Seq>) -> Result<Seq, AppendError> {
         let (seq, before) = match self.head {
             Some((seq, hash)) => (seq.next(), hash),
             None => (Seq::FIRST, chain::genesis(open::bus_id(&self.transaction)?)),
@@ -171,16 +171,16 @@ impl<'a> AppendTransaction<'a> {
 pub(super) fn last_hooks(
     db: &Connection,
     project: Option<&str>,
-) -> rusqlite::Result<Option<HooksDraft>> {
+) -> rusqlite::Result<Option<HooksSnapshot>> {
     // `context` names the project, so that the payloads of other projects need not be read.
     let mut rows = db.prepare_cached(
         "SELECT payload FROM events WHERE kind = 'hooks.loaded' AND context IS ?1 ORDER BY seq DESC",
     )?;
-    let mut rows = rows.query([project.map(HooksDraft::context)])?;
+    let mut rows = rows.query([project.map(HooksSnapshot::context)])?;
     while let Some(row) = rows.next()? {
         let payload = payload::from_sql(row.get_ref(0)?);
         let hooks = serde_json::from_slice(&payload).ok();
-        let Some(hooks) = hooks.and_then(|json| HooksDraft::from_json(&json)) else {
+        let Some(hooks) = hooks.and_then(|json| HooksSnapshot::from_json(&json)) else {
             // A damaged row that may be ours counts as none: the hooks are then recorded again.
             return Ok(None);
         };
@@ -198,9 +198,9 @@ mod tests {
     use crate::event::{SystemClock, Time};
     use crate::log::LogPath;
 
-    fn draft(path: &str, content: &str, of_project: bool) -> HooksDraft {
+    fn draft(path: &str, content: &str, of_project: bool) -> HooksSnapshot {
         let (path, content) = (path.to_owned(), content.to_owned());
-        HooksDraft { hash: format!("hash of {content}"), path, content, of_project }
+        HooksSnapshot { hash: format!("hash of {content}"), path, content, of_project }
     }
 
     fn log() -> (tempfile::TempDir, Connection) {
@@ -220,7 +220,7 @@ mod tests {
         AppendTransaction::begin(db, cache, &SystemClock).expect("a transaction")
     }
 
-    fn append(db: &mut Connection, cache: &mut AppendCache, hooks: &[HooksDraft]) {
+    fn append(db: &mut Connection, cache: &mut AppendCache, hooks: &[HooksSnapshot]) {
         let mut transaction = begin(db, cache);
         for hooks in hooks {
             transaction.append_hooks(hooks).expect("hooks");
@@ -236,7 +236,7 @@ mod tests {
         append(&mut db, &mut cache, &[own.clone(), project.clone()]);
         // Reading this row fails.
         let at = Time::from_micros(1);
-        let damaged = Draft {
+        let damaged = RowDraft {
             id: EventId::mint(at),
             payload: b"{".to_vec(),
             ..draft("/q/.hookbus/hookbus.yaml", "", true).to_row(at)

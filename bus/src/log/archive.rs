@@ -8,7 +8,7 @@ use super::lock::WriteLock;
 use super::open::{self, Durability, WriterRole};
 use super::row::Row;
 use super::{AppendError, LogPath, payload};
-use crate::envelope::Travelled;
+use crate::envelope::Received;
 use crate::event::{BusId, Seq, Time};
 
 /// Why a row cannot be added to an archive.
@@ -69,14 +69,14 @@ impl Archive {
 
     /// Adds rows, all of them or none, and returns how many were new. The rows of one bus must come
     /// in log order. A row that the archive already holds is skipped.
-    pub fn take_in<'a>(
+    pub fn append<'a>(
         &mut self,
-        rows: impl IntoIterator<Item = &'a Travelled>,
+        rows: impl IntoIterator<Item = &'a Received>,
     ) -> Result<usize, ArchiveError> {
         let guard = self.lock.acquire();
         let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut added = 0;
-        for Travelled { bus, row, .. } in rows {
+        for Received { bus, row, .. } in rows {
             added += usize::from(add_row(&transaction, *bus, row)?);
         }
         transaction.commit()?;

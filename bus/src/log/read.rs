@@ -7,7 +7,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 use super::append::last_hooks;
-use super::row::{HooksDraft, Origin, Row};
+use super::row::{HooksSnapshot, Origin, Row};
 use super::{LogPath, OpenError, ReadError, open, payload, schema};
 use crate::event::{BusId, EventId, Seq, Time};
 
@@ -138,12 +138,12 @@ impl LogReader {
     }
 
     /// The hooks recorded last for the user's own file, or for this project's file.
-    pub fn last_hooks(&self, project: Option<&str>) -> Result<Option<HooksDraft>, ReadError> {
+    pub fn last_hooks(&self, project: Option<&str>) -> Result<Option<HooksSnapshot>, ReadError> {
         Ok(last_hooks(&self.db, project)?)
     }
 
     /// The last `count` rows with the user's own hooks, in log order.
-    pub fn own_hooks(&self, count: usize) -> Result<Vec<Row>, ReadError> {
+    pub fn user_hooks(&self, count: usize) -> Result<Vec<Row>, ReadError> {
         let from = if self.is_archive { ARCHIVED_ROWS } else { OWN_ROWS };
         let mut rows = self.rows(
             &format!(
@@ -192,7 +192,7 @@ impl LogReader {
     }
 
     /// Like [`after`](Self::after), but a damaged row is returned as an error of its own.
-    pub fn after_damage(
+    pub fn after_with_damage(
         &self,
         query: &Query,
         after: Option<Seq>,

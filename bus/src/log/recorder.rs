@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::open::{Durability, WriterRole};
-use super::row::{Draft, HooksDraft};
+use super::row::{HooksSnapshot, RowDraft};
 use super::spool::Spool;
 use super::writer::{Appended, Job, Writer};
 use super::{AppendError, LogPath};
@@ -18,7 +18,7 @@ use crate::event::{Clock, Seq};
 
 /// What happened to a row.
 #[derive(Debug)]
-pub enum Kept {
+pub enum RecordOutcome {
     /// It is in the log.
     Logged {
         /// The seq of the event.
@@ -72,18 +72,20 @@ impl Recorder {
     /// `timeout`.
     pub async fn event(
         &self,
-        event: Draft,
-        decision: Option<Draft>,
-        hooks: Vec<Arc<HooksDraft>>,
+        event: RowDraft,
+        decision: Option<RowDraft>,
+        hooks: Vec<Arc<HooksSnapshot>>,
         timeout: Duration,
-    ) -> Kept {
+    ) -> RecordOutcome {
         let job = Job::Event {
             event: Box::new(event.clone()),
             decision: decision.clone().map(Box::new),
             hooks: hooks.clone(),
         };
         match within(timeout, self.writer.append(job)).await {
-            Ok(Appended { seq, earlier_decision }) => Kept::Logged { seq, earlier_decision },
+            Ok(Appended { seq, earlier_decision }) => {
+                RecordOutcome::Logged { seq, earlier_decision }
+            }
             Err(why) => self.write_to_spool(&event, decision.as_ref(), &hooks, why),
         }
     }
@@ -92,18 +94,20 @@ impl Recorder {
     /// the spool, together with the event.
     pub async fn decision(
         &self,
-        event: &Draft,
-        decision: Draft,
-        hooks: &[Arc<HooksDraft>],
+        event: &RowDraft,
+        decision: RowDraft,
+        hooks: &[Arc<HooksSnapshot>],
         cause: Option<Seq>,
         timeout: Duration,
-    ) -> Kept {
+    ) -> RecordOutcome {
         let Some(cause) = cause else {
             return self.write_to_spool(event, Some(&decision), hooks, AppendError::Closed);
         };
         let job = Job::Decision { decision: Box::new(decision.clone()), cause };
         match within(timeout, self.writer.append(job)).await {
-            Ok(Appended { seq, earlier_decision }) => Kept::Logged { seq, earlier_decision },
+            Ok(Appended { seq, earlier_decision }) => {
+                RecordOutcome::Logged { seq, earlier_decision }
+            }
             Err(why) => self.write_to_spool(event, Some(&decision), hooks, why),
         }
     }
@@ -114,7 +118,7 @@ impl Recorder {
     }
 
     /// Appends the spooled events to the log. A spool file is removed once its event is in the log.
-    pub async fn take_in(&self) {
+    pub async fn append_spooled(&self) {
         if self.spool.is_empty() {
             return;
         }
@@ -141,27 +145,27 @@ impl Recorder {
     }
 
     /// Writes an event to the spool, for a caller that has no time left to wait for the log.
-    pub fn set_aside(
+    pub fn spool_event(
         &self,
-        event: &Draft,
-        decision: Option<&Draft>,
-        hooks: &[Arc<HooksDraft>],
-    ) -> Kept {
+        event: &RowDraft,
+        decision: Option<&RowDraft>,
+        hooks: &[Arc<HooksSnapshot>],
+    ) -> RecordOutcome {
         self.write_to_spool(event, decision, hooks, AppendError::OutOfTime)
     }
 
     fn write_to_spool(
         &self,
-        event: &Draft,
-        decision: Option<&Draft>,
-        hooks: &[Arc<HooksDraft>],
+        event: &RowDraft,
+        decision: Option<&RowDraft>,
+        hooks: &[Arc<HooksSnapshot>],
         why: AppendError,
-    ) -> Kept {
+    ) -> RecordOutcome {
         match self.spool.write(event, decision, hooks) {
-            Ok(file) => Kept::Spooled { file, why },
-            Err(error) => {
-                Kept::Lost { why: format!("{why}; and the event cannot be spooled: {error}") }
-            }
+            Ok(file) => RecordOutcome::Spooled { file, why },
+            Err(error) => RecordOutcome::Lost {
+                why: format!("{why}; and the event cannot be spooled: {error}"),
+            },
         }
     }
 }

@@ -8,7 +8,7 @@ use rusqlite::types::{Value, ValueRef};
 use rusqlite::{OptionalExtension, params_from_iter};
 
 use super::read::{LogReader, Query, condition};
-use super::row::HooksDraft;
+use super::row::HooksSnapshot;
 use super::{ReadError, payload};
 use crate::event::{BusId, EventId, Seq, Time};
 use crate::json::read_leniently;
@@ -38,7 +38,7 @@ pub struct Selection {
 
 /// A recorded event with the decision about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Case {
+pub struct RecordedEvent {
     /// The event's seq.
     pub seq: Seq,
     /// The event's id.
@@ -61,31 +61,31 @@ pub struct Case {
     pub origin: Option<(BusId, Seq)>,
 }
 
-impl Case {
+impl RecordedEvent {
     /// Its seq in the log that recorded it, and the bus of that log if it is not this one.
-    pub fn home(&self) -> (Option<BusId>, Seq) {
+    pub fn recorded_at(&self) -> (Option<BusId>, Seq) {
         self.origin.map_or((None, self.seq), |(bus, seq)| (Some(bus), seq))
     }
 }
 
 /// A version of the hooks, and the seq at which it became active.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loaded {
+pub struct LoadedHooks {
     /// The bus, if this log is an archive.
     pub bus: Option<BusId>,
     /// The seq in the log of that bus.
     pub seq: Seq,
     /// The hooks; none if the row is damaged.
-    pub hooks: Option<HooksDraft>,
+    pub hooks: Option<HooksSnapshot>,
 }
 
 /// One row that was read.
 #[derive(Debug)]
-pub enum Found {
+pub enum ScannedRow {
     /// A selected event.
-    Case(Case),
-    /// An event that was not selected, from [`LogReader::cases_among_others`].
-    Other(Case),
+    Selected(RecordedEvent),
+    /// An event that was not selected, from [`LogReader::scan_with_unselected`].
+    Unselected(RecordedEvent),
     /// A row that cannot be read.
     Damaged {
         /// Its seq.
@@ -98,14 +98,14 @@ pub enum Found {
 /// The decisions that are not in the row right after their event. Most decisions are, and are read
 /// with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FarDecisions {
+pub struct DetachedDecisions {
     /// The seq of an event and that of its decision, sorted by event.
     seqs: Vec<(i64, i64)>,
     /// Decisions whose event is not in the log.
     pub without_cause: Vec<Seq>,
 }
 
-impl FarDecisions {
+impl DetachedDecisions {
     fn about(&self, event: Seq) -> Option<i64> {
         let found = self.seqs.binary_search_by_key(&event.as_i64(), |(cause, _)| *cause).ok()?;
         self.seqs.get(found).map(|(_, decision)| *decision)
@@ -114,7 +114,7 @@ impl FarDecisions {
 
 impl LogReader {
     /// The range of seqs that holds every selected event.
-    pub fn extent(&self, selection: &Selection) -> Result<RangeInclusive<i64>, ReadError> {
+    pub fn selected_range(&self, selection: &Selection) -> Result<RangeInclusive<i64>, ReadError> {
         let number = |sql: &str, values: &[&str]| -> Result<Option<i64>, ReadError> {
             let found: Option<Option<i64>> = self
                 .db
@@ -156,12 +156,12 @@ impl LogReader {
 
     /// Calls `each` with every selected event in `range`, in log order, outside of any transaction. If
     /// the file itself is damaged, the range is halved until the readable rows are found.
-    pub fn cases(
+    pub fn scan(
         &self,
         selection: &Selection,
         range: RangeInclusive<i64>,
-        far: &FarDecisions,
-        each: &mut dyn FnMut(Found),
+        far: &DetachedDecisions,
+        each: &mut dyn FnMut(ScannedRow),
     ) {
         let mut range = range;
         loop {
@@ -170,10 +170,10 @@ impl LogReader {
                 Err(error) => {
                     match halves(&range) {
                         Some((first, second)) => {
-                            self.cases(selection, first, far, each);
-                            self.cases(selection, second, far, each);
+                            self.scan(selection, first, far, each);
+                            self.scan(selection, second, far, each);
                         }
-                        None => each(Found::Damaged {
+                        None => each(ScannedRow::Damaged {
                             seq: Seq::from_i64(*range.start()),
                             why: describe(&error),
                         }),
@@ -181,30 +181,34 @@ impl LogReader {
                     return;
                 }
             };
-            let Some(last) = page.last().map(Found::seq) else { return };
+            let Some(last) = page.last().map(ScannedRow::seq) else { return };
             page.into_iter().for_each(&mut *each);
             range = last.next().as_i64()..=*range.end();
         }
     }
 
-    /// Calls `each` with every event in `range`, in log order: as [`Found::Case`] if it is selected and
-    /// not before `from`, else as [`Found::Other`].
-    pub fn cases_among_others(
+    /// Calls `each` with every event in `range`, in log order: as [`ScannedRow::Selected`] if it is selected and
+    /// not before `from`, else as [`ScannedRow::Unselected`].
+    pub fn scan_with_unselected(
         &self,
         selection: &Selection,
         from: i64,
         range: RangeInclusive<i64>,
-        far: &FarDecisions,
-        each: &mut dyn FnMut(Found),
+        far: &DetachedDecisions,
+        each: &mut dyn FnMut(ScannedRow),
     ) {
         let wanted = from.max(*range.start())..=*range.end();
         // The file is damaged; reading the selected events in pages reports where.
         let Ok(selected) = self.selected(selection, &wanted) else {
-            return self.cases(selection, wanted, far, each);
+            return self.scan(selection, wanted, far, each);
         };
-        self.cases(&Selection::default(), range, far, &mut |found| match found {
-            Found::Case(case) if !selected.contains(&case.seq.as_i64()) => each(Found::Other(case)),
-            Found::Case(_) | Found::Other(_) | Found::Damaged { .. } => each(found),
+        self.scan(&Selection::default(), range, far, &mut |found| match found {
+            ScannedRow::Selected(case) if !selected.contains(&case.seq.as_i64()) => {
+                each(ScannedRow::Unselected(case));
+            }
+            ScannedRow::Selected(_) | ScannedRow::Unselected(_) | ScannedRow::Damaged { .. } => {
+                each(found);
+            }
         });
     }
 
@@ -222,7 +226,7 @@ impl LogReader {
 
     /// The first seq of any session that has a selected event in `range`. Events without a session id
     /// are not considered.
-    pub fn first_of_sessions(
+    pub fn first_seq_of_sessions(
         &self,
         selection: &Selection,
         range: &RangeInclusive<i64>,
@@ -241,8 +245,8 @@ impl LogReader {
         &self,
         selection: &Selection,
         range: &RangeInclusive<i64>,
-        far: &FarDecisions,
-    ) -> Result<Vec<Found>, ReadError> {
+        far: &DetachedDecisions,
+    ) -> Result<Vec<ScannedRow>, ReadError> {
         let (condition, values) = events_of(selection, range);
         let sql = format!(
             "SELECT {COLUMNS}, {} FROM events WHERE {condition} ORDER BY seq LIMIT {PAGE_ROWS}",
@@ -259,9 +263,9 @@ impl LogReader {
                         case.decision = self.payload_at(decision)?;
                     }
                     bytes += case.payload.len() + case.decision.as_ref().map_or(0, Vec::len);
-                    Found::Case(case)
+                    ScannedRow::Selected(case)
                 }
-                Err(why) => Found::Damaged { seq, why },
+                Err(why) => ScannedRow::Damaged { seq, why },
             });
             if bytes > PAGE_BYTES {
                 break;
@@ -285,9 +289,9 @@ impl LogReader {
         &self,
         selection: &Selection,
         range: &RangeInclusive<i64>,
-    ) -> Result<FarDecisions, ReadError> {
+    ) -> Result<DetachedDecisions, ReadError> {
         let head = self.head()?.map_or(0, |(seq, _)| seq.as_i64());
-        let mut far = FarDecisions::default();
+        let mut far = DetachedDecisions::default();
         let mut unread = vec![*range.start()..=head];
         while let Some(range) = unread.pop() {
             match (self.far_decisions_in(selection, &range), halves(&range)) {
@@ -307,7 +311,7 @@ impl LogReader {
         &self,
         selection: &Selection,
         range: &RangeInclusive<i64>,
-    ) -> Result<FarDecisions, ReadError> {
+    ) -> Result<DetachedDecisions, ReadError> {
         let (sessions, session_ids) = in_sessions(selection);
         let mut values = vec![Value::Integer(*range.start()), Value::Integer(*range.end())];
         values.extend(session_ids);
@@ -318,7 +322,7 @@ impl LogReader {
                   OR NOT EXISTS (SELECT 1 FROM events c WHERE c.seq = events.cause))"
         ))?;
         let mut rows = statement.query(params_from_iter(values))?;
-        let mut far = FarDecisions::default();
+        let mut far = DetachedDecisions::default();
         while let Some(row) = rows.next()? {
             let (seq, cause): (i64, Option<i64>) = (row.get(0)?, row.get(1)?);
             match cause {
@@ -332,7 +336,7 @@ impl LogReader {
     }
 
     /// Every recorded version of the hooks, in log order.
-    pub fn hooks_loaded(&self) -> Result<Vec<Loaded>, ReadError> {
+    pub fn hooks_loaded(&self) -> Result<Vec<LoadedHooks>, ReadError> {
         let origins = if self.is_archive() { ARCHIVED } else { OWN };
         let mut statement = self.db.prepare(&format!(
             "SELECT seq, {origins} FROM events WHERE kind = 'hooks.loaded' ORDER BY seq"
@@ -346,8 +350,8 @@ impl LogReader {
             let (seq, bus, bus_seq) = row?;
             let content = self.payload_at(seq).ok().flatten();
             let content = content.and_then(|content| serde_json::from_slice(&content).ok());
-            let hooks = content.and_then(|content| HooksDraft::from_json(&content));
-            loaded.push(Loaded { bus, seq: Seq::from_i64(bus_seq.unwrap_or(seq)), hooks });
+            let hooks = content.and_then(|content| HooksSnapshot::from_json(&content));
+            loaded.push(LoadedHooks { bus, seq: Seq::from_i64(bus_seq.unwrap_or(seq)), hooks });
         }
         Ok(loaded)
     }
@@ -392,10 +396,10 @@ impl LogReader {
     }
 }
 
-impl Found {
+impl ScannedRow {
     const fn seq(&self) -> Seq {
         match self {
-            Self::Case(case) | Self::Other(case) => case.seq,
+            Self::Selected(case) | Self::Unselected(case) => case.seq,
             Self::Damaged { seq, .. } => *seq,
         }
     }
@@ -443,7 +447,7 @@ fn origin(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<(BusId, Seq)>> {
     Ok(bus.map(BusId::from_bytes).zip(seq.map(Seq::from_i64)))
 }
 
-fn read_case(seq: Seq, row: &rusqlite::Row<'_>) -> Result<Case, String> {
+fn read_case(seq: Seq, row: &rusqlite::Row<'_>) -> Result<RecordedEvent, String> {
     let column = |at: usize| row.get_ref(at).map_err(|error| error.to_string());
     let text = |at: usize, what: &str| match column(at)? {
         ValueRef::Text(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
@@ -458,7 +462,7 @@ fn read_case(seq: Seq, row: &rusqlite::Row<'_>) -> Result<Case, String> {
             return Err("its id is not a blob".to_owned());
         }
     };
-    Ok(Case {
+    Ok(RecordedEvent {
         seq,
         id: EventId::from_bytes(id),
         at: Time::from_micros(row.get(2).map_err(|error| error.to_string())?),

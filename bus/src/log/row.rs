@@ -1,4 +1,4 @@
-//! Rows of the log: a [`Draft`] before it is appended, a [`Row`] as it is stored.
+//! Rows of the log: a [`RowDraft`] before it is appended, a [`Row`] as it is stored.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use crate::json::read_leniently;
 
 /// A row that was not appended yet.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Draft {
+pub struct RowDraft {
     /// The row's id.
     pub id: EventId,
     /// When it happened.
@@ -32,7 +32,7 @@ pub struct Draft {
     pub payload: Vec<u8>,
 }
 
-impl Draft {
+impl RowDraft {
     /// The row of an event.
     pub fn of_event(event: &Event, context: Option<String>) -> Self {
         let (tool, tool_class) = match &event.tool {
@@ -70,7 +70,7 @@ impl Draft {
 
 /// A hooks file as it is recorded: a row of kind `hooks.loaded`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HooksDraft {
+pub struct HooksSnapshot {
     /// SHA-256 of the content, in hex.
     pub hash: String,
     /// The file's path.
@@ -81,10 +81,10 @@ pub struct HooksDraft {
     pub of_project: bool,
 }
 
-impl HooksDraft {
+impl HooksSnapshot {
     /// The row that records it.
-    pub(super) fn to_row(&self, at: Time) -> Draft {
-        Draft {
+    pub(super) fn to_row(&self, at: Time) -> RowDraft {
+        RowDraft {
             id: EventId::mint(at),
             at,
             agent: "hookbus".to_owned(),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::row::{Draft, HooksDraft};
+use super::row::{HooksSnapshot, RowDraft};
 use crate::event::{EventId, Kind, Time};
 use crate::sys::process::effective_uid;
 
@@ -25,9 +25,9 @@ pub struct Spool {
 #[derive(Debug)]
 pub(super) struct SpooledEvent {
     pub(super) file: PathBuf,
-    pub(super) event: Draft,
-    pub(super) decision: Option<Draft>,
-    pub(super) hooks: Vec<HooksDraft>,
+    pub(super) event: RowDraft,
+    pub(super) decision: Option<RowDraft>,
+    pub(super) hooks: Vec<HooksSnapshot>,
 }
 
 impl Spool {
@@ -45,9 +45,9 @@ impl Spool {
     /// Writes an event, its decision and the hooks that made it to a file; returns its path.
     pub fn write(
         &self,
-        event: &Draft,
-        decision: Option<&Draft>,
-        hooks: &[Arc<HooksDraft>],
+        event: &RowDraft,
+        decision: Option<&RowDraft>,
+        hooks: &[Arc<HooksSnapshot>],
     ) -> io::Result<PathBuf> {
         let text = json!({
             "event": to_json(event),
@@ -138,15 +138,15 @@ fn read(file: PathBuf) -> Option<SpooledEvent> {
     let event = from_json(value.get("event")?, Mark::Late)?;
     let decision = value.get("decision").and_then(|decision| from_json(decision, Mark::None));
     let hooks = match value.get("hooks") {
-        Some(Value::Array(hooks)) => hooks.iter().filter_map(HooksDraft::from_json).collect(),
+        Some(Value::Array(hooks)) => hooks.iter().filter_map(HooksSnapshot::from_json).collect(),
         // Early versions wrote one object, because only the user had hooks.
-        Some(hooks) => HooksDraft::from_json(hooks).into_iter().collect(),
+        Some(hooks) => HooksSnapshot::from_json(hooks).into_iter().collect(),
         None => Vec::new(),
     };
     Some(SpooledEvent { file, event, decision, hooks })
 }
 
-fn to_json(draft: &Draft) -> Value {
+fn to_json(draft: &RowDraft) -> Value {
     let payload = match std::str::from_utf8(&draft.payload) {
         Ok(text) => json!({"text": text}),
         Err(_) => json!({"hex": hex::encode(&draft.payload)}),
@@ -165,7 +165,7 @@ enum Mark {
     None,
 }
 
-fn from_json(value: &Value, mark: Mark) -> Option<Draft> {
+fn from_json(value: &Value, mark: Mark) -> Option<RowDraft> {
     let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let payload = value.get("payload")?;
     let payload = match (payload.get("text"), payload.get("hex")) {
@@ -177,7 +177,7 @@ fn from_json(value: &Value, mark: Mark) -> Option<Draft> {
         Mark::None => text("context"),
         Mark::Late => Some(with_late_mark(text("context").as_deref())),
     };
-    Some(Draft {
+    Some(RowDraft {
         id: text("id")?.parse().ok()?,
         at: Time::from_micros(value.get("time")?.as_i64()?),
         agent: text("agent")?,

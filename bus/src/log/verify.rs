@@ -11,7 +11,7 @@ use crate::event::{BusId, EventId, Kind, Seq, Time};
 
 /// The result of verifying the rows of one bus.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct VerifyReport {
     /// The bus.
     pub bus: BusId,
     /// The number of rows that were verified.
@@ -21,21 +21,21 @@ pub struct Report {
     /// The last row and its hash, to compare with another copy.
     pub head: Option<(Seq, Hash)>,
     /// What is wrong, in log order; only the first few.
-    pub flaws: Vec<Flaw>,
+    pub flaws: Vec<ChainFlaw>,
     /// Ranges of rows that an archive does not hold; only the first few. Not an error.
     pub gaps: Vec<RangeInclusive<i64>>,
 }
 
 /// Something wrong with a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flaw {
+pub struct ChainFlaw {
     /// The row.
     pub seq: Seq,
     /// What is wrong with it.
     pub what: String,
 }
 
-impl fmt::Display for Flaw {
+impl fmt::Display for ChainFlaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "seq {}: {}", self.seq, self.what)
     }
@@ -59,7 +59,10 @@ const ARCHIVED: &str = "\
 
 /// Verifies the whole log, and calls `progress` with the number of rows done. An archive has a chain
 /// and a report for each bus.
-pub fn verify(log: &LogPath, mut progress: impl FnMut(u64)) -> Result<Vec<Report>, ReadError> {
+pub fn verify(
+    log: &LogPath,
+    mut progress: impl FnMut(u64),
+) -> Result<Vec<VerifyReport>, ReadError> {
     let log = LogReader::open(log)?;
     let mut statement = log.db.prepare(if log.is_archive() { ARCHIVED } else { OWN })?;
     let mut reports = Vec::new();
@@ -69,7 +72,7 @@ pub fn verify(log: &LogPath, mut progress: impl FnMut(u64)) -> Result<Vec<Report
             before: chain::genesis(bus),
             expected: Seq::FIRST,
             is_archive: log.is_archive(),
-            report: Report {
+            report: VerifyReport {
                 bus,
                 rows: 0,
                 first: None,
@@ -99,7 +102,7 @@ struct ChainWalk {
     expected: Seq,
     /// In an archive, missing rows are gaps and not flaws.
     is_archive: bool,
-    report: Report,
+    report: VerifyReport,
 }
 
 impl ChainWalk {
@@ -155,7 +158,7 @@ impl ChainWalk {
 
     fn flaw(&mut self, seq: Seq, what: String) {
         if self.report.flaws.len() < MAX_LISTED {
-            self.report.flaws.push(Flaw { seq, what });
+            self.report.flaws.push(ChainFlaw { seq, what });
         }
     }
 }

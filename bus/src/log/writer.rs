@@ -15,7 +15,7 @@ use tokio::sync::{Notify, oneshot};
 use super::append::{AppendCache, AppendTransaction};
 use super::lock::WriteLock;
 use super::open::{self, Durability, WriterRole};
-use super::row::{Draft, HooksDraft};
+use super::row::{HooksSnapshot, RowDraft};
 use super::{AppendError, LogPath};
 use crate::event::{Clock, Seq};
 
@@ -35,9 +35,9 @@ const LONG_WAIT: Duration = Duration::from_hours(1);
 #[derive(Debug)]
 pub(super) enum Job {
     /// An event, with its decision if that is known already, and the hooks that made it.
-    Event { event: Box<Draft>, decision: Option<Box<Draft>>, hooks: Vec<Arc<HooksDraft>> },
+    Event { event: Box<RowDraft>, decision: Option<Box<RowDraft>>, hooks: Vec<Arc<HooksSnapshot>> },
     /// The decision about the event at `cause`.
-    Decision { decision: Box<Draft>, cause: Seq },
+    Decision { decision: Box<RowDraft>, cause: Seq },
     /// Move the write-ahead log into the file, as far as readers allow.
     Checkpoint,
 }

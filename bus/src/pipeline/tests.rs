@@ -157,7 +157,7 @@ fn what_nobody_could_find_out_does_not_become_the_last_hooks() {
     let second = Bus::for_client(home.path(), &[]);
     answer_past_deadline(call(&second), &second);
     std::fs::rename(&away, &log).expect("a log");
-    runtime.block_on(second.recorder.take_in());
+    runtime.block_on(second.recorder.append_spooled());
     let reader = LogReader::open(&second.log).expect("a log");
     let events = reader.last(&Query { name: Some("*".to_owned()), ..Query::default() }, 9);
     let kinds: Vec<String> = events.expect("rows").into_iter().map(|row| row.kind).collect();

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use super::connect::Connection;
 use super::envelope::Message;
 use super::server_features::ServerFeatures;
-use crate::event::{BusId, EventId, subjects_of};
+use crate::event::{BusId, EventId, bus_subjects};
 
 /// Why a batch was not stored, as far as the relay knows.
 #[derive(Debug, thiserror::Error)]
@@ -120,7 +120,7 @@ impl Publisher {
                 last.headers.insert("Nats-Expected-Last-Subject-Sequence", expected.as_str());
                 last.headers.insert(
                     "Nats-Expected-Last-Subject-Sequence-Subject",
-                    subjects_of(self.bus).as_str(),
+                    bus_subjects(self.bus).as_str(),
                 );
             }
             ServerFeatures::CheckPerStream => {

@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 
 use super::batch::PublishError;
 use super::envelope::{Message, message};
-use super::large::room_in;
+use super::large::max_body_len;
 use crate::event::{BusId, Seq, Time};
 use crate::log::{LogReader, Query, ReadError, Row};
 
@@ -65,7 +65,7 @@ pub(super) fn build_next(
 
 /// Batches of `rows`, up to `MAX_BYTES` in all.
 fn build(rows: Vec<Row>, bus: BusId, limits: BatchLimits) -> Vec<Batch> {
-    let max_body = room_in(limits.max_payload);
+    let max_body = max_body_len(limits.max_payload);
     let mut batches: Vec<Batch> = Vec::new();
     let mut bytes = 0;
     for row in rows {

@@ -8,7 +8,7 @@ use async_nats::{Client, ConnectOptions, Event};
 use tokio::sync::watch;
 
 use super::server_features::{ServerFeatures, UnsupportedServer};
-use super::settings::{Login, NatsSettings};
+use crate::config::{Login, NatsSettings};
 
 /// How long a server may take to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);

@@ -15,10 +15,10 @@ use super::connect::connect;
 use super::error::RelayError;
 use super::position;
 use super::publish_loop::PublishLoop;
-use super::settings::NatsSettings;
 use super::state::{Phase, RelayState};
 use super::stream;
 use crate::backoff::Backoff;
+use crate::config::NatsSettings;
 use crate::event::Clock;
 use crate::log::{LogPath, LogReader, OpenError};
 

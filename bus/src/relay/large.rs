@@ -9,7 +9,7 @@ use async_nats::jetstream::{Context, object_store};
 const HEADROOM: usize = 8 << 10;
 
 /// The longest body of a message, given the server's limit for the whole message.
-pub const fn room_in(max_payload: usize) -> usize {
+pub const fn max_body_len(max_payload: usize) -> usize {
     max_payload.saturating_sub(HEADROOM)
 }
 
@@ -25,7 +25,7 @@ pub enum StoreError {
 }
 
 /// Stores a payload in the bucket of `config`, which is created if it does not exist.
-pub async fn store_large(
+pub async fn store_large_payload(
     context: &Context,
     config: object_store::Config,
     object: &str,

@@ -15,13 +15,12 @@ mod large;
 mod position;
 mod publish_loop;
 mod server_features;
-mod settings;
 mod state;
 mod stream;
 
 pub use connect::{ConnectError, Connection, connect};
 pub use follow::Relay;
-pub use large::{StoreError, room_in, store_large};
+pub use large::{StoreError, max_body_len, store_large_payload};
 pub use server_features::UnsupportedServer;
-pub use settings::{Login, NatsSettings, NatsSettingsError, Secret};
+
 pub use state::{Phase, RelayState};

@@ -6,7 +6,7 @@ use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream};
 use super::envelope::{HASH, SEQ};
 use super::error::RelayError;
 use super::server_features::ServerFeatures;
-use crate::event::{BusId, Seq, subjects_of};
+use crate::event::{BusId, Seq, bus_subjects};
 use crate::log::{LogReader, Query};
 
 /// The last message of a bus in the stream.
@@ -36,7 +36,7 @@ pub(super) async fn find(
             Some(info.state.last_sequence)
         }
     };
-    let last = match stream.get_last_raw_message_by_subject(&subjects_of(bus)).await {
+    let last = match stream.get_last_raw_message_by_subject(&bus_subjects(bus)).await {
         Ok(last) => last,
         Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => {
             return Ok(StreamPosition { seq: None, stream_sequence: end.unwrap_or(0) });

@@ -8,7 +8,7 @@ use async_nats::jetstream::{Context, object_store};
 use super::batch::{Committed, MessageIds, PublishError, Publisher};
 use super::batch_builder::{BUCKET, Batch, BatchLimits, build_next};
 use super::follow::Follower;
-use super::large::store_large;
+use super::large::store_large_payload;
 use super::position::StreamPosition;
 use crate::event::{BusId, EventId, Seq, Time};
 use crate::log::LogReader;
@@ -114,7 +114,7 @@ impl PublishLoop<'_> {
             num_replicas: self.relay.settings.replicas,
             ..object_store::Config::default()
         };
-        let stored = store_large(&self.context, config, object, payload).await;
+        let stored = store_large_payload(&self.context, config, object, payload).await;
         stored.map_err(|error| PublishError::Interrupted(error.to_string()))
     }
 }

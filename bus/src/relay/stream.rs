@@ -7,7 +7,7 @@ use async_nats::jetstream::{Context, ErrorCode};
 
 use super::error::RelayError;
 use super::server_features::ServerFeatures;
-use super::settings::NatsSettings;
+use crate::config::NatsSettings;
 
 /// The stream to publish to, created if necessary.
 pub(super) async fn get_or_create(

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use super::message::RECEIVED;
-use super::{Build, Reply, Request, SocketPath};
+use super::{BuildVersion, DaemonReply, DaemonRequest, SocketPath};
 use crate::pipeline::Call;
 use crate::sys::socket::connect_without_waiting;
 
@@ -14,62 +14,66 @@ const CONFIRM_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why the daemon gave no reply.
 #[derive(Debug, thiserror::Error)]
-pub enum NoDaemon {
+pub enum DaemonError {
     /// No process listens on the socket.
     #[error("no daemon is listening")]
-    Absent,
+    NotRunning,
     /// The daemon does not handle this request: it exits for a newer version, or does not understand it.
     #[error("the daemon declined the request")]
     Declined,
     /// The connection failed before the reply, or the daemon did not confirm the request.
     #[error("the connection to the daemon failed: {0}")]
-    BrokeOff(io::Error),
+    Failed(io::Error),
     /// The daemon confirmed the request, but did not reply in time.
     #[error("the daemon did not reply in time")]
-    OutOfTime,
+    TimedOut,
 }
 
 /// Lets the daemon handle a call; returns the answer for the agent.
-pub fn call(socket: &SocketPath, build: Build, call: &Call) -> Result<Vec<u8>, NoDaemon> {
-    let request = Request::Call { build, call: Box::new(call.clone()) };
+pub fn call(socket: &SocketPath, build: BuildVersion, call: &Call) -> Result<Vec<u8>, DaemonError> {
+    let request = DaemonRequest::Call { build, call: Box::new(call.clone()) };
     match ask(socket, &request, call.deadline)? {
-        Reply::Answer(text) => Ok(text),
-        Reply::Declined | Reply::Status(_) => Err(NoDaemon::Declined),
+        DaemonReply::Answer(text) => Ok(text),
+        DaemonReply::Declined | DaemonReply::Status(_) => Err(DaemonError::Declined),
     }
 }
 
 /// Sends a request to the daemon, and waits for the reply for at most `timeout`.
-pub fn ask(socket: &SocketPath, request: &Request, timeout: Duration) -> Result<Reply, NoDaemon> {
+pub fn ask(
+    socket: &SocketPath,
+    request: &DaemonRequest,
+    timeout: Duration,
+) -> Result<DaemonReply, DaemonError> {
     let started = Instant::now();
     let left = || timeout.saturating_sub(started.elapsed()).max(Duration::from_millis(1));
     let mut stream =
-        socket.with_short_path(connect_without_waiting).map_err(|_| NoDaemon::Absent)?;
+        socket.with_short_path(connect_without_waiting).map_err(|_| DaemonError::NotRunning)?;
     let mut confirmation = [0];
     let sent = stream
         .set_write_timeout(Some(left().min(CONFIRM_TIMEOUT)))
         .and_then(|()| stream.set_read_timeout(Some(left().min(CONFIRM_TIMEOUT))))
         .and_then(|()| stream.write_all(&request.to_bytes()))
         .and_then(|()| stream.read_exact(&mut confirmation));
-    sent.map_err(NoDaemon::BrokeOff)?;
+    sent.map_err(DaemonError::Failed)?;
     if confirmation != [RECEIVED] {
-        return Err(NoDaemon::Declined);
+        return Err(DaemonError::Declined);
     }
     let timed_out = [io::ErrorKind::WouldBlock, io::ErrorKind::TimedOut];
     read_reply(&mut stream, left()).map_err(|error| {
         if timed_out.contains(&error.kind()) {
-            NoDaemon::OutOfTime
+            DaemonError::TimedOut
         } else {
-            NoDaemon::BrokeOff(error)
+            DaemonError::Failed(error)
         }
     })
 }
 
-fn read_reply(stream: &mut UnixStream, timeout: Duration) -> io::Result<Reply> {
+fn read_reply(stream: &mut UnixStream, timeout: Duration) -> io::Result<DaemonReply> {
     stream.set_read_timeout(Some(timeout))?;
     let mut length = [0; 8];
     stream.read_exact(&mut length)?;
     let length = usize::try_from(u64::from_be_bytes(length)).map_err(io::Error::other)?;
     let mut bytes = Vec::new();
     stream.take(length as u64).read_to_end(&mut bytes)?;
-    Reply::from_bytes(&bytes).ok_or_else(|| io::Error::other("the reply is malformed"))
+    DaemonReply::from_bytes(&bytes).ok_or_else(|| io::Error::other("the reply is malformed"))
 }

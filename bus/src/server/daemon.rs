@@ -18,12 +18,13 @@ use super::lock_owner::lock_file;
 use super::message::RECEIVED;
 use super::status::{Counters, describe, of_daemon};
 use super::supervise::{ObserverProgram, Supervisor};
-use super::{Build, Reply, Request, SocketPath};
+use super::{BuildVersion, DaemonReply, DaemonRequest, SocketPath};
 use crate::bus::Bus;
+use crate::config::NatsSettings;
 use crate::decide::drain_notifications;
 use crate::log::{LogReader, Recorder};
 use crate::pipeline::handle;
-use crate::relay::{NatsSettings, Relay};
+use crate::relay::Relay;
 use crate::sys::file_lock;
 use crate::sys::process::effective_uid;
 use crate::sys::socket::{create_private, peer_uid};
@@ -42,9 +43,9 @@ const MAX_REQUEST: u64 = 1 << 30;
 
 /// How long a daemon runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stay {
+pub enum Lifetime {
     /// Until it gets a signal.
-    ForGood,
+    UntilStopped,
     /// Until there was no call for this long.
     UntilIdle(Duration),
 }
@@ -75,8 +76,8 @@ pub struct Daemon {
     socket: SocketPath,
     listener: UnixListener,
     lock: File,
-    stay: Stay,
-    build: Build,
+    lifetime: Lifetime,
+    build: BuildVersion,
     counters: Counters,
     newer_client: Notify,
     /// Instead of the servers in `hookbus.yaml`.
@@ -87,9 +88,9 @@ pub struct Daemon {
 
 /// How to run a daemon.
 #[derive(Debug, Clone)]
-pub struct Plans {
+pub struct DaemonOptions {
     /// How long it runs.
-    pub stay: Stay,
+    pub lifetime: Lifetime,
     /// The NATS servers, instead of those in `hookbus.yaml`.
     pub nats_urls: Option<Vec<String>>,
     /// How to start observers; none are started without.
@@ -100,7 +101,7 @@ impl Daemon {
     /// Locks the home and starts to listen. `make_bus` is called once the home is locked.
     pub fn start(
         home: &Path,
-        plans: Plans,
+        plans: DaemonOptions,
         make_bus: impl FnOnce() -> Bus,
     ) -> Result<Self, ServeError> {
         let failed = |path: &Path| {
@@ -125,8 +126,8 @@ impl Daemon {
             socket,
             listener,
             lock,
-            stay: plans.stay,
-            build: Build::current(),
+            lifetime: plans.lifetime,
+            build: BuildVersion::current(),
             counters: Counters::new(),
             newer_client: Notify::new(),
             nats_urls: plans.nats_urls,
@@ -196,46 +197,49 @@ impl Daemon {
         }
         let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
         stream.read_exact(&mut bytes).await?;
-        let request = Request::from_bytes(&bytes);
-        let newer = Request::is_newer_protocol(&bytes);
+        let request = DaemonRequest::from_bytes(&bytes);
+        let newer = DaemonRequest::is_newer_protocol(&bytes);
         drop(bytes);
         stream.write_u8(RECEIVED).await?;
         let reply = match request {
-            Some(Request::Call { build, .. }) if build > self.build => {
+            Some(DaemonRequest::Call { build, .. }) if build > self.build => {
                 self.newer_client.notify_one();
-                Reply::Declined
+                DaemonReply::Declined
             }
-            Some(Request::Call { call, .. }) => {
+            Some(DaemonRequest::Call { call, .. }) => {
                 let _in_flight = self.counters.begin();
                 let hung_up = || matches!(stream.try_read(&mut [0]), Ok(0));
                 let answer = handle(*call, &self.bus, hung_up).await;
-                Reply::Answer(answer.0.unwrap_or_default().into_bytes())
+                DaemonReply::Answer(answer.0.unwrap_or_default().into_bytes())
             }
-            Some(Request::Status) => self.status(),
+            Some(DaemonRequest::Status) => self.status(),
             None => {
                 if newer {
                     self.newer_client.notify_one();
                 }
-                Reply::Declined
+                DaemonReply::Declined
             }
         };
         stream.write_all(&reply.to_bytes()).await
     }
 
-    fn status(&self) -> Reply {
-        let idle_timeout = match self.stay {
-            Stay::ForGood => None,
-            Stay::UntilIdle(after) => Some(after),
+    fn status(&self) -> DaemonReply {
+        let idle_timeout = match self.lifetime {
+            Lifetime::UntilStopped => None,
+            Lifetime::UntilIdle(after) => Some(after),
         };
         let mut state = describe(&self.bus.log, &self.bus.hooks);
         self.describe_processes(&mut state);
         state.insert("daemon".to_owned(), of_daemon(&self.counters, idle_timeout));
         state.insert("relay".to_owned(), self.relay_report());
-        Reply::Status(Value::Object(state).to_string().into_bytes())
+        DaemonReply::Status(Value::Object(state).to_string().into_bytes())
     }
 
     fn nats(&self) -> Option<NatsSettings> {
-        NatsSettings::chosen(self.bus.hooks.active().file.nats.clone(), self.nats_urls.as_deref())
+        NatsSettings::with_servers(
+            self.bus.hooks.active().file.nats.clone(),
+            self.nats_urls.as_deref(),
+        )
     }
 
     /// Runs the active observers, and no others.
@@ -306,13 +310,13 @@ impl Daemon {
         if inodes.log.is_some() && inode(self.bus.log.file()) != inodes.log {
             return Some("the log is gone");
         }
-        match self.stay {
-            Stay::UntilIdle(after)
+        match self.lifetime {
+            Lifetime::UntilIdle(after)
                 if self.counters.idle() >= after && !self.observers_are_busy() =>
             {
                 Some("idle")
             }
-            Stay::UntilIdle(_) | Stay::ForGood => None,
+            Lifetime::UntilIdle(_) | Lifetime::UntilStopped => None,
         }
     }
 
@@ -352,7 +356,7 @@ impl Daemon {
 /// Appends spooled events as soon as the log can be written again.
 async fn append_spooled(recorder: Recorder) {
     loop {
-        recorder.take_in().await;
+        recorder.append_spooled().await;
         tokio::time::sleep(TICK).await;
     }
 }

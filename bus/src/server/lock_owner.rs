@@ -19,15 +19,15 @@ pub(super) fn lock_file(home: &Path) -> PathBuf {
 
 /// A process that holds the lock of a home.
 #[derive(Debug)]
-pub struct Holder {
+pub struct LockOwner {
     process: ProcessHandle,
     lock: PathBuf,
 }
 
-impl Holder {
+impl LockOwner {
     /// The process that owns `home`; none if there is none, or if it is not visible from here (in
     /// another container, or of another user).
-    pub fn of(home: &Path) -> Option<Self> {
+    pub fn find(home: &Path) -> Option<Self> {
         let lock = lock_file(home);
         let find = || candidates(&lock).into_iter().find_map(|pid| Self::open(pid, &lock));
         std::iter::repeat_with(find).take(ATTEMPTS).flatten().next()

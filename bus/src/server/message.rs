@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::Build;
+use super::BuildVersion;
 use crate::caller::Caller;
 use crate::event::{Agent, EventId, Time, Wire};
 use crate::pipeline::Call;
@@ -20,11 +20,11 @@ pub(super) const RECEIVED: u8 = b'!';
 
 /// What a client asks for.
 #[derive(Debug, Clone)]
-pub enum Request {
+pub enum DaemonRequest {
     /// Handle an event.
     Call {
         /// The client's build.
-        build: Build,
+        build: BuildVersion,
         /// The event.
         call: Box<Call>,
     },
@@ -34,7 +34,7 @@ pub enum Request {
 
 /// What the daemon replies.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reply {
+pub enum DaemonReply {
     /// The answer for the agent; empty if there is none.
     Answer(Vec<u8>),
     /// The client has to handle the event itself: the daemon exits for a newer version, or does not
@@ -44,7 +44,7 @@ pub enum Reply {
     Status(Vec<u8>),
 }
 
-impl Request {
+impl DaemonRequest {
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut parts = MessageWriter::default();
         match self {
@@ -86,7 +86,7 @@ impl Request {
         match read_part(&mut rest)? {
             b"status" => Some(Self::Status),
             b"call" => {
-                let build = Build::from_bytes(read_part(&mut rest)?)?;
+                let build = BuildVersion::from_bytes(read_part(&mut rest)?)?;
                 let id = EventId::from_bytes(read_part(&mut rest)?.try_into().ok()?);
                 let at = i64::from_be_bytes(read_part(&mut rest)?.try_into().ok()?);
                 let agent =
@@ -112,7 +112,7 @@ impl Request {
     }
 }
 
-impl Reply {
+impl DaemonReply {
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut parts = MessageWriter::default();
         match self {
@@ -196,9 +196,11 @@ mod tests {
             caller,
             deadline: Duration::from_millis(1500),
         };
-        let request = Request::Call { build: Build::current(), call: Box::new(call.clone()) };
+        let request =
+            DaemonRequest::Call { build: BuildVersion::current(), call: Box::new(call.clone()) };
         let bytes = request.to_bytes();
-        let Some(Request::Call { call: read, .. }) = Request::from_bytes(&bytes[8..]) else {
+        let Some(DaemonRequest::Call { call: read, .. }) = DaemonRequest::from_bytes(&bytes[8..])
+        else {
             panic!("a call");
         };
         assert_eq!(format!("{read:?}"), format!("{call:?}"));
@@ -207,8 +209,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            drop(Request::from_bytes(&bytes));
-            drop(Reply::from_bytes(&bytes));
+            drop(DaemonRequest::from_bytes(&bytes));
+            drop(DaemonReply::from_bytes(&bytes));
         }
     }
 }

@@ -11,10 +11,10 @@ mod supervise;
 mod version;
 
 pub use address::SocketPath;
-pub use client::{NoDaemon, ask, call};
-pub use daemon::{Daemon, Plans, ServeError, Stay};
-pub use lock_owner::Holder;
-pub use message::{Reply, Request};
+pub use client::{DaemonError, ask, call};
+pub use daemon::{Daemon, DaemonOptions, Lifetime, ServeError};
+pub use lock_owner::LockOwner;
+pub use message::{DaemonReply, DaemonRequest};
 pub use status::describe;
 pub use supervise::ObserverProgram;
-pub use version::Build;
+pub use version::BuildVersion;

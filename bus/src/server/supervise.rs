@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::backoff::Backoff;
-use crate::relay::NatsSettings;
+use crate::config::NatsSettings;
 
 /// Between restarts of a process that keeps dying.
 const BACKOFF: Backoff =
@@ -35,7 +35,7 @@ pub struct ObserverProgram {
     /// Its arguments before the name.
     pub arguments: Vec<OsString>,
     /// The file that its stderr is appended to; the daemon's own stderr if none.
-    pub complaints: Option<PathBuf>,
+    pub stderr_file: Option<PathBuf>,
 }
 
 /// The settings that an observer's process is started with: the hash of the hooks file, and the NATS
@@ -127,7 +127,7 @@ impl Supervisor {
 
 impl SupervisedObserver {
     fn start(&mut self, program: &ObserverProgram, name: &str) {
-        let stderr = program.complaints.as_ref().and_then(|file| {
+        let stderr = program.stderr_file.as_ref().and_then(|file| {
             OpenOptions::new().create(true).append(true).mode(0o600).open(file).ok()
         });
         let spawned = Command::new(&program.program)

@@ -5,12 +5,12 @@ use std::os::unix::fs::MetadataExt;
 
 /// A build, ordered by version and then by the modification time of the program (after a rebuild).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Build {
+pub struct BuildVersion {
     version: [u32; 3],
     modified: i64,
 }
 
-impl Build {
+impl BuildVersion {
     /// The build of this process. Call it once at the start: the program may be replaced later.
     pub fn current() -> Self {
         let modified =
@@ -48,10 +48,10 @@ mod tests {
 
     #[test]
     fn the_version_counts_before_the_modification_time() {
-        let old = Build { version: [0, 9, 9], modified: 20 };
-        let new = Build { version: [0, 10, 0], modified: 10 };
+        let old = BuildVersion { version: [0, 9, 9], modified: 20 };
+        let new = BuildVersion { version: [0, 10, 0], modified: 10 };
         assert!(old < new);
-        assert!(new < Build { modified: 11, ..new });
-        assert_eq!(Build::from_bytes(&new.to_bytes()), Some(new));
+        assert!(new < BuildVersion { modified: 11, ..new });
+        assert_eq!(BuildVersion::from_bytes(&new.to_bytes()), Some(new));
     }
 }

@@ -6,13 +6,22 @@ use std::os::fd::OwnedFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open, pidfd_send_signal, test_kill_process};
+use rustix::process::{
+    Pid, PidfdFlags, geteuid, pidfd_open, pidfd_send_signal, setsid, test_kill_process,
+};
 
 pub use rustix::process::Signal;
 
 /// The user that this process acts as.
 pub fn effective_uid() -> u32 {
     geteuid().as_raw()
+}
+
+/// Makes this process the leader of a session of its own: closing the terminal does not end it.
+pub fn start_session() {
+    if let Err(error) = setsid() {
+        tracing::debug!(%error, "already a session leader");
+    }
 }
 
 /// Whether a process has this id now. True for one that has ended but was not waited for yet.

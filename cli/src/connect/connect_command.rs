@@ -13,7 +13,7 @@ use super::record::Record;
 use super::{files, hermes, report};
 use crate::cli::Exit;
 use crate::output::{self, Paint};
-use crate::prompt::{PromptOn, confirm, is_interactive};
+use crate::prompt::{PromptOn, is_interactive, yes_no};
 use crate::settings::{Format, Settings};
 
 /// The agents that can be connected.
@@ -83,7 +83,7 @@ pub(crate) fn connect(arguments: Connect, format: Format, settings: &Settings) -
             report::show(&plan.writes, &plan.backups, &plan.remarks, Paint(settings.colour))?;
         }
         let needs_no_answer = arguments.yes || plan.writes.is_empty();
-        Ok(needs_no_answer || can_ask && confirm(PromptOn::Stdout, "make these changes?")?)
+        Ok(needs_no_answer || can_ask && yes_no(PromptOn::Stdout, "make these changes?")?)
     };
     let (plan, _lock) = match confirm(&request.hookbus, make_plan, ask)? {
         Confirmed::Yes(plan, lock) => (plan, lock),
@@ -134,7 +134,7 @@ fn ask_about_hooks(request: &ConnectRequest, known: &Record) -> Result<Option<Ex
     if changed_files(ExistingHooks::Move)? == changed_files(ExistingHooks::Keep)? {
         return Ok(None);
     }
-    let wants_move = confirm(
+    let wants_move = yes_no(
         PromptOn::Stdout,
         "Hermes has shell hooks of its own; move them to hookbus.yaml, so that the log records what they decide?",
     )?;

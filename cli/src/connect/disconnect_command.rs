@@ -13,7 +13,7 @@ use super::record::Record;
 use super::{files, hermes, report};
 use crate::cli::Exit;
 use crate::output::{self, Paint};
-use crate::prompt::{PromptOn, confirm, is_interactive};
+use crate::prompt::{PromptOn, is_interactive, yes_no};
 use crate::settings::{Format, Settings};
 
 /// `hookbus disconnect`.
@@ -54,7 +54,7 @@ pub(crate) fn disconnect(
         if format == Format::Text {
             report::show(&plan.writes, &plan.backups, &plan.remarks, Paint(settings.colour))?;
         }
-        Ok(arguments.yes || can_ask && confirm(PromptOn::Stdout, "make these changes?")?)
+        Ok(arguments.yes || can_ask && yes_no(PromptOn::Stdout, "make these changes?")?)
     };
     let Confirmed::Yes(plan, lock) = confirm(&hookbus, make_plan, ask)? else {
         bail!("nothing has changed; pass --yes to make these changes");

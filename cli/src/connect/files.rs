@@ -1,9 +1,8 @@
 //! The files and directories that a connection touches: reading, writing and removing them.
 
-use std::fs;
-use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use anyhow::{Context, Result};
 

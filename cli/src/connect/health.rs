@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::bridge::{self, NAME};
-use super::files;
 use super::record::Record;
 use super::shell_hooks::{self, ShellHook};
 use super::shell_wire::{BusCall, bus_call};
-use super::{hermes, yaml};
+use super::{files, hermes, yaml};
 use crate::settings::Settings;
 
 /// The state of one Hermes.

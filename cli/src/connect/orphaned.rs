@@ -8,10 +8,9 @@ use hookbus::plugins::is_bridge;
 
 use super::bridge::{self, NAME};
 use super::disconnect_plan::DisconnectPlan;
-use super::files;
-use super::hermes;
 use super::record::Record;
 use super::yaml::{self, YamlError};
+use super::{files, hermes};
 
 /// What is in a Hermes that this home has no record about.
 pub(super) enum Unrecorded {

@@ -18,7 +18,7 @@ use crate::cli::Exit;
 use crate::files;
 use crate::home_lock::HomeLock;
 use crate::output::{self, Paint, count, sanitize};
-use crate::prompt::{PromptOn, confirm, is_interactive};
+use crate::prompt::{PromptOn, is_interactive, yes_no};
 use crate::settings::{Format, Settings};
 
 const EXAMPLES: &str = "\
@@ -64,7 +64,8 @@ pub(crate) fn approve(arguments: &Approve, format: Format, settings: &Settings) 
         all.iter().filter(|entry| entry.approval != Approval::Approved).filter(is_wanted).collect();
     let accept_all = arguments.accept_hooks || settings.accept_hooks;
     // `hooks_auto_accept` in the user's own file does not apply to the hooks of a project.
-    let is_accepted = |entry: &ApprovalItem| accept_all || own.file.auto_accept && entry.project.is_none();
+    let is_accepted =
+        |entry: &ApprovalItem| accept_all || own.file.auto_accept && entry.project.is_none();
     let (mut approved, to_ask): (Vec<&ApprovalItem>, Vec<&ApprovalItem>) =
         waiting.iter().partition(|entry| is_accepted(entry));
     if !to_ask.is_empty() && is_interactive(PromptOn::Stdout) && format == Format::Text {
@@ -122,7 +123,7 @@ fn ask<'a>(
             output::line(paint.bad(&format!("  {}", sanitize(&why))))?;
             continue;
         }
-        if !confirm(PromptOn::Stdout, "approve this hook?")? {
+        if !yes_no(PromptOn::Stdout, "approve this hook?")? {
             continue;
         }
         if hooks.reread(entry).as_ref() == Some(*entry) {

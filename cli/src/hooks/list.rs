@@ -18,8 +18,7 @@ pub(super) fn run(format: Format, settings: &Settings) -> Result<Exit> {
             let mut report = to_json(&hooks.own.0, &hooks.own.1);
             for (key, file) in [("project", &hooks.project), ("nearer", &hooks.nearer)] {
                 let file = file.as_ref();
-                report[key] =
-                    file.map_or(Value::Null, |(source, active)| to_json(source, active));
+                report[key] = file.map_or(Value::Null, |(source, active)| to_json(source, active));
             }
             output::line(report.to_string())?;
         }

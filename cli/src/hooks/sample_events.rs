@@ -4,8 +4,8 @@
 mod gemini;
 mod hermes;
 
-use hookbus::dialect::{Arrival, decode};
-use hookbus::event::{Agent, Clock, Event, EventId, Kind, SystemClock, Wire, event_names, kind_of};
+use hookbus::dialect::{Arrival, decode, event_names, kind_of};
+use hookbus::event::{Agent, Clock, Event, EventId, Kind, SystemClock, Wire};
 use serde_json::{Map, Value, json};
 
 /// The session id of all sample events.
@@ -25,7 +25,7 @@ pub(super) fn payload(agent: Agent, event: &str, tool: Option<&str>) -> Value {
     let more = match agent {
         Agent::Hermes => json!({"extra": hermes::extra(event)}),
         Agent::Gemini => gemini::fields(event),
-        Agent::Claude | Agent::Codex => json!({"prompt": "hello"}),
+        Agent::Claude | Agent::Codex | Agent::Other(_) => json!({"prompt": "hello"}),
     };
     merge(&mut payload, more);
     payload
@@ -88,7 +88,7 @@ const fn shell_tool(agent: Agent) -> &'static str {
     match agent {
         Agent::Hermes => "terminal",
         Agent::Gemini => "run_shell_command",
-        Agent::Claude | Agent::Codex => "Bash",
+        Agent::Claude | Agent::Codex | Agent::Other(_) => "Bash",
     }
 }
 

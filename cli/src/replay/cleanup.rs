@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result};
 use hookbus::decide::replay::ReplayEnvironment;
+use hookbus::sys::process::is_running;
 use tempfile::TempDir;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -16,11 +17,11 @@ const LOG_COPY_PREFIX: &str = "hookbus-copy-";
 
 /// What to clean up on a signal. Static, because a signal is for the whole process.
 static RESOURCES: Mutex<Resources> =
-    Mutex::new(Resources { directories: Vec::new(), scratches: Vec::new() });
+    Mutex::new(Resources { directories: Vec::new(), environments: Vec::new() });
 
 struct Resources {
     directories: Vec<PathBuf>,
-    scratches: Vec<ReplayEnvironment>,
+    environments: Vec<ReplayEnvironment>,
 }
 
 fn resources() -> MutexGuard<'static, Resources> {
@@ -61,9 +62,9 @@ impl Drop for TempDirectory {
     }
 }
 
-/// Ends the processes in `scratch` when a signal ends this process.
-pub(super) fn end_on_signal(scratch: &ReplayEnvironment) {
-    resources().scratches.push(scratch.clone());
+/// Ends the processes in `environment` when a signal ends this process.
+pub(super) fn end_on_signal(environment: &ReplayEnvironment) {
+    resources().environments.push(environment.clone());
 }
 
 /// Removes what earlier replays left behind, and starts to handle signals.
@@ -96,7 +97,7 @@ pub(super) fn install() -> Result<()> {
 fn clean_up_and_exit(code: i32) {
     // Locked until the exit, so that no other thread creates a directory.
     let resources = resources();
-    resources.scratches.iter().for_each(ReplayEnvironment::end);
+    resources.environments.iter().for_each(ReplayEnvironment::end);
     for directory in &resources.directories {
         drop(fs::remove_dir_all(directory));
     }
@@ -109,10 +110,10 @@ fn remove_stale_directories(parent: &Path) {
         let pid = name.to_str().and_then(|name| {
             let prefixes = [SANDBOX_PREFIX, LOG_COPY_PREFIX];
             let rest = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix))?;
-            rest.split_once('-')?.0.parse::<u32>().ok()
+            rest.split_once('-')?.0.parse::<u64>().ok()
         });
         // Removing another user's directory fails, which is fine.
-        if pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
+        if pid.is_some_and(|pid| !is_running(pid)) {
             drop(fs::remove_dir_all(entry.path()));
         }
     }

@@ -13,7 +13,7 @@ use super::cleanup::{self, TempDirectory};
 use super::options::Arguments;
 use super::setup::ReplaySetup;
 use crate::output::{self, Paint, Progress, count, sanitize, shorten_middle};
-use crate::prompt::{PromptOn, confirm, is_interactive};
+use crate::prompt::{PromptOn, is_interactive, yes_no};
 use crate::settings::{Format, Settings};
 
 /// Printed before plugins run.
@@ -32,28 +32,28 @@ pub(super) enum Confirmation {
 
 /// The scratch directory that commands run in; removed when dropped.
 pub(super) struct Sandbox {
-    scratch: Scratch,
+    environment: ReplayEnvironment,
     env: Vec<(OsString, OsString)>,
     repeat: u32,
     _directory: TempDirectory,
 }
 
 impl Sandbox {
-    fn new(arguments: &Arguments, starts: Starts) -> Result<Self> {
+    fn new(arguments: &Arguments, restarts: PluginRestarts) -> Result<Self> {
         let directory = TempDirectory::for_sandbox()?;
         let time = Duration::try_from_secs_f64(arguments.time_limit)
             .context("--time-limit must be a number of seconds")?;
         let memory = arguments.memory.saturating_mul(1 << 20);
-        let scratch = Scratch::in_folder(directory.path(), time, memory);
-        let scratch = scratch.context("cannot create a scratch directory; check TMPDIR")?;
-        let scratch = scratch.with_starts(starts);
-        cleanup::end_on_signal(&scratch);
+        let environment = ReplayEnvironment::in_folder(directory.path(), time, memory);
+        let environment = environment.context("cannot create a scratch directory; check TMPDIR")?;
+        let environment = environment.with_restarts(restarts);
+        cleanup::end_on_signal(&environment);
         let env = std::env::vars_os().collect();
-        Ok(Self { scratch, env, repeat: repeat(arguments), _directory: directory })
+        Ok(Self { environment, env, repeat: repeat(arguments), _directory: directory })
     }
 
     pub(super) fn commands(&self) -> Commands<'_> {
-        Commands::Run { scratch: &self.scratch, env: &self.env, repeat: self.repeat }
+        Commands::Run { environment: &self.environment, env: &self.env, repeat: self.repeat }
     }
 }
 
@@ -68,10 +68,10 @@ pub(super) fn confirm(
     let mut found = if has_commands { plan(setup)? } else { DryRun::default() };
     // Expectations hold all events that there are.
     if found.has_plugins && !arguments.check {
-        setup.source.include_warmup(&found.starts)?;
+        setup.source.include_warmup(&found.restarts)?;
         found.commands = plan(setup)?.commands;
     }
-    let DryRun { commands, has_plugins, starts } = found;
+    let DryRun { commands, has_plugins, restarts } = found;
     if arguments.dry_run {
         print_commands(&commands, arguments, format, settings)?;
         return Ok(Confirmation::DryRun);
@@ -87,14 +87,14 @@ pub(super) fn confirm(
         if !is_interactive(PromptOn::Stderr) {
             bail!("these commands would run; add --yes to run them, or --rules-only to skip them");
         }
-        if !confirm(PromptOn::Stderr, "Run them, in a scratch directory?")? {
+        if !yes_no(PromptOn::Stderr, "Run them, in a scratch directory?")? {
             bail!("no command was run; --rules-only skips commands");
         }
     }
     if arguments.jobs > 1 && setup.hooks.has_plugins() {
         output::to_stderr("--jobs is ignored: plugins receive one event at a time, in log order");
     }
-    Ok(Confirmation::Run(Box::new(Sandbox::new(arguments, starts)?)))
+    Ok(Confirmation::Run(Box::new(Sandbox::new(arguments, restarts)?)))
 }
 
 fn plan(setup: &ReplaySetup) -> Result<DryRun> {

@@ -12,8 +12,7 @@ use hookbus_subscribers::copy_stream;
 
 use super::cleanup::TempDirectory;
 use super::options::Arguments;
-use crate::args::parse_kind;
-use crate::args::{nats_settings, parse_agent, parse_time};
+use crate::args::{nats_settings, parse_agent, parse_kind, parse_time};
 use crate::export::resolve_session;
 use crate::import;
 use crate::output::{self, Progress, sanitize};

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use hookbus::active::HooksSource;
 use hookbus::event::{BusId, Clock, EventId, Seq, SystemClock, Time};
 use hookbus::log::{DamagedRow, LogPath, LogReader, Row, Selection};
-use hookbus_subscribers::{Redelivery, ReplayPublisher};
+use hookbus_subscribers::{Observer, Redelivery, ReplayPublisher};
 use serde_json::{Value, json};
 
 use super::input::{InputLog, selection};
@@ -15,7 +15,7 @@ use crate::args::nats_settings;
 use crate::cli::Exit;
 use crate::observe::assignment;
 use crate::output::{self, Progress, count};
-use crate::prompt::{PromptOn, confirm, is_interactive};
+use crate::prompt::{PromptOn, is_interactive, yes_no};
 use crate::settings::{Format, Settings};
 
 pub(super) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
@@ -108,7 +108,7 @@ fn print_results<'a>(
 fn observers(arguments: &Arguments, settings: &Settings) -> Result<Vec<Redelivery>> {
     let hooks = HooksSource::new(&settings.home, LogPath::in_home(&settings.home));
     let names: Vec<String> = if arguments.observer.is_empty() {
-        let all = hooks.in_force().hooks.observers();
+        let all = Observer::all(&hooks.active());
         all.iter().map(|observer| observer.name().to_owned()).collect()
     } else {
         arguments.observer.clone()
@@ -130,7 +130,7 @@ async fn dry_run(
     let mut rows = SelectedRows::new(log, selection, Pace(None))?;
     while let Some(row) = rows.next().await? {
         for (observer, events) in observers.iter().zip(&mut counts) {
-            *events += usize::from(observer.observer().wants(&row).is_some());
+            *events += usize::from(observer.observer().matching_entry(&row).is_some());
         }
     }
     drop(rows);
@@ -165,7 +165,7 @@ fn confirm(observers: &[Redelivery], arguments: &Arguments) -> Result<bool> {
             "these observers would run; add --yes to run them (--observer NAME selects some of them)"
         );
     }
-    confirm(PromptOn::Stderr, "Deliver the events to them?")
+    yes_no(PromptOn::Stderr, "Deliver the events to them?")
 }
 
 /// Publishes the events on replay subjects.
@@ -238,9 +238,9 @@ struct SelectedRows<'a> {
 
 impl<'a> SelectedRows<'a> {
     fn new(log: &'a LogReader, selection: &'a Selection, pace: Pace) -> Result<Self> {
-        let extent = log.extent(selection)?;
+        let range = log.selected_range(selection)?;
         let total = log.head()?.map_or(0, |(seq, _)| seq.as_i64().unsigned_abs());
-        let before_first = Seq::from_i64(extent.start().saturating_sub(1));
+        let before_first = Seq::from_i64(range.start().saturating_sub(1));
         Ok(Self {
             log,
             selection,
@@ -256,7 +256,7 @@ impl<'a> SelectedRows<'a> {
     async fn next(&mut self) -> Result<Option<Row>> {
         loop {
             let Some(row) = self.page.next() else {
-                let page = self.log.after_damage(&self.selection.query, self.last, PAGE)?;
+                let page = self.log.after_with_damage(&self.selection.query, self.last, PAGE)?;
                 if page.is_empty() {
                     return Ok(None);
                 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use hookbus::active::{ActiveHooks, HooksSource, HooksStatus, is_project_file};
@@ -133,23 +134,25 @@ fn fixed_hooks(
         Some(file) => (candidate(file, settings)?, file.display().to_string()),
         None => configured(settings, has_projects),
     };
-    let hooks = Box::new(hooks.taken_at_their_word());
+    let hooks = Arc::new(ActiveHooks::for_replay(hooks));
     Ok((ReplayHooks::Fixed { hooks, recorded }, name))
 }
 
 /// The configured hooks and the name of their file. Tells the user if they are not what the file says.
-fn configured(settings: &Settings, has_projects: bool) -> (Hooks, String) {
+fn configured(settings: &Settings, has_projects: bool) -> (HooksFile, String) {
     let source = HooksSource::new(&settings.home, LogPath::in_home(&settings.home));
     let name = source.file().display().to_string();
-    let in_force = source.in_force();
-    if let Some(problem) = in_force.standing.problem() {
-        let consequence = match in_force.standing {
-            Standing::LastGood(_) => "the last good version is used",
-            Standing::Current | Standing::NoFile | Standing::NothingGood(_) => "no hook is used",
+    let active = source.active();
+    if let Some(problem) = active.status.problem() {
+        let consequence = match active.status {
+            HooksStatus::LastGood(_) => "the last good version is used",
+            HooksStatus::Current | HooksStatus::NoFile | HooksStatus::NothingGood(_) => {
+                "no hook is used"
+            }
         };
         output::to_stderr(sanitize(&format!("{name}: {problem}; {consequence}")));
     }
-    if in_force.standing == Standing::NoFile {
+    if active.status == HooksStatus::NoFile {
         let consequence = if has_projects {
             "no hook of your own is used (those of projects are, as recorded)"
         } else {
@@ -159,20 +162,20 @@ fn configured(settings: &Settings, has_projects: bool) -> (Hooks, String) {
             "there is no {name}, so {consequence}; name a file with --hooks, or use --as-recorded"
         ));
     }
-    (in_force.hooks.clone(), name)
+    (active.file.clone(), name)
 }
 
 /// The hooks in the file of `--hooks`.
-fn candidate(file: &Path, settings: &Settings) -> Result<Hooks> {
+fn candidate(file: &Path, settings: &Settings) -> Result<HooksFile> {
     let text = fs::read_to_string(file).with_context(|| {
         format!("cannot read {}; name a hooks file with --hooks", file.display())
     })?;
     let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     let base = absolute.parent().unwrap_or(Path::new("/"));
-    let parsed = if is_of_a_project(&absolute, &settings.home, &current_caller()) {
-        Hooks::parse_project(&text, &canonical_hooks_path(&absolute))
+    let parsed = if is_project_file(&absolute, &settings.home, &current_caller()) {
+        HooksFile::parse_project(&text, &canonical_hooks_path(&absolute), &|_, _| true)
     } else {
-        Hooks::parse(&text, base)
+        HooksFile::parse(&text, base)
     };
     let hooks = match parsed {
         Ok(hooks) => hooks,

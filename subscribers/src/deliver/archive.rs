@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hookbus::envelope::Travelled;
+use hookbus::envelope::Received;
 use hookbus::event::Time;
 use hookbus::log::{Archive, ArchiveError, LogPath};
 
@@ -26,14 +26,11 @@ impl ArchiveWriter {
             Some(archive) => archive,
             None => Archive::open(&LogPath::in_home(&self.folder), now)?,
         };
-        let row = |event: &SourceEvent| Travelled {
-            bus: event.bus,
-            row: event.row.clone(),
-            stored: None,
-        };
-        let rows: Vec<Travelled> = events.iter().map(row).collect();
+        let row =
+            |event: &SourceEvent| Received { bus: event.bus, row: event.row.clone(), stored: None };
+        let rows: Vec<Received> = events.iter().map(row).collect();
         // After an error the file is closed, and opened again for the next event.
-        archive.take_in(&rows)?;
+        archive.append(&rows)?;
         self.open = Some(archive);
         Ok(())
     }

@@ -3,13 +3,17 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use hookbus::decide::{Deed, Hook, Observer, Onlookers, Place, run_once};
+use hookbus::config::Hook;
 use hookbus::event::Time;
 
 use super::archive::ArchiveWriter;
+use super::command;
+use super::input::DeliveryContext;
 use super::long_lived::LongLivedProgram;
+use super::plugins::{self, PluginTargets};
 use super::webhook::WebhookSender;
 use crate::error::DeliveryError;
+use crate::observer::{Observer, ObserverAction};
 use crate::source::SourceEvent;
 
 /// How the events of one observer are delivered.
@@ -28,7 +32,7 @@ enum Target {
     LongLived(Box<LongLivedProgram>),
     Webhook(WebhookSender),
     Archive(ArchiveWriter),
-    Plugins(Onlookers),
+    Plugins(PluginTargets),
 }
 
 /// One attempt to deliver an event.
@@ -41,14 +45,14 @@ pub(crate) struct Attempt {
 
 impl Delivery {
     pub(crate) fn new(observer: Arc<Observer>, env: Arc<[(OsString, OsString)]>) -> Self {
-        let target = match observer.deed() {
-            Deed::Command => Target::Command,
-            Deed::LongLived => Target::LongLived(Box::default()),
-            Deed::Webhook(webhook) => {
-                Target::Webhook(WebhookSender::new(webhook, observer.terms().timeout))
+        let target = match observer.action() {
+            ObserverAction::Command => Target::Command,
+            ObserverAction::LongLived => Target::LongLived(Box::default()),
+            ObserverAction::Webhook(webhook) => {
+                Target::Webhook(WebhookSender::new(webhook, observer.settings().timeout))
             }
-            Deed::Archive(folder) => Target::Archive(ArchiveWriter::new(folder)),
-            Deed::Plugins => Target::Plugins(Onlookers::default()),
+            ObserverAction::Archive(folder) => Target::Archive(ArchiveWriter::new(folder)),
+            ObserverAction::Plugins => Target::Plugins(PluginTargets::default()),
         };
         Self { observer, env, target, replayed: false }
     }
@@ -69,25 +73,20 @@ impl Delivery {
         attempt: Attempt,
     ) -> Result<(), DeliveryError> {
         let (observer, row) = (&self.observer, &event.row);
-        let place = Place {
+        let context = DeliveryContext {
             bus: event.bus,
             env: Arc::clone(&self.env),
             attempt: attempt.number,
             replayed: self.replayed,
         };
         match &mut self.target {
-            Target::Command => {
-                run_once(observer, hook, row, &place).await.map_err(DeliveryError::Command)
-            }
-            Target::LongLived(program) => Ok(program.send(observer, row, &place).await?),
-            Target::Webhook(sender) => Ok(sender.post(event, &place, attempt).await?),
+            Target::Command => Ok(command::run(observer, hook, row, &context).await?),
+            Target::LongLived(program) => Ok(program.send(observer, row, &context).await?),
+            Target::Webhook(sender) => Ok(sender.post(event, &context, attempt).await?),
             Target::Archive(archive) => {
                 Ok(archive.append(std::slice::from_ref(event), attempt.now)?)
             }
-            Target::Plugins(plugins) => {
-                let called = plugins.tell(observer, hook, row, &place).await;
-                called.map_err(DeliveryError::Plugins)
-            }
+            Target::Plugins(plugins) => Ok(plugins.call(observer, hook, row, &context).await?),
         }
     }
 
@@ -98,16 +97,14 @@ impl Delivery {
             Target::Command | Target::LongLived(_) => Ok(()),
             Target::Webhook(sender) => Ok(sender.check_ready(&self.env)?),
             Target::Archive(archive) => Ok(archive.append(&[], now)?),
-            Target::Plugins(plugins) => {
-                plugins.are_ready(&self.observer, &self.env).map_err(DeliveryError::Plugins)
-            }
+            Target::Plugins(_) => Ok(plugins::check_ready(&self.observer, &self.env)?),
         }
     }
 
     /// Whether the user has approved what the observer runs.
     pub(crate) fn check_approved(&self) -> Result<(), DeliveryError> {
-        let missing = self.observer.waits_for_consent(&self.env);
-        missing.map_or(Ok(()), |why| Err(DeliveryError::NotApproved(why)))
+        let missing = self.observer.missing_approval(&self.env);
+        missing.map_or(Ok(()), |refusal| Err(DeliveryError::NotApproved(refusal.why)))
     }
 
     /// Whether it is an archive, which takes many events in one transaction and skips those it has.

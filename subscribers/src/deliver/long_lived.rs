@@ -5,12 +5,15 @@
 use std::io;
 use std::time::Duration;
 
-use hookbus::decide::{Child, Observer, Place, line, start};
 use hookbus::log::Row;
-use rustix::process::{Pid, Signal, kill_process_group};
+use hookbus::sys::process_group::ProcessGroup;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{ChildStdin, ChildStdout};
+use tokio::process::{Child, ChildStdin, ChildStdout};
+
+use super::command::{CommandError, start_long_lived};
+use super::input::DeliveryContext;
+use crate::observer::Observer;
 
 /// A longer answer is an error.
 const MAX_ANSWER: u64 = 1 << 20;
@@ -24,9 +27,12 @@ const STATUS_LIMIT: Duration = Duration::from_secs(1);
 /// Why a long-lived program did not handle an event.
 #[derive(Debug, thiserror::Error)]
 pub enum LongLivedError {
-    /// It cannot be started; the bus says why.
-    #[error("{0}")]
-    Start(String),
+    /// It cannot be started.
+    #[error(transparent)]
+    Start(#[from] CommandError),
+    /// It was started without pipes.
+    #[error("the program has no pipes")]
+    NoPipes,
     /// It answered with an error.
     #[error("{0}")]
     Reported(String),
@@ -55,7 +61,7 @@ pub(super) struct LongLivedProgram(Option<Running>);
 struct Running {
     child: Child,
     /// Its process group, which is killed with it.
-    group: Option<Pid>,
+    group: Option<ProcessGroup>,
     /// `None` once it is closed.
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
@@ -67,13 +73,14 @@ impl LongLivedProgram {
         &mut self,
         observer: &Observer,
         row: &Row,
-        place: &Place,
+        context: &DeliveryContext,
     ) -> Result<(), LongLivedError> {
         let mut running = match self.0.take() {
             Some(running) => running,
-            None => Running::start(observer, place)?,
+            None => Running::start(observer, context)?,
         };
-        let answer = running.exchange(&line(row, place), observer.terms().timeout).await?;
+        let answer =
+            running.exchange(&context.input_line(row), observer.settings().timeout).await?;
         self.0 = Some(running);
         let answer: Value = serde_json::from_slice(&answer).unwrap_or_default();
         match answer.get("error") {
@@ -94,14 +101,14 @@ impl LongLivedProgram {
 }
 
 impl Running {
-    fn start(observer: &Observer, place: &Place) -> Result<Self, LongLivedError> {
-        let mut child = start(observer, &place.env).map_err(LongLivedError::Start)?;
-        let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+    fn start(observer: &Observer, context: &DeliveryContext) -> Result<Self, LongLivedError> {
+        let mut child = start_long_lived(observer, &context.env)?;
+        let group = ProcessGroup::of(child.id());
         match (child.stdin.take(), child.stdout.take()) {
             (stdin @ Some(_), Some(stdout)) => {
                 Ok(Self { child, group, stdin, stdout: BufReader::new(stdout) })
             }
-            _ => Err(LongLivedError::Start("the program has no pipes".to_owned())),
+            _ => Err(LongLivedError::NoPipes),
         }
     }
 
@@ -137,10 +144,6 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         // `kill_on_drop` would kill the program, but not its children.
-        if let Some(group) = self.group
-            && let Err(error) = kill_process_group(group, Signal::KILL)
-        {
-            tracing::debug!(%error, "the process group has ended already");
-        }
+        self.group.inspect(|group| group.kill());
     }
 }

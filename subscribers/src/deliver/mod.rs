@@ -2,10 +2,15 @@
 //! it, or call plugins. One call delivers one event; the error says why it failed.
 
 mod archive;
+mod command;
 mod delivery;
+mod input;
 mod long_lived;
+mod plugins;
 mod webhook;
 
+pub use command::CommandError;
 pub(crate) use delivery::{Attempt, Delivery};
 pub use long_lived::LongLivedError;
+pub use plugins::PluginsError;
 pub use webhook::WebhookError;

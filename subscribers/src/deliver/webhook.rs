@@ -9,13 +9,14 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
-use hookbus::decide::{Place, SecretPlace, Webhook};
+use hookbus::config::{SecretSource, Webhook};
 use hookbus::envelope;
 use sha2::Sha256;
 use ureq::Agent;
 use ureq::http::StatusCode;
 
 use super::delivery::Attempt;
+use super::input::DeliveryContext;
 use crate::source::SourceEvent;
 
 /// The prefix of a secret that is given in base64.
@@ -78,13 +79,13 @@ impl WebhookSender {
     pub(super) async fn post(
         &self,
         event: &SourceEvent,
-        place: &Place,
+        context: &DeliveryContext,
         attempt: Attempt,
     ) -> Result<(), WebhookError> {
         let body = envelope::write(event.bus, &event.row, None);
         let (id, timestamp) = (event.row.id.to_string(), attempt.now.millis().div_euclid(1000));
         let signature = match &self.webhook.secret {
-            Some(at) => Some(sign(&secret(at, &place.env)?, &id, timestamp, &body)?),
+            Some(at) => Some(sign(&secret(at, &context.env)?, &id, timestamp, &body)?),
             None => None,
         };
         let mut headers = vec![
@@ -94,12 +95,12 @@ impl WebhookSender {
             ("webhook-attempt".to_owned(), attempt.number.to_string()),
         ];
         headers.extend(signature.map(|signature| ("webhook-signature".to_owned(), signature)));
-        if place.replayed {
+        if context.replayed {
             headers.push(("hookbus-replay".to_owned(), "1".to_owned()));
         }
         headers.extend(self.webhook.headers.iter().cloned());
         for (header, name) in &self.webhook.headers_env {
-            headers.push((header.clone(), variable(name, &place.env)?));
+            headers.push((header.clone(), variable(name, &context.env)?));
         }
         let sender = self.clone();
         tokio::task::spawn_blocking(move || sender.send(&headers, &body))
@@ -125,10 +126,10 @@ fn variable(name: &str, env: &[(OsString, OsString)]) -> Result<String, WebhookE
         .ok_or_else(|| WebhookError::NoVariable(name.to_owned()))
 }
 
-fn secret(place: &SecretPlace, env: &[(OsString, OsString)]) -> Result<Vec<u8>, WebhookError> {
-    let text = match place {
-        SecretPlace::Env(name) => variable(name, env)?,
-        SecretPlace::File(file) => std::fs::read_to_string(file)
+fn secret(source: &SecretSource, env: &[(OsString, OsString)]) -> Result<Vec<u8>, WebhookError> {
+    let text = match source {
+        SecretSource::Env(name) => variable(name, env)?,
+        SecretSource::File(file) => std::fs::read_to_string(file)
             .map_err(|error| WebhookError::NoFile { file: file.clone(), error })?,
     };
     let text = text.trim();
@@ -154,7 +155,7 @@ mod tests {
     #[test]
     fn signatures_match_the_example_of_the_specification() {
         // From the libraries of the specification.
-        let place = SecretPlace::Env("S".to_owned());
+        let place = SecretSource::Env("S".to_owned());
         let env = [("S".into(), "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".into())];
         let secret = secret(&place, &env).expect("a secret");
         let signed = sign(
@@ -168,7 +169,7 @@ mod tests {
 
     #[test]
     fn the_error_for_a_missing_secret_names_the_variable_to_set() {
-        let error = secret(&SecretPlace::Env("NONE".to_owned()), &[]).unwrap_err();
+        let error = secret(&SecretSource::Env("NONE".to_owned()), &[]).unwrap_err();
         assert_eq!(error.to_string(), "the secret is not in the environment; set NONE");
     }
 }

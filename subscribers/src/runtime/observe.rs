@@ -52,7 +52,7 @@ impl RunContext {
 
 /// Runs an observer until `stop`, or until every event is handled if the assignment says so.
 pub async fn observe(assignment: Assignment, stop: StopSignal) -> ObserveSummary {
-    let partitions = Partition::all(assignment.observer.terms().shared);
+    let partitions = Partition::all(assignment.observer.settings().shared);
     let connection = assignment.connection();
     let status = StatusFile::new(&assignment, partitions.len());
     let quota = PartitionQuota::new(partitions.len());

@@ -4,17 +4,18 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hookbus::decide::{Hook, Observer};
+use hookbus::config::Hook;
 use hookbus::envelope;
 
 use super::held_partition::{HEARTBEAT, HeldPartition, LeaveReason};
 use super::observe::{RunContext, stopped};
 use super::retry_state::RetryState;
-use crate::backoff::Backoff;
 use crate::dead_letter::DeadLetter;
 use crate::deliver::{Attempt, Delivery};
 use crate::error::{DeliveryError, ObserverError};
+use crate::observer::Observer;
 use crate::partition::Partition;
+use crate::retry_delay::RetryDelay;
 use crate::source::{EventSource, SourceEvent};
 use crate::store::ObserverStore;
 
@@ -132,7 +133,7 @@ impl Processor {
             return false;
         }
         let wanted = |event: &&SourceEvent| {
-            self.is_due(event, held) && self.observer.wants(&event.row).is_some()
+            self.is_due(event, held) && self.observer.matching_entry(&event.row).is_some()
         };
         let wanted: Vec<SourceEvent> = events.iter().filter(wanted).cloned().collect();
         let delivered = self.delivery.deliver_batch(&wanted, self.context.assignment.clock.now());
@@ -151,24 +152,24 @@ impl Processor {
         self.partition.contains(&event.row.session) && (!handled || self.delivery.is_archive())
     }
 
-    /// Delivers an event that the observer wants, with as many attempts as it takes or has.
+    /// Delivers an event that matches the observer, with as many attempts as it takes or has.
     async fn deliver(
         &mut self,
         event: &mut SourceEvent,
         held: &mut HeldPartition,
     ) -> Result<(), LeaveReason> {
         let observer = Arc::clone(&self.observer);
-        if !self.is_due(event, held) || !observer.may_want(&event.row) {
+        if !self.is_due(event, held) || !observer.may_match(&event.row) {
             return Ok(());
         }
-        let attempts = observer.terms().tries;
-        let mut backoff = Backoff::between_attempts(observer.terms().wait);
+        let attempts = observer.settings().tries;
+        let mut delay = RetryDelay::between_attempts(observer.settings().wait);
         for attempt in 1..=attempts {
             let error = match self.source.complete(event).await {
                 Err(error) => DeliveryError::Payload(error),
                 Ok(()) => {
                     // Filters may look at the payload, which is here only now.
-                    let Some(hook) = observer.wants(&event.row) else { return Ok(()) };
+                    let Some(hook) = observer.matching_entry(&event.row) else { return Ok(()) };
                     let Err(error) = self.attempt(hook, event, attempt, held).await? else {
                         self.context.status.handled(event.row.at);
                         return Ok(());
@@ -186,7 +187,7 @@ impl Processor {
             }
             self.context.status.failing(&error);
             self.report_lag(held).await;
-            self.pause(backoff.next_delay(), held).await?;
+            self.pause(delay.next(), held).await?;
         }
         Ok(())
     }

@@ -2,22 +2,22 @@
 
 use std::time::{Duration, Instant};
 
-use crate::backoff::Backoff;
 use crate::error::ObserverError;
+use crate::retry_delay::RetryDelay;
 use crate::store::LEASE;
 
 /// The last error of a worker, and the delay before its next try.
 #[derive(Debug)]
 pub(super) struct RetryState {
     last_error: Option<String>,
-    backoff: Backoff,
+    delay: RetryDelay,
     last_success: Instant,
 }
 
 impl RetryState {
     pub(super) fn new() -> Self {
-        let (backoff, last_success) = (Backoff::between_claims(), Instant::now());
-        Self { last_error: None, backoff, last_success }
+        let (delay, last_success) = (RetryDelay::between_claims(), Instant::now());
+        Self { last_error: None, delay, last_success }
     }
 
     /// Starts counting the time of [`Self::is_brief`] now.
@@ -42,9 +42,9 @@ impl RetryState {
             tracing::debug!(observer, error, "still interrupted");
         } else {
             tracing::warn!(observer, error, "interrupted; will retry");
-            self.backoff.reset();
+            self.delay.reset();
             self.last_error = Some(error);
         }
-        self.backoff.next_delay()
+        self.delay.next()
     }
 }

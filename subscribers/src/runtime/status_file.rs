@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use hookbus::decide::observer_folder;
+use hookbus::config::observer_folder;
 use hookbus::event::Time;
 use serde_json::json;
 

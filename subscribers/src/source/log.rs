@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use hookbus::decide::Hooks;
+use hookbus::config::HooksFile;
 use hookbus::event::{BusId, Seq, Time};
 use hookbus::log::{LogPath, LogReader, OpenError, Query, ReadError};
 
@@ -130,10 +130,12 @@ pub(crate) fn start_in_log(
     let (mut seq, mut since) = (log.head()?.map(|(seq, _)| seq), now);
     let folder = path.file().parent().unwrap_or(path.file());
     // Only the user's own hooks files: those of projects have no observers.
-    for row in log.own_hooks(1000)?.iter().rev() {
+    for row in log.user_hooks(1000)?.iter().rev() {
         let payload = row.payload_json();
         let content = payload["content"].as_str().unwrap_or_default();
-        if !Hooks::parse(content, folder).is_ok_and(|hooks| hooks.observer(name).is_some()) {
+        if !HooksFile::parse(content, folder)
+            .is_ok_and(|file| file.observer_names().contains(&name))
+        {
             break;
         }
         (seq, since) = (Some(row.seq), row.at);
@@ -151,7 +153,7 @@ mod tests {
     use std::time::Duration;
 
     use hookbus::event::{Clock, EventId, Kind, SystemClock};
-    use hookbus::log::{Draft, Durability, HooksDraft, Kept, Recorder, Spool};
+    use hookbus::log::{Durability, HooksSnapshot, RecordOutcome, Recorder, RowDraft, Spool};
 
     use super::*;
 
@@ -166,9 +168,9 @@ mod tests {
         let own = "trust: home\nhooks: { '*': [{ name: look, mode: observe, command: 'true' }] }\n";
         let hooks = |path: String, content: &str, of_project: bool| {
             let content = content.to_owned();
-            Arc::new(HooksDraft { hash: format!("of {path}"), path, content, of_project })
+            Arc::new(HooksSnapshot { hash: format!("of {path}"), path, content, of_project })
         };
-        let event = || Draft {
+        let event = || RowDraft {
             id: EventId::mint(clock.now()),
             at: clock.now(),
             agent: "hermes".to_owned(),
@@ -183,7 +185,7 @@ mod tests {
         };
         let own = hooks("/h/hookbus.yaml".to_owned(), own, false);
         let recorded = recorder.event(event(), None, vec![own], Duration::MAX).await;
-        assert!(matches!(recorded, Kept::Logged { .. }), "{recorded:?}");
+        assert!(matches!(recorded, RecordOutcome::Logged { .. }), "{recorded:?}");
         let of_projects =
             (0..1100).map(|at| hooks(format!("/p{at}/.hookbus/hookbus.yaml"), "x: 1", true));
         recorder.event(event(), None, of_projects.collect(), Duration::MAX).await;

@@ -1,19 +1,17 @@
-//! Wakes a reader when the log is written, by an inotify watch on its directory.
+//! Wakes a reader when the log is written, by a watch on its directory.
 
-use std::io;
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-use rustix::fs::inotify;
+use hookbus::sys::directory_watch::DirectoryWatch;
 use tokio::sync::Notify;
 
 /// The log is read again after this long even without a notification.
 const POLL: Duration = Duration::from_millis(250);
 
-/// inotify reports the write a little before the commit is visible to readers, and does not report when
+/// The system reports the write a little before the commit is visible to readers, and does not report when
 /// it becomes visible. So the reader is woken several times after each write.
 const WAKE_AFTER_WRITE: [Duration; 4] = [
     Duration::from_micros(100),
@@ -27,11 +25,11 @@ const WAKE_AFTER_WRITE: [Duration; 4] = [
 pub(super) struct LogWatch(Arc<Notify>);
 
 impl LogWatch {
-    /// Watches `folder`; without inotify it only polls.
+    /// Watches `folder`; where that is not possible it only polls.
     pub(super) fn on(folder: &Path) -> Self {
         let written = Arc::new(Notify::new());
         let reader = Arc::downgrade(&written);
-        let watching = watch(folder).and_then(|watch| {
+        let watching = DirectoryWatch::new(folder).and_then(|watch| {
             let name = "log watch".to_owned();
             thread::Builder::new().name(name).spawn(move || notify_on_write(&watch, &reader))
         });
@@ -49,18 +47,9 @@ impl LogWatch {
     }
 }
 
-fn watch(folder: &Path) -> io::Result<OwnedFd> {
-    let descriptor = inotify::init(inotify::CreateFlags::CLOEXEC)?;
-    let written = inotify::WatchFlags::MODIFY | inotify::WatchFlags::CREATE;
-    inotify::add_watch(&descriptor, folder, written)?;
-    Ok(descriptor)
-}
-
 /// Notifies the reader of every write. Ends at the first write after the reader was dropped.
-fn notify_on_write(watch: &OwnedFd, reader: &Weak<Notify>) {
-    let mut buffer = [0; 4096];
-    // The content of the inotify events does not matter.
-    while rustix::io::read(watch, &mut buffer).is_ok() {
+fn notify_on_write(watch: &DirectoryWatch, reader: &Weak<Notify>) {
+    while watch.wait().is_ok() {
         let Some(reader) = reader.upgrade() else { return };
         for pause in WAKE_AFTER_WRITE {
             thread::sleep(pause);

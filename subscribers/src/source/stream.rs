@@ -8,7 +8,7 @@ use async_nats::jetstream::consumer::pull::{Ordered, OrderedConfig};
 use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
 use async_nats::jetstream::{self, Context, ErrorCode, Message};
 use futures_util::{FutureExt, StreamExt};
-use hookbus::envelope::{self, Travelled};
+use hookbus::envelope::{self, Received};
 use tokio::io::AsyncReadExt;
 
 use super::event_source::{MAX_BATCH_BYTES, SourceEvent};
@@ -169,7 +169,7 @@ impl OpenStream {
         let info = message.info().map_err(NatsError::failed("read the sequence of a message"))?;
         let sequence = info.stream_sequence;
         self.pending = info.pending;
-        let Travelled { bus, row, stored } = match envelope::read(&message.payload) {
+        let Received { bus, row, stored } = match envelope::read(&message.payload) {
             Ok(event) => event,
             Err(error) => {
                 tracing::warn!(%error, sequence, "skipped a message that is not an event");

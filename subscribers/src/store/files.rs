@@ -7,9 +7,9 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use hookbus::decide::observer_folder;
-use hookbus::event::untoken;
-use rustix::fs::{FlockOperation, flock};
+use hookbus::config::observer_folder;
+use hookbus::event::decode_token;
+use hookbus::sys::file_lock;
 use serde_json::Value;
 
 use crate::dead_letter::DeadLetter;
@@ -158,7 +158,7 @@ impl FileClaim {
 pub(crate) fn observer_names(home: &Path) -> Vec<String> {
     let folders = fs::read_dir(home.join("observers")).into_iter().flatten().flatten();
     let mut names: Vec<String> =
-        folders.filter_map(|folder| untoken(folder.file_name().to_str()?)).collect();
+        folders.filter_map(|folder| decode_token(folder.file_name().to_str()?)).collect();
     names.sort();
     names
 }
@@ -167,7 +167,7 @@ pub(crate) fn observer_names(home: &Path) -> Vec<String> {
 fn try_lock(file: &Path) -> io::Result<Option<File>> {
     let lock =
         OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(file)?;
-    let free = flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
+    let free = file_lock::try_lock(&lock).is_ok();
     Ok(free.then_some(lock))
 }
 

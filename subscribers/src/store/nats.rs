@@ -14,7 +14,7 @@ use async_nats::jetstream::kv::{self, Operation, Store, UpdateErrorKind};
 use async_nats::jetstream::stream::{self, LastRawMessageErrorKind};
 use async_nats::jetstream::{self, Context};
 use futures_util::StreamExt;
-use hookbus::event::{Clock, EventId, SystemClock, token};
+use hookbus::event::{Clock, EventId, SystemClock, encode_token};
 use serde_json::{Value, json};
 
 use crate::connection::{NatsConnection, NatsError, within};
@@ -337,7 +337,7 @@ impl NatsStore {
 
     /// The name as a token, with `=` for `%`: keys may not contain `%`, and tokens never contain `=`.
     fn observer_key(&self) -> String {
-        token(&self.name).replace('%', "=")
+        encode_token(&self.name).replace('%', "=")
     }
 
     fn bucket_name(&self) -> String {
@@ -350,16 +350,16 @@ impl NatsStore {
 
     /// Not below `hookbus.>`, which the stream of events covers.
     fn dead_letter_root(&self) -> String {
-        format!("hookbus-dead.{}", token(&self.connection.settings.stream))
+        format!("hookbus-dead.{}", encode_token(&self.connection.settings.stream))
     }
 
     fn dead_letter_subjects(&self) -> String {
-        format!("{}.{}.>", self.dead_letter_root(), token(&self.name))
+        format!("{}.{}.>", self.dead_letter_root(), encode_token(&self.name))
     }
 
     fn dead_letter_subject(&self, letter: &DeadLetter) -> Result<String, ObserverError> {
         let event = letter.event().map_err(ObserverError::Unreadable)?;
-        Ok(format!("{}.{}.{}", self.dead_letter_root(), token(&self.name), event.row.id))
+        Ok(format!("{}.{}.{}", self.dead_letter_root(), encode_token(&self.name), event.row.id))
     }
 }
 

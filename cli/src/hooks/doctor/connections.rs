@@ -48,8 +48,8 @@ pub(super) fn check(settings: &Settings, hooks: &EffectiveHooks) -> Vec<Finding>
             Some(wrong) => Finding::bad(about, wrong),
         });
         if calls {
-            double.extend(hooks.files().flat_map(|(source, in_force)| {
-                connect::double_loaded(&home, &in_force.hooks, source.file(), &current_caller())
+            double.extend(hooks.files().flat_map(|(source, active)| {
+                connect::double_loaded(&home, &active.file, source.file(), &current_caller())
             }));
         }
     }

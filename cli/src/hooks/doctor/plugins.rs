@@ -68,12 +68,14 @@ fn wrong_with(report: &ProbeReport, log: &Path, is_single: bool) -> Vec<String> 
         return vec![with_advice(fault.why(), fault)];
     }
     if report.subscriptions.is_empty() {
-        let advice = if is_single { "remove this entry" } else { "remove it from `plugins: enabled:`" };
+        let advice =
+            if is_single { "remove this entry" } else { "remove it from `plugins: enabled:`" };
         return vec![format!(
             "it registers no hook, so it never runs here; {advice}, or register a hook in its code"
         )];
     }
-    let mut wrong: Vec<String> = report.subscriptions.iter().filter_map(|name| unknown(name)).collect();
+    let mut wrong: Vec<String> =
+        report.subscriptions.iter().filter_map(|name| unknown(name)).collect();
     for (fault, events) in failures(&report.calls) {
         let why = format!("with a sample {}: {}", events.join(", "), fault.why());
         wrong.push(with_advice(&why, fault));

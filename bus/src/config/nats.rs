@@ -50,7 +50,7 @@ pub struct Secret(String);
 
 impl Secret {
     /// The secret itself, for the NATS client.
-    pub(super) fn reveal(&self) -> String {
+    pub(crate) fn reveal(&self) -> String {
         self.0.clone()
     }
 }
@@ -95,7 +95,7 @@ const KEYS: [&str; 15] = [
 
 impl NatsSettings {
     /// Settings for these servers, with defaults for the rest.
-    pub fn at(urls: Vec<String>) -> Self {
+    pub fn for_servers(urls: Vec<String>) -> Self {
         Self {
             urls,
             stream: "HOOKBUS".to_owned(),
@@ -110,10 +110,10 @@ impl NatsSettings {
     }
 
     /// The configured settings, with `urls` instead of the configured servers if given.
-    pub fn chosen(configured: Option<Self>, urls: Option<&[String]>) -> Option<Self> {
+    pub fn with_servers(configured: Option<Self>, urls: Option<&[String]>) -> Option<Self> {
         match (configured, urls) {
             (Some(settings), Some(urls)) => Some(Self { urls: urls.to_vec(), ..settings }),
-            (None, Some(urls)) => Some(Self::at(urls.to_vec())),
+            (None, Some(urls)) => Some(Self::for_servers(urls.to_vec())),
             (configured, None) => configured,
         }
     }
@@ -135,7 +135,7 @@ impl NatsSettings {
         let text = |key: &str| fields.get(key).and_then(Value::as_str).map(str::to_owned);
         let path = |key: &str| text(key).map(PathBuf::from);
         let seconds = |key: &str| fields.get(key).and_then(Value::as_u64).map(Duration::from_secs);
-        let default = Self::at(urls);
+        let default = Self::for_servers(urls);
         Ok(Self {
             stream: text("stream").unwrap_or(default.stream),
             replicas: fields
