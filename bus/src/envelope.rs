@@ -14,24 +14,13 @@ use serde_json::value::RawValue;
 use crate::event::{BusId, Seq};
 
 use crate::event::Time;
-use crate::log::Row;
+use crate::log::{Received, Row};
 
 /// The prefix of `source`; the id of the bus follows.
 const SOURCE: &str = "urn:hookbus:";
 
 /// The prefix of `type`; the kind follows.
 const TYPE: &str = "hookbus.";
-
-/// A row read from an envelope, with its seq in the log of its own bus.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Received {
-    /// The bus that recorded it.
-    pub bus: BusId,
-    /// The row.
-    pub row: Row,
-    /// The object that holds the payload, if it was too large for the envelope.
-    pub stored: Option<String>,
-}
 
 /// Why bytes are not an envelope of hookbus.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use hookbus::envelope::Received;
+use hookbus::log::Received;
 use hookbus_subscribers::{DeadLetter, DeadLetterStore, StoredDeadLetter, retry_dead_letter};
 use serde_json::{Value, json};
 

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use hookbus::envelope::{self, Received};
+use hookbus::envelope;
 use hookbus::event::{Clock, SystemClock};
-use hookbus::log::{Archive, ArchiveError, LogPath};
+use hookbus::log::{Archive, ArchiveError, LogPath, Received};
 use serde_json::json;
 
 use crate::cli::Exit;

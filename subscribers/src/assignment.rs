@@ -4,8 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hookbus::config::NatsSettings;
-use hookbus::config::StartAt;
+use hookbus::config::{NatsSettings, StartAt};
 use hookbus::event::Clock;
 use hookbus::log::LogPath;
 

@@ -1,7 +1,8 @@
 //! A dead letter: an event that failed every attempt of an observer, and why.
 
-use hookbus::envelope::{self, EnvelopeError, Received};
+use hookbus::envelope::{self, EnvelopeError};
 use hookbus::event::Time;
+use hookbus::log::Received;
 use serde_json::{Value, json};
 
 /// An event that failed its last attempt.

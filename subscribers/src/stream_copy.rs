@@ -1,9 +1,8 @@
 //! Copies a stream into an archive, so that `hookbus replay --nats` can read it like a log.
 
 use hookbus::config::NatsSettings;
-use hookbus::envelope::Received;
 use hookbus::event::{Kind, Time, event_filter};
-use hookbus::log::{Archive, ArchiveError};
+use hookbus::log::{Archive, ArchiveError, Received};
 
 use crate::connection::NatsConnection;
 use crate::error::ObserverError;

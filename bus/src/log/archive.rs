@@ -6,9 +6,9 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 use super::chain::{self, Hash, Identity};
 use super::lock::WriteLock;
 use super::open::{self, Durability, WriterRole};
+use super::row::Received;
 use super::row::Row;
 use super::{AppendError, LogPath, payload};
-use crate::envelope::Received;
 use crate::event::{BusId, Seq, Time};
 
 /// Why a row cannot be added to an archive.

@@ -209,3 +209,14 @@ impl Row {
         Value::Object(object)
     }
 }
+
+/// A row read from an envelope, with its seq in the log of its own bus.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Received {
+    /// The bus that recorded it.
+    pub bus: BusId,
+    /// The row.
+    pub row: Row,
+    /// The object that holds the payload, if it was too large for the envelope.
+    pub stored: Option<String>,
+}

@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use hookbus::envelope::Received;
 use hookbus::event::Time;
-use hookbus::log::{Archive, ArchiveError, LogPath};
+use hookbus::log::{Archive, ArchiveError, LogPath, Received};
 
 use crate::source::SourceEvent;
 

@@ -8,7 +8,8 @@ use async_nats::jetstream::consumer::pull::{Ordered, OrderedConfig};
 use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
 use async_nats::jetstream::{self, Context, ErrorCode, Message};
 use futures_util::{FutureExt, StreamExt};
-use hookbus::envelope::{self, Received};
+use hookbus::envelope;
+use hookbus::log::Received;
 use tokio::io::AsyncReadExt;
 
 use super::event_source::{MAX_BATCH_BYTES, SourceEvent};
