@@ -193,7 +193,7 @@ def register(ctx):
     assert_eq!(ask(&json!({})), "asked");
     assert_eq!(ask(&json!(["x"])), Value::Null);
     let why = failures(&home);
-    assert!(why.len() == 1 && why[0].contains("it could not be asked: "), "{why:?}");
+    assert!(why.len() == 1 && why[0].contains("it could not be called: "), "{why:?}");
     home.answer("hermes", &tool("post_tool_call", "x", &json!({}), &json!(["x"])));
     for printed in ["{[]: 1}", "a b"] {
         let response = json!({"assistant_message": {"tool_calls": [{"function": "none"}]}});
