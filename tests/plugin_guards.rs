@@ -196,7 +196,9 @@ def register(ctx):
         home.answer("hermes", &tool("post_tool_call", "x", &large, &json!({})));
     }
     let printed = || fs::read_to_string(home.path().join("plugins.log")).unwrap_or_default();
-    wait_until("some go by", || printed().contains("the queue is full; post_tool_call was dropped"));
+    wait_until("some go by", || {
+        printed().contains("the queue is full; post_tool_call was dropped")
+    });
     write(&home.work(), "go", "");
     let seen = || said(&home, &call("pre_llm_call", &json!({}))).parse::<u32>().unwrap_or(0);
     wait_until("the others are seen", || seen() > 4);

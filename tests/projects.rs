@@ -319,7 +319,7 @@ fn consent_is_to_the_words_as_they_are_read_and_to_the_event_they_stand_under() 
         assert_eq!(answer(&project.root, &home, "ls"), Value::Null, "the last good version counts");
         assert_eq!(answer(&project.root, &home, "deploy")["reason"], "GOOD");
         let (well, listed) = run_in(&project.root, &home, &["hooks", "list"]);
-        assert!(!well && listed.contains("stands here twice"), "{listed}");
+        assert!(!well && listed.contains("is here twice"), "{listed}");
     }
     project.write(&format!("hooks:\n  pre_tool_call:\n    - {good}\n"));
     assert_eq!(answer(&project.root, &home, "deploy"), Value::Null, "nobody agreed to it there");

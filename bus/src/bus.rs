@@ -1,4 +1,4 @@
-//! One home, ready for calls: its hooks, its log, its clock.
+//! One home, ready for calls: its hooks, its log, its clock. `pipeline.rs` handles a call with it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,14 +20,14 @@ pub struct Bus {
     pub projects: Projects,
     /// Where rows are read from.
     pub log: LogPath,
-    /// The time.
+    /// Where the time comes from.
     pub clock: Arc<dyn Clock>,
     /// Finds the session of events that name none.
     pub session_links: SessionLinks,
 }
 
 impl Bus {
-    /// The bus of `home`, for the daemon. Events that even the home cannot take go to the `shared`
+    /// The bus of `home`, for the daemon. Events that cannot be written in the home are spooled in the `shared`
     /// directories.
     pub fn for_daemon(home: &Path, shared: &[PathBuf]) -> Self {
         Self::new(home, shared, Recorder::for_daemon)

@@ -1,4 +1,4 @@
-//! What travels with a call: the client's working directory, environment, process id and wire.
+//! What a client sends along with an event: its working directory, environment, process id and wire.
 //! Hooks run with these, never with the daemon's.
 
 use std::ffi::{OsStr, OsString};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::event::Wire;
 
-/// The client that brought an event.
+/// The client that sent an event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caller {
     /// Its working directory.
@@ -16,7 +16,7 @@ pub struct Caller {
     pub env: Vec<(OsString, OsString)>,
     /// Its process id; the agent is one of the processes above it.
     pub pid: Option<u32>,
-    /// How it got the event from the agent.
+    /// How the event came from the agent.
     pub wire: Wire,
 }
 
@@ -33,7 +33,7 @@ impl Caller {
         self.env.push((name, value.into()));
     }
 
-    /// `word` with a leading `~` replaced by the client's home, as Hermes does it; nothing else is
+    /// `word` with a leading `~` replaced by the client's home directory, as in Hermes; nothing else is
     /// expanded.
     pub fn expand_home(&self, word: impl AsRef<OsStr>) -> OsString {
         let word = word.as_ref();
@@ -47,7 +47,7 @@ impl Caller {
         }
     }
 
-    /// A path in a hooks file: `~` is the client's home, a relative path starts at `base`.
+    /// A path in a hooks file: `~` is the client's home directory, a relative path starts at `base`.
     pub fn resolve(&self, path: impl AsRef<OsStr>, base: &Path) -> PathBuf {
         base.join(self.expand_home(path))
     }

@@ -1,5 +1,5 @@
-//! The map of the product, in one function: [`handle`] decodes, appends, decides, appends and encodes. A
-//! feature that does not fit one of its lines belongs to another process.
+//! What happens to one event, in one function: [`handle`] decodes, appends, decides, appends and encodes. A
+//! feature that does not fit one of these steps belongs to another process.
 
 use std::time::{Duration, Instant};
 
@@ -15,12 +15,12 @@ use crate::dialect::{Arrival, RecordedProject, decode, dialect_of, record_caller
 use crate::event::{Agent, Decision, Event, EventId, Kind, OnFailure, Seq, Time, Verdict};
 use crate::log::{LogReader, RecordOutcome, RowDraft};
 
-/// One call at the front door.
+/// One call of a client.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// Minted by the client, so that a retry can be recognised.
     pub id: EventId,
-    /// When the client got the event.
+    /// When the client received the event.
     pub at: Time,
     /// The agent it comes from.
     pub agent: Agent,
@@ -32,7 +32,7 @@ pub struct Call {
     pub deadline: Duration,
 }
 
-/// What the agent is told: one line of JSON, or nothing.
+/// What the client prints for the agent: one line of JSON, or nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer(pub Option<String>);
 
@@ -40,7 +40,7 @@ pub struct Answer(pub Option<String>);
 /// possible: if only rules decide, event and decision are one commit; if something runs outside of this
 /// process, the event is committed before that starts.
 ///
-/// `hung_up` says whether the client has gone away in the meantime.
+/// `hung_up` tells whether the client has closed its connection in the meantime.
 pub async fn handle(call: Call, bus: &Bus, hung_up: impl Fn() -> bool) -> Answer {
     let started = Instant::now();
     let hooks = bus.hooks_for(&call.caller);
@@ -81,7 +81,7 @@ fn decode_call(call: Call, bus: &Bus) -> (Event, Caller, Duration) {
     (event, caller, deadline)
 }
 
-/// One event on its way through the bus.
+/// One event while the bus handles it.
 struct Handling<'a> {
     bus: &'a Bus,
     hooks: &'a HookSets,
@@ -145,7 +145,7 @@ impl Handling<'_> {
         self.conclude(plan, results, seq, waited_for)
     }
 
-    /// No decision if no hook had anything to say.
+    /// None if there are no results.
     fn conclude(
         &self,
         plan: &Plan<'_>,
@@ -178,12 +178,12 @@ impl Handling<'_> {
             Appended::NotInLog => None,
         };
         let (event, hooks, time) = (self.event_row(), self.hooks.to_record(), self.time_left());
-        let kept = self.bus.recorder.decision(&event, row?, &hooks, cause, time).await;
-        Some(self.log_if_spooled(kept))
+        let recorded = self.bus.recorder.decision(&event, row?, &hooks, cause, time).await;
+        Some(self.log_if_spooled(recorded))
     }
 
-    /// The answer in the agent's words. What an earlier try of the same call was answered counts; an event
-    /// that could not be recorded is answered by the bus' own failure policy.
+    /// The agent's answer. If an earlier try of the same call was answered, that answer counts; an event that
+    /// could not be recorded is answered by the bus' own failure policy.
     fn encode(&self, decision: Option<&Decision>, recorded: Option<RecordOutcome>) -> Answer {
         match recorded {
             Some(RecordOutcome::Logged { earlier_decision: Some(earlier), .. }) => {
@@ -213,16 +213,16 @@ impl Handling<'_> {
 
     async fn record_event(&self, decision: Option<RowDraft>) -> RecordOutcome {
         let (event, hooks) = (self.event_row(), self.hooks.to_record());
-        let kept = self.bus.recorder.event(event, decision, hooks, self.time_left()).await;
-        self.log_if_spooled(kept)
+        let recorded = self.bus.recorder.event(event, decision, hooks, self.time_left()).await;
+        self.log_if_spooled(recorded)
     }
 
-    fn log_if_spooled(&self, kept: RecordOutcome) -> RecordOutcome {
-        if let RecordOutcome::Spooled { file, why } = &kept {
+    fn log_if_spooled(&self, recorded: RecordOutcome) -> RecordOutcome {
+        if let RecordOutcome::Spooled { file, why } = &recorded {
             let file = file.display();
             tracing::info!(event_id = %self.event.id, %file, %why, "the event is in the spool");
         }
-        kept
+        recorded
     }
 
     fn event_row(&self) -> RowDraft {
@@ -237,14 +237,14 @@ impl Handling<'_> {
         RowDraft::of_decision(self.event, decision, self.bus.clock.now())
     }
 
-    /// What is left of the client's deadline, minus what it takes to answer.
+    /// What is left of the client's deadline, minus a reserve for the answer itself.
     fn time_left(&self) -> Duration {
         let reserve = (self.deadline / 10).min(Duration::from_secs(1));
         self.deadline.saturating_sub(self.started.elapsed()).saturating_sub(reserve)
     }
 
-    /// How often in a row the agent has been told to continue, this time included. If the log cannot tell,
-    /// the limit counts as reached: an agent that stops too early can be asked again. `seq` is the event's
+    /// How often in a row the agent has been told to continue, this time included. If the log cannot be read,
+    /// the limit counts as reached: an agent that stops too early can be prompted again. `seq` is the event's
     /// own position, if it is in the log already.
     fn continuations(&self, seq: Option<Seq>) -> u32 {
         let event = self.event;

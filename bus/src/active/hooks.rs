@@ -1,5 +1,5 @@
-//! The hooks of one file while they are in force: the file's content, who approves it, and the processes of
-//! its plugins.
+//! The hooks of one file while they are in force: the file's content, the check of its approvals, and the
+//! processes of its plugins.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,11 +17,11 @@ pub struct ActiveHooks {
     pub file: HooksFile,
     /// Their content, for the log.
     pub draft: Arc<HooksSnapshot>,
-    /// Whether they are what the file on disk says.
+    /// Whether they are those of the file on disk.
     pub status: HooksStatus,
-    /// Whether an entry of them may run.
+    /// Checks whether an entry may run.
     pub approvals: ApprovalCheck,
-    /// The processes of their plugins; they end with the last copy of these hooks.
+    /// The processes of their plugins, which end when the last reference to them is dropped.
     pub plugins: Arc<PluginPool>,
 }
 
@@ -76,7 +76,7 @@ impl ActiveHooks {
         Self { file, draft: Arc::new(draft), status, approvals, plugins: Arc::default() }
     }
 
-    /// Puts `file` in force for a replay: the user has agreed to everything it runs.
+    /// Puts `file` in force for a replay: the user has already agreed to everything that it runs.
     pub fn for_replay(file: HooksFile) -> Self {
         let path = file.project.clone().unwrap_or_else(|| file.base.join("hookbus.yaml"));
         let store = Arc::new(ApprovalStore::beside(&file.base));
@@ -84,7 +84,7 @@ impl ActiveHooks {
         Self { approvals: active.approvals.trusting(), ..active }
     }
 
-    /// The content for the log; none where no good version of a broken file is known.
+    /// The content for the log; none if the file is broken and no good version is known.
     pub fn to_record(&self) -> Option<Arc<HooksSnapshot>> {
         match self.status {
             HooksStatus::Current | HooksStatus::NoFile | HooksStatus::LastGood(_) => {
@@ -94,7 +94,8 @@ impl ActiveHooks {
         }
     }
 
-    /// Whether a project with these hooks takes part in decisions: they can be found again in the log.
+    /// Whether a project with these hooks takes part in decisions: it must have hooks, and the log must record
+    /// them.
     pub(super) fn takes_part(&self) -> bool {
         !self.file.hooks.is_empty() && self.to_record().is_some()
     }
@@ -140,7 +141,7 @@ impl ActiveHooks {
         }
     }
 
-    /// `item` as it is now.
+    /// `item` as it is now; none if its entry is gone.
     pub fn current_item(&self, item: &ApprovalItem, caller: &Caller) -> Option<ApprovalItem> {
         self.approvals.item(self.hook_of(item)?, caller)
     }

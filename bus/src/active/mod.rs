@@ -1,5 +1,5 @@
-//! The hooks in force: a hooks file with its approvals and its running plugins, kept up to date with the
-//! file on disk, for the user's own file and for each project.
+//! The hooks in force: a hooks file with its approvals and its running plugins, for the user's own file and for
+//! each project. A change of the file on disk counts from the next event on.
 
 mod hooks;
 mod projects;

@@ -23,7 +23,7 @@ const FILE: &str = "hookbus.yaml";
 /// Beyond this many projects the one without events for longest is dropped.
 const MOST: usize = 256;
 
-/// A project without events for this long is dropped, and what its plugins remember with it.
+/// A project without events for this long is dropped, and its plugins end.
 const IDLE: Duration = Duration::from_mins(30);
 
 /// How often idle projects are looked for.
@@ -75,7 +75,7 @@ impl Projects {
         self.files_above(caller).next().map(|file| self.watched(file))
     }
 
-    /// The nearest file with anything the user approved, else the nearest: a stranger's file in a
+    /// The nearest file in which the user approved anything, else the nearest file: a file that came with a
     /// subdirectory must not replace hooks that the user approved further up.
     fn select(&self, caller: &Caller) -> Option<(Arc<HooksSource>, Arc<ActiveHooks>)> {
         let mut nearest = None;
@@ -157,7 +157,7 @@ impl Known {
     }
 }
 
-/// Whether the file does not exist. A file that cannot be looked at now may exist.
+/// Whether the file does not exist. A file that cannot be accessed at the moment may still exist.
 fn is_gone(file: &Path) -> bool {
     fs::metadata(file).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
@@ -171,18 +171,18 @@ const fn may_trust(owner: u32, me: u32) -> bool {
     owner == me || owner == 0 || me == 0
 }
 
-/// Whether a file of this name is a project's. The user's own home can have the same name, and can be
-/// reached through a symlink.
+/// Whether `file` is a project's hooks file. The user's own home can have the same name, and can be reached
+/// through a symlink.
 pub fn is_project_file(file: &Path, home: &Path, caller: &Caller) -> bool {
     let Some(folder) = file.parent() else { return false };
     let default_home = caller.var("HOME").map(|home| Path::new(home).join(FOLDER));
     let own = |folder: &Path| folder == home || default_home.as_deref() == Some(folder);
-    let is_named_so = file.file_name() == Some(OsStr::new(FILE))
+    let has_name = file.file_name() == Some(OsStr::new(FILE))
         && folder.file_name() == Some(OsStr::new(FOLDER));
-    if !is_named_so || own(folder) {
+    if !has_name || own(folder) {
         return false;
     }
-    // Last, because it reads every directory on the way.
+    // Last, because it resolves every directory of the path.
     let Ok(real) = folder.canonicalize() else { return true };
     let is_real = |own: &Path| own.canonicalize().is_ok_and(|own| own == real);
     !is_real(home) && !default_home.as_deref().is_some_and(is_real)
@@ -223,7 +223,7 @@ mod tests {
         projects.drop_idle(at(59));
         assert!(!is_known(&source));
         let again = projects.used(file.clone(), at(60));
-        fs::remove_file(file).expect("it was there");
+        fs::remove_file(file).expect("a file");
         projects.drop_idle(at(61));
         assert!(!is_known(&again));
     }
@@ -240,8 +240,8 @@ mod tests {
         let all: Vec<Arc<HooksSource>> = (0..most).map(|n| use_project(n, u64::from(n))).collect();
         drop(use_project(0, 1000));
         drop(use_project(most, 1001));
-        let forgotten = all.iter().position(|source| Arc::strong_count(source) == 1);
-        assert_eq!(forgotten, Some(1));
+        let dropped = all.iter().position(|source| Arc::strong_count(source) == 1);
+        assert_eq!(dropped, Some(1));
         assert_eq!(all.iter().filter(|source| Arc::strong_count(source) > 1).count(), MOST - 1);
     }
 }

@@ -21,10 +21,10 @@ pub struct HooksSource {
     known: Mutex<Option<(Stamps, Arc<ActiveHooks>)>>,
 }
 
-/// Of the file, and of the approvals if it is a project's.
+/// The stamp of the file, and for a project's file that of the approvals.
 type Stamps = (Stamp, Option<Stamp>);
 
-/// How much of a project's file is read.
+/// Which entries of a project's file are read in full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReadEntries {
     /// Only the entries whose text the user approved.
@@ -61,7 +61,7 @@ impl HooksSource {
         &self.path
     }
 
-    /// The hooks in force now. Costs one look at the file's stamp when nothing has changed.
+    /// The hooks in force now. If nothing has changed, this costs one system call per watched file.
     pub fn active(&self) -> Arc<ActiveHooks> {
         let stamp = (Stamp::of(&self.path), self.is_project.then(|| self.approvals.stamp()));
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -72,7 +72,7 @@ impl HooksSource {
         }
         let before = known.as_ref().map(|(_, active)| active.as_ref());
         let LoadResult { mut active, is_final } = self.load(before, ReadEntries::Approved);
-        // The same text: its plugins keep their processes and what they remember.
+        // The text is the same, so its plugins keep their processes and their state.
         if let Some(before) = before.filter(|it| it.file.hash == active.file.hash) {
             active.plugins = Arc::clone(&before.plugins);
         }
@@ -126,8 +126,8 @@ impl HooksSource {
                 self.content_in_log()
             }
         };
-        // If the log was only busy, the next event tries again. A project's broken file is not read with
-        // every event once the log has said that it knows no better version.
+        // If the log could not be read, the next event tries again. A project's broken file is not parsed again
+        // at every event once it is known that the log has no good version.
         let is_final = self.is_project && in_log.is_ok();
         let good = in_log.ok().flatten().filter(|content| !content.is_empty());
         match good.and_then(|content| self.parse(&content, ReadEntries::Approved).ok()) {
@@ -139,7 +139,7 @@ impl HooksSource {
         }
     }
 
-    /// The content that was in force last, from the log. Not from an archive: that was in force elsewhere.
+    /// The content that was in force last, from the log. None from an archive: it was in force elsewhere.
     fn content_in_log(&self) -> Result<Option<String>, ReadError> {
         let log = LogReader::open(&self.log)?;
         if log.is_archive() {
@@ -167,8 +167,8 @@ impl HooksSource {
     }
 }
 
-/// The text of a file. Of a longer one than `largest` a little more than that, so that it is seen to be
-/// too long.
+/// The text of a file. If it is longer than `largest`, only one byte more than that is read: enough for the
+/// parser to refuse it.
 fn read_text(file: &Path, largest: Option<usize>) -> io::Result<String> {
     let opened = open_regular(file)?;
     let Some(largest) = largest else { return io::read_to_string(opened) };

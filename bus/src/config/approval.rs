@@ -1,5 +1,5 @@
-//! The words of consent, shared by those who ask for it: whether the user has approved an entry, and
-//! why a hook must not run. Finding that out is the work of `consent/`.
+//! The types of consent that several rooms share: whether the user has approved an entry, and why a hook
+//! must not run. `consent/` finds that out.
 
 /// Which entries run without an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -11,7 +11,7 @@ pub enum Trust {
     Nobody,
 }
 
-/// Whether the user has approved an entry, the best first.
+/// Whether the user has approved an entry; what weighs more comes later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Approval {
     /// As it is now.
@@ -29,15 +29,15 @@ pub struct Refusal {
     pub approval: Approval,
     /// The reason, ending with what to do. The model may read it.
     pub why: String,
-    /// Whether the files were really compared. If not (no time), the reason is only that.
+    /// Whether the files were compared. If not, the reason is only that they could not be.
     pub checked: bool,
-    /// Whether everything that was ever approved under this entry is a gateway hook, which most events
-    /// do not concern.
+    /// Whether everything that was ever approved under this entry is a gateway hook; those cannot answer most
+    /// events.
     pub only_gateway_hooks: bool,
 }
 
 impl Refusal {
-    /// Of two refusals for one plugin directory the heavier one counts.
+    /// Of several refusals for one plugin directory, the one with the greatest weight counts.
     pub const fn weight(&self) -> (Approval, bool) {
         (self.approval, !self.only_gateway_hooks)
     }

@@ -17,8 +17,8 @@ use crate::event::{Agent, OnFailure, ToolClass};
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
 const LONGEST_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// The memory of one plugin in MiB, unless the entry says.
-const MEMORY: u64 = 1024;
+/// The memory limit of one plugin in MiB, if the entry sets none.
+const DEFAULT_MEMORY: u64 = 1024;
 
 const KEYS: [&str; 20] = [
     "session",
@@ -43,12 +43,12 @@ const KEYS: [&str; 20] = [
     "when",
 ];
 
-/// Where an entry stands, and how much of it may be read.
+/// Where an entry comes from, and how much of it may be read.
 #[derive(Debug, Clone)]
 pub(super) struct EntrySource {
     /// The directory of the file.
     pub(super) base: PathBuf,
-    /// An entry that the user has not approved is read as little as possible.
+    /// Of an entry that the user has not approved, as little as possible is read.
     pub(super) trust: EntryTrust,
 }
 
@@ -87,7 +87,7 @@ pub(super) fn read(
         name,
     };
     if source.trust == EntryTrust::Untrusted {
-        // What is wrong with it is reported when the user is asked to approve it.
+        // Its problems are reported when the user is asked to approve it.
         drop(entry.filters(&mut hook));
         hook.action = entry.unread();
         return Some(hook);
@@ -147,7 +147,7 @@ impl EntryReader<'_> {
                 continue;
             }
             let message = match did_you_mean(&pair.key, KEYS.into_iter().chain(OBSERVER_KEYS)) {
-                Some(near) => format!("`{}` means nothing here; did you mean `{near}`?", pair.key),
+                Some(key) => format!("`{}` means nothing here; did you mean `{key}`?", pair.key),
                 None => format!("`{}` means nothing here and is ignored", pair.key),
             };
             self.remark(pair.line, message);
@@ -178,7 +178,7 @@ impl EntryReader<'_> {
             }
             return read.or(Some(OnFailure::Block));
         }
-        // Hermes' key for the same, in both its spellings.
+        // Hermes' key for the same, in both of its spellings.
         let closed = self.flag("fail_closed").or_else(|| self.flag("failClosed"))?;
         closed.then_some(OnFailure::Block)
     }
@@ -230,8 +230,8 @@ impl EntryReader<'_> {
     }
 
     fn unread(&self) -> Action {
-        let words = ["command", "python", "webhook", "archive"];
-        match words.into_iter().find(|word| self.get(word).is_some()) {
+        let actions = ["command", "python", "webhook", "archive"];
+        match actions.into_iter().find(|action| self.get(action).is_some()) {
             Some(action) => {
                 let command = self.text(action).map(|text| text.trim().to_owned());
                 Action::Unread { action, command }
@@ -275,7 +275,7 @@ impl EntryReader<'_> {
             )),
             (None, None) => Err(Problem::broken_entry(
                 self.line,
-                "this hook does nothing; give it a `command: ./script.sh`, a `rule: { … }` or a `python: ./directory`",
+                "this hook does nothing; add a `command: ./script.sh`, a `rule: { … }` or a `python: ./directory`",
             )),
         }
     }
@@ -329,7 +329,7 @@ impl EntryReader<'_> {
     fn memory(&mut self) -> u64 {
         let written = self.get("memory").map(|pair| (pair.value.number(), pair.line));
         match written {
-            None => MEMORY,
+            None => DEFAULT_MEMORY,
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
@@ -341,7 +341,7 @@ impl EntryReader<'_> {
                     line,
                     "`memory` is a number of MiB from 64 on; write `memory: 512` (1024 is used now)",
                 );
-                MEMORY
+                DEFAULT_MEMORY
             }
         }
     }
@@ -401,7 +401,7 @@ fn tool_classes(pair: &Pair) -> Result<Vec<ToolClass>, Problem> {
             ToolClass::parse(text).ok_or_else(|| {
                 let known = classes().collect::<Vec<_>>().join(", ");
                 let hint = did_you_mean(text, classes())
-                    .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+                    .map_or_else(String::new, |class| format!("; did you mean `{class}`?"));
                 Problem::broken_entry(
                     pair.line,
                     format!("unknown tool class `{text}`{hint} (one of: {known}; `matcher:` takes an agent's own tool names)"),
@@ -416,7 +416,7 @@ fn list_form_tools(pair: &Pair) -> Result<Vec<String>, Problem> {
     tools.and_then(|tools| tools.value.texts()).ok_or_else(|| {
         Problem::broken_entry(
             pair.line,
-            "beside `event:`, `when` is `when: { tools: [terminal, patch] }`; conditions of a rule stand under `rule:`",
+            "beside `event:`, `when` is `when: { tools: [terminal, patch] }`; conditions of a rule go under `rule:`",
         )
     })
 }

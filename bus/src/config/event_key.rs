@@ -1,4 +1,5 @@
-//! What a hook is for: an agent's own event name, a kind, or a pattern.
+//! The key over a list of hooks, which decides the events they are for: an agent's own event name, a kind, or a
+//! pattern.
 
 use std::fmt;
 
@@ -9,7 +10,7 @@ use crate::event::{Agent, Event, Kind};
 /// The key over a list of hooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventKey {
-    /// An agent's own name: the hook is launched, matched and failed as that agent does it.
+    /// An agent's own event name: the hook is launched, matched and failed as that agent does it.
     Name(String),
     /// A kind: all agents.
     Kind(Kind),
@@ -17,7 +18,7 @@ pub enum EventKey {
     Pattern(String),
 }
 
-/// A key that no event has; the text says what to write instead.
+/// A key that fits no event; the text says what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UnknownEvent(String);
@@ -26,7 +27,7 @@ impl EventKey {
     /// Reads a key.
     pub(super) fn parse(text: &str) -> Result<Self, UnknownEvent> {
         if text.chars().any(char::is_control) {
-            let why = "no event has control characters in its name; take them out";
+            let why = "no event has control characters in its name; remove them";
             return Err(UnknownEvent(why.to_owned()));
         }
         if text.contains('*') {
@@ -99,7 +100,7 @@ fn known_names() -> impl Iterator<Item = &'static str> {
 
 fn suggestion(text: &str) -> String {
     match did_you_mean(text, known_names()) {
-        Some(near) => format!("; did you mean `{near}`?"),
+        Some(name) => format!("; did you mean `{name}`?"),
         None => "; write an agent's event name (`pre_tool_call`, `BeforeTool`, …), a kind \
                  (`tool.before`, `turn.start`, …) or a pattern (`command:*`, `tool.*`, `*`)"
             .to_owned(),

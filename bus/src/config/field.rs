@@ -1,18 +1,19 @@
-//! Finding the part of an event that a rule's `when` names.
+//! Finding the texts in an event that a rule's `when` names. The short names `command`, `path`, `url` and `text`
+//! are also found under the names that tools of different agents use for them.
 
 use serde_json::{Map, Value};
 
 use crate::event::{Event, Kind, ToolClass};
 
-/// The texts that `path` leads to: a dotted path in the tool's input, then in the payload, then in
-/// Hermes' `extra`; the four short names also look where the tool class keeps such a thing.
-pub(crate) fn find(event: &Event, path: &str) -> Vec<String> {
+/// The texts at `path`, a dotted path in the tool's input, else in the payload, else in Hermes' `extra`; for a
+/// short name also the texts under its other names.
+pub(super) fn find(event: &Event, path: &str) -> Vec<String> {
     let mut found = Vec::new();
     let extra = event.field("extra").and_then(Value::as_object);
-    let places: Vec<&Map<String, Value>> =
+    let objects: Vec<&Map<String, Value>> =
         [event.tool_input(), event.fields(), extra].into_iter().flatten().collect();
     for name in std::iter::once(path).chain(other_names(path, event).iter().copied()) {
-        if let Some(value) = places.iter().find_map(|place| walk(place, name)) {
+        if let Some(value) = objects.iter().find_map(|object| walk(object, name)) {
             collect(value, &mut found);
         }
     }
@@ -27,11 +28,11 @@ pub(crate) fn find(event: &Event, path: &str) -> Vec<String> {
     found
 }
 
-/// Where else a `command`, `path`, `url` or `text` may stand.
+/// The other names of a `command`, `path`, `url` or `text`.
 fn other_names(path: &str, event: &Event) -> &'static [&'static str] {
     let class = event.tool.as_ref().map(|tool| tool.class);
     match (path, class) {
-        // `data` and `chars` are what is typed into a program that runs already.
+        // `data` and `chars` are typed into a program that is already running.
         ("command", _) => &["cmd", "code", "script", "data", "chars", "details.command"],
         ("path", _) => &[
             "file_path",
@@ -44,7 +45,7 @@ fn other_names(path: &str, event: &Event) -> &'static [&'static str] {
             "directory",
             "details.filePath",
         ],
-        // Gemini's web_fetch takes its addresses inside a prompt.
+        // Gemini's `web_fetch` gets its addresses inside a prompt.
         ("url", Some(ToolClass::WebFetch)) => &["urls", "prompt"],
         ("url", _) => &["urls"],
         ("text", _) if event.kind == Kind::ToolOutput => &["result", "output"],
@@ -63,18 +64,18 @@ fn other_names(path: &str, event: &Event) -> &'static [&'static str] {
     }
 }
 
-/// The files that a patch touches, in the form that Hermes and Codex write it.
+/// The files that a patch touches, in the patch format of Hermes and Codex.
 fn paths_in(patch: &str) -> impl Iterator<Item = &str> {
     let marks = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
     patch.lines().filter_map(move |line| marks.iter().find_map(|mark| line.strip_prefix(mark)))
 }
 
-fn walk<'a>(place: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
-    if let Some(value) = place.get(path) {
+fn walk<'a>(object: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
+    if let Some(value) = object.get(path) {
         return (!value.is_null()).then_some(value);
     }
     let (first, rest) = path.split_once('.')?;
-    match place.get(first)? {
+    match object.get(first)? {
         Value::Object(inner) => walk(inner, rest),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
             None
@@ -82,8 +83,8 @@ fn walk<'a>(place: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
     }
 }
 
-/// A text as it is, a list item by item and all of it in a row (a command may be given in words),
-/// anything else as JSON.
+/// Adds a string as it is, the items of a list one by one and joined by spaces (a command may be a list of
+/// words), and anything else as JSON.
 fn collect(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::String(text) => found.push(text.clone()),

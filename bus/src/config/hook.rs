@@ -1,4 +1,5 @@
-//! One hook, as configured.
+//! One hook, as configured: the events it is for, what it does, and what happens when it fails. Whether it
+//! may run is decided in `consent/`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,14 +17,14 @@ use crate::event::{Agent, Event, OnFailure, ToolClass};
 pub enum Mode {
     /// It runs inline and its answer counts.
     Decide,
-    /// It runs outside of the agent's time and cannot answer.
+    /// The agent does not wait for it, and it cannot answer.
     Observe,
 }
 
 /// What a hook does.
 #[derive(Debug, Clone)]
 pub enum Action {
-    /// Is matched in process.
+    /// Evaluates a rule in process.
     Rule(Rule),
     /// Runs a program.
     Command(Command),
@@ -31,9 +32,9 @@ pub enum Action {
     Python(Python),
     /// Posts to an endpoint; observers only.
     Webhook(Webhook),
-    /// Appends to a log elsewhere; observers only.
+    /// Appends to a log in another directory; observers only.
     Archive(PathBuf),
-    /// The entry is malformed: wherever it would have applied, it counts as failed. The text says why.
+    /// The entry is malformed: at every event it would be for, it counts as failed. The text says why.
     Broken(String),
     /// An entry of a project that the user has not approved. Only its key and its filters were read.
     Unread {
@@ -121,7 +122,7 @@ pub struct Hook {
     pub action: Action,
     /// The entry as it is written, as JSON: what the user approves.
     pub written: String,
-    /// Whether it stands in a project's file.
+    /// Whether it is in a project's file.
     pub of_project: bool,
 }
 
@@ -130,7 +131,7 @@ pub struct Hook {
 pub struct HookSummary {
     /// Its name.
     pub name: String,
-    /// The key it stands under.
+    /// The event key that it is under.
     pub event: String,
     /// `rule`, `command`, `python`, `webhook`, `archive` or `broken`.
     pub action: &'static str,
@@ -161,14 +162,14 @@ impl Hook {
     /// under one of its event names, else [`Common`].
     pub fn dialect(&self, agent: Agent) -> &'static dyn Dialect {
         match (self.mode, agent) {
-            // Hermes starts relative programs in the agent's directory. An observer's are beside its
-            // hooks file, because that directory may be another machine's.
+            // Hermes resolves relative programs against the agent's working directory. That may be on another
+            // machine, so an observer's programs are beside its hooks file.
             (Mode::Observe, Agent::Hermes) => &Common,
             (Mode::Observe | Mode::Decide, _) => self.on.dialect(agent),
         }
     }
 
-    /// The agents whose event names it may stand under, for what does not depend on one event. At least one.
+    /// The dialects that it can follow, whatever the event; at least one.
     pub fn possible_dialects(&self) -> Vec<&'static dyn Dialect> {
         let agents =
             Agent::ALL.into_iter().filter(|agent| self.agent.is_none_or(|it| it == *agent));
@@ -218,7 +219,7 @@ impl Hook {
         self.mode == Mode::Observe && !self.is_broken()
     }
 
-    /// How long it may take; zero for what runs in process.
+    /// How long it may take; zero if nothing runs outside of this process.
     pub const fn timeout(&self) -> Duration {
         match &self.action {
             Action::Command(command) => command.timeout,
@@ -231,7 +232,7 @@ impl Hook {
         }
     }
 
-    /// What it runs, as written; its kind and name if it runs nothing.
+    /// What it runs, as written; its action and name if it runs nothing.
     pub fn what_runs(&self) -> String {
         let HookSummary { action, command, name, .. } = self.summary();
         command.unwrap_or_else(|| format!("{action} {name}"))

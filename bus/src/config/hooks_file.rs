@@ -1,5 +1,5 @@
-//! A hooks file once it was read: pure data, without processes, approvals or file handles. `parse.rs`
-//! makes it from text; `active/` puts it in force.
+//! A parsed hooks file: pure data, without processes, approvals or file handles. `parse.rs` reads it from text;
+//! `active/` puts it in force.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::event::OnFailure;
 use crate::files::sha256;
 use crate::log::Durability;
 
-/// How often in a row an agent may be told to continue, unless the file says.
+/// How often in a row an agent may be told to continue, if the file sets no limit.
 const MAX_CONTINUATIONS: u32 = 8;
 
 /// A hooks file: the user's own or a project's.
@@ -26,10 +26,9 @@ pub struct HooksFile {
     pub base: PathBuf,
     /// SHA-256 of the content, in hex.
     pub hash: String,
-    /// The text without its `nats:` part: the log, and everybody who reads it, may know the hooks but
-    /// not the credentials.
+    /// The text without its `nats:` part: the log records the hooks, and must not hold credentials.
     pub content: String,
-    /// The hooks, in the order they are written.
+    /// The hooks, in the order of the file.
     pub hooks: Vec<Hook>,
     /// What is wrong with the file, by line.
     pub problems: Vec<Problem>,
@@ -78,7 +77,7 @@ impl HooksFile {
         Self { project: Some(file.to_owned()), ..Self::empty(base) }
     }
 
-    /// Reads the text of the user's own file in `base`. Fails only where nothing of it can be used.
+    /// Reads the text of the user's own file in `base`. Fails only if nothing in it can be used.
     pub fn parse(text: &str, base: &Path) -> Result<Self, Problem> {
         parse::parse(text, Self::empty(base), &|_, _| true)
     }
@@ -105,7 +104,7 @@ impl HooksFile {
     }
 }
 
-/// The same text in the same place makes the same hooks.
+/// Two files are equal if their text, directory, project and NATS settings are.
 impl PartialEq for HooksFile {
     fn eq(&self, other: &Self) -> bool {
         (&self.project, &self.base, &self.hash, &self.nats)

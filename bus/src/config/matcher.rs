@@ -25,13 +25,13 @@ pub struct InvalidMatcher(String);
 pub enum EntryTrust {
     /// In full.
     Trusted,
-    /// A regex of it could cost a minute and all memory: an expensive one matches everything.
+    /// Not approved: a regex in it that would take much time and memory to compile matches everything instead.
     Untrusted,
 }
 
 impl HookMatcher {
-    /// Reads a matcher under `key`, for `agent` only if given. Gives back remarks for the user; the error
-    /// says what to write. None matches everything.
+    /// Reads a matcher under `key`, for `agent` only if given. Returns the matcher (none matches everything) and
+    /// remarks for the user.
     pub(super) fn parse(
         key: &EventKey,
         agent: Option<Agent>,

@@ -1,5 +1,5 @@
-//! `hookbus.yaml`, the user's own or a project's: from text to types, with a list of what is wrong and
-//! where. Pure: no file is opened, nothing runs.
+//! `hookbus.yaml`, the user's own or a project's: from text to types, with a list of problems by line.
+//! Pure: no file is opened, nothing runs.
 
 mod approval;
 mod entry;

@@ -15,9 +15,9 @@ pub struct NatsSettings {
     pub stream: String,
     /// How many servers of the cluster store the stream.
     pub replicas: usize,
-    /// How long events are kept; without limit if none.
+    /// How long the stream keeps events; no limit if none.
     pub max_age: Option<Duration>,
-    /// How many bytes are kept; without limit if none.
+    /// How many bytes the stream keeps; no limit if none.
     pub max_bytes: Option<i64>,
     /// How long the server remembers message ids to refuse duplicates.
     pub duplicate_window: Duration,

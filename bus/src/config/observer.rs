@@ -1,5 +1,5 @@
 //! The settings of observers: the hooks with `mode: observe`. Entries of one name that do the same thing
-//! are one observer. Running them is the work of `subscribers/`.
+//! are one observer. The crate in `subscribers/` runs them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub struct ObserverSettings {
     pub timeout: Duration,
     /// Whether several workers share its events, session by session.
     pub shared: bool,
-    /// Where it reads, if the file says so.
+    /// Where it reads events from, if the file says so.
     pub source: Option<ObserverSource>,
     /// Where it starts when it is new, if the file says so.
     pub from: Option<StartAt>,
@@ -41,7 +41,7 @@ impl Default for ObserverSettings {
     }
 }
 
-/// Where an observer reads.
+/// Where an observer reads events from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObserverSource {
     /// The log of this machine's bus.
@@ -53,9 +53,9 @@ pub enum ObserverSource {
 /// Where a new observer starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartAt {
-    /// With what is recorded after it was configured.
+    /// With the first event that is recorded after it was configured.
     Now,
-    /// With the first event there is.
+    /// With the first event of the log or stream.
     First,
 }
 
@@ -81,17 +81,17 @@ pub enum SecretSource {
     File(PathBuf),
 }
 
-/// Breaks every observer that has the name of another one and does something else: their position is
-/// stored under the name.
+/// Turns every observer into a broken hook that has the name of another one and does something else: positions
+/// are stored by name.
 pub(super) fn break_taken_names(hooks: &mut [Hook]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for index in 0..hooks.len() {
         let (before, rest) = hooks.split_at_mut(index);
         let Some(hook) = rest.first_mut().filter(|hook| hook.is_observer()) else { continue };
-        let clash = before.iter().any(|other| {
+        let is_taken = before.iter().any(|other| {
             other.is_observer() && other.name == hook.name && !does_the_same(other, hook)
         });
-        if clash {
+        if is_taken {
             let why = format!(
                 "another observer is called `{}` and does something else; give this one a `name` of its own",
                 hook.name

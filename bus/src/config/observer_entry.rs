@@ -1,4 +1,4 @@
-//! The keys of an entry that only observers have: how they are run, webhooks and archives.
+//! Reading the keys of an entry that only observers have: how they are run, webhooks and archives.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub(super) const KEYS: [&str; 8] =
 
 const MOST_TRIES: f64 = 1000.0;
 
-/// The settings of an observer. A mistake in one of them leaves the default, and a remark.
+/// The settings of an observer. For an invalid value the default counts, and the user gets a remark.
 pub(super) fn settings(entry: &mut EntryReader<'_>, timeout: Duration) -> ObserverSettings {
     let mut settings = ObserverSettings {
         long_lived: entry.flag("long_lived").unwrap_or(false),

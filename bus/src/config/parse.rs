@@ -62,7 +62,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    /// Gives back the content to record.
+    /// Reads all settings; returns the content to record.
     fn root(&mut self, text: &str, root: &Node) -> Result<String, Problem> {
         let Some(pairs) = root.pairs() else {
             return Err(Problem::broken_file(
@@ -131,7 +131,7 @@ impl Parser<'_> {
             },
             other => {
                 let message = match did_you_mean(other, KEYS) {
-                    Some(near) => format!("`{other}` means nothing here; did you mean `{near}`?"),
+                    Some(key) => format!("`{other}` means nothing here; did you mean `{key}`?"),
                     None => format!("`{other}` means nothing here and is ignored"),
                 };
                 self.remark(pair.line, message);
@@ -154,7 +154,7 @@ impl Parser<'_> {
         };
     }
 
-    /// As in Hermes' own configuration.
+    /// The `plugins:` block, which is the same as in Hermes' own configuration.
     fn plugin_lists(&mut self, node: &Node) {
         for pair in node.pairs().unwrap_or_default() {
             let list = if pair.value.is_null() { Some(Vec::new()) } else { pair.value.texts() };
@@ -203,7 +203,7 @@ impl Parser<'_> {
     }
 
     fn event(&mut self, pair: &Pair) {
-        // Hermes keeps a setting of its own between the events.
+        // Hermes has a setting of its own among the events.
         if pair.key == "output_spill" || pair.value.is_null() {
             return;
         }
@@ -225,11 +225,11 @@ impl Parser<'_> {
                 let why = format!(
                     "`{key}` needs a list of hooks; put `- ` before the first line of each"
                 );
-                // What the entry was meant to be can be read, so it counts as failed, not as absent.
+                // It is clear which hook was intended, so it counts as failed, not as absent.
                 let source = self.source(&on, &pair.value);
-                let meant = entry::read(&pair.value, &on, 1, &source, &mut Vec::new());
+                let intended = entry::read(&pair.value, &on, 1, &source, &mut Vec::new());
                 let broken = |hook| Hook { action: Action::Broken(why.clone()), ..hook };
-                self.file.hooks.extend(meant.map(broken));
+                self.file.hooks.extend(intended.map(broken));
                 self.file.problems.push(Problem::broken_entry(pair.line, why));
             }
         }
@@ -278,7 +278,7 @@ impl Parser<'_> {
                     }
                     self.remark(
                         hook.line,
-                        "the same hook stands above already and counts once; remove this one",
+                        "this hook repeats one above and counts once; remove it",
                     );
                 }
                 None => unique.push(hook),
@@ -306,8 +306,8 @@ impl Parser<'_> {
     }
 }
 
-/// The file without its `nats:` part: those lines are cut out, or the file is written anew where they
-/// hold something else too.
+/// The file without its `nats:` part. Its lines are cut out; if there are other keys on the same line, the rest
+/// of the file is written again as JSON.
 fn without_nats(text: &str, root: &Node, pairs: &[Pair]) -> String {
     let Some(nats) = pairs.iter().find(|pair| pair.key == "nats") else { return text.to_owned() };
     if pairs.iter().filter(|pair| pair.line == nats.line).count() > 1 {

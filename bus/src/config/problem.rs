@@ -1,19 +1,19 @@
-//! Something wrong in a hooks file: where, what, and what to write instead.
+//! A problem in a hooks file: its line, what is wrong, and what to write instead.
 
 use std::fmt;
 
-/// A complaint about a hooks file.
+/// A problem in a hooks file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The line, counted from 1.
     pub line: usize,
-    /// What is wrong, ending with the way out.
+    /// What is wrong, ending with what to write instead.
     pub message: String,
-    /// How far it reaches.
+    /// How much of the file it makes unusable.
     pub reach: Reach,
 }
 
-/// What a problem puts out of force.
+/// How much of a hooks file a problem makes unusable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// Nothing: the rest of the entry counts.
@@ -25,7 +25,7 @@ pub enum Reach {
 }
 
 impl Problem {
-    /// Worth a word, but nothing is lost by it.
+    /// A remark for the user; the entry still counts.
     pub(crate) fn remark(line: usize, message: impl Into<String>) -> Self {
         Self { line, message: message.into(), reach: Reach::Nothing }
     }
@@ -47,11 +47,12 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What was probably meant, where something known is near enough.
+/// The known name that is most similar to the written one, if any is similar enough.
 pub fn did_you_mean<'a>(
     written: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    let near = |name: &str| strsim::normalized_damerau_levenshtein(written, name);
-    known.into_iter().filter(|name| near(name) >= 0.6).max_by(|a, b| near(a).total_cmp(&near(b)))
+    let similarity = |name: &str| strsim::normalized_damerau_levenshtein(written, name);
+    let similar = known.into_iter().filter(|name| similarity(name) >= 0.6);
+    similar.max_by(|a, b| similarity(a).total_cmp(&similarity(b)))
 }

@@ -1,4 +1,5 @@
-//! A rule: matched in process with compiled regexes, answered without a spawn.
+//! A rule: conditions on an event's fields, and one fixed answer. It is evaluated in process, with regexes that
+//! are compiled when the file is read; nothing is started for it.
 
 use regex::Regex;
 use serde_json::Value;
@@ -9,14 +10,14 @@ use super::yaml::{Data, Node};
 use crate::dialect::invalid_regex;
 use crate::event::{Event, Rewrite, Ruling, Verdict};
 
-/// All conditions must hold; then the verdict is given.
+/// Gives its verdict if all conditions hold.
 #[derive(Debug, Clone)]
 pub struct Rule {
     conditions: Vec<Condition>,
     verdict: Verdict,
 }
 
-/// Any of the regexes is found in what the path leads to.
+/// Holds if one of the regexes matches a text at the path.
 #[derive(Debug, Clone)]
 struct Condition {
     path: String,
@@ -26,12 +27,12 @@ struct Condition {
 const ANSWERS: [&str; 6] = ["block", "ask", "stop", "context", "allow", "rewrite"];
 
 impl Rule {
-    /// What the rule says about `event`; nothing if it does not apply.
+    /// The rule's verdict about `event`; none if it does not apply.
     pub fn verdict(&self, event: &Event) -> Option<Verdict> {
         self.conditions.iter().all(|condition| condition.holds(event)).then(|| self.verdict.clone())
     }
 
-    /// Reads what stands under `rule:`, for the hook called `name`.
+    /// Reads the value of `rule:`, for the hook called `name`.
     pub(super) fn read(node: &Node, name: &str) -> Result<Self, Problem> {
         let Some(pairs) = node.pairs() else {
             return Err(Problem::broken_entry(
@@ -56,9 +57,9 @@ impl Rule {
                 }
                 verdict = Some(answer(&pair.key, &pair.value, name)?);
             } else {
-                let near = did_you_mean(&pair.key, ANSWERS.into_iter().chain(["when"]));
+                let similar = did_you_mean(&pair.key, ANSWERS.into_iter().chain(["when"]));
                 let hint =
-                    near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+                    similar.map_or_else(String::new, |key| format!("; did you mean `{key}`?"));
                 return Err(Problem::broken_entry(
                     pair.line,
                     format!("a rule has no `{}`{hint} (when, {})", pair.key, ANSWERS.join(", ")),
@@ -110,17 +111,17 @@ fn conditions_in(node: &Node) -> Result<Vec<Condition>, Problem> {
         .collect()
 }
 
-fn answer(word: &str, node: &Node, name: &str) -> Result<Verdict, Problem> {
+fn answer(key: &str, node: &Node, name: &str) -> Result<Verdict, Problem> {
     let reason = || match (node.text(), node.flag()) {
         (Some(text), _) if !text.trim().is_empty() => Ok(text),
         (_, Some(true)) => Ok(format!("not allowed by hook `{name}`")),
         _ => Err(Problem::broken_entry(
             node.line,
-            format!("`{word}` needs a reason the agent can act on; write `{word}: why`"),
+            format!("`{key}` needs a reason the agent can act on; write `{key}: why`"),
         )),
     };
     let silent = Verdict::silent;
-    Ok(match word {
+    Ok(match key {
         "block" => Verdict::block(reason()?),
         "ask" => Verdict { ruling: Some(Ruling::Ask), reason: Some(reason()?), ..silent() },
         "stop" => Verdict { stop: true, stop_reason: Some(reason()?), ..silent() },

@@ -1,4 +1,5 @@
-//! YAML as a tree that knows its lines, so that every complaint can name one.
+//! YAML as a tree of nodes with line numbers, so that every problem can name its line. Duplicate keys and very
+//! deep nesting are refused.
 
 use std::collections::HashSet;
 
@@ -7,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::problem::Problem;
 
-/// A value in a YAML file, and where it starts.
+/// A value in a YAML file, and the line it starts at.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Node {
     pub(crate) line: usize,
@@ -29,46 +30,46 @@ pub(crate) struct Pair {
     pub(crate) value: Node,
 }
 
-/// The document in `text`; none in an empty file.
+/// The document in `text`; none if the file is empty.
 pub(crate) fn parse(text: &str) -> Result<Option<Node>, Problem> {
     if let Some(line) = too_deep(text) {
         let why = "this is nested deeper than any hook needs; write it flatter";
         return Err(Problem::broken_file(line, why));
     }
     let documents = MarkedYaml::load_from_str(text).map_err(|error| {
-        let shown = error.to_string();
-        Problem::broken_file(line_in(&shown), format!("this is not YAML: {shown}"))
+        let message = error.to_string();
+        Problem::broken_file(line_in(&message), format!("this is not YAML: {message}"))
     })?;
     if let [_, second, ..] = documents.as_slice() {
         let line = second.span.start.line();
         return Err(Problem::broken_file(line, "the file is one document; remove the `---`"));
     }
     let document = documents.first().map(convert);
-    match document.as_ref().and_then(twice) {
+    match document.as_ref().and_then(duplicate_key) {
         Some(pair) => {
-            let why = format!("`{}` stands here twice; remove one", pair.key);
+            let why = format!("`{}` is here twice; remove one", pair.key);
             Err(Problem::broken_file(pair.line, why))
         }
         None => Ok(document),
     }
 }
 
-/// A key that a mapping has twice: whoever reads the first and whoever reads the last would read two files.
-/// The reader tells `!x key` from `key`; nobody else does.
-fn twice(node: &Node) -> Option<&Pair> {
+/// A key that a mapping has twice. Some YAML readers use the first value and some the last, so the file could
+/// mean two things. The parser finds only exact duplicates; to other readers `!x key` and `key` are the same.
+fn duplicate_key(node: &Node) -> Option<&Pair> {
     match &node.data {
         Data::Scalar(_) => None,
-        Data::List(items) => items.iter().find_map(twice),
+        Data::List(items) => items.iter().find_map(duplicate_key),
         Data::Map(pairs) => {
             let mut seen = HashSet::new();
-            let again = pairs.iter().find(|pair| !seen.insert(&pair.key));
-            again.or_else(|| pairs.iter().find_map(|pair| twice(&pair.value)))
+            let second = pairs.iter().find(|pair| !seen.insert(&pair.key));
+            second.or_else(|| pairs.iter().find_map(|pair| duplicate_key(&pair.value)))
         }
     }
 }
 
-/// Trees are walked and dropped by recursion: one that is too deep for the stack would take the
-/// agent's hook down with it. Gives back the line where it gets so deep.
+/// The line where the nesting gets too deep. Trees are walked and dropped recursively, so a very deep one would
+/// overflow the stack and end the agent's hook.
 fn too_deep(text: &str) -> Option<usize> {
     let (mut indents, mut brackets) = (Vec::new(), 0_usize);
     for (number, line) in text.lines().enumerate() {
@@ -97,10 +98,10 @@ fn too_deep(text: &str) -> Option<usize> {
     None
 }
 
-/// Deeper than any hooks file, far from the end of any stack.
+/// More levels than any hooks file needs, and far too few to overflow a stack.
 const DEEPEST: usize = 100;
 
-/// The reader's errors carry their place only as text: `… at char 7 line 2 column 3`.
+/// The line in an error of the parser, which has it only in its text: `… at char 7 line 2 column 3`.
 fn line_in(error: &str) -> usize {
     let digits = error.split("line ").nth(1).unwrap_or_default();
     let digits: String = digits.chars().take_while(char::is_ascii_digit).collect();
@@ -112,7 +113,7 @@ fn convert(node: &MarkedYaml<'_>) -> Node {
         YamlData::Value(scalar) => Data::Scalar(scalar_value(scalar)),
         YamlData::Representation(text, ..) => Data::Scalar(Value::String(text.to_string())),
         YamlData::Sequence(items) => Data::List(items.iter().map(convert).collect()),
-        YamlData::Mapping(pairs) => Data::Map(merged(
+        YamlData::Mapping(pairs) => Data::Map(resolve_merge_keys(
             pairs
                 .iter()
                 .map(|(key, value)| {
@@ -127,16 +128,16 @@ fn convert(node: &MarkedYaml<'_>) -> Node {
     Node { line: node.span.start.line(), data }
 }
 
-/// `<<: *base` brings in the entries of another mapping, as Hermes' reader has it: what is written
-/// here comes before what is brought in.
-fn merged(pairs: Vec<Pair>) -> Vec<Pair> {
+/// Resolves `<<: *base`, which adds the entries of another mapping, as Hermes' YAML parser does. A mapping's own
+/// entries come first and take precedence.
+fn resolve_merge_keys(pairs: Vec<Pair>) -> Vec<Pair> {
     let (bases, mut own): (Vec<Pair>, Vec<Pair>) =
         pairs.into_iter().partition(|pair| pair.key == "<<");
-    let brought = bases.into_iter().flat_map(|pair| match pair.value.data {
+    let bases = bases.into_iter().flat_map(|pair| match pair.value.data {
         Data::List(items) => items,
         Data::Map(_) | Data::Scalar(_) => vec![pair.value],
     });
-    for pair in brought.flat_map(|base| base.pairs().unwrap_or_default().to_vec()) {
+    for pair in bases.flat_map(|base| base.pairs().unwrap_or_default().to_vec()) {
         if own.iter().all(|known| known.key != pair.key) {
             own.push(pair);
         }
@@ -155,7 +156,7 @@ fn scalar_value(scalar: &Scalar<'_>) -> Value {
 }
 
 impl Node {
-    /// The text of a scalar that is text; numbers count as what was written.
+    /// A scalar as text: a string, or a number.
     pub(crate) fn text(&self) -> Option<String> {
         match &self.data {
             Data::Scalar(Value::String(text)) => Some(text.clone()),
@@ -164,7 +165,7 @@ impl Node {
         }
     }
 
-    /// A switch; the older `yes` and `on` count too, as Hermes reads them.
+    /// A boolean; `yes`, `no`, `on` and `off` count too, as in Hermes.
     pub(crate) fn flag(&self) -> Option<bool> {
         match &self.data {
             Data::Scalar(Value::Bool(value)) => Some(*value),
@@ -185,7 +186,7 @@ impl Node {
         }
     }
 
-    /// One text or a list of them.
+    /// One text or a list of texts.
     pub(crate) fn texts(&self) -> Option<Vec<String>> {
         match &self.data {
             Data::List(items) => items.iter().map(Self::text).collect(),
@@ -201,7 +202,7 @@ impl Node {
         }
     }
 
-    /// Whether nothing was written.
+    /// Whether it is `null`, which is also what an empty value is.
     pub(crate) fn is_null(&self) -> bool {
         self.data == Data::Scalar(Value::Null)
     }
@@ -230,14 +231,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_brought_in_yields_to_what_is_written() {
+    fn own_entries_take_precedence_over_merged_ones() {
         let text = "a: &base {x: 1, y: 2}\nb: {<<: *base, y: 3}\n";
         let json = parse(text).expect("YAML").expect("a document").to_json();
         assert_eq!(json["b"], serde_json::json!({"y": 3, "x": 1}));
     }
 
     #[test]
-    fn depth_is_refused_before_it_is_walked() {
+    fn deep_nesting_is_refused_before_the_tree_is_built() {
         let deep = [
             "- ".repeat(20_000) + "x",
             "[".repeat(20_000),
@@ -248,6 +249,6 @@ mod tests {
             assert!(parse(&text).is_err(), "{}", &text[..40]);
         }
         let brackets = "a: '[[['\n".repeat(3) + &"# [[[\n".repeat(200);
-        assert!(too_deep(&brackets).is_none(), "quoted and commented brackets are no depth");
+        assert!(too_deep(&brackets).is_none(), "brackets in quotes and comments do not nest");
     }
 }

@@ -1,5 +1,5 @@
 //! The check before anything runs: did the user approve it, as it is now? It takes no longer than the hook's
-//! own timeout, and much code is read on another thread, so that no other agent waits for it.
+//! own timeout. Many or large files are read on another thread, so that no other agent waits for it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::caller::Caller;
 use crate::config::{Action, Approval, Hook, HooksFile, PluginLists, Refusal, Trust};
 use crate::plugins::MayStart;
 
-/// This much is checked at once, without another thread.
+/// Up to this much is checked on the calling thread.
 const SMALL: Budget = Budget { files: 32, bytes: 256 << 10 };
 
 /// Checks the approvals of one hooks file.
@@ -25,7 +25,7 @@ pub struct ApprovalCheck {
     /// The directory of the hooks file.
     base: PathBuf,
     lists: PluginLists,
-    /// Nothing of the file needs an approval.
+    /// Nothing in the file needs an approval.
     trusted: bool,
 }
 
@@ -41,7 +41,7 @@ impl ApprovalCheck {
         }
     }
 
-    /// A check that approves everything: the user has agreed to what a replay runs.
+    /// A check that approves everything: the user has already agreed to what a replay runs.
     #[must_use]
     pub fn trusting(self) -> Self {
         Self { trusted: true, ..self }
@@ -65,7 +65,7 @@ impl ApprovalCheck {
             tokio::task::spawn_blocking(move || check.refusal_now(&owned_hook, &owned_caller));
         match tokio::time::timeout(limit, checking).await {
             Ok(Ok(refusal)) => refusal,
-            Ok(Err(error)) => Some(self.unchecked(hook, format!("the check broke off: {error}"))),
+            Ok(Err(error)) => Some(self.unchecked(hook, format!("the check failed: {error}"))),
             Err(_) => Some(self.unchecked(
                 hook,
                 format!(
@@ -94,8 +94,8 @@ impl ApprovalCheck {
         self.refusal_for(hook, &Evidence { entry_digest, ..Evidence::default() })
     }
 
-    /// The question a plugin's host asks before it starts one of the plugins of `hook`; none where all may
-    /// start. The plugin must be one that is loaded now.
+    /// The check that the plugin host makes before it starts one of the plugins of `hook`; none if all may
+    /// start. A plugin that is not loaded any more is refused too.
     pub fn may_start(&self, hook: &Hook, caller: &Caller) -> Option<MayStart> {
         if self.trusted {
             return None;
@@ -173,8 +173,8 @@ impl ApprovalCheck {
     }
 
     fn refuse(&self, approval: Approval, what: &str) -> Refusal {
-        // The model may read this. It must not approve anything itself, and a path could hold a stranger's
-        // words.
+        // The model may read this. It must not approve anything itself, so a person is named; and a path could
+        // contain instructions to it, so none is shown.
         let place = if self.project.is_some() { ", inside the project" } else { "" };
         let why = format!("{what}; a person has to check it with `hookbus hooks approve`{place}");
         Refusal { approval, why, checked: true, only_gateway_hooks: false }
@@ -198,7 +198,7 @@ impl ApprovalCheck {
     }
 }
 
-/// How many files and bytes there may be.
+/// How many files and bytes may still be read.
 struct Budget {
     files: usize,
     bytes: u64,
@@ -244,7 +244,7 @@ mod tests {
     }
 
     fn plugin(folder: &Path) {
-        fs::create_dir_all(folder).expect("a folder");
+        fs::create_dir_all(folder).expect("a directory");
         fs::write(folder.join("plugin.yaml"), "name: p").expect("a manifest");
         fs::write(folder.join("__init__.py"), "").expect("code");
     }

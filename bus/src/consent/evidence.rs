@@ -16,13 +16,13 @@ use crate::plugins::{CodeExtent, CodeFile, CodeFiles, ManifestCache, loaded_dirs
 /// What is behind an entry now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Evidence {
-    /// The words that are run; none where the command cannot be split.
+    /// The program and its arguments; empty if the command line cannot be split.
     pub(super) words: Vec<OsString>,
-    /// What the entry says about how it runs: variables, the interpreter.
+    /// How it runs, by the entry: variables, the interpreter.
     pub(super) settings: Vec<String>,
     /// The hash of the entry's text.
     pub(super) entry_digest: String,
-    /// The same as versions before `files:` computed it; an approval may still have it.
+    /// The same hash as versions before `files:` computed it; an old approval may hold it.
     pub(super) old_digest: String,
     /// The files.
     pub(super) files: Vec<FileDigest>,
@@ -46,14 +46,14 @@ pub(super) struct Lookup<'a> {
     pub(super) manifests: &'a ManifestCache,
 }
 
-/// The evidence for `hook`; none where there is nothing to approve: a rule in the user's own file.
+/// The evidence for `hook`; none if it needs no approval, as a rule in the user's own file.
 pub(super) fn collect(hook: &Hook, lookup: Lookup<'_>) -> Option<Evidence> {
     let caller = &*caller_of(hook, lookup);
     let lookup = Lookup { caller, ..lookup };
     let found = match &hook.action {
         Action::Command(command) => of_command(hook, command, lookup),
         Action::Python(python) => of_python(hook, python, lookup),
-        // A stranger may have written a project's file, and a rule can change what the agent does.
+        // A project's file may come from anyone, and even a rule changes what the agent does.
         Action::Rule(_)
         | Action::Webhook(_)
         | Action::Archive(_)

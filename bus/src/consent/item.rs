@@ -11,9 +11,9 @@ use crate::files::FileDigest;
 /// An entry that needs an approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalItem {
-    /// The project's file it stands in, if it is not the user's own.
+    /// The project's file that it is in, if it is not the user's own.
     pub project: Option<PathBuf>,
-    /// The key it stands under.
+    /// The event key that it is under.
     pub event: String,
     /// The hook's name.
     pub hook: String,
@@ -21,11 +21,11 @@ pub struct ApprovalItem {
     pub command: String,
     /// Whether a program or a plugin runs for it.
     pub runs_something: bool,
-    /// The words that are run; none where the command cannot be split.
+    /// The program and its arguments; empty if the command line cannot be split.
     pub words: Vec<OsString>,
     /// The entry as it is written, as JSON.
     pub written: String,
-    /// What it says about how it runs: variables, the interpreter.
+    /// How it runs, by the entry: variables, the interpreter.
     pub settings: Vec<String>,
     /// The hash of its text.
     pub entry_digest: String,
@@ -48,7 +48,7 @@ pub struct ApprovalItem {
 pub struct FileChanges {
     /// New ones, and those with other content.
     pub changed: Vec<PathBuf>,
-    /// Those that are not there any more, or not covered any more.
+    /// Those that do not exist any more, or are not covered any more.
     pub gone: Vec<PathBuf>,
 }
 

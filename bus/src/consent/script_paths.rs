@@ -15,7 +15,7 @@ const INTERPRETERS: [&str; 16] = [
     "sh", "tsx", "uv", "zsh",
 ];
 
-/// Programs that belong to the system and change with its updates.
+/// Programs here belong to the system and change with its updates, so approvals do not cover them.
 const SYSTEM_FOLDERS: [&str; 7] =
     ["/usr/bin/", "/usr/sbin/", "/usr/lib/", "/bin/", "/sbin/", "/nix/store/", "/opt/homebrew/"];
 
@@ -28,9 +28,9 @@ pub(crate) struct ScriptPaths {
     pub(crate) missing: Option<PathBuf>,
 }
 
-/// The files that `words` name, for a client that stands in `caller.cwd`.
+/// The files that `words` name, for a client whose working directory is `caller.cwd`.
 pub(crate) fn script_paths(words: &[OsString], caller: &Caller) -> ScriptPaths {
-    // Agents run hooks by `bash -c '…'`; a plain command in there names its files like any other.
+    // Agents run hooks by `bash -c '…'`: look at the command inside.
     let inner = match words {
         [shell, flag, line] if is_shell(shell) && flag == "-c" => {
             let inner = line.to_str().and_then(shlex::split).unwrap_or_default();
@@ -102,7 +102,7 @@ fn has_slash(word: &OsStr) -> bool {
 
 fn is_of_system(file: &Path) -> bool {
     let is_in = |file: &Path| SYSTEM_FOLDERS.iter().any(|folder| file.starts_with(folder));
-    // `/usr/bin/../../home/x` is not; a link to the system's Python is.
+    // `/usr/bin/../../home/x` is not of the system; a symlink to the system's Python is.
     match file.canonicalize() {
         Ok(real) => is_in(&real),
         Err(_) => is_in(file),
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     fn scripts() -> (tempfile::TempDir, Caller) {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         for name in ["p.sh", "policy.py", "notes.txt", "test"] {
             fs::write(folder.path().join(name), "").expect("a file");
         }

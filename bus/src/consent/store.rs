@@ -1,5 +1,5 @@
 //! `consent.json`, beside the user's own hooks file: the approvals, entry by entry, with the hash of each
-//! covered file. One entry can have several: the same `./check.sh` is another file in another directory.
+//! covered file. One entry can have several approvals: `./check.sh` is another file in another directory.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -31,24 +31,23 @@ pub struct ApprovalStore {
     pub(super) manifests: ManifestCache,
 }
 
-/// Why the approvals cannot be read; then none counts.
+/// Why the approvals cannot be read. Then nothing counts as approved.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The system refuses.
+    /// The system cannot read the file.
     #[error("{} cannot be read: {error}", .file.display())]
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// It is not what hookbus wrote.
+    /// The file is not in the form that hookbus writes.
     #[error("{} is broken; correct it, or remove it and approve again", .0.display())]
     Broken(PathBuf),
 }
 
-/// What an approval is stored under: the project's file (if it is not the user's own), the event and
-/// what is run.
+/// The key of an approval: the project's file (if it is not the user's own), the event and what is run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EntryKey<'a> {
     pub(super) project: Option<&'a Path>,
@@ -137,7 +136,7 @@ impl ApprovalStore {
         &self.file
     }
 
-    /// Changes when the file does.
+    /// The stamp of the file, which changes when an approval is added or removed.
     pub(crate) fn stamp(&self) -> Stamp {
         Stamp::of(&self.file)
     }
@@ -147,7 +146,7 @@ impl ApprovalStore {
         self.records().err()
     }
 
-    /// Whether the user has approved the entry with this behind it.
+    /// Whether the user has approved the entry with this evidence.
     pub(super) fn approval(&self, key: EntryKey<'_>, evidence: &Evidence) -> Approval {
         let known = self.known();
         let of_entry: Vec<&ApprovalRecord> = known.iter().filter(|it| it.is_for(key)).collect();
@@ -177,7 +176,7 @@ impl ApprovalStore {
         self.known().iter().filter(|it| it.is_for(key)).all(is_gateway)
     }
 
-    /// Whether the user approved the text of an entry of a project, whatever happened to its files since.
+    /// Whether the user approved the text of an entry of a project; its files may have changed since.
     pub fn has_approved_text(&self, project: &Path, on: &EventKey, entry_digest: &str) -> bool {
         let event = on.to_string();
         self.known().iter().any(|it| {
@@ -215,8 +214,8 @@ impl ApprovalStore {
         Ok(rows.iter().filter_map(ApprovalRecord::from_json).collect())
     }
 
-    /// The file's text with `approved` added at `at`. Earlier approvals of the same files make way, and so
-    /// do those of entries that are not among `all` any more.
+    /// The file's text with `approved` added at `at`. Removes earlier approvals of the same files, and those of
+    /// entries that are not in `all` any more.
     pub fn with(
         &self,
         approved: &[&ApprovalItem],
@@ -247,8 +246,8 @@ impl ApprovalStore {
         Ok(to_text(&records))
     }
 
-    /// The file's text without the approvals of any of `commands`, in the user's own file and in the projects
-    /// that contain `folder`; and how many there were.
+    /// The file's text without the approvals of `commands`, in the user's own file and in the projects that
+    /// contain `folder`; and how many were removed.
     pub fn without(
         &self,
         commands: &[String],
@@ -278,11 +277,11 @@ fn compare(approvals: &[&ApprovalRecord], evidence: &Evidence) -> Approval {
     if is_complete && same_text.iter().any(|it| it.files == files) {
         return Approval::Approved;
     }
-    // An approval of other paths only is one of the same command in another directory.
+    // An approval that covers none of these paths is for the same command in another directory.
     let names_now = |path: &PathBuf| files.contains_key(path) || evidence.missing.contains(path);
-    let is_of_this_place = |it: &&&ApprovalRecord| it.files.keys().any(names_now);
+    let is_of_this_folder = |it: &&&ApprovalRecord| it.files.keys().any(names_now);
     let names_nothing = files.is_empty() && evidence.missing.is_empty();
-    if names_nothing || same_text.iter().any(is_of_this_place) {
+    if names_nothing || same_text.iter().any(is_of_this_folder) {
         Approval::Lapsed
     } else {
         Approval::NotApproved

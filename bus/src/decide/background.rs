@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// For the whole process: such a task belongs to no call and to no version of a hooks file.
+/// One counter for the whole process: a notification outlives its call and its version of the hooks file.
 static IN_FLIGHT: AtomicUsize = AtomicUsize::new(0);
 
 const POLL_EVERY: Duration = Duration::from_millis(20);
@@ -25,7 +25,7 @@ impl Drop for InFlight {
     }
 }
 
-/// Waits until no notification is in flight, for `limit` at most; gives back how many are left.
+/// Waits until no notification is in flight, for `limit` at most; returns how many are left.
 pub async fn drain_notifications(limit: Duration) -> usize {
     let drained = async {
         while IN_FLIGHT.load(Ordering::Relaxed) > 0 {

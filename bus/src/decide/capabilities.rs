@@ -1,5 +1,5 @@
-//! Reducing a verdict to what the agent can act on at this event. Nothing is dropped in silence: what it
-//! cannot act on becomes a block or is left out, and the note says which.
+//! Reducing a verdict to what the agent can act on at this event. What it cannot act on becomes a block or is
+//! left out, and a note in the log says which.
 
 use serde_json::Value;
 
@@ -7,23 +7,27 @@ use crate::config::{Action, Hook};
 use crate::dialect::{Capabilities, Dialect};
 use crate::event::{Event, Kind, OnFailure, Ruling, Verdict};
 
-/// What a note says of an answer that became a block. Replay looks for it in recorded notes.
+/// In the note of an answer that became a block. Replay looks for it in recorded notes.
 const BLOCKED_INSTEAD: &str = "blocked instead";
 
-/// Added to a question that became a block, so that the model does not wait for an answer.
+/// Added to a question that became a block, so that the model does not wait for the user.
 const UNASKED: &str = " (no person can be asked here, so it is blocked)";
 
-/// Wordings of earlier versions, which are in old logs, and what they are now.
-const REWORDED: [(&str, &str); 4] = [
+/// Texts that the bus adds, as earlier versions worded them in old logs, and as they are now.
+const REWORDED: [(&str, &str); 5] = [
     (" (nobody can be asked here, so it is blocked)", UNASKED),
     ("wanted a person to be asked, and nobody can be", ASK_IMPOSSIBLE),
     ("which it cannot be told here", "which is not possible here"),
     ("takes none of here", "does not accept here"),
+    ("lets nothing pass unread", BLOCKS_UNREADABLE),
 ];
 
 const ASK_IMPOSSIBLE: &str = "wanted to ask a person, and no person can be asked";
 
-/// An answer without the text that the bus itself adds: another wording of it is not a difference.
+/// Why an event that cannot be read is refused, after the name of the hook.
+pub(super) const BLOCKS_UNREADABLE: &str = "blocks events that cannot be read";
+
+/// An answer without the texts that the bus itself adds: if only their wording differs, the answers are the same.
 pub fn without_our_words(answer: &Value) -> Value {
     match answer {
         Value::String(text) => {
@@ -128,7 +132,7 @@ impl Impossible {
     }
 
     /// Under an agent's own event name, and from a plugin, such an answer is ignored, as the agent does it.
-    /// A question that no person can be asked is never a yes.
+    /// A question that no person can answer is never an approval.
     fn policy(self, hook: &Hook, dialect: &dyn Dialect) -> OnFailure {
         let is_ignored = match &hook.action {
             Action::Command(_) => dialect.ignores_impossible_answers(),

@@ -1,4 +1,4 @@
-//! From what the hooks answered to what the agent is told.
+//! From the verdicts of the hooks to the answer for the agent.
 
 use std::cell::Cell;
 use std::fmt;
@@ -14,11 +14,11 @@ use crate::event::{Decision, Event, Outcome, Ruling, Verdict, VerdictRecord};
 pub struct DecisionContext<'a> {
     /// When deciding began.
     pub started: Instant,
-    /// Finds out whether a person can be asked; called only where the answer depends on it.
+    /// Finds out whether a person can be asked; called only if the answer depends on it.
     pub can_ask: &'a dyn Fn() -> bool,
-    /// Whether the agent still waits.
+    /// Whether the agent still waits for the answer.
     pub waited_for: bool,
-    /// How often in a row the agent has been told to continue already.
+    /// How often in a row the agent has already been told to continue.
     pub continuations: u32,
 }
 
@@ -77,14 +77,14 @@ pub fn conclude(
     }
 }
 
-/// A hook that never lets the agent finish would make it continue for ever: Gemini has no limit of its own
-/// and dies of a stack overflow after two thousand rounds.
+/// Lets the agent finish if it was told to continue too often in a row. Gemini has no limit of its own and ends
+/// with a stack overflow after two thousand rounds.
 fn end_runaway(merged: &mut Verdict, limit: u32, so_far: u32) -> Option<String> {
     if merged.ruling != Some(Ruling::Block) || so_far < limit {
         return None;
     }
     *merged = Verdict { notice: merged.notice.take(), ..Verdict::silent() };
     Some(format!(
-        "told to continue {so_far} times in a row, which is the limit (`max_continuations`); let go"
+        "told to continue {so_far} times in a row, which is the limit (`max_continuations`); it may finish now"
     ))
 }

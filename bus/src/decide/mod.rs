@@ -1,4 +1,4 @@
-//! Deciding: which hooks are for an event, what they answer, and what that comes to for the agent.
+//! Deciding: which hooks are asked about an event, what they answer, and what the agent is answered.
 //! `replay/` holds what only a replay needs.
 
 mod background;

@@ -21,7 +21,7 @@ pub struct Plan<'a> {
     pub(super) sets: &'a HookSets,
 }
 
-/// An entry for a plugin directory that another entry stands for too.
+/// A further entry for a plugin directory that is asked because of an earlier entry.
 #[derive(Debug, Clone, Copy)]
 struct DuplicateEntry<'a> {
     asked: &'a Hook,
@@ -171,8 +171,8 @@ fn keep_first<'a, K: PartialEq>(hooks: &mut Vec<&'a Hook>, key: impl Fn(&'a Hook
     });
 }
 
-/// Of a project's entries that are not approved one stands for all, the strictest: a stranger's file must
-/// not fill the log.
+/// Of a project's entries that are not approved only the strictest stays and stands for all: an unknown file
+/// must not fill the log.
 fn keep_one_unread(project: Option<&ActiveHooks>, hooks: &mut Vec<&Hook>) {
     let Some(project) = project else { return };
     let has_lapsed = |hook: &Hook| {

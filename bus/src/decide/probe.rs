@@ -1,5 +1,5 @@
-//! Calling plugins about sample events, for the doctor and `hooks test`: those of one entry, and those that
-//! are only told about an event.
+//! Calling plugins about sample events, for the doctor and `hooks test`: all plugins of one entry, and those of a
+//! plan at an event where no answer is possible.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::event::{Event, Verdict, VerdictRecord};
 use crate::plugins::{NothingLoaded, ProbeEvents, ProbeReport, ProbeScope, ProbeSettings, probe};
 
 /// Probes the plugins of `item`, which the user approved: each is loaded, and called about the events that
-/// its entry covers and that take an answer.
+/// its entry covers and where an answer is possible.
 pub async fn probe_entry(
     active: &ActiveHooks,
     item: &ApprovalItem,
@@ -38,8 +38,8 @@ pub async fn probe_entry(
     probe_plugins(active, python, &events, caller, scope).await
 }
 
-/// Tells the plugins of a plan about an event where no answer is possible, and takes them out of the plan:
-/// they must not be called again with the rest of it.
+/// Notifies the plugins of a plan of an event where no answer is possible, and takes them out of the plan, so
+/// that they are not called again with the rest of it.
 pub async fn notify_for_test<'a>(
     plan: &mut Plan<'a>,
     event: &Event,

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use serde_json::Value;
 
+use super::capabilities::BLOCKS_UNREADABLE;
 use super::plan::{Plan, RefusedBy, failure_policy};
 use super::replay::ReplayEnvironment;
 use crate::active::ActiveHooks;
@@ -18,7 +19,7 @@ use crate::plugins::can_gateway_hooks_answer;
 /// No deadline is longer: adding a huge one to the clock would overflow.
 const LONGEST: Duration = Duration::from_hours(1);
 
-/// What a hook answered; without a hook, what the bus itself answers.
+/// The result of one hook; without a hook, the answer of the bus itself.
 #[derive(Debug, Clone)]
 pub struct HookResult<'a> {
     pub(super) hook: Option<&'a Hook>,
@@ -26,7 +27,7 @@ pub struct HookResult<'a> {
 }
 
 impl<'a> HookResult<'a> {
-    /// A result that is already known, of `hook` or of several of which it is one.
+    /// A result of `hook` with this record.
     pub const fn known(hook: &'a Hook, record: VerdictRecord) -> Self {
         Self { hook: Some(hook), record }
     }
@@ -92,7 +93,7 @@ pub(super) fn deadline_in(time: Duration) -> Instant {
     Instant::now() + time.min(LONGEST)
 }
 
-/// One event's way through the hooks of a plan.
+/// One run of the hooks of a plan about one event.
 pub(super) struct HookRun<'a, 'p> {
     pub(super) plan: &'a Plan<'p>,
     /// The event's position in the log.
@@ -125,7 +126,8 @@ impl<'p> HookRun<'_, 'p> {
         all
     }
 
-    /// One result per hook, or per plugin of a directory; none if it has nothing to say.
+    /// One result per hook, or per plugin of a directory; none from a rule that does not apply and from plugins
+    /// without a callback.
     async fn one<'h>(&self, hook: &'h Hook, event: &Event) -> Vec<HookResult<'h>> {
         let strictest = &self.plan.with_strictest_policy(hook);
         let approved = match self.approved_entry(hook).await {
@@ -150,7 +152,7 @@ impl<'p> HookRun<'_, 'p> {
         records.into_iter().map(|record| HookResult::known(hook, record)).collect()
     }
 
-    /// The first of the entries that `hook` stands for that is approved; else the heaviest refusal.
+    /// The first approved one of the entries that `hook` stands for; else the refusal with the greatest weight.
     async fn approved_entry<'h>(&'h self, hook: &'h Hook) -> Result<&'h Hook, Refusal> {
         let approvals = &self.plan.active(hook).approvals;
         let mut heaviest: Option<Refusal> = None;
@@ -169,7 +171,7 @@ impl<'p> HookRun<'_, 'p> {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    /// The record of a hook that must not run. Plugins of it that run are ended.
+    /// The record of a hook that must not run. Ends its plugins, if they are running.
     pub(super) fn refused(&self, hook: &Hook, refusal: Refusal) -> VerdictRecord {
         if let (true, Action::Python(python)) = (refusal.checked, &hook.action) {
             self.end_plugins(hook, python);
@@ -193,7 +195,8 @@ fn policy_for_refusal<'h>(hook: &'h Hook, refusal: &Refusal, event: &Event) -> C
     }
 }
 
-/// A guard that was taken away blocks, unless its entry says otherwise.
+/// The hook with a failure policy that blocks, unless its entry says otherwise: for a hook that was in force and
+/// cannot run any more.
 pub(super) fn blocking_by_default(hook: &Hook) -> Hook {
     Hook { on_failure: hook.on_failure.or(Some(OnFailure::Block)), ..hook.clone() }
 }
@@ -203,7 +206,7 @@ fn refused(hook: &Hook, Refusal { approval, why, .. }: Refusal) -> VerdictRecord
     let mut hook =
         if approval == Approval::Lapsed { blocking_by_default(hook) } else { hook.clone() };
     if hook.of_project {
-        // The model may read the name, and a stranger may have written it.
+        // The model may read the name, and the project's file may come from anyone.
         hook.name = format!("line {} of the project's hooks", hook.line);
     }
     VerdictRecord { refused: true, ..failed(&hook, why, Duration::ZERO) }
@@ -230,7 +233,7 @@ pub(super) fn failed(hook: &Hook, why: String, took: Duration) -> VerdictRecord 
     record(hook, Verdict::silent(), Some(why), took)
 }
 
-/// Applies the hook's failure policy. This is the one place where open or closed is decided.
+/// Applies the hook's failure policy. Only here a failure becomes a block or is ignored.
 pub(super) fn record(
     hook: &Hook,
     verdict: Verdict,
@@ -268,7 +271,7 @@ fn refuse_unreadable(guard: &str, event: &Event) -> VerdictRecord {
     VerdictRecord {
         hook: guard.to_owned(),
         verdict: Verdict::block(format!(
-            "hookbus cannot read this event ({why}), and `{guard}` lets nothing pass unread"
+            "hookbus cannot read this event ({why}), and `{guard}` {BLOCKS_UNREADABLE}"
         )),
         exit: None,
         took: Duration::ZERO,
@@ -282,8 +285,8 @@ fn refuse_unreadable(guard: &str, event: &Event) -> VerdictRecord {
     }
 }
 
-/// What the next hook gets, as Gemini chains them: the changed input, the extended prompt, the changed
-/// request.
+/// Applies a verdict to the event that the next hook gets, as Gemini chains hooks: changed input, extended
+/// prompt, changed request.
 fn apply_to_next(event: &mut Event, verdict: &Verdict) {
     let Body::Read(fields) = &mut event.body else { return };
     if let (Some(rewrite), Some(Value::Object(input))) =

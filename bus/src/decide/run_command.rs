@@ -1,4 +1,4 @@
-//! Running a hook's command about an event.
+//! Running a hook's command about an event: what it reads on stdin, and how its output becomes a verdict.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -35,7 +35,7 @@ impl HookRun<'_, '_> {
         let script = script_hash(&words, self.caller);
         let sandbox = self.replay.map(|replay| &replay.sandbox);
         let words = match sandbox {
-            // Before placeholders are filled: a value of the event must not be taken for a file.
+            // Before placeholders are filled: a value from the event must not be taken for a file.
             Some(_) => {
                 fill_placeholders(in_original_folder(written, self.caller), command, Some(event))
             }

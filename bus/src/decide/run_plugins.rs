@@ -1,4 +1,4 @@
-//! Calling the plugins of a hook: all of a directory at once, each in its own process.
+//! Calling the plugins of a hook: all plugins of a directory at once, each in its own process.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -73,8 +73,8 @@ impl HookRun<'_, '_> {
         records.unwrap_or_else(|refusal| vec![self.refused(hook, refusal)])
     }
 
-    /// A guard that is not loaded does not guard: that is a failure, unless the user disabled it. Report
-    /// every time if `on_failure` is `block`; otherwise once, and never in a replay.
+    /// A directory that loads no plugin is a failure, because its guard is missing, unless the user disabled it.
+    /// Reported every time if `on_failure` is `block`; otherwise once, and never in a replay.
     async fn report_nothing_loaded(
         &self,
         hook: &Hook,
@@ -117,7 +117,7 @@ impl HookRun<'_, '_> {
         }
     }
 
-    /// How long a plugin may take, and how long it is waited for. In a replay the two are the same.
+    /// How long a plugin may take, and how long the caller waits for it. In a replay the two are the same.
     fn timeout(&self, python: &Python) -> CallTimeout {
         match self.replay {
             Some(_) => CallTimeout::full(python.timeout.min(self.time_left())),
@@ -136,9 +136,9 @@ impl HookRun<'_, '_> {
         }
     }
 
-    /// Where no answer is possible, plugins are only told. With a daemon the agent does not wait: each plugin
-    /// has a queue. Without one the client has to wait, or the plugins would end with it. A replay waits too,
-    /// because the next event may depend on it.
+    /// Notifies plugins of an event where no answer is possible. In the daemon the agent does not wait, because
+    /// each plugin has a queue. A client without a daemon has to wait, or the plugins would end with it. A replay
+    /// waits too, because the next event may depend on it.
     async fn notify_plugins(
         &self,
         plugins: &[Arc<PluginInstance>],
@@ -196,7 +196,7 @@ fn recorded_name(hook: &Hook, plugin: &PluginInstance, is_single: bool) -> Strin
 fn warn(plugin: &PluginInstance, event: &Event, failure: Option<&str>) {
     let Some(why) = failure else { return };
     if why.starts_with(BACKING_OFF) {
-        // Reported when it failed; a busy agent would fill the log with it.
+        // The failure itself was reported; repeating it at every event would fill the log.
         tracing::debug!(plugin = plugin.name(), event_id = %event.id, why, "a plugin was not called");
     } else {
         tracing::warn!(plugin = plugin.name(), event_id = %event.id, why, "a plugin failed");

@@ -1,12 +1,12 @@
-//! An answer object that a hook printed, in any of the four dialects, as a [`Verdict`]. Every agent's
-//! answers are understood, whichever agent the event came from. In one point the bus is stricter than
-//! the agents, on purpose: a clear block counts in any spelling.
+//! From the JSON object that a hook answered to a [`Verdict`]. All four agents' spellings are understood, at
+//! events of any agent. In one point the bus is stricter than the agents, on purpose: a clear block counts in
+//! any spelling.
 
 use serde_json::{Map, Value};
 
 use crate::event::{Kind, Rewrite, Ruling, Verdict};
 
-/// One answer object, in any of the four dialects.
+/// The verdict in an answer object, in the spelling of any of the four agents.
 pub(super) fn verdict_in(answer: &Map<String, Value>, kind: Kind) -> Verdict {
     let empty = Map::new();
     let specific = answer.get("hookSpecificOutput").and_then(Value::as_object).unwrap_or(&empty);
@@ -47,7 +47,7 @@ fn ruling(object: &Map<String, Value>, key: &str, kind: Kind) -> Option<Ruling> 
         (_, "block" | "deny") => Some(Ruling::Block),
         // Hermes: the agent must not finish yet.
         ("decision" | "action", "continue") if kind == Kind::TurnVerify => Some(Ruling::Block),
-        // Hermes: the message is dropped, the command has been dealt with.
+        // Hermes: the message is dropped; the command is already handled.
         ("action", "skip") if kind == Kind::MessageIn => Some(Ruling::Block),
         ("decision", "handled") if kind == Kind::Command => Some(Ruling::Block),
         (_, "ask" | "defer") => Some(Ruling::Ask),
@@ -71,14 +71,14 @@ fn rewrite_in(
     if let Some(input) = whole {
         return Some(Rewrite::Whole(input.clone()));
     }
-    let says = |key: &str, word: &str| answer.get(key).and_then(Value::as_str) == Some(word);
-    if says("action", "rewrite") || says("decision", "rewrite") {
+    let has = |key: &str, word: &str| answer.get(key).and_then(Value::as_str) == Some(word);
+    if has("action", "rewrite") || has("decision", "rewrite") {
         let named = ["text", "command_name", "raw_args"].into_iter();
         let changes = named.filter_map(|key| Some((key.to_owned(), answer.get(key)?.clone())));
         return Some(changes.collect()).filter(|all: &Vec<_>| !all.is_empty()).map(Rewrite::Paths);
     }
     // Later Hermes: `modify` changes the keys it names.
-    let modifies = |key: &str| says(key, "modify");
+    let modifies = |key: &str| has(key, "modify");
     let changes = match (modifies("action"), modifies("decision")) {
         (true, _) => answer.get("args"),
         (_, true) => answer.get("tool_input"),
@@ -88,7 +88,7 @@ fn rewrite_in(
     Some(Rewrite::Paths(changes.iter().map(|(key, value)| (key.clone(), value.clone())).collect()))
 }
 
-/// Answers that only one agent knows: Gemini the first five, Hermes the others.
+/// Answers that only one agent has: the first five are Gemini's, the others Hermes'.
 fn own_in(
     answer: &Map<String, Value>,
     specific: &Map<String, Value>,
@@ -100,11 +100,11 @@ fn own_in(
             .filter_map(|key| Some((key.to_owned(), specific.get(key)?.clone())))
             .filter(|(_, value)| !value.is_null() && *value != Value::Bool(false))
             .collect();
-    let says = |key: &str, word: &str| answer.get(key).and_then(Value::as_str) == Some(word);
-    if kind == Kind::Command && says("decision", "handled") {
+    let has = |key: &str, word: &str| answer.get(key).and_then(Value::as_str) == Some(word);
+    if kind == Kind::Command && has("decision", "handled") {
         own.insert("handled".to_owned(), Value::Bool(true));
     }
-    if let Some(rule) = text(answer, "rule_key").filter(|_| says("action", "approve")) {
+    if let Some(rule) = text(answer, "rule_key").filter(|_| has("action", "approve")) {
         own.insert("rule_key".to_owned(), Value::String(rule));
     }
     own

@@ -1,19 +1,19 @@
-//! Which answers an agent acts on at one event.
+//! Which answers an agent acts on at one event. `decide/capabilities.rs` reduces verdicts to them.
 
-/// The answers that an agent acts on at one event. An answer it cannot act on is never dropped in
-/// silence: it becomes a block or is left out, by the hook's failure policy, and that is recorded.
+/// The answers that an agent acts on at one event. An answer that it cannot act on becomes a block or is left
+/// out, by the hook's failure policy, and that is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "five answers, each possible or not")]
 pub struct Capabilities {
     /// The action can be refused.
     pub block: bool,
-    /// A person can be asked, if there is one.
+    /// The user can be asked, if there is one.
     pub ask: bool,
     /// The agent can be stopped.
     pub stop: bool,
     /// The model can be given more text.
     pub context: bool,
-    /// The tool's input (or the text at hand) can be changed.
+    /// The tool's input, or the text that the event is about, can be changed.
     pub rewrite: bool,
 }
 

@@ -1,6 +1,6 @@
-//! The dialect of hooks that stand under a kind or a pattern, for any agent, and of agents without
-//! a dialect of their own: the command line is split into words, a matcher must match the whole tool
-//! name, exit code 2 blocks and any other exit code than 0 is a failure.
+//! The dialect of hooks under a kind or a pattern, for any agent, and of agents without a dialect of their own:
+//! the command line is split into words, a matcher must match the whole tool name, exit code 2 blocks, and any
+//! other exit code than 0 is a failure.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -12,13 +12,13 @@ use super::{Dialect, Ending, HookOutput, Interpretation, LaunchError, ParsedMatc
 use crate::caller::Caller;
 use crate::event::{Kind, Verdict};
 
-/// See the module.
+/// The common dialect.
 #[derive(Debug, Clone, Copy)]
 pub struct Common;
 
 impl Dialect for Common {}
 
-/// The words of the line. `./x` and `../x` are beside the hooks file.
+/// The words of the line. `./x` and `../x` are relative to the directory of the hooks file.
 pub(super) fn argv(line: &str, caller: &Caller, base: &Path) -> Result<Vec<OsString>, LaunchError> {
     let mut words = split(line, caller)?;
     let program = words[0].to_string_lossy();
@@ -52,7 +52,7 @@ pub(super) fn interpret(kind: Kind, output: &HookOutput<'_>) -> Interpretation {
     let json_text = stdout.as_deref().or(stderr.as_deref()).unwrap_or_default();
     if let ParsedOutput::Object(answer) = parse_output(json_text) {
         let verdict = verdict_in(&answer, kind);
-        let failure = if verdict.is_silent() { output.odd_ending() } else { None };
+        let failure = if verdict.is_silent() { output.failed_ending() } else { None };
         return match (output.ending, verdict.ruling) {
             (Ending::Exit(2), None) => blocked(stderr),
             _ => Interpretation { verdict, failure },
@@ -66,7 +66,7 @@ pub(super) fn interpret(kind: Kind, output: &HookOutput<'_>) -> Interpretation {
             Interpretation::answered(Verdict { context: Some(text), ..Verdict::silent() })
         }
         (Ending::Exit(0), Some(text)) => Interpretation::failed(Some(not_json(&text))),
-        (Ending::Exit(_) | Ending::Signal(_), _) => Interpretation::failed(output.odd_ending()),
+        (Ending::Exit(_) | Ending::Signal(_), _) => Interpretation::failed(output.failed_ending()),
     }
 }
 

@@ -1,5 +1,5 @@
-//! From an agent's bytes to an [`Event`]. The agents agree on most field names; where one keeps its
-//! turn and session elsewhere, its dialect says so.
+//! From an agent's bytes to an [`Event`]. The agents agree on most field names; a dialect defines where its agent
+//! differs (turn and session).
 
 use serde_json::{Map, Value};
 
@@ -12,16 +12,16 @@ use crate::json::read_leniently;
 /// The name of an event whose payload does not name one.
 const UNREADABLE: &str = "unreadable";
 
-/// What came in at the front door.
+/// An event as the client received it.
 #[derive(Debug, Clone)]
 pub struct Arrival {
     /// Minted by the client.
     pub id: EventId,
-    /// When the client got it.
+    /// When the client received it.
     pub at: Time,
     /// The agent it comes from.
     pub agent: Agent,
-    /// How it came.
+    /// How it came from the agent.
     pub wire: Wire,
     /// The payload.
     pub raw: Vec<u8>,
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn an_approval_without_a_session_finds_it_in_its_turn() {
+    fn an_approval_without_a_session_gets_it_from_its_turn() {
         let event = decoded(
             Agent::Hermes,
             br#"{"hook_event_name":"pre_approval_request","session_id":"","extra":{"turn_id":"s9:t:1"}}"#,

@@ -1,4 +1,4 @@
-//! What a command hook left behind when it ended, and the parts of reading it that dialects share.
+//! The output of a command hook that has ended, and the parts of interpreting it that dialects share.
 
 use serde_json::{Map, Value};
 
@@ -14,7 +14,7 @@ pub enum Ending {
     Signal(i32),
 }
 
-/// What a hook's process left behind.
+/// The output and the end of a hook's process.
 #[derive(Debug, Clone, Copy)]
 pub struct HookOutput<'a> {
     /// Everything on stdout.
@@ -25,7 +25,7 @@ pub struct HookOutput<'a> {
     pub ending: Ending,
 }
 
-/// What that means.
+/// What a hook's output means.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interpretation {
     /// The hook's verdict.
@@ -34,10 +34,10 @@ pub struct Interpretation {
     pub failure: Option<String>,
 }
 
-/// Whether output that comes after a command's own end is waited for.
+/// Whether to wait for output that a command's children write after the command itself has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LateOutput {
-    /// Wait as long as the command's timeout lasts: that is what agents do themselves.
+    /// Wait until the command's timeout, as the agents do themselves.
     Wait,
     /// Do not wait: a child in the background must not hold up the agent.
     Ignore,
@@ -54,8 +54,8 @@ impl Interpretation {
 }
 
 impl HookOutput<'_> {
-    /// Why the exit code or signal alone makes the hook a failed one.
-    pub(super) fn odd_ending(&self) -> Option<String> {
+    /// Why the hook failed, judged by its exit code or signal alone.
+    pub(super) fn failed_ending(&self) -> Option<String> {
         let stderr: String = text_in(self.stderr).unwrap_or_default().chars().take(400).collect();
         let tail = if stderr.is_empty() { String::new() } else { format!(": {stderr}") };
         match self.ending {
@@ -101,8 +101,7 @@ pub(super) fn parse_output(text: &str) -> ParsedOutput {
     }
 }
 
-/// The verdict in a JSON string, at events where a text can replace another: what a Hermes plugin
-/// would return.
+/// The verdict in a JSON string at events where a text can be replaced: a Hermes plugin would return that text.
 pub(super) fn replacement_text_in(text: &str, kind: Kind) -> Option<Verdict> {
     let Ok(text @ Value::String(_)) = read_leniently(text.as_bytes()) else { return None };
     replacement_text(text, kind)

@@ -16,8 +16,8 @@ use super::{Capabilities, HookOutput, Interpretation, LateOutput, LaunchError, P
 use crate::caller::Caller;
 use crate::event::{Agent, Event, Kind, ToolClass, Verdict};
 
-/// How one agent names things, what it acts on, and how it runs hooks. Pure: values in, values out,
-/// except [`can_ask`](Self::can_ask), which may look at the agent's process.
+/// How one agent names things, what it acts on, and how it runs hooks. Pure functions, except
+/// [`can_ask`](Self::can_ask), which may inspect the agent's process.
 pub trait Dialect: fmt::Debug + Sync {
     /// The agent's event names and their kinds. A name that ends in `*` stands for a family.
     fn events(&self) -> &'static [(&'static str, Kind)] {
@@ -59,7 +59,7 @@ pub trait Dialect: fmt::Debug + Sync {
         Capabilities::NONE
     }
 
-    /// Whether the agent has a person to ask.
+    /// Whether there is a person that the agent can ask.
     fn can_ask(&self, _caller: &Caller) -> bool {
         false
     }
@@ -74,13 +74,13 @@ pub trait Dialect: fmt::Debug + Sync {
         Verdict::silent()
     }
 
-    /// The merged verdict as the agent's JSON; none where the agent gets no output.
+    /// The merged verdict as the agent's JSON; none if the agent gets no output.
     fn encode(&self, _event: &Event, _merged: &Verdict) -> Option<Value> {
         None
     }
 
-    /// Whether hooks under one of this agent's event names fail as they would in the agent. If not,
-    /// an answer that the agent cannot act on becomes a block.
+    /// Whether an answer that the agent cannot act on is ignored, as the agent does, if it comes from a hook
+    /// under one of the agent's event names. If not, it becomes a block.
     fn ignores_impossible_answers(&self) -> bool {
         false
     }
@@ -95,7 +95,7 @@ pub trait Dialect: fmt::Debug + Sync {
         common::argv(line, caller, base)
     }
 
-    /// Whether output that a child writes after the command itself has ended is waited for.
+    /// Whether to wait for output that a child writes after the command itself has ended.
     fn late_output(&self) -> LateOutput {
         LateOutput::Ignore
     }

@@ -1,6 +1,6 @@
-//! Why a command line cannot be run.
+//! The error of a command line that cannot be split into a program and its arguments.
 
-/// A command line without a program to run.
+/// Why a command line cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
     /// A quote is open at the end of the line.

@@ -1,4 +1,4 @@
-//! A hook's `matcher:` once a dialect has read it, and the parts of reading it that dialects share.
+//! A hook's `matcher:`, parsed by a dialect, and the parts of parsing it that dialects share.
 
 use regex::{Regex, RegexBuilder};
 use serde_json::Value;
@@ -24,9 +24,9 @@ pub enum Matcher {
 /// The result of reading a matcher.
 #[derive(Debug)]
 pub enum ParsedMatcher {
-    /// It matches every event; the remark says why that may surprise.
+    /// It matches every event. The remark tells the user if that is probably not intended.
     Everything(Option<String>),
-    /// It matches some events; the remark says what may surprise.
+    /// It matches some events. The remark tells the user if that is probably not intended.
     Some(Matcher, Option<String>),
     /// It cannot be used; the text says what to write.
     Invalid(String),
@@ -53,11 +53,11 @@ pub(super) fn ignored(agent: &str, event: &str) -> ParsedMatcher {
     )))
 }
 
-/// A matcher on the tool's name. Agents take a regex that does not compile for a plain name; a
-/// regex with look-around or back references, which agents can run and we cannot, must not become a
-/// name that never matches, so it is invalid here.
+/// A matcher on the tool's name. To agents a regex that does not compile is a plain name. Here it is invalid:
+/// a regex with look-around or back references, which agents can run and we cannot, must not become a name
+/// that never matches.
 pub(super) fn tool_regex(written: &str, regex: &str) -> ParsedMatcher {
-    // Python's end of text is spelled differently here.
+    // Python's `\Z` is `\z` here.
     match compile(&regex.replace("\\Z", "\\z")) {
         Ok(regex) => ParsedMatcher::Some(Matcher::Tool(regex), None),
         Err(error) => ParsedMatcher::Invalid(invalid_regex(written, &error)),
@@ -87,7 +87,7 @@ pub fn is_cheap_regex(text: &str) -> bool {
     text.len() <= 200 && RegexBuilder::new(text).size_limit(64 << 10).build().is_ok()
 }
 
-/// What to say about a regex that does not compile.
+/// The error text for a regex that does not compile.
 pub fn invalid_regex(text: &str, error: &regex::Error) -> String {
     let why = error.to_string();
     let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();

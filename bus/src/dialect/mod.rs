@@ -1,5 +1,5 @@
 //! How each agent behaves: its names, its payloads and answers, how it launches, matches and merges
-//! hooks. One folder per agent, all behind [`Dialect`].
+//! hooks. Each agent has a folder that implements [`Dialect`].
 //!
 //! An agent's JSON is read and written here only: payloads in [`decode()`], a hook's output in
 //! [`Dialect::interpret`], answers in [`Dialect::encode`].

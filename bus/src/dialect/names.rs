@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_names_mislead_meaning_wins() {
+    fn a_kind_follows_the_meaning_of_an_event_and_not_its_name() {
         assert_eq!(kind_of(Agent::Hermes, "pre_llm_call"), Kind::TurnStart);
         assert_eq!(kind_of(Agent::Hermes, "pre_api_request"), Kind::ModelBefore);
         assert_eq!(kind_of(Agent::Hermes, "on_session_end"), Kind::TurnEnd);

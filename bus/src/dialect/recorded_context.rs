@@ -1,5 +1,5 @@
-//! The `context` column of a row: the part of a [`Caller`] that is recorded with an event, and the
-//! caller that a replay or an observer makes of it again.
+//! The `context` column of a row: the part of a [`Caller`] that is recorded with an event. A replay or an
+//! observer restores a caller from it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ pub fn record_caller(caller: &Caller, project: Option<RecordedProject>) -> Strin
         .filter_map(|name| Some((name.to_owned(), json!(caller.var(name)?.to_string_lossy()))))
         .collect();
     let mut context = json!({"cwd": caller.cwd.to_string_lossy(), "env": env});
-    // The default wire is not written down.
+    // The default wire is not recorded.
     if caller.wire != Wire::Shell {
         context["wire"] = json!(caller.wire.as_str());
     }
@@ -49,7 +49,7 @@ pub fn record_caller(caller: &Caller, project: Option<RecordedProject>) -> Strin
 pub fn restore_caller(context: &str, now: &[(OsString, OsString)]) -> Caller {
     let fields: Value = serde_json::from_str(context).unwrap_or_default();
     let recorded = fields.get("env").and_then(Value::as_object).into_iter().flatten();
-    // A log may come from another machine: no other variable of it may change what runs here.
+    // A log may come from another machine: no other recorded variable may change what runs here.
     let recorded = recorded.filter(|(name, _)| is_recorded_variable(name));
     let recorded = recorded.filter_map(|(name, value)| Some((name.into(), value.as_str()?.into())));
     let stays =

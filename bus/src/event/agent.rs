@@ -1,5 +1,5 @@
-//! Agent names. Four agents have a dialect; any other well-formed name is kept as it is, so that
-//! events of agents this build does not know can be read, stored and filtered.
+//! Agents. Four have a dialect; any other well-formed name is kept as it is, so that events of agents that this
+//! build does not know can be read, stored and filtered.
 
 use std::fmt;
 use std::str::FromStr;
@@ -46,7 +46,7 @@ impl Agent {
         }
     }
 
-    /// The agent with this name, with or without a dialect; none if no agent can be called so.
+    /// The agent with this name, with or without a dialect; none if the name is not well-formed.
     /// For rows that are already recorded. New events come from agents with a dialect ([`FromStr`]).
     pub fn named(name: &str) -> Option<Self> {
         name.parse().ok().or_else(|| AgentName::new(name).map(Self::Other))
@@ -105,6 +105,6 @@ mod tests {
         for bad in ["", "Two Words", &"x".repeat(33)] {
             assert_eq!(Agent::named(bad), None, "{bad}");
         }
-        assert!("open-code".parse::<Agent>().is_err(), "the front door takes known agents only");
+        assert!("open-code".parse::<Agent>().is_err(), "new events need an agent with a dialect");
     }
 }

@@ -1,4 +1,5 @@
-//! What the bus answered, and how it came to it: the payload of a decision row.
+//! The decision: what the bus answered to an event, and the verdicts that led to it. It is the payload of a
+//! decision row, so old logs depend on its keys.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,20 +8,20 @@ use serde_json::{Map, Value, json};
 
 use super::{EventId, OnFailure, Rewrite, Ruling, Verdict};
 
-/// The strongest thing an answer (or one hook's verdict) does to the agent.
+/// The strongest effect that an answer, or one hook's verdict, has on the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Outcome {
     /// Nothing.
     None,
-    /// It is allowed explicitly.
+    /// The action is allowed explicitly.
     Allow,
     /// The model gets more text.
     Context,
     /// The tool runs with other input.
     Rewrite,
-    /// A person is asked.
+    /// The user is asked.
     Ask,
-    /// It does not happen.
+    /// The action is refused.
     Block,
     /// The agent stops.
     Stop,
@@ -49,7 +50,7 @@ impl Outcome {
         Self::ALL.into_iter().find(|outcome| outcome.as_str() == text)
     }
 
-    /// The strongest thing a verdict asks for.
+    /// The strongest effect that a verdict asks for.
     pub fn of(verdict: &Verdict) -> Self {
         if verdict.stop {
             return Self::Stop;
@@ -89,7 +90,7 @@ pub struct PluginHistory {
 }
 
 impl PluginHistory {
-    /// Reads what a decision row says.
+    /// Reads it from a decision row.
     pub fn read(value: &Value) -> Option<Self> {
         let since = value.get("since")?.as_str()?.parse().ok()?;
         Some(Self { since, events: value.get("events")?.as_u64()? })
@@ -100,30 +101,30 @@ impl PluginHistory {
     }
 }
 
-/// One hook's verdict as it is recorded: what it answered, how it ended, what that counted as.
+/// One hook's verdict as it is recorded: what the hook answered, how it ended, and which policy applied.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VerdictRecord {
     /// The hook's name in `hookbus.yaml`.
     pub hook: String,
-    /// What it answered (after the failure policy, if it failed).
+    /// What it answered; after the failure policy, if it failed.
     pub verdict: Verdict,
-    /// Its exit code; none for a rule, a signal or a hook that never ran.
+    /// Its exit code; none for a rule, after a signal, or if it never ran.
     pub exit: Option<i32>,
     /// How long it took.
     pub took: Duration,
     /// What went wrong with it.
     pub failure: Option<String>,
-    /// The failure policy that applied.
+    /// Its failure policy.
     pub policy: OnFailure,
-    /// The hash of the script's content, for commands.
+    /// The hash of the script or plugin that ran.
     pub script: Option<String>,
-    /// What it could remember, for plugins.
+    /// What the plugin could remember, if it is one.
     pub history: Option<PluginHistory>,
     /// Whether it was not asked because it was not approved: a replay must not ask it either.
     pub refused: bool,
     /// Whether the hook is a project's.
     pub of_project: bool,
-    /// What the agent could not act on, and what happened to that.
+    /// Which parts of the verdict the agent cannot act on, and what was done instead.
     pub note: Option<String>,
 }
 
@@ -140,7 +141,7 @@ impl VerdictRecord {
         record.insert("failed".into(), json!(self.failure.is_some()));
         record.insert("policy".into(), json!(self.policy.as_str()));
         record.insert("script".into(), json!(self.script));
-        // The rest only where there is something to say.
+        // The other keys are optional. `heard` is the name that earlier versions gave the history.
         if let Some(history) = self.history {
             record.insert("heard".into(), history.to_json());
         }
@@ -182,15 +183,15 @@ pub struct Decision {
     pub hooks: String,
     /// What each hook answered, in the configured order.
     pub verdicts: Vec<VerdictRecord>,
-    /// The strongest thing in it.
+    /// The strongest effect of the answer.
     pub outcome: Outcome,
-    /// What the agent was told, if anything.
+    /// What the agent was answered, if anything.
     pub answer: Option<Value>,
     /// How long deciding took.
     pub took: Duration,
     /// Whether the agent still waited for it.
     pub waited_for: bool,
-    /// Whether a person could be asked, where the answer depended on it: a replay cannot find out.
+    /// Whether the user could be asked, if the answer depended on it: a replay cannot find that out.
     pub can_ask: Option<bool>,
     /// A remark on the decision as a whole, such as a limit that was reached.
     pub note: Option<String>,

@@ -1,32 +1,32 @@
-//! One lifecycle moment of an agent, as the agent told it.
+//! One lifecycle event of an agent, as the agent reported it.
 
 use serde_json::{Map, Value};
 
 use crate::event::{Agent, EventId, Kind, Time, ToolClass, Wire};
 
-/// An event. Immutable: what is derived from the payload (kind, session, turn, tool) can be
-/// computed again by a better reader; the payload itself is kept byte for byte.
+/// An event. Immutable: the payload is kept byte for byte, so that a later version can derive the rest (kind,
+/// session, turn, tool) from it again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    /// Minted by the client that heard it.
+    /// Minted by the client that received it.
     pub id: EventId,
-    /// When the client heard it.
+    /// When the client received it.
     pub at: Time,
-    /// Who told it.
+    /// The agent that it comes from.
     pub agent: Agent,
-    /// How it came.
+    /// How it came from the agent.
     pub wire: Wire,
-    /// The agent's own name for the moment.
+    /// The agent's own name for it.
     pub name: String,
     /// Our name for it.
     pub kind: Kind,
-    /// The agent's session, empty where it names none.
+    /// The agent's session; empty if it names none.
     pub session: String,
-    /// The agent's turn, where it names one.
+    /// The agent's turn, if it names one.
     pub turn: Option<String>,
     /// The tool it is about.
     pub tool: Option<Tool>,
-    /// What the payload says.
+    /// The payload, parsed.
     pub body: Body,
     /// The payload as it arrived.
     pub raw: Vec<u8>,
@@ -41,14 +41,14 @@ pub struct Tool {
     pub class: ToolClass,
 }
 
-/// A payload, read. Reading cannot fail: what stays unreadable says why.
+/// A parsed payload. Parsing cannot fail: an unreadable payload is a body too.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Body {
     /// A JSON object.
     Read(Map<String, Value>),
     /// Anything else.
     Unreadable {
-        /// What the reader stumbled over.
+        /// Why it cannot be read.
         why: String,
     },
 }
@@ -67,7 +67,7 @@ impl Event {
         self.fields().and_then(|fields| fields.get(key))
     }
 
-    /// What the tool is called with.
+    /// The arguments that the tool is called with.
     pub fn tool_input(&self) -> Option<&Map<String, Value>> {
         self.field("tool_input").and_then(Value::as_object)
     }

@@ -1,11 +1,12 @@
-//! Our names for the moments of an agent's life, the same across agents.
+//! Kinds: our names for lifecycle events, the same for all agents. Each dialect's `names.rs` maps the agent's
+//! own event names to them.
 
 use std::fmt;
 
 /// Writes the enum, its text and its list from one table, so that they cannot drift apart.
 macro_rules! kinds {
     ($($variant:ident = $text:literal, $doc:literal;)*) => {
-        /// What kind of moment an event is, whatever its agent calls it.
+        /// What kind of event it is, whatever the agent calls it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Kind { $(#[doc = $doc] $variant,)* }
 
@@ -27,17 +28,17 @@ macro_rules! kinds {
 }
 
 kinds! {
-    SessionStart = "session.start", "A session begins, or is taken up again.";
-    SessionEnd = "session.end", "A session is over.";
-    SessionReset = "session.reset", "A session was swapped for a fresh one.";
-    TurnStart = "turn.start", "A person's prompt is about to be worked on.";
+    SessionStart = "session.start", "A session begins or is resumed.";
+    SessionEnd = "session.end", "A session has ended.";
+    SessionReset = "session.reset", "A session was replaced by a new one.";
+    TurnStart = "turn.start", "The agent is about to work on a prompt.";
     TurnVerify = "turn.verify", "The agent wants to finish after changing files.";
-    TurnOutput = "turn.output", "The final text, before it is shown.";
-    TurnAnswer = "turn.answer", "The final text, as it was given.";
+    TurnOutput = "turn.output", "The final text, before the user sees it.";
+    TurnAnswer = "turn.answer", "The final text, as the user got it.";
     TurnEnd = "turn.end", "The agent is done with a prompt.";
     TurnFailed = "turn.failed", "A turn ended in an error.";
     ModelBefore = "model.before", "A request is about to go to the model.";
-    ModelChunk = "model.chunk", "A piece of the model's answer arrived.";
+    ModelChunk = "model.chunk", "A part of the model's answer has arrived.";
     ModelAfter = "model.after", "The model has answered.";
     ModelError = "model.error", "A request to the model failed.";
     ToolSelect = "tool.select", "The model is about to be offered tools.";
@@ -45,27 +46,27 @@ kinds! {
     ToolOutput = "tool.output", "A tool's output, before the model sees it.";
     ToolAfter = "tool.after", "A tool has run.";
     ToolFailed = "tool.failed", "A tool ran and failed.";
-    ApprovalRequest = "approval.request", "A person is about to be asked.";
-    ApprovalAnswer = "approval.answer", "A person, or their stand-in, has answered.";
+    ApprovalRequest = "approval.request", "The user is about to be asked for an approval.";
+    ApprovalAnswer = "approval.answer", "The user, or an automatic approval, has answered.";
     SubagentStart = "subagent.start", "A sub-agent is about to work.";
     SubagentStop = "subagent.stop", "A sub-agent is done.";
     AgentStart = "agent.start", "A gateway hands a message to its agent.";
     AgentStep = "agent.step", "One round of a gateway's agent.";
     AgentEnd = "agent.end", "A gateway's agent is done with a message.";
     MessageIn = "message.in", "A gateway received a message.";
-    Command = "command", "A slash command was given.";
-    CompactBefore = "compact.before", "The history is about to be shortened.";
-    CompactAfter = "compact.after", "The history was shortened.";
+    Command = "command", "The user gave a slash command.";
+    CompactBefore = "compact.before", "The agent is about to compress its history.";
+    CompactAfter = "compact.after", "The agent has compressed its history.";
     TaskCreated = "task.created", "A task was put on a board.";
-    TaskClaimed = "task.claimed", "A task was taken up.";
-    TaskCompleted = "task.completed", "A task was done.";
-    TaskBlocked = "task.blocked", "A task is stuck.";
+    TaskClaimed = "task.claimed", "A task was claimed.";
+    TaskCompleted = "task.completed", "A task was completed.";
+    TaskBlocked = "task.blocked", "A task is blocked.";
     TaskUpdated = "task.updated", "A task changed in another way.";
-    Notification = "notification", "The agent wants a person's attention.";
-    GatewayStart = "gateway.start", "A gateway came up.";
-    Decision = "decision", "What the bus answered; points at its cause.";
+    Notification = "notification", "The agent notifies the user.";
+    GatewayStart = "gateway.start", "A gateway has started.";
+    Decision = "decision", "What the bus answered to the event in `cause`.";
     HooksLoaded = "hooks.loaded", "The hooks in force changed; holds their content.";
-    Other = "other", "A name nobody here has heard of.";
+    Other = "other", "The event's name is not in the dialect's table.";
 }
 
 impl fmt::Display for Kind {

@@ -1,5 +1,5 @@
-//! The words of the bus as types, without I/O: what an event is, what a hook said about it, and
-//! what the bus answered. Nothing here knows a file, a socket, a clock or an agent's JSON.
+//! The basic types of the bus, without I/O: events, the verdicts of hooks, and the decisions of the bus. Nothing
+//! here depends on a file, a socket or an agent's JSON.
 
 mod agent;
 mod decision;

@@ -1,6 +1,6 @@
 //! The failure policy of a hook, and of the bus itself.
 
-/// What the agent is told when a hook cannot answer.
+/// What happens when a hook cannot answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnFailure {
     /// The agent goes on as if the hook were not there.

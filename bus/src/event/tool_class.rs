@@ -1,4 +1,5 @@
-//! Our names for what a tool does, the same across agents.
+//! Tool classes: our names for what a tool does, the same for all agents. Each dialect's `names.rs` maps the
+//! agent's own tool names to them.
 
 use std::fmt;
 
@@ -11,21 +12,21 @@ pub enum ToolClass {
     FileRead,
     /// Writes or changes files.
     FileWrite,
-    /// Looks for files or for text in them.
+    /// Searches for files, or for text in them.
     FileSearch,
     /// Fetches a page.
     WebFetch,
     /// Searches the web.
     WebSearch,
-    /// Drives a browser or a screen.
+    /// Operates a browser or a screen.
     Browser,
     /// Hands work to another agent.
     Agent,
     /// A tool of an MCP server.
     Mcp,
-    /// Keeps or recalls memories.
+    /// Stores or reads memories.
     Memory,
-    /// Keeps a list of things to do.
+    /// Manages a list of tasks.
     Todo,
     /// Anything else.
     Other,

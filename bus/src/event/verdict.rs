@@ -1,4 +1,5 @@
-//! What one decision hook said, in whichever dialect it said it.
+//! The verdict: one decision hook's answer, in the same form for all dialects. What the agent gets is a
+//! [`Decision`](super::Decision), merged from the verdicts.
 
 use serde_json::{Map, Value};
 
@@ -7,21 +8,21 @@ use serde_json::{Map, Value};
 pub struct Verdict {
     /// Whether the agent may go on.
     pub ruling: Option<Ruling>,
-    /// Why, for whoever hears it: the model when blocked, the person when asked.
+    /// Why. The model reads it if the action is blocked, the user if they are asked.
     pub reason: Option<String>,
     /// The agent should stop altogether (Gemini's `continue: false`).
     pub stop: bool,
-    /// What to say when it stops; `reason` where this is absent.
+    /// Why it stops, if not for `reason`.
     pub stop_reason: Option<String>,
     /// Text for the model.
     pub context: Option<String>,
     /// Other tool input than the model asked for.
     pub rewrite: Option<Rewrite>,
-    /// Text for the person (`systemMessage`).
+    /// Text for the user (`systemMessage`).
     pub notice: Option<String>,
-    /// Keep the hook's own output out of sight (`suppressOutput`).
+    /// Hide the hook's own output from the user (`suppressOutput`).
     pub quiet: bool,
-    /// What only one dialect has a word for: `llm_request`, `toolConfig`, `clearContext`, …
+    /// Answers that only one agent has: `llm_request`, `toolConfig`, `clearContext`, …
     pub own: Map<String, Value>,
 }
 
@@ -30,7 +31,7 @@ pub struct Verdict {
 pub enum Ruling {
     /// It may.
     Allow,
-    /// A person shall be asked.
+    /// The user has to be asked.
     Ask,
     /// It may not.
     Block,
@@ -39,9 +40,9 @@ pub enum Ruling {
 /// A change to the input of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rewrite {
-    /// This is the input now.
+    /// Replaces the whole input.
     Whole(Map<String, Value>),
-    /// These dotted paths have these values now; the rest stays.
+    /// Sets the values at these dotted paths; the rest stays.
     Paths(Vec<(String, Value)>),
 }
 
@@ -51,20 +52,20 @@ impl Verdict {
         Self { ruling: Some(Ruling::Block), reason: Some(reason.into()), ..Self::default() }
     }
 
-    /// Nothing to say.
+    /// No answer.
     pub fn silent() -> Self {
         Self::default()
     }
 
-    /// Whether there is nothing in it.
+    /// Whether it is no answer.
     pub fn is_silent(&self) -> bool {
         *self == Self::default()
     }
 }
 
 impl Rewrite {
-    /// The input after this change. Steps into objects, makes the ones that are missing, and puts
-    /// the value in place of anything else that is in the way.
+    /// The input after this change. Along a path, missing objects are created, and any other value is replaced
+    /// by an object.
     pub fn apply(&self, input: &Map<String, Value>) -> Map<String, Value> {
         match self {
             Self::Whole(whole) => whole.clone(),
@@ -81,7 +82,7 @@ impl Rewrite {
 
 fn set(map: &mut Map<String, Value>, path: &str, value: Value) {
     match path.split_once('.') {
-        // A key that holds a dot itself wins over a step into an object.
+        // A key that contains the dot itself takes precedence over a path into an object.
         Some((first, rest)) if !map.contains_key(path) => {
             let inner = map.entry(first).or_insert_with(|| Value::Object(Map::new()));
             if !inner.is_object() {

@@ -1,4 +1,4 @@
-//! Over which wire an event came. What an agent can be told depends on it.
+//! The wire: how an event came from its agent. It determines which answers the agent accepts.
 
 /// The way from an agent to the bus and back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -6,7 +6,7 @@ pub enum Wire {
     /// The agent's own hook commands: JSON on stdin, an answer on stdout.
     #[default]
     Shell,
-    /// Our bridge inside the agent, which can do whatever its plugins can.
+    /// Our bridge inside the agent, which can do whatever the agent's plugins can.
     Bridge,
 }
 

@@ -17,7 +17,8 @@ use crate::caller::Caller;
 use crate::dialect::{Ending, LateOutput};
 use crate::sys::process_group::ProcessGroup;
 
-/// After the program has ended, its own output is in the pipe; a child of it may hold the pipe open.
+/// How long to read on after the program has ended. Its own output is in the pipe by then, but a child of it may
+/// hold the pipe open.
 const DRAIN: Duration = Duration::from_millis(100);
 
 /// More output than this is a failure.
@@ -36,7 +37,7 @@ pub struct Program<'a> {
     pub sandbox: Option<&'a Sandbox>,
 }
 
-/// What a program that ended left behind.
+/// The output of a program that has ended.
 #[derive(Debug)]
 pub struct Finished {
     /// Everything on stdout.
@@ -55,10 +56,10 @@ pub enum RunError {
     /// It did not start.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// Its time was up.
+    /// It took longer than its timeout.
     #[error("no answer within {:.1} s; it was killed", .0.as_secs_f64())]
     TimedOut(Duration),
-    /// The system lost track of it.
+    /// The system could not wait for it.
     #[error("cannot wait for it: {0}")]
     Wait(io::Error),
     /// It printed too much.
@@ -86,13 +87,13 @@ pub enum StartError {
     Other {
         /// The program.
         program: String,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
 }
 
 impl StartError {
-    /// Names the cause of a failed start.
+    /// The cause of a failed start, in words for the user.
     pub fn new(program: &OsStr, error: io::Error) -> Self {
         const ENOEXEC: i32 = 8;
         let program = program.display().to_string();
@@ -131,7 +132,7 @@ pub async fn run(
         group.inspect(|group| group.kill());
         RunError::TimedOut(timeout)
     };
-    // This future may be dropped while it waits; then the whole group must go, not the first process alone.
+    // If this future is dropped while it waits, the whole group has to be killed, not the first process alone.
     let mut guard = KillOnDrop(group);
     let _leave = LeaveSandbox { sandbox: program.sandbox, group };
     let Ok(status) = tokio::time::timeout(timeout, child.wait()).await else {

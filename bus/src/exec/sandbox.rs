@@ -1,4 +1,4 @@
-//! Where the programs of a replay run: directories of their own, a mark in their environment, a memory
+//! Where the programs of a replay run: scratch directories, `HOOKBUS_REPLAY=1` in the environment, a memory
 //! limit, and no process left running afterwards. It keeps a replay from touching the user's files by
 //! accident; it is not a security boundary.
 
@@ -84,7 +84,7 @@ impl Sandbox {
         &self.bus
     }
 
-    /// Stands in for Hermes' home: plugins keep state there, and receive every event again.
+    /// Replaces Hermes' home, where plugins keep their state: in a replay they receive every event again.
     pub fn hermes_home(&self) -> &Path {
         &self.hermes
     }

@@ -14,9 +14,9 @@ const SCRIPT_ENDINGS: [&str; 8] = ["py", "sh", "bash", "js", "mjs", "ts", "rb", 
 /// A larger file is not a script; hashing it would cost the agent time.
 const LARGEST: u64 = 4 << 20;
 
-/// SHA-256 of the script in `words`, in hex; none where there is no file to be found.
+/// SHA-256 of the script in `words`, in hex; none if there is no such file.
 pub fn script_hash(words: &[OsString], caller: &Caller) -> Option<String> {
-    // `bash -c '…'` holds its words in one.
+    // In `bash -c '…'` the script is inside the line.
     let inner = match words {
         [bash, flag, line] if bash == "bash" && flag == "-c" => {
             let inner = line.to_str().and_then(shlex::split).unwrap_or_default();
@@ -45,11 +45,12 @@ fn has_script_ending(word: &OsStr) -> bool {
     ending.is_some_and(|ending| SCRIPT_ENDINGS.contains(&ending))
 }
 
+/// Whether a word is a path: it has a `/` in it.
 pub(crate) fn is_path(word: &OsStr) -> bool {
     word.as_bytes().contains(&b'/')
 }
 
-/// The file of the script's word, else of the program.
+/// The file of the script, else of the program.
 fn script_file(words: &[OsString], caller: &Caller) -> Option<PathBuf> {
     let word = words.get(script_word(words).unwrap_or(0))?;
     let path = caller.cwd.join(word);

@@ -1,4 +1,4 @@
-//! From a command line in a hooks file to the words of a process.
+//! From a command line in a hooks file to the program and arguments of a process.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -31,13 +31,14 @@ pub fn fill_placeholders(
     let Some(event) = event.filter(|_| command.placeholders == Placeholders::Filled) else {
         return words;
     };
-    // Only a path can be something else than UTF-8; it stays as it is.
+    // A word that is not UTF-8 can only be a path; it stays as it is.
     let fill =
         |word: OsString| word.to_str().map(|text| filled(text, event).into()).unwrap_or(word);
     words.into_iter().map(fill).collect()
 }
 
-/// A placeholder is the name of a plain value in the payload, in Hermes' `extra` or in the tool's input.
+/// Fills placeholders: names of plain values in the payload, in Hermes' `extra` or in the tool's input. Other
+/// braces stay as they are.
 fn filled(word: &str, event: &Event) -> String {
     let extra = event.field("extra").and_then(Value::as_object);
     let objects: Vec<&Map<String, Value>> =

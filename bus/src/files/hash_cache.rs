@@ -12,16 +12,16 @@ use sha2::{Digest, Sha256};
 use super::open_regular::open_regular;
 use super::stamp::Stamp;
 
-/// A larger file counts by its size and change time.
+/// A larger file is not hashed: its size and change time are used instead.
 const LARGEST: u64 = 4 << 20;
 
-/// So does every file after this many bytes were read for one entry, in the order of the files.
+/// The same for every file after this many bytes were read for one entry, in the order of the files.
 const ENTRY_BUDGET: u64 = 64 << 20;
 
 /// The cache is emptied when it holds this many files.
 const MOST_FILES: usize = 50_000;
 
-/// A file and what it holds.
+/// A file and the hash of its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileDigest {
     /// Where it is.
@@ -31,7 +31,7 @@ pub struct FileDigest {
 }
 
 impl FileDigest {
-    /// Whether the file held exactly this. True as well where the content was not hashed.
+    /// Whether the file had exactly this content. Also true if the content was not hashed.
     pub fn matches(&self, content: &[u8]) -> bool {
         let is_sha256 =
             self.hash.len() == 64 && self.hash.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -63,7 +63,7 @@ impl HashCache {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The lock is not held while the file is read.
+    /// The hash of a file's content. The lock is not held while the file is read.
     fn content(&self, path: &Path, stamp: Stamp) -> Option<String> {
         let known = self.known().get(path).filter(|(known, _)| *known == stamp).cloned();
         if let Some((_, hash)) = known {
@@ -84,7 +84,7 @@ impl HashCache {
 }
 
 impl HashReader<'_> {
-    /// The digest of the file at `path`; the hash says so where it cannot be read.
+    /// The digest of the file at `path`. If the file cannot be read, the hash is a text that says so.
     pub fn digest(&mut self, path: &Path) -> FileDigest {
         let metadata = fs::metadata(path);
         let hash = metadata.map(|metadata| self.hash(path, Stamp::from(&metadata)));
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn no_more_is_read_than_the_budget() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let files = ["a", "b", "c", "d"].map(|name| folder.path().join(name));
         for (file, size) in files.iter().zip([6, 6, 4, 1]) {
             fs::write(file, "x".repeat(size)).expect("a file");
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_file_is_read_again_when_its_stamp_changes() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let file = folder.path().join("a");
         let cache = HashCache::default();
         let mut hashes = Vec::new();

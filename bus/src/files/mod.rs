@@ -1,5 +1,5 @@
-//! Looking at files that somebody else may change at any time: noticing a change, opening them safely,
-//! hashing them once. Knows nothing of hooks or events.
+//! Files that another program may change at any time: noticing a change, opening them safely, hashing them
+//! once, rotating logs. Independent of hooks and events.
 
 mod hash_cache;
 mod open_regular;

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use crate::sys::fs::open_without_blocking;
 
-/// Opens a regular file for reading; anything else is an error. What is put there at this very moment
-/// may be opened, but never blocks.
+/// Opens a regular file for reading; anything else is an error. A FIFO that appears between the two checks is
+/// opened without blocking, and refused.
 pub fn open_regular(file: &Path) -> io::Result<File> {
     let not_regular = || Err(io::Error::other("it is not a regular file"));
     if !fs::metadata(file)?.is_file() {

@@ -1,4 +1,4 @@
-//! Keeping a log file from growing without end.
+//! Rotating a log file, so that it does not grow without limit.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -9,9 +9,8 @@ use crate::sys::file_lock::try_lock;
 /// A larger log file is rotated.
 const LARGEST: u64 = 8 << 20;
 
-/// Moves the content of a log file to `<name>.log.old`, in place of what was there, if it is too large.
-/// Writers hold the file open and append, so the content is copied and the file truncated: it stays the
-/// same file.
+/// If a log file is too large, moves its content to `<name>.log.old` and replaces what was there. Writers hold
+/// the file open and append, so the content is copied and the file truncated, not renamed.
 pub fn rotate_if_large(path: &Path) {
     if fs::metadata(path).is_ok_and(|file| file.len() > LARGEST)
         && let Err(error) = rotate(path)

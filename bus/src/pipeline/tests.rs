@@ -1,4 +1,5 @@
-//! Any bytes give a recorded event and a valid answer; a retry hears what was said before.
+//! Any bytes give a recorded event and a valid answer, a retry gets the recorded answer, and a broken hooks file
+//! falls back to its last good version.
 
 use std::sync::Arc;
 
@@ -11,8 +12,8 @@ use crate::log::{Query, ReadError, Row, verify};
 const HOOKS: &str = "hooks:\n  '*':\n    - rule: {when: {command: rm}, block: no}\n      on_failure: block\n  \
                      turn.start:\n    - rule: {context: news}\n";
 
-/// Hands these payloads to a fresh bus; gives back the answers and the rows.
-fn played(payloads: &[(Agent, Vec<u8>)]) -> (Vec<Answer>, Vec<Row>) {
+/// Sends these payloads to a new bus; returns the answers and the rows of the log.
+fn handle_all(payloads: &[(Agent, Vec<u8>)]) -> (Vec<Answer>, Vec<Row>) {
     let home = tempfile::tempdir().expect("a scratch home");
     std::fs::write(home.path().join("hookbus.yaml"), HOOKS).expect("hooks");
     let bus = Bus::for_client(home.path(), &[]);
@@ -63,7 +64,7 @@ proptest! {
     fn any_bytes_give_a_recorded_event_and_a_valid_answer(
         payloads in prop::collection::vec(any_payload(), 1..20),
     ) {
-        let (answers, rows) = played(&payloads);
+        let (answers, rows) = handle_all(&payloads);
         let events: Vec<&Row> =
             rows.iter().filter(|row| row.kind != "decision" && row.kind != "hooks.loaded").collect();
         prop_assert_eq!(events.len(), payloads.len());
@@ -80,7 +81,7 @@ proptest! {
 }
 
 #[test]
-fn a_retry_hears_what_was_said_before_and_adds_nothing() {
+fn a_retry_gets_the_recorded_answer_and_is_not_recorded_again() {
     let home = tempfile::tempdir().expect("a scratch home");
     std::fs::write(home.path().join("hookbus.yaml"), HOOKS).expect("hooks");
     let raw = br#"{"hook_event_name":"pre_tool_call","tool_input":{"command":"rm"}}"#.to_vec();
@@ -97,7 +98,7 @@ fn a_retry_hears_what_was_said_before_and_adds_nothing() {
     let runtime = runtime.expect("a runtime");
     let bus = Bus::for_client(home.path(), &[]);
     let first = runtime.block_on(handle(call.clone(), &bus, || false));
-    // Another process, and a policy that would say something else by now.
+    // Another process, and hooks that would answer something else now.
     std::fs::write(home.path().join("hookbus.yaml"), "hooks: {}").expect("hooks");
     let bus = Bus::for_client(home.path(), &[]);
     let again = runtime.block_on(handle(call, &bus, || false));
@@ -110,30 +111,33 @@ fn a_retry_hears_what_was_said_before_and_adds_nothing() {
 }
 
 #[test]
-fn a_broken_file_of_a_project_is_read_once() {
+fn a_broken_file_of_a_project_is_read_once_per_change() {
     let home = tempfile::tempdir().expect("a scratch home");
     let project = home.path().join("project");
     std::fs::create_dir_all(project.join(".hookbus")).expect("a project");
     std::fs::write(project.join(".hookbus/hookbus.yaml"), "hooks: [").expect("hooks");
     let bus = Bus::for_client(&home.path().join("home"), &[]);
-    let place = Caller { cwd: project, ..Caller::default() };
-    let source = bus.projects.source(&place).expect("a project");
+    let caller = Caller { cwd: project, ..Caller::default() };
+    let source = bus.projects.source(&caller).expect("a project");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let call = Call {
         id: EventId::mint(bus.clock.now()),
         at: bus.clock.now(),
         agent: Agent::Hermes,
         raw: b"{}".to_vec(),
-        caller: place,
+        caller,
         deadline: Duration::from_secs(5),
     };
-    assert!(!Arc::ptr_eq(&source.active(), &source.active()), "without a log nobody knows");
+    assert!(
+        !Arc::ptr_eq(&source.active(), &source.active()),
+        "without a log the file is read again"
+    );
     runtime.expect("a runtime").block_on(handle(call, &bus, || false));
-    assert!(Arc::ptr_eq(&source.active(), &source.active()), "the log knows of nothing better");
+    assert!(Arc::ptr_eq(&source.active(), &source.active()), "the log has no good version either");
 }
 
 #[test]
-fn what_nobody_could_find_out_does_not_become_the_last_hooks() {
+fn without_a_readable_log_a_broken_file_is_not_recorded_as_the_last_hooks() {
     let home = tempfile::tempdir().expect("a scratch home");
     let file = home.path().join("hookbus.yaml");
     std::fs::write(&file, HOOKS).expect("hooks");
@@ -150,7 +154,7 @@ fn what_nobody_could_find_out_does_not_become_the_last_hooks() {
     let first = Bus::for_client(home.path(), &[]);
     runtime.block_on(handle(call(&first), &first, || false));
     drop(first);
-    // The file is broken, and the log that knows its last good version is out of reach.
+    // The file is broken, and the log that holds its last good version cannot be read.
     std::fs::write(&file, "hooks: [").expect("hooks");
     let (log, away) = (home.path().join("log.db"), home.path().join("away.db"));
     std::fs::rename(&log, &away).expect("a log");

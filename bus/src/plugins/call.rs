@@ -1,4 +1,5 @@
-//! Calling one plugin about one event, and what its return values mean.
+//! Calling one plugin about one event: the call as the plugin gets it, and the verdict that its return values
+//! amount to. Processes and queues belong to `instance.rs`.
 
 use std::fmt;
 use std::path::Path;
@@ -31,15 +32,15 @@ pub struct PluginAnswer {
     pub refusal: Option<Refusal>,
 }
 
-/// Asked before the plugin in a directory is started: why it must not be, if so. The plugin may have been
-/// edited since the event arrived.
+/// The check before the plugin in a directory is started: gives the reason if it must not be. The user may have
+/// edited the plugin since the event arrived.
 #[derive(Clone)]
 pub struct MayStart(Arc<StartCheck>);
 
 type StartCheck = dyn Fn(&Path) -> Option<Refusal> + Send + Sync;
 
 impl MayStart {
-    /// Asks `check`, which is given the plugin's directory.
+    /// A check that calls `check` with the plugin's directory.
     pub fn new(check: impl Fn(&Path) -> Option<Refusal> + Send + Sync + 'static) -> Self {
         Self(Arc::new(check))
     }
@@ -55,12 +56,12 @@ impl fmt::Debug for MayStart {
     }
 }
 
-/// What a plugin runs with, and who allows its start.
+/// What a plugin runs with, and the check before it is started.
 #[derive(Debug, Clone)]
 pub struct CallContext {
     /// Working directory and environment.
     pub caller: Caller,
-    /// None: it may start.
+    /// None if no check is needed.
     pub may_start: Option<MayStart>,
 }
 
@@ -86,7 +87,7 @@ pub async fn call(
     }
 }
 
-/// Tells `plugin` about `event`, where no answer is possible, when its slot in the queue comes up.
+/// Notifies `plugin` of `event`, where no answer is possible, as soon as its slot in the queue is reached.
 pub async fn notify(
     plugin: &Arc<PluginInstance>,
     slot: QueueSlot,
@@ -96,8 +97,8 @@ pub async fn notify(
 ) -> Result<(), CallError> {
     let Some(name) = plugin_event_name(event, plugin.dir.form) else { return Ok(()) };
     if let Some(why) = unusable(plugin, &context.caller) {
-        let is_known = plugin.has_reported_missing_variables();
-        return if is_known { Ok(()) } else { Err(CallError::Failed(why)) };
+        let is_repeated = plugin.has_reported_missing_variables();
+        return if is_repeated { Ok(()) } else { Err(CallError::Failed(why)) };
     }
     plugin.notify(slot, plugin_call(name, event, context), timeout).await
 }

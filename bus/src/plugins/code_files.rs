@@ -12,15 +12,17 @@ use crate::files::Stamp;
 
 /// A plugin with more code files is refused.
 const MOST_FILES: usize = 2000;
+
+/// A plugin with code in deeper directories is refused.
 const DEEPEST: usize = 12;
 
-/// So is one with more directory entries of any kind.
+/// A plugin with more directory entries of any kind is refused.
 const MOST_ENTRIES: usize = 100_000;
 
 /// The endings of code files. A file that is executable is code too.
 const ENDINGS: [&str; 5] = ["py", "pyc", "so", "pyd", "sh"];
 
-/// Directories with other people's code.
+/// Directories of installed dependencies.
 const VENDORED: [&str; 4] = ["venv", ".venv", "node_modules", "site-packages"];
 
 /// How much of a directory counts as code.
@@ -51,7 +53,7 @@ pub(crate) struct CodeFile {
 #[derive(Debug, Default)]
 pub(crate) struct CodeFiles {
     pub(crate) files: Vec<CodeFile>,
-    /// There are more than the limits allow; the list is not complete.
+    /// There are more files than the limits allow; the list is not complete.
     pub(crate) too_many: bool,
     extent: CodeExtent,
     entered: HashSet<(u64, u64)>,
@@ -69,7 +71,7 @@ impl CodeFiles {
     }
 
     fn enter(&mut self, folder: &Path, depth: usize) {
-        let id = fs::metadata(folder).map(|about| (about.dev(), about.ino()));
+        let id = fs::metadata(folder).map(|metadata| (metadata.dev(), metadata.ino()));
         if self.too_many || !id.is_ok_and(|id| self.entered.insert(id)) {
             return;
         }
@@ -83,25 +85,25 @@ impl CodeFiles {
                 self.too_many = true;
                 return;
             }
-            // Request once: an agent waits while a plugin with a thousand files is looked through.
-            let Ok(about) = fs::metadata(&path) else { continue };
-            if about.is_dir() && !self.skips(&path) {
+            // One system call per entry: an agent waits while a plugin with a thousand files is searched.
+            let Ok(metadata) = fs::metadata(&path) else { continue };
+            if metadata.is_dir() && !self.skips(&path) {
                 self.enter(&path, depth + 1);
-            } else if about.is_file() && is_code(&path, &about) && !is_compiled(&path) {
-                self.files.push(CodeFile { path, stamp: Stamp::from(&about) });
+            } else if metadata.is_file() && is_code(&path, &metadata) && !is_compiled(&path) {
+                self.files.push(CodeFile { path, stamp: Stamp::from(&metadata) });
             }
         }
     }
 
     fn is_full(&self) -> bool {
-        let most = self.files.len().max(self.entered.len());
-        most >= MOST_FILES || self.entries > MOST_ENTRIES
+        let larger = self.files.len().max(self.entered.len());
+        larger >= MOST_FILES || self.entries > MOST_ENTRIES
     }
 
     fn skips(&self, folder: &Path) -> bool {
         let name = folder.file_name().unwrap_or_default();
         let is_vendored = || VENDORED.iter().any(|other| name == *other);
-        // The host never loads code from there.
+        // The host never imports code from `.git`.
         name == ".git" || self.extent == CodeExtent::Own && is_vendored()
     }
 }
@@ -112,11 +114,13 @@ fn is_compiled(file: &Path) -> bool {
         && file.extension().is_some_and(|end| end == "pyc")
 }
 
-/// Of YAML files only the manifest: a plugin may keep its state in one.
-fn is_code(file: &Path, about: &Metadata) -> bool {
+/// Of YAML files only the manifest is code: a plugin may keep its state in others.
+fn is_code(file: &Path, metadata: &Metadata) -> bool {
     let by_ending = file.extension().is_some_and(|end| ENDINGS.iter().any(|one| end == *one));
     let name = file.file_name().unwrap_or_default();
-    by_ending || MANIFESTS.iter().any(|one| name == *one) || about.permissions().mode() & 0o111 != 0
+    by_ending
+        || MANIFESTS.iter().any(|one| name == *one)
+        || metadata.permissions().mode() & 0o111 != 0
 }
 
 #[cfg(test)]
@@ -125,12 +129,12 @@ mod tests {
 
     #[test]
     fn code_counts_and_state_does_not() {
-        let place = tempfile::tempdir().expect("a place");
-        let at = |name: &str| place.path().join(name);
-        let elsewhere = tempfile::tempdir().expect("another");
-        for folder in ["_impl", "__pycache__", ".hidden", "venv", ".git"] {
-            fs::create_dir(at(folder)).expect("a folder");
-            fs::write(at(folder).join("a.py"), "x").expect("a file");
+        let folder = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| folder.path().join(name);
+        let elsewhere = tempfile::tempdir().expect("a directory");
+        for name in ["_impl", "__pycache__", ".hidden", "venv", ".git"] {
+            fs::create_dir(at(name)).expect("a directory");
+            fs::write(at(name).join("a.py"), "x").expect("a file");
         }
         fs::write(at("__pycache__/a.cpython-311.pyc"), "x").expect("a file");
         for state in ["state.json", "state.yaml"] {
@@ -138,24 +142,24 @@ mod tests {
         }
         fs::write(elsewhere.path().join("b.py"), "x").expect("a file");
         std::os::unix::fs::symlink(elsewhere.path(), at("out")).expect("a link");
-        std::os::unix::fs::symlink(place.path(), at("round")).expect("a link");
+        std::os::unix::fs::symlink(folder.path(), at("round")).expect("a link");
         let found = |extent: CodeExtent| {
-            let found = CodeFiles::below(&[place.path().to_owned()], extent);
+            let found = CodeFiles::below(&[folder.path().to_owned()], extent);
             assert!(!found.too_many);
             found.files.into_iter().map(|file| file.path).collect::<Vec<PathBuf>>()
         };
         let own = [".hidden/a.py", "__pycache__/a.py", "_impl/a.py", "out/b.py"].map(at);
         assert_eq!(found(CodeExtent::Own), own);
-        assert_eq!(found(CodeExtent::Everything).len(), 5, "a project hides nothing in a venv");
+        assert_eq!(found(CodeExtent::Everything).len(), 5, "in a project, a venv counts too");
     }
 
     #[test]
     fn the_number_of_files_is_limited() {
-        let place = tempfile::tempdir().expect("a place");
+        let folder = tempfile::tempdir().expect("a directory");
         for number in 0..=MOST_FILES {
-            fs::write(place.path().join(format!("{number}.py")), "").expect("a file");
+            fs::write(folder.path().join(format!("{number}.py")), "").expect("a file");
         }
-        let found = CodeFiles::below(&[place.path().to_owned()], CodeExtent::Own);
+        let found = CodeFiles::below(&[folder.path().to_owned()], CodeExtent::Own);
         assert!(found.too_many && found.files.len() == MOST_FILES);
     }
 }

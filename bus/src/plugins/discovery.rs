@@ -1,5 +1,5 @@
-//! Finding plugins on disk, as Hermes does: a directory with a manifest, or a directory of such; a
-//! category is one level in between. The hooks file's `plugins:` says which of them are loaded.
+//! Finding plugins on disk, as Hermes does: a directory with a manifest, or a directory of such directories,
+//! with at most one level of categories in between. The hooks file's `plugins:` decides which are loaded.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -76,7 +76,7 @@ pub(super) struct Discovered {
 /// The plugins at `path`, and which of them are loaded.
 pub(super) fn discover(path: &Path, lists: &PluginLists, cache: &ManifestCache) -> Discovered {
     let (all, is_single) = installed(path, cache);
-    // A plugin that is named by itself, and every gateway hook, need not be enabled.
+    // A plugin whose own directory is configured, and every gateway hook, need not be enabled.
     let is_enabled = |plugin: &InstalledPlugin| {
         is_single || plugin.form == PluginForm::Gateway || plugin.is_named_in(&lists.enabled)
     };

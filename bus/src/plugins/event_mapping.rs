@@ -1,4 +1,5 @@
-//! An event of any agent as a Hermes plugin knows it: its name and its payload.
+//! An event of any agent in the form that Hermes plugins expect: Hermes' name for it, and a payload in Hermes'
+//! shape. An event that Hermes does not have is not for plugins.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +7,7 @@ use super::discovery::PluginForm;
 use crate::dialect::{Capabilities, dialect_of};
 use crate::event::{Agent, Event, Kind};
 
-/// Hermes' name of the event for a plugin of this form; none where there is no such event.
+/// Hermes' name of the event for a plugin of this form; none if Hermes has no such event.
 pub(super) fn plugin_event_name(event: &Event, form: PluginForm) -> Option<String> {
     let is_gateway_event = event.name.contains(':');
     match (event.agent, form) {

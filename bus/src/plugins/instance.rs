@@ -1,4 +1,6 @@
-//! One plugin: its process once it was called, the queue of its calls, and the back-off when it fails.
+//! One plugin: its process, which the first call starts, the queue of its calls, and the back-off after
+//! failures. Calls are handled one at a time, in their order. A call goes on when its caller gives up, so that
+//! a slow plugin gets the time to load and to handle the event.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -21,18 +23,18 @@ use crate::caller::Caller;
 use crate::config::{PythonLaunch, Refusal};
 use crate::event::{EventId, PluginHistory};
 
-/// For a plugin that hung or cannot be loaded.
+/// The back-off of a plugin that hung or cannot be loaded.
 const HANG_BACKOFF: Backoff =
     Backoff { first: Duration::from_secs(30), longest: Duration::from_mins(10) };
 
-/// For a plugin whose process died, from the second time in a row.
+/// The back-off of a plugin whose process died, from the second time in a row.
 const DEATH_BACKOFF: Backoff =
     Backoff { first: Duration::from_secs(1), longest: Duration::from_mins(10) };
 
-/// A caller who waits for the whole timeout waits this much longer, to get the reason too.
+/// A caller that waits for the whole timeout waits this much longer, to get the reason of a failure too.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What the failure of a plugin in back-off begins with.
+/// The text that the failure of a plugin in back-off begins with.
 pub const BACKING_OFF: &str = "not called for a while";
 
 const BUSY: &str = "it was busy with other events until the timeout";
@@ -75,7 +77,7 @@ struct State {
 struct Subscriptions {
     code: CodeVersion,
     events: Vec<String>,
-    /// The process is gone; no other is started before this.
+    /// The process has ended, and no other is started before this.
     until: Option<Instant>,
 }
 
@@ -84,7 +86,7 @@ struct Subscriptions {
 struct CurrentCall {
     started: Instant,
     /// Until when its caller waits.
-    caller_leaves: Instant,
+    caller_deadline: Instant,
 }
 
 /// Marks a call as under way until it is dropped.
@@ -168,26 +170,26 @@ pub(super) struct PluginCall {
     pub(super) session: String,
     pub(super) payload: Value,
     pub(super) caller: Caller,
-    /// Asked right before a process is started: the call may have waited in the queue for long.
+    /// The check right before a process is started: the call may have waited in the queue for long.
     pub(super) may_start: Option<MayStart>,
 }
 
 /// How long a call may take.
 #[derive(Debug, Clone, Copy)]
 pub struct CallTimeout {
-    /// The hook's `timeout`: a plugin that takes longer hangs.
+    /// The hook's `timeout`: a plugin that takes longer has hung.
     hook: Duration,
-    /// How long the caller can wait. If that is less, a timeout says nothing about the plugin.
+    /// How long the caller can wait. If that is less, giving up does not mean that the plugin has hung.
     caller: Duration,
 }
 
 impl CallTimeout {
-    /// For a caller who has `left`.
+    /// For a caller that can wait for `left`.
     pub fn new(hook: Duration, left: Duration) -> Self {
         Self { hook, caller: left.min(hook.saturating_add(GRACE)) }
     }
 
-    /// For a caller who waits as long as the plugin may take.
+    /// For a caller that waits as long as the plugin may take.
     pub fn full(hook: Duration) -> Self {
         Self::new(hook, Duration::MAX)
     }
@@ -273,13 +275,13 @@ impl PluginInstance {
         self.state.try_lock().is_ok_and(|state| state.process.is_none() && state.backoff.is_none())
     }
 
-    /// Whether it was reported before that it lacks variables. From now on it was.
+    /// Whether its missing variables were reported before. From now on they count as reported.
     pub(super) fn has_reported_missing_variables(&self) -> bool {
         self.reported_missing_variables.swap(true, Ordering::Relaxed)
     }
 
-    /// Calls it about an event; none if it has no callback for it. A caller who cannot wait for the hook's
-    /// whole timeout leaves without an answer; the plugin still gets its time, to load and to handle the event.
+    /// Calls it about an event; none if it has no callback for it. A caller that cannot wait for the hook's
+    /// whole timeout gives up without an answer; the plugin still gets its time to load and handle the event.
     pub(super) async fn call(
         self: &Arc<Self>,
         call: PluginCall,
@@ -289,37 +291,37 @@ impl PluginInstance {
             return Ok(None);
         }
         let started = Instant::now();
-        let caller_leaves = started + timeout.caller;
+        let caller_deadline = started + timeout.caller;
         let mut state = self.wait_for_turn(timeout.caller).await?;
         let plugin = Arc::clone(self);
         let mut answering = tokio::spawn(async move {
-            let busy = BusyGuard::new(&plugin, CurrentCall { started, caller_leaves });
-            let reply = plugin.answer(&mut state, &call, timeout.hook, caller_leaves).await;
+            let busy = BusyGuard::new(&plugin, CurrentCall { started, caller_deadline });
+            let reply = plugin.answer(&mut state, &call, timeout.hook, caller_deadline).await;
             // In this order: only the holder of the state may set the current call.
             drop(busy);
             drop(state);
-            if let (Err(error), true) = (&reply, Instant::now() >= caller_leaves) {
+            if let (Err(error), true) = (&reply, Instant::now() >= caller_deadline) {
                 tracing::warn!(plugin = plugin.name(), event_id = %call.id, %error, "a plugin failed after its caller had given up");
             }
             reply
         });
-        match tokio::time::timeout_at(caller_leaves.into(), &mut answering).await {
+        match tokio::time::timeout_at(caller_deadline.into(), &mut answering).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => Err(CallError::Failed(format!("the call broke off: {error}"))),
+            Ok(Err(error)) => Err(CallError::Failed(format!("the call failed: {error}"))),
             Err(_) => Err(CallError::Failed(format!(
-                "no answer within {:.1} s, which is all the time there was; it goes on",
+                "no answer within {:.1} s, and the caller could not wait longer; it goes on",
                 started.elapsed().as_secs_f64()
             ))),
         }
     }
 
-    /// Waits for the calls before it. Behind a stuck call the wait counts from the start of that call, so a
-    /// plugin that hangs costs one timeout, not one for each caller.
+    /// Waits for the calls before this one. Behind a stuck call the wait counts from the start of that call,
+    /// so a plugin that hangs costs one timeout, not one for each caller.
     async fn wait_for_turn(&self, limit: Duration) -> Result<OwnedMutexGuard<State>, CallError> {
         if let Ok(state) = Arc::clone(&self.state).try_lock_owned() {
             return Ok(state);
         }
-        let stuck = self.current_call().filter(|call| call.caller_leaves <= Instant::now());
+        let stuck = self.current_call().filter(|call| call.caller_deadline <= Instant::now());
         let limit = stuck.map_or(limit, |call| limit.saturating_sub(call.started.elapsed()));
         let turn = tokio::time::timeout(limit, Arc::clone(&self.state).lock_owned()).await;
         turn.map_err(|_| stuck.map_or(BUSY, |_| STUCK).into())
@@ -330,7 +332,7 @@ impl PluginInstance {
         state: &mut State,
         call: &PluginCall,
         limit: Duration,
-        caller_leaves: Instant,
+        caller_deadline: Instant,
     ) -> Result<Option<CallReply>, CallError> {
         let end = Instant::now() + limit;
         let left = || end.saturating_duration_since(Instant::now());
@@ -340,8 +342,8 @@ impl PluginInstance {
                 Ok(None) => return Ok(None),
                 Ok(Some(process)) => {
                     let hash = process.code.hash.clone();
-                    let waited_for = caller_leaves.saturating_duration_since(Instant::now());
-                    let answer = process.call(call, left(), waited_for).await;
+                    let caller_waits = caller_deadline.saturating_duration_since(Instant::now());
+                    let answer = process.call(call, left(), caller_waits).await;
                     answer.map(|answer| CallReply {
                         history: process.history(&answer),
                         answer,
@@ -355,14 +357,14 @@ impl PluginInstance {
                     state.failures = 0;
                     return Ok(Some(reply));
                 }
-                // It ended between two calls and knows nothing of this one: start another process.
+                // The process ended between two calls, before it got this one: start another.
                 Err(ProcessError::Gone(_)) if had_process => state.process = None,
                 Err(error) => return Err(self.record_failure(state, error)),
             }
         }
     }
 
-    /// Tells it about an event where no answer is possible; returns once the event was handed over.
+    /// Notifies it of an event where no answer is possible; returns when its process has been sent the event.
     pub(super) async fn notify(
         self: &Arc<Self>,
         slot: QueueSlot,
@@ -423,7 +425,7 @@ impl PluginInstance {
         Ok(state.process.as_deref_mut().filter(|process| process.is_subscribed_to(&call.name)))
     }
 
-    /// The code that is on disk now, if it may start: it may have been edited since the event arrived.
+    /// The code that is on disk now, if it may start: the user may have edited it since the event arrived.
     async fn code_to_start(
         self: &Arc<Self>,
         call: &PluginCall,
@@ -443,7 +445,7 @@ impl PluginInstance {
         }
     }
 
-    /// Ends the process where need be, and sets the back-off.
+    /// Ends a process that cannot be used any more, and sets the back-off.
     fn record_failure(&self, state: &mut State, error: ProcessError) -> CallError {
         let (why, backoff) = match error {
             ProcessError::Refused(refusal) => return CallError::Refused(refusal),

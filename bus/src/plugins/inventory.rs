@@ -1,5 +1,5 @@
 //! Which plugins a hooks file loads, which it names but cannot find, and which of its entries load none.
-//! A plugin that is not found cannot fail, so this has to be asked for.
+//! A plugin that is not found never runs and so never fails: without this the user would not notice.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::event::Agent;
 pub struct EmptyPluginEntry {
     /// The hook's name.
     pub hook: String,
-    /// The key it stands under.
+    /// The event key that it is under.
     pub event: String,
     /// Its line in the file.
     pub line: usize,
@@ -30,9 +30,9 @@ pub enum NothingLoaded {
     NoFolder,
     /// There are no plugins in it.
     NoPlugins,
-    /// There are these, and none is enabled.
+    /// None of these is enabled.
     NotEnabled(Vec<String>),
-    /// There are these, and Hermes does not load them for their hooks.
+    /// These are all providers, which Hermes does not load for their hooks.
     Providers(Vec<String>),
     /// These are enabled and not found; the others in the directory are disabled.
     Missing(Vec<String>),

@@ -1,5 +1,5 @@
-//! Plugins' manifests, cached until they change: an agent waits while a directory of a hundred plugins is
-//! searched for the one that is loaded.
+//! Reading plugins' manifests. They are cached until they change, because an agent waits while a directory of a
+//! hundred plugins is searched for the one that is loaded.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 use crate::config::parse_yaml;
 use crate::files::{Stamp, open_regular};
 
-/// The cache is emptied when it holds this many.
+/// The cache is emptied when it holds this many manifests.
 const MOST: usize = 10_000;
 
-/// The rest of a longer manifest is not read.
+/// How many bytes of a manifest are read.
 const LARGEST: u64 = 1 << 20;
 
 /// Manifests by path and stamp.
@@ -34,15 +34,15 @@ pub(super) struct Manifest {
 }
 
 impl ManifestCache {
-    /// The manifest `file` in `folder`; none where there is none.
+    /// The manifest `file` in `folder`; none if there is no such file.
     pub(super) fn read(&self, folder: &Path, file: &str) -> Option<Arc<Manifest>> {
         let path = folder.join(file);
-        let about = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
-        let stamp = Stamp::from(&about);
+        let metadata = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
+        let stamp = Stamp::from(&metadata);
         if let Some((_, manifest)) = self.known().get(&path).filter(|(known, _)| *known == stamp) {
             return Some(Arc::clone(manifest));
         }
-        // The lock is not held while it is read.
+        // The lock is not held while the file is read.
         let manifest = Arc::new(Manifest::of(&path, folder, file));
         let mut known = self.known();
         if known.len() >= MOST {
@@ -74,13 +74,13 @@ impl Manifest {
         Self { fields, broken }
     }
 
-    /// Whether Hermes loads it as a provider and not for its hooks.
+    /// Whether Hermes loads the plugin as a provider and not for its hooks.
     pub(super) fn is_provider(&self) -> bool {
         let kind = self.fields.get("kind").and_then(Value::as_str).unwrap_or_default();
         matches!(kind.trim().to_lowercase().as_str(), "exclusive" | "model-provider")
     }
 
-    /// Its name, if that is a text.
+    /// The plugin's name, if it is a string.
     pub(super) fn name(&self) -> Option<&str> {
         self.fields.get("name").and_then(Value::as_str)
     }

@@ -1,6 +1,6 @@
 //! The host for Hermes' own plugin and gateway hook directories: it finds them, runs each unmodified in a
-//! warm process of its own, and calls them about events of any agent. Whether a plugin may start is not
-//! decided here: the caller hands in [`MayStart`].
+//! long-lived process of its own, and calls them about events of any agent. Whether a plugin may start is not
+//! decided here: the caller passes [`MayStart`] in.
 
 mod call;
 mod code_files;

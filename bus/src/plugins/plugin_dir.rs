@@ -1,4 +1,5 @@
-//! A plugin's directory: its manifest, and which version of its code is there.
+//! A plugin's directory: its manifest, and the version of the code in it. The version is a hash of the content,
+//! recorded with every verdict; another version restarts the plugin.
 
 use std::path::{Path, PathBuf};
 
@@ -117,12 +118,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_changed_content_is_another_version() {
-        let place = tempfile::tempdir().expect("a place");
-        let at = |name: &str| place.path().join("plugin").join(name);
-        let shared = place.path().join("shared");
-        fs::create_dir_all(at("")).expect("a folder");
-        fs::create_dir_all(&shared).expect("a folder");
+    fn only_changed_code_makes_another_version() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| folder.path().join("plugin").join(name);
+        let shared = folder.path().join("shared");
+        fs::create_dir_all(at("")).expect("a directory");
+        fs::create_dir_all(&shared).expect("a directory");
         std::os::unix::fs::symlink(&shared, at("lib")).expect("a link");
         for (file, text) in [
             (at("plugin.yaml"), "name: p"),

@@ -23,7 +23,7 @@ type Key = (PathBuf, PythonLaunch);
 /// Which plugins of a directory are loaded, and where their output goes.
 #[derive(Debug, Clone, Copy)]
 pub struct PluginSelection<'a> {
-    /// Those that are enabled and disabled.
+    /// The plugins that are enabled and disabled by name.
     pub lists: &'a PluginLists,
     /// Whether they belong to a project: then all of a plugin's directory counts as its code.
     pub of_project: bool,
@@ -67,7 +67,7 @@ impl PluginPool {
     }
 
     /// The plugins at `path`, in the order of their names. The disk is read on another thread; if that takes
-    /// longer than `limit`, the previous listing counts. None if there is none.
+    /// longer than `limit`, the previous listing counts; without one the result is none.
     pub async fn plugins(
         self: &Arc<Self>,
         path: &Path,
@@ -101,12 +101,12 @@ impl PluginPool {
     }
 
     /// Ends the plugins of a directory, because they are not approved any more. Each has a few seconds to
-    /// finish what it was told and to run its exit handlers.
+    /// handle what is in its queue and to run its exit handlers.
     pub fn end(&self, key: &Key) {
         drop(self.folders.lock().unwrap_or_else(PoisonError::into_inner).remove(key));
     }
 
-    /// Whether it was reported before that nothing at `path` is loaded.
+    /// Whether it was reported before that nothing at `path` is loaded. From now on it counts as reported.
     pub fn has_reported_empty(&self, path: &Path) -> bool {
         let mut empty = self.empty.lock().unwrap_or_else(PoisonError::into_inner);
         !empty.insert(path.to_owned())

@@ -25,17 +25,17 @@ use crate::event::Event;
 pub enum PluginFault {
     /// Its directory lacks something.
     Incomplete(String),
-    /// Its manifest says too little; the text says what to write.
+    /// Its manifest lacks something; the text says what to write.
     BadManifest(String),
     /// It needs variables that are not set; the text says which.
     MissingVariables(String),
     /// It cannot be loaded.
     NotLoadable(String),
-    /// One of its callbacks raised an exception, or returned something unreadable.
+    /// One of its callbacks raised an exception, or its answer cannot be read.
     Raised(String),
-    /// It does not answer within its timeout.
+    /// It gave no answer within its timeout.
     Hung(String),
-    /// Its process ends.
+    /// Its process ended.
     Died(String),
 }
 
@@ -106,22 +106,22 @@ impl fmt::Debug for ProbeEvents<'_> {
     }
 }
 
-/// How they are probed.
+/// How plugins are probed.
 pub(crate) struct ProbeSettings<'a> {
     pub(crate) caller: &'a Caller,
     pub(crate) timeout: Duration,
     pub(crate) scope: ProbeScope,
 }
 
-/// Which events a plugin is really called about. At an event without an answer a callback has side effects:
-/// it sends a message, or starts an agent.
+/// Which sample events a plugin is really called about. Where no answer is possible, a callback exists for its
+/// side effects: it may send a message or start an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProbeScope {
     /// All events.
     All,
     /// Events where an answer is possible.
     Answerable,
-    /// None: only find out what it would be called about.
+    /// No events: only find out which ones it would be called about.
     None,
 }
 
@@ -201,7 +201,7 @@ impl Probe<'_> {
         if let Some(why) = &dir.broken {
             return Some(PluginFault::Incomplete(why.clone()));
         }
-        odd_events(dir).map(PluginFault::BadManifest).or_else(|| {
+        invalid_events(dir).map(PluginFault::BadManifest).or_else(|| {
             unusable(self.plugin, self.settings.caller).map(PluginFault::MissingVariables)
         })
     }
@@ -267,7 +267,7 @@ fn raised(answer: &Value) -> Option<PluginFault> {
 
 /// What is wrong with the events in a `HOOK.yaml`. Hermes reads a text letter by letter, and skips a hook
 /// without events.
-fn odd_events(dir: &PluginDir) -> Option<String> {
+fn invalid_events(dir: &PluginDir) -> Option<String> {
     if dir.form != PluginForm::Gateway {
         return None;
     }
@@ -278,7 +278,7 @@ fn odd_events(dir: &PluginDir) -> Option<String> {
             "`events:` in its HOOK.yaml is one text, which is taken letter by letter; write `events: [{event}]`"
         )),
         Some(_) | None => Some(
-            "its HOOK.yaml has no list of `events:`; write those it wants, `events: [agent:start]`"
+            "its HOOK.yaml has no list of `events:`; name those it handles, as in `events: [agent:start]`"
                 .to_owned(),
         ),
     }

@@ -1,4 +1,6 @@
-//! One plugin's process, and the protocol with it: a JSON line and a payload in, a JSON line out.
+//! One plugin's process, and the protocol with it: a JSON line and a payload in, a JSON line out
+//! (`host/host.py` is the other side). A process that gave no answer in time, or whose request was dropped,
+//! is killed with its whole process group. When to start another one is decided in `instance.rs`.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -27,15 +29,15 @@ const HOST: &str = include_str!("../../host/host.py");
 /// A longer answer ends the process.
 const LONGEST_ANSWER: usize = 16 << 20;
 
-/// A plugin that runs.
+/// The running process of a plugin.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
-    to: ChildStdin,
-    from: mpsc::Receiver<Result<Vec<u8>, ReadEnd>>,
+    stdin: ChildStdin,
+    answers: mpsc::Receiver<Result<Vec<u8>, ReadEnd>>,
     subscriptions: Vec<String>,
     env: Vec<(OsString, OsString)>,
-    /// What it runs.
+    /// The version of the code that it runs.
     pub(super) code: CodeVersion,
     /// The id of the last request.
     request_id: u64,
@@ -43,15 +45,16 @@ pub(super) struct Process {
     since: EventId,
     /// How many events it was called about.
     events: u64,
-    /// Whether a request was begun and not finished: its future was dropped.
+    /// Whether a request was begun and has not finished. Still so at the next one: its future was dropped.
     unfinished: bool,
 }
 
-/// Why its stdout has nothing more.
+/// Why there are no more answers.
 #[derive(Debug)]
 enum ReadEnd {
-    /// It did not finish a notification in time and ended itself.
+    /// A notification took longer than its timeout, and the host's watchdog ended the process.
     Hung(String),
+    /// Its stdout was closed, or an answer was too long.
     Closed(io::Error),
 }
 
@@ -62,9 +65,9 @@ pub(super) enum ProcessError {
     Gone(String),
     /// The process ended during the request.
     Died(String),
-    /// It answered something unreadable, and goes on.
+    /// The answer cannot be read. The process goes on.
     Garbled(String),
-    /// It does not answer.
+    /// It gave no answer in time.
     Hung(String),
     /// It cannot be loaded.
     Broken(String),
@@ -101,13 +104,13 @@ impl Process {
                     launch.interpreter.display()
                 ))
             })?;
-        let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
+        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(broken("its process has no pipes".to_owned()));
         };
         let mut process = Self {
             child,
-            to,
-            from: read_stdout(from, &dir.key),
+            stdin,
+            answers: read_answers(stdout, &dir.key),
             subscriptions: Vec::new(),
             env: caller.env.clone(),
             code: code.clone(),
@@ -116,17 +119,17 @@ impl Process {
             events: 0,
             unfinished: false,
         };
-        let hello = json!({
-            "form": dir.form.as_str(), "folder": bytes(dir.folder.as_os_str()), "key": dir.key,
-            "manifest": dir.manifest, "memory": launch.memory, "cwd": bytes(caller.cwd.as_os_str()),
+        let head = json!({
+            "form": dir.form.as_str(), "folder": latin1(dir.folder.as_os_str()), "key": dir.key,
+            "manifest": dir.manifest, "memory": launch.memory, "cwd": latin1(caller.cwd.as_os_str()),
         });
-        let hello = Request { head: hello, payload: String::new() };
-        let loaded = process.exchange(hello, limit).await?;
+        let setup = Request { head, payload: String::new() };
+        let loaded = process.exchange(setup, limit).await?;
         if let Some(why) = loaded["error"].as_str() {
             return Err(broken(format!("it cannot be loaded: {why}{}", details(log, caller))));
         }
-        process.subscriptions = texts(&loaded["hooks"]);
-        let unused = texts(&loaded["unused"]);
+        process.subscriptions = strings(&loaded["hooks"]);
+        let unused = strings(&loaded["unused"]);
         if !unused.is_empty() {
             tracing::info!(plugin = %dir.key, unused = unused.join(", "), "a plugin registers more than hooks; the rest is not used");
         }
@@ -142,27 +145,28 @@ impl Process {
         self.subscriptions.iter().any(|event| subscription_covers(event, name))
     }
 
-    /// Calls it about one event, for `limit` at most. Its caller waits for `waited_for`; zero if it does not.
+    /// Calls the plugin about one event, for `limit` at most. `caller_waits` is how long the caller still
+    /// waits for the answer; zero if it has given up.
     pub(super) async fn call(
         &mut self,
         call: &PluginCall,
         limit: Duration,
-        waited_for: Duration,
+        caller_waits: Duration,
     ) -> Result<Value, ProcessError> {
         let mut request = self.request(call);
-        let waited_for = if waited_for.is_zero() { limit } else { limit.min(waited_for) };
-        request.head["limit"] = json!(waited_for.as_secs_f64());
+        let caller_waits = if caller_waits.is_zero() { limit } else { limit.min(caller_waits) };
+        request.head["limit"] = json!(caller_waits.as_secs_f64());
         self.exchange(request, limit).await
     }
 
-    /// What it could remember when it answered. Notifications still in its queue do not count.
+    /// What the plugin could remember when it answered. Notifications still in its queue do not count.
     pub(super) fn history(&self, answer: &Value) -> PluginHistory {
         let behind = answer["behind"].as_u64().unwrap_or(0);
         PluginHistory { since: self.since, events: self.events.saturating_sub(behind) }
     }
 
-    /// Hands over an event where no answer is possible. It may take `timeout` to handle it; only the
-    /// hand-over is waited for.
+    /// Notifies the plugin of an event where no answer is possible. Waits until the event is written, for
+    /// `limit` at most, and not for the plugin, which may take `timeout` to handle it.
     pub(super) async fn notify(
         &mut self,
         call: &PluginCall,
@@ -174,7 +178,7 @@ impl Process {
         request.head["timeout"] = json!(timeout.as_secs_f64());
         self.begin()?;
         let request = request.bytes();
-        let sent = tokio::time::timeout(limit, self.to.write_all(&request)).await;
+        let sent = tokio::time::timeout(limit, self.stdin.write_all(&request)).await;
         self.finish(sent.is_ok());
         match sent {
             Ok(sent) => {
@@ -190,10 +194,10 @@ impl Process {
         let PluginCall { name, session, payload, caller, .. } = call;
         self.events += 1;
         let mut head =
-            json!({"name": name, "session": session, "cwd": bytes(caller.cwd.as_os_str())});
+            json!({"name": name, "session": session, "cwd": latin1(caller.cwd.as_os_str())});
         if self.env != caller.env {
             let pair =
-                |(key, value): &(OsString, OsString)| (bytes(key), Value::String(bytes(value)));
+                |(key, value): &(OsString, OsString)| (latin1(key), Value::String(latin1(value)));
             head["env"] = Value::Object(caller.env.iter().map(pair).collect());
             self.env.clone_from(&caller.env);
         }
@@ -212,17 +216,17 @@ impl Process {
         let mut written = false;
         let request = request.bytes();
         let exchange = async {
-            self.to.write_all(&request).await.map_err(ReadEnd::Closed)?;
+            self.stdin.write_all(&request).await.map_err(ReadEnd::Closed)?;
             written = true;
             let ended = || Err(ReadEnd::Closed(io::Error::other("it ended")));
-            self.from.recv().await.unwrap_or_else(ended)
+            self.answers.recv().await.unwrap_or_else(ended)
         };
         let answer = match tokio::time::timeout(limit, exchange).await {
             Err(_) => Err(ProcessError::Hung(format!(
                 "no answer within {:.1} s; it was ended",
                 started.elapsed().as_secs_f64()
             ))),
-            // It hung at an earlier notification.
+            // An earlier notification took too long.
             Ok(Err(ReadEnd::Hung(why))) => Err(ProcessError::Gone(why)),
             Ok(Err(ReadEnd::Closed(error))) if !written => {
                 Err(ProcessError::Gone(format!("its process is gone: {error}")))
@@ -240,7 +244,7 @@ impl Process {
         let garbled = |why| ProcessError::Garbled(format!("its answer cannot be read: {why}"));
         let answer = read_leniently(line).map_err(garbled)?;
         if answer["id"] != json!(self.request_id) {
-            // Another process, perhaps a child, writes to its stdout: none of it can be trusted any more.
+            // Another process, perhaps a child, writes to the same stdout: no answer can be trusted any more.
             return Err(ProcessError::Died("it answered another request; it was ended".to_owned()));
         }
         Ok(answer)
@@ -254,26 +258,27 @@ impl Process {
         Ok(())
     }
 
-    fn finish(&mut self, is_well: bool) {
-        if is_well {
+    /// A process that did not complete its request is killed.
+    fn finish(&mut self, completed: bool) {
+        if completed {
             self.unfinished = false;
         } else {
-            self.end();
+            self.kill();
         }
     }
 
     /// Kills its whole process group: a plugin may have started other processes.
-    fn end(&self) {
+    fn kill(&self) {
         ProcessGroup::of(self.child.id()).inspect(|group| group.kill());
     }
 }
 
 impl Drop for Process {
-    /// A healthy process gets the end of its stdin and ends by itself within seconds: a plugin may have exit
-    /// handlers. A process with an unfinished request is killed.
+    /// Closes the stdin of a healthy process, which then ends by itself within seconds: the plugin may have
+    /// exit handlers. Kills a process with an unfinished request.
     fn drop(&mut self) {
         if self.unfinished {
-            self.end();
+            self.kill();
         }
     }
 }
@@ -291,7 +296,7 @@ impl Request {
     }
 }
 
-/// Where to read more. In a replay the log is deleted with the sandbox.
+/// Where the user can read more. Nowhere in a replay: its log is deleted with the sandbox.
 fn details(log: &Path, caller: &Caller) -> String {
     match caller.var("HOOKBUS_REPLAY") {
         Some(_) => String::new(),
@@ -300,18 +305,18 @@ fn details(log: &Path, caller: &Caller) -> String {
 }
 
 /// Bytes that need not be UTF-8 as a JSON string: one character for each byte.
-fn bytes(text: &OsStr) -> String {
+fn latin1(text: &OsStr) -> String {
     text.as_bytes().iter().map(|byte| char::from(*byte)).collect()
 }
 
-/// Reads its stdout line by line, and notices at once that it hung at a notification.
-fn read_stdout(from: ChildStdout, plugin: &str) -> mpsc::Receiver<Result<Vec<u8>, ReadEnd>> {
+/// Reads answers line by line in a task of its own, so that a hang is logged at once.
+fn read_answers(stdout: ChildStdout, plugin: &str) -> mpsc::Receiver<Result<Vec<u8>, ReadEnd>> {
     let (sender, receiver) = mpsc::channel(1);
     let plugin = plugin.to_owned();
     drop(tokio::spawn(async move {
-        let mut from = BufReader::new(from);
+        let mut stdout = BufReader::new(stdout);
         loop {
-            let line = read_line(&mut from).await.map_err(ReadEnd::Closed);
+            let line = read_line(&mut stdout).await.map_err(ReadEnd::Closed);
             let line = line.and_then(|line| {
                 hang_notice(&line).map_or(Ok(line), |why| Err(ReadEnd::Hung(why)))
             });
@@ -327,34 +332,34 @@ fn read_stdout(from: ChildStdout, plugin: &str) -> mpsc::Receiver<Result<Vec<u8>
     receiver
 }
 
-/// The host ends itself with this line when a notification takes too long.
+/// The text in the line that the host's watchdog writes when a notification took too long.
 fn hang_notice(line: &[u8]) -> Option<String> {
     let notice = line.starts_with(b"{\"over\"").then(|| read_leniently(line).ok())??;
     notice["over"].as_str().map(str::to_owned)
 }
 
-async fn read_line(from: &mut BufReader<ChildStdout>) -> io::Result<Vec<u8>> {
+async fn read_line(stdout: &mut BufReader<ChildStdout>) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     loop {
-        let more = from.fill_buf().await?;
-        if more.is_empty() {
+        let chunk = stdout.fill_buf().await?;
+        if chunk.is_empty() {
             return Err(io::Error::other("it ended"));
         }
-        let end = more.iter().position(|byte| *byte == b'\n');
-        let part = &more[..end.unwrap_or(more.len())];
+        let end = chunk.iter().position(|byte| *byte == b'\n');
+        let part = &chunk[..end.unwrap_or(chunk.len())];
         if line.len() + part.len() > LONGEST_ANSWER {
             return Err(io::Error::other("its answer is longer than 16 MiB; it was ended"));
         }
         line.extend_from_slice(part);
         let used = part.len() + usize::from(end.is_some());
-        from.consume(used);
+        stdout.consume(used);
         if end.is_some() {
             return Ok(line);
         }
     }
 }
 
-fn texts(value: &Value) -> Vec<String> {
+fn strings(value: &Value) -> Vec<String> {
     let list = value.as_array().into_iter().flatten();
     list.filter_map(|item| item.as_str().map(str::to_owned)).collect()
 }

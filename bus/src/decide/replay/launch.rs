@@ -1,5 +1,5 @@
-//! Launching a recorded command in a replay: it runs in the sandbox, but its program and script are found
-//! where they were.
+//! Launching a recorded command in a replay: it runs in the sandbox, but its program and script are looked up in
+//! the recorded working directory.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::exec::{is_path, script_word};
 /// What a hook would run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CommandPreview {
-    /// The command line, or the directory of plugins, as it would be found.
+    /// The command line, or the directory of plugins, with resolved paths.
     pub line: String,
     /// Variables that its entry sets.
     pub env: Vec<(String, String)>,
@@ -117,19 +117,19 @@ mod tests {
         let folder = tempfile::tempdir().expect("a directory");
         std::fs::create_dir(folder.path().join("hooks")).expect("a directory");
         std::fs::write(folder.path().join("hooks/a.py"), "").expect("a script");
-        let place = folder.path().join("hooks/a.py").to_string_lossy().into_owned();
+        let script = folder.path().join("hooks/a.py").to_string_lossy().into_owned();
         let caller = Caller { cwd: folder.path().to_owned(), ..Caller::default() };
         let moved = |words: &[&str]| {
             let moved = in_original_folder(words.iter().map(OsString::from).collect(), &caller);
             moved.into_iter().map(|word| word.into_string().expect("text")).collect::<Vec<_>>()
         };
-        assert_eq!(moved(&["python3", "hooks/a.py", "b/c"]), ["python3", &place, "b/c"]);
+        assert_eq!(moved(&["python3", "hooks/a.py", "b/c"]), ["python3", &script, "b/c"]);
         let line = moved(&["bash", "-c", "python3 hooks/a.py || true"]);
-        assert_eq!(line, ["bash", "-c", &format!("python3 {place} || true")]);
+        assert_eq!(line, ["bash", "-c", &format!("python3 {script} || true")]);
         assert_eq!(moved(&["/bin/sh", "-c", "x"]), ["/bin/sh", "-c", "x"]);
-        assert_eq!(moved(&["hooks/a.py", "hooks/a.py"]), [&place, "hooks/a.py"]);
+        assert_eq!(moved(&["hooks/a.py", "hooks/a.py"]), [&script, "hooks/a.py"]);
         assert_eq!(moved(&["true", "hooks/a"]), ["true", "hooks/a"]);
         let line = moved(&["bash", "-c", "echo xhooks/a.py; \"hooks/a.py\" hooks/a.py"]);
-        assert_eq!(line, ["bash", "-c", &format!("echo xhooks/a.py; {place} hooks/a.py")]);
+        assert_eq!(line, ["bash", "-c", &format!("echo xhooks/a.py; {script} hooks/a.py")]);
     }
 }

@@ -39,19 +39,19 @@ impl ReplayEnvironment {
         Ok(Self { sandbox, time, plugins: Arc::default() })
     }
 
-    /// The same, with plugins restarted where the recorded processes were.
+    /// The same environment, with plugins restarted at the events where the recorded processes restarted.
     #[must_use]
     pub fn with_restarts(self, restarts: PluginRestarts) -> Self {
         Self { plugins: Arc::new(ReplayPlugins::new(restarts)), ..self }
     }
 
-    /// To be called for every event, in log order: plugins that were restarted for it forget what they know.
+    /// To be called for every event, in log order: plugins that were restarted for it are restarted again.
     pub fn pass(&self, bus: Option<BusId>, event: EventId) {
         self.plugins.pass(bus, event);
     }
 
-    /// Whether the replay has come by this event: a plugin that was started for it then knows everything
-    /// since.
+    /// Whether the replay has passed this event. If so, a plugin that was started for it has received every
+    /// event since.
     pub fn has_passed(&self, event: EventId) -> bool {
         self.plugins.has_passed(event)
     }
@@ -61,8 +61,8 @@ impl ReplayEnvironment {
         self.sandbox.end();
     }
 
-    /// The results of a plan for an event that was recorded at `origin`. `caller` is the recorded one, and
-    /// says where programs are found.
+    /// The results of a plan for an event that was recorded at `origin`. `caller` is the recorded one: programs
+    /// are looked up in its working directory.
     pub async fn run<'a>(
         &self,
         plan: &Plan<'a>,
@@ -73,8 +73,8 @@ impl ReplayEnvironment {
         self.hook_run(plan, origin, caller, &[]).all(event).await
     }
 
-    /// The same once more, for an event that plugins have answered already: a second call would count it
-    /// twice.
+    /// The same for an event that plugins have already answered, with their results in `known`: a second call
+    /// would make them count the event twice.
     pub async fn run_again<'a>(
         &self,
         plan: &Plan<'a>,
@@ -86,7 +86,7 @@ impl ReplayEnvironment {
         self.hook_run(plan, origin, caller, known).all(event).await
     }
 
-    /// Only tells the plugins of a plan about an event, so that they remember it.
+    /// Calls only the plugins of a plan, so that they remember the event. Their answers are dropped.
     pub async fn tell_plugins(
         &self,
         plan: &Plan<'_>,

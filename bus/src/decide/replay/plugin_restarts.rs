@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::event::{BusId, EventId, PluginHistory};
 use crate::plugins::PluginPool;
 
-/// The events at which plugins were started, as the recorded decisions say.
+/// The events at which plugins were started, from recorded decisions.
 #[derive(Debug, Clone, Default)]
 pub struct PluginRestarts(HashMap<EventId, Vec<Started>>);
 
@@ -21,22 +21,22 @@ struct Started {
 }
 
 impl PluginRestarts {
-    /// A recorded verdict of this hook with this code, and the history of its process.
+    /// Adds a recorded verdict: its hook, the hash of the plugin's code, and the history of the process.
     pub fn add(&mut self, hook: &str, code: Option<&str>, history: PluginHistory) {
         let started = Started { hook: hook.to_owned(), code: code.map(str::to_owned) };
-        let there = self.0.entry(history.since).or_default();
-        if !there.contains(&started) {
-            there.push(started);
+        let at_event = self.0.entry(history.since).or_default();
+        if !at_event.contains(&started) {
+            at_event.push(started);
         }
     }
 
     /// Adds those of `other`.
     pub fn merge(&mut self, other: Self) {
         for (since, more) in other.0 {
-            let there = self.0.entry(since).or_default();
-            for one in more {
-                if !there.contains(&one) {
-                    there.push(one);
+            let at_event = self.0.entry(since).or_default();
+            for started in more {
+                if !at_event.contains(&started) {
+                    at_event.push(started);
                 }
             }
         }
@@ -70,7 +70,7 @@ struct Bus {
 }
 
 impl Default for Bus {
-    /// Without back-off: its length depended on the clock.
+    /// Without back-off, because that depends on the clock.
     fn default() -> Self {
         Self { pool: Arc::new(PluginPool::without_backoff()), due: Vec::new() }
     }
@@ -113,7 +113,7 @@ impl ReplayPlugins {
         let due = &mut inner.buses.entry(bus).or_default().due;
         let before = due.len();
         // By its code too, because it may have another name by now.
-        due.retain(|one| one.hook != hook && one.code.as_deref() != Some(code));
+        due.retain(|due| due.hook != hook && due.code.as_deref() != Some(code));
         due.len() < before
     }
 }
@@ -124,7 +124,7 @@ mod tests {
     use crate::event::Time;
 
     #[test]
-    fn a_plugin_is_restarted_once_where_it_was_and_only_on_its_bus() {
+    fn a_plugin_is_restarted_once_at_the_recorded_event_and_only_on_its_bus() {
         let mint = || EventId::mint(Time::from_micros(1));
         let (first, second, bus) = (mint(), mint(), Some(BusId::mint(Time::from_micros(1))));
         let mut restarts = PluginRestarts::default();
@@ -138,7 +138,7 @@ mod tests {
         assert!(
             !plugins.take_restart(None, "guard", "a") && !plugins.take_restart(bus, "other", "b")
         );
-        // Under another name it is known by its code; then it was restarted.
+        // A renamed plugin is recognised by its code, and restarted once.
         assert!(
             plugins.take_restart(bus, "renamed", "a") && !plugins.take_restart(bus, "guard", "a")
         );

@@ -1,5 +1,5 @@
-//! The words of a bash line and where they stand in it: enough to find the programs and scripts that the
-//! line names, not to run it.
+//! The words of a bash line and their positions in it: enough to find the programs and scripts that the line
+//! names, not to run it.
 
 use std::ops::Range;
 
@@ -39,7 +39,7 @@ pub(super) fn simple_commands(line: &str) -> Vec<SimpleCommand> {
                 let number = line[at..end].bytes().all(|byte| byte.is_ascii_digit())
                     && matches!(bytes.get(end), Some(b'<' | b'>'));
                 if let (false, false, Some(command)) = (redirected, number, all.last_mut()) {
-                    put(command, line, at..end);
+                    push_word(command, line, at..end);
                 }
                 (at, redirected) = (end, false);
             }
@@ -65,21 +65,21 @@ fn end_of_word(bytes: &[u8], at: usize) -> usize {
     end.min(bytes.len())
 }
 
-fn put(command: &mut SimpleCommand, line: &str, place: Range<usize>) {
-    let raw = &line[place.clone()];
-    let is_setting = raw.split_once('=').is_some_and(|(name, _)| {
+fn push_word(command: &mut SimpleCommand, line: &str, range: Range<usize>) {
+    let raw = &line[range.clone()];
+    let is_assignment = raw.split_once('=').is_some_and(|(name, _)| {
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     });
-    if command.is_empty() && (is_setting || BEFORE_PROGRAM.contains(&raw)) {
+    if command.is_empty() && (is_assignment || BEFORE_PROGRAM.contains(&raw)) {
         return;
     }
     let is_expanded = raw.contains(['$', '`', '*', '?', '[']) || raw.starts_with('~');
     let word = match shlex::split(raw).as_deref() {
         Some([word]) if !is_expanded => word.clone(),
-        // Cannot be a file, but keeps its position.
+        // Not a file name, but the words after it keep their positions.
         _ => String::new(),
     };
-    command.push((word, place));
+    command.push((word, range));
 }
 
 #[cfg(test)]
@@ -106,8 +106,8 @@ mod tests {
     proptest! {
         #[test]
         fn any_line_is_read_to_its_end(line in "[ -~é\\n]{0,60}") {
-            for (word, place) in simple_commands(&line).into_iter().flatten() {
-                prop_assert!(line.get(place).is_some_and(|raw| raw.len() >= word.len()));
+            for (word, range) in simple_commands(&line).into_iter().flatten() {
+                prop_assert!(line.get(range).is_some_and(|raw| raw.len() >= word.len()));
             }
         }
     }

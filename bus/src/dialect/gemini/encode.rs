@@ -1,16 +1,16 @@
-//! The merged verdict as Gemini's JSON. Only keys that Gemini acts on, and no output where there is
-//! nothing to say: at `BeforeToolSelection` even `{}` would change the request.
+//! The merged verdict as Gemini's JSON. Only keys that Gemini acts on, and no output if there are none: at
+//! `BeforeToolSelection` even `{}` would change the request.
 
 use serde_json::{Map, Value, json};
 
 use super::event_rules::Strategy;
 use crate::event::{Event, Rewrite, Ruling, Verdict};
 
-/// The answer; none where there is nothing to say.
+/// The answer; none if it would be empty.
 pub(super) fn encode(event: &Event, merged: &Verdict) -> Option<Value> {
     let mut answer = Map::new();
     if Strategy::of(event) != Strategy::ToolConfig {
-        flow(merged, &mut answer);
+        insert_ruling(merged, &mut answer);
         if let Some(notice) = &merged.notice {
             answer.insert("systemMessage".into(), json!(notice));
         }
@@ -26,7 +26,7 @@ pub(super) fn encode(event: &Event, merged: &Verdict) -> Option<Value> {
     (!answer.is_empty()).then_some(Value::Object(answer))
 }
 
-fn flow(merged: &Verdict, answer: &mut Map<String, Value>) {
+fn insert_ruling(merged: &Verdict, answer: &mut Map<String, Value>) {
     if merged.stop {
         answer.insert("continue".into(), json!(false));
         if let Some(reason) = &merged.stop_reason {

@@ -29,7 +29,7 @@ impl Strategy {
     }
 }
 
-/// The answers that only Gemini knows, and acts on at this event.
+/// The answers that only Gemini has, and acts on at this event.
 pub(super) fn own_answers(event: &Event) -> &'static [&'static str] {
     match event.name.as_str() {
         "BeforeModel" => &["llm_request", "llm_response"],

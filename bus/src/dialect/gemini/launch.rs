@@ -1,10 +1,10 @@
-//! How Gemini launches a hook: the whole line goes to bash.
+//! How Gemini launches a hook: bash runs the whole line.
 
 use std::ffi::OsString;
 
 use crate::caller::Caller;
 
-/// Gemini puts these variables into the line itself, quoted, before bash sees it.
+/// Gemini itself replaces these variables in the line by their quoted values, before bash runs it.
 const SUBSTITUTED: [&str; 5] = [
     "GEMINI_PROJECT_DIR",
     "GEMINI_CWD",

@@ -1,4 +1,4 @@
-//! How Gemini merges several answers to one event, applied in the configured order.
+//! How Gemini merges several answers to one event, in the configured order.
 
 use std::collections::BTreeSet;
 
@@ -19,13 +19,13 @@ pub(super) fn merge(event: &Event, verdicts: &[&Verdict]) -> Verdict {
             ..Verdict::silent()
         },
     };
-    merged.own.retain(|word, _| own_answers(event).contains(&word.as_str()));
+    merged.own.retain(|key, _| own_answers(event).contains(&key.as_str()));
     merged
 }
 
 fn any_deny_wins(event: &Event, verdicts: &[&Verdict]) -> Verdict {
-    let says = |ruling| verdicts.iter().any(|verdict| verdict.ruling == Some(ruling));
-    let ruling = [Ruling::Block, Ruling::Ask, Ruling::Allow].into_iter().find(|r| says(*r));
+    let has = |ruling| verdicts.iter().any(|verdict| verdict.ruling == Some(ruling));
+    let ruling = [Ruling::Block, Ruling::Ask, Ruling::Allow].into_iter().find(|r| has(*r));
     let mut own = Map::new();
     for verdict in verdicts {
         own.extend(verdict.own.clone());
@@ -43,8 +43,8 @@ fn any_deny_wins(event: &Event, verdicts: &[&Verdict]) -> Verdict {
     }
 }
 
-/// Gemini takes the last hook's arguments as a whole, so a change by path is applied to what the
-/// hooks before it left.
+/// Gemini uses the whole input of the last hook, so a change by path is applied to the input that the hooks
+/// before it left.
 fn last_input(event: &Event, verdicts: &[&Verdict]) -> Option<Rewrite> {
     let empty = Map::new();
     let mut input = None;
@@ -59,8 +59,8 @@ fn joined<'a>(
     verdicts: &[&'a Verdict],
     text: impl Fn(&'a Verdict) -> Option<&'a str>,
 ) -> Option<String> {
-    let said: Vec<&str> = verdicts.iter().filter_map(|verdict| text(verdict)).collect();
-    (!said.is_empty()).then(|| said.join("\n"))
+    let texts: Vec<&str> = verdicts.iter().filter_map(|verdict| text(verdict)).collect();
+    (!texts.is_empty()).then(|| texts.join("\n"))
 }
 
 fn later_fields_win(verdicts: &[&Verdict]) -> Verdict {
@@ -69,13 +69,13 @@ fn later_fields_win(verdicts: &[&Verdict]) -> Verdict {
         merged.ruling = verdict.ruling.or(merged.ruling);
         merged.stop |= verdict.stop;
         merged.quiet |= verdict.quiet;
-        for (kept, said) in [
+        for (merged, later) in [
             (&mut merged.reason, &verdict.reason),
             (&mut merged.stop_reason, &verdict.stop_reason),
             (&mut merged.notice, &verdict.notice),
         ] {
-            if said.is_some() {
-                kept.clone_from(said);
+            if later.is_some() {
+                merged.clone_from(later);
             }
         }
         merged.own.extend(verdict.own.clone());

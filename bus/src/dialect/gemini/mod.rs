@@ -1,4 +1,4 @@
-//! Gemini CLI, as 0.61 really behaves (its own documentation differs in places; the code wins).
+//! Gemini CLI, as its version 0.61 behaves. Where its documentation and its code differ, the code counts.
 
 mod encode;
 mod event_rules;

@@ -1,5 +1,5 @@
 //! Gemini's event names and tool names, and what they mean on the bus.
-//! By meaning, not by name: `AfterModel` fires once per streamed chunk.
+//! The meaning of an event counts, not its name: `AfterModel` fires once per streamed chunk.
 
 use crate::event::{Kind, ToolClass};
 

@@ -1,12 +1,12 @@
-//! Whether a person can be asked. Gemini does not tell a hook, and ends the whole session when told to
-//! ask without a person. So look at the Gemini process above the client: it must run on a terminal and
+//! Whether a person can be asked. Gemini does not report that to hooks, and ends the whole session if a hook asks
+//! and there is no person. So this inspects the Gemini process above the client: it must run on a terminal and
 //! must not have been started for a single prompt.
 
 use std::path::Path;
 
 use crate::sys::process::{arguments, has_terminal_input, parent_of};
 
-/// Gemini is at most this many processes above the client.
+/// How many processes above the client are searched for Gemini.
 const SEARCH_DEPTH: usize = 5;
 
 pub(super) fn can_be_asked(client: u32) -> bool {

@@ -1,4 +1,4 @@
-//! What Gemini is answered, by event and by what several hooks said.
+//! What Gemini is answered, by event and by the output of several hooks.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -18,8 +18,8 @@ fn event(name: &str) -> Event {
     decode(Arrival { id: EventId::mint(at), at, agent, wire, raw, session_hint: None })
 }
 
-/// What Gemini hears when hooks printed these, in this order, each with exit code 0.
-fn told(name: &str, printed: &[Value]) -> Option<Value> {
+/// Gemini's answer if hooks printed these, in this order, each with exit code 0.
+fn answer_to(name: &str, printed: &[Value]) -> Option<Value> {
     let event = event(name);
     let verdicts: Vec<Verdict> = printed
         .iter()
@@ -33,9 +33,9 @@ fn told(name: &str, printed: &[Value]) -> Option<Value> {
 }
 
 #[test]
-fn any_deny_wins_and_all_reasons_are_told() {
+fn any_deny_wins_and_all_reasons_are_joined() {
     assert_eq!(
-        told(
+        answer_to(
             "BeforeTool",
             &[
                 json!({"decision": "allow", "reason": "fine"}),
@@ -47,25 +47,25 @@ fn any_deny_wins_and_all_reasons_are_told() {
 }
 
 #[test]
-fn a_question_beats_a_yes_and_yields_to_a_no() {
+fn ask_beats_allow_and_deny_beats_ask() {
     let (ask, allow, deny) =
         (json!({"decision": "ask"}), json!({"decision": "allow"}), json!({"decision": "deny"}));
-    assert_eq!(told("BeforeTool", &[ask.clone(), allow]), Some(json!({"decision": "ask"})));
-    assert_eq!(told("BeforeTool", &[ask, deny]), Some(json!({"decision": "deny"})));
+    assert_eq!(answer_to("BeforeTool", &[ask.clone(), allow]), Some(json!({"decision": "ask"})));
+    assert_eq!(answer_to("BeforeTool", &[ask, deny]), Some(json!({"decision": "deny"})));
 }
 
 #[test]
-fn arguments_are_always_whole_and_the_last_ones_count() {
+fn the_input_is_always_sent_whole_and_the_last_one_counts() {
     let input = |file: &str| json!({"hookSpecificOutput": {"tool_input": {"file_path": file, "content": "c"}}});
     assert_eq!(
-        told("BeforeTool", &[input("one"), input("two")]),
+        answer_to("BeforeTool", &[input("one"), input("two")]),
         Some(
             json!({"hookSpecificOutput": {"hookEventName": "BeforeTool", "tool_input": {"file_path": "two", "content": "c"}}})
         ),
     );
     let changed = json!({"decision": "modify", "tool_input": {"file_path": "b.txt"}});
     assert_eq!(
-        told("BeforeTool", &[changed]),
+        answer_to("BeforeTool", &[changed]),
         Some(
             json!({"hookSpecificOutput": {"hookEventName": "BeforeTool", "tool_input": {"file_path": "b.txt", "content": "c"}}})
         ),
@@ -73,16 +73,16 @@ fn arguments_are_always_whole_and_the_last_ones_count() {
 }
 
 #[test]
-fn at_the_model_later_fields_take_the_place_of_earlier_ones() {
+fn at_model_events_later_fields_replace_earlier_ones() {
     let deny = json!({"decision": "deny", "reason": "no", "hookSpecificOutput": {"llm_response": {"text": "x"}}});
     assert_eq!(
-        told("BeforeModel", &[deny.clone(), json!({"decision": "allow"})]),
+        answer_to("BeforeModel", &[deny.clone(), json!({"decision": "allow"})]),
         Some(
             json!({"hookSpecificOutput": {"hookEventName": "BeforeModel", "llm_response": {"text": "x"}}})
         )
     );
     assert_eq!(
-        told("BeforeModel", &[json!({"decision": "allow"}), deny]),
+        answer_to("BeforeModel", &[json!({"decision": "allow"}), deny]),
         Some(
             json!({"decision": "deny", "reason": "no", "hookSpecificOutput": {"hookEventName": "BeforeModel", "llm_response": {"text": "x"}}})
         ),
@@ -90,24 +90,27 @@ fn at_the_model_later_fields_take_the_place_of_earlier_ones() {
 }
 
 #[test]
-fn tool_selection_hears_a_tool_config_or_nothing_at_all() {
+fn tool_selection_gets_a_tool_config_or_no_output() {
     let config = |mode: &str, names: &[&str]| json!({"systemMessage": "m", "hookSpecificOutput": {"toolConfig": {"mode": mode, "allowedFunctionNames": names}}});
     let merged = |mode: &str, names: &[&str]| {
         Some(json!({"hookSpecificOutput": {"hookEventName": "BeforeToolSelection",
                     "toolConfig": {"mode": mode, "allowedFunctionNames": names}}}))
     };
     let select = "BeforeToolSelection";
-    assert_eq!(told(select, &[json!({})]), None);
-    assert_eq!(told(select, &[json!({"decision": "deny", "systemMessage": "m"})]), None);
+    assert_eq!(answer_to(select, &[json!({})]), None);
+    assert_eq!(answer_to(select, &[json!({"decision": "deny", "systemMessage": "m"})]), None);
     assert_eq!(
-        told(select, &[config("ANY", &["b"]), config("AUTO", &["a"])]),
+        answer_to(select, &[config("ANY", &["b"]), config("AUTO", &["a"])]),
         merged("ANY", &["a", "b"])
     );
-    assert_eq!(told(select, &[config("ANY", &["b"]), config("NONE", &["a"])]), merged("NONE", &[]));
+    assert_eq!(
+        answer_to(select, &[config("ANY", &["b"]), config("NONE", &["a"])]),
+        merged("NONE", &[])
+    );
 }
 
 #[test]
-fn every_honoured_field_reaches_gemini() {
+fn every_field_that_gemini_acts_on_is_sent() {
     for (name, answer) in [
         (
             "AfterTool",
@@ -136,12 +139,12 @@ fn every_honoured_field_reaches_gemini() {
             json!({"systemMessage": "hello", "suppressOutput": true, "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "c"}}),
         ),
     ] {
-        assert_eq!(told(name, std::slice::from_ref(&answer)), Some(answer), "{name}");
+        assert_eq!(answer_to(name, std::slice::from_ref(&answer)), Some(answer), "{name}");
     }
 }
 
 #[test]
-fn exit_codes_and_stray_text_mean_what_gemini_takes_them_for() {
+fn exit_codes_and_plain_text_are_read_as_gemini_reads_them() {
     let read = |stdout: &str, stderr: &str, ending| {
         let output = HookOutput { stdout: stdout.as_bytes(), stderr: stderr.as_bytes(), ending };
         Gemini.interpret(event("BeforeTool").kind, &output)
@@ -190,7 +193,7 @@ fn any_verdict() -> impl Strategy<Value = Verdict> {
 
 proptest! {
     #[test]
-    fn a_denial_of_a_tool_survives_any_company(
+    fn a_denied_tool_stays_denied_whatever_other_hooks_answer(
         before in prop::collection::vec(any_verdict(), 0..4),
         after in prop::collection::vec(any_verdict(), 0..4),
     ) {

@@ -1,4 +1,4 @@
-//! Which answer Hermes reads at each event, by wire: the slot that an answer is put into.
+//! Which form of answer Hermes reads at each event, by wire.
 
 use super::super::Capabilities;
 use crate::event::{Body, Event, Kind, Wire};
@@ -14,7 +14,7 @@ pub(super) enum AnswerSlot {
     Continue,
     /// Text for the model.
     Context,
-    /// A text that replaces the one at hand.
+    /// A text that replaces the event's own text.
     Text,
     /// Whether an incoming message is accepted, and with which text.
     Message,

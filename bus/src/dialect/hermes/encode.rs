@@ -7,10 +7,10 @@ use super::answer_slots::AnswerSlot;
 use super::merge::{message, new_command, new_text};
 use crate::event::{Event, Ruling, Verdict};
 
-/// The reason where a hook blocked without one and Hermes needs one.
+/// The reason if a hook blocked without one and Hermes needs one.
 const BLOCKED: &str = "Blocked by a hook.";
 
-/// The answer; none where Hermes reads none.
+/// The answer; none if Hermes reads none.
 pub(super) fn encode(event: &Event, merged: &Verdict) -> Option<Value> {
     let blocked = merged.ruling == Some(Ruling::Block);
     match AnswerSlot::at(event) {
@@ -55,8 +55,8 @@ fn directive(event: &Event, merged: &Verdict) -> Option<Value> {
 /// What the user's "always" covers: this tool for this reason, unless the hook names a key. (Hermes'
 /// own default would be the whole tool.)
 fn rule_key(event: &Event, merged: &Verdict) -> Value {
-    if let Some(said) = merged.own.get("rule_key") {
-        return said.clone();
+    if let Some(key) = merged.own.get("rule_key") {
+        return key.clone();
     }
     let tool = event.tool.as_ref().map_or("", |tool| tool.name.as_str());
     let reason: String = message(merged).unwrap_or_default().chars().take(80).collect();

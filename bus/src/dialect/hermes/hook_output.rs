@@ -1,5 +1,5 @@
-//! What Hermes makes of a shell hook's output: stdout is one JSON object whatever the exit code;
-//! anything else is ignored.
+//! How Hermes interprets a shell hook's output: stdout is one JSON object, whatever the exit code; anything else
+//! is ignored. The bus also accepts a block by exit code 2 with a reason on stderr.
 
 use super::super::answer::verdict_in;
 use super::super::hook_output::{
@@ -20,11 +20,11 @@ pub(super) fn interpret(kind: Kind, output: &HookOutput<'_>) -> Interpretation {
         },
     };
     if verdict.is_silent() {
-        // Hermes 0.19 ignores this one; in Claude's hooks and in later Hermes it is a block.
+        // Hermes 0.19 ignores this; to Claude Code and later versions of Hermes it is a block.
         if let (Ending::Exit(2), Some(reason)) = (output.ending, text_in(output.stderr)) {
             return Interpretation::answered(Verdict::block(reason));
         }
-        failure = failure.or_else(|| output.odd_ending());
+        failure = failure.or_else(|| output.failed_ending());
     }
     Interpretation { verdict, failure }
 }

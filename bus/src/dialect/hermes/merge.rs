@@ -13,9 +13,9 @@ pub(super) fn merge(event: &Event, verdicts: &[&Verdict]) -> Verdict {
         // A `continue` without a message does not count; the next hook's may.
         AnswerSlot::Continue => first(verdicts, |verdict| message(verdict).is_some()),
         AnswerSlot::Context => {
-            let said: Vec<&str> =
+            let contexts: Vec<&str> =
                 verdicts.iter().filter_map(|verdict| verdict.context.as_deref()).collect();
-            let context = (!said.is_empty()).then(|| said.join("\n\n"));
+            let context = (!contexts.is_empty()).then(|| contexts.join("\n\n"));
             Verdict { context, ..Verdict::silent() }
         }
         AnswerSlot::Text => deciding(verdicts, |verdict| new_text(verdict).is_some()),
@@ -36,8 +36,9 @@ pub(super) fn merge(event: &Event, verdicts: &[&Verdict]) -> Verdict {
 /// The first block that counts, else the first other ruling.
 fn first(verdicts: &[&Verdict], counts: impl Fn(&Verdict) -> bool) -> Verdict {
     let blocks = |verdict: &&&Verdict| verdict.ruling == Some(Ruling::Block) && counts(verdict);
-    let speaks = |verdict: &&&Verdict| verdict.ruling.is_some_and(|it| it != Ruling::Block);
-    let found = verdicts.iter().find(blocks).or_else(|| verdicts.iter().find(speaks));
+    let rules_otherwise =
+        |verdict: &&&Verdict| verdict.ruling.is_some_and(|it| it != Ruling::Block);
+    let found = verdicts.iter().find(blocks).or_else(|| verdicts.iter().find(rules_otherwise));
     found.map_or_else(Verdict::silent, |first| Verdict {
         ruling: first.ruling,
         reason: first.reason.clone(),
@@ -74,7 +75,7 @@ fn join(before: Option<Rewrite>, change: &Rewrite) -> Rewrite {
     }
 }
 
-/// The first verdict that decides, whole.
+/// The whole of the first verdict that decides.
 fn deciding(verdicts: &[&Verdict], decides: impl Fn(&Verdict) -> bool) -> Verdict {
     let found = verdicts.iter().find(|verdict| decides(verdict));
     found.map_or_else(Verdict::silent, |first| (*first).clone())
@@ -85,7 +86,7 @@ pub(super) fn message(verdict: &Verdict) -> Option<&str> {
     verdict.reason.as_deref().filter(|text| !text.trim().is_empty())
 }
 
-/// The text that replaces the event's, under any of the names that the events have for it.
+/// The text that replaces the event's own, under any of the names that the events use for it.
 pub(super) fn new_text(verdict: &Verdict) -> Option<String> {
     changed(verdict, &["text", "output", "result", "response_text"])
 }

@@ -1,5 +1,5 @@
-//! Hermes Agent, as 0.19 really behaves. Over its own shell hooks three events take an answer; over
-//! our bridge it takes what its Python plugins can return.
+//! Hermes Agent, as its version 0.19 behaves. Over its own shell hooks it reads an answer at three events; over
+//! our bridge it accepts what its Python plugins can return.
 
 mod answer_slots;
 mod encode;
@@ -72,8 +72,8 @@ impl Dialect for Hermes {
         answer_slots::capabilities(event)
     }
 
-    /// Over the bridge Hermes asks its user itself and takes silence for a no, unless it was started
-    /// to approve everything.
+    /// Over the bridge Hermes asks its user itself and treats no answer as a no, unless it was started to
+    /// approve everything.
     fn can_ask(&self, caller: &Caller) -> bool {
         let approves_everything = caller.var("HERMES_YOLO_MODE").map(OsStr::to_ascii_lowercase);
         let is_set = |word: OsString| ["1", "true", "yes", "on"].iter().any(|yes| word == *yes);

@@ -1,5 +1,5 @@
 //! Hermes' event names and tool names, and what they mean on the bus.
-//! By meaning, not by name: `on_session_end` fires after every turn and is a turn's end.
+//! The meaning of an event counts, not its name: `on_session_end` fires after every turn and is a turn's end.
 
 use crate::event::{Kind, ToolClass};
 

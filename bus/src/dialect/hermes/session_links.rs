@@ -35,7 +35,7 @@ enum Key {
 }
 
 impl SessionLinks {
-    /// Remembers the links of an event that names its session, and sets the session of one that does not.
+    /// Remembers the links of an event that names its session, and sets the session of an event that does not.
     pub fn resolve(&self, event: &mut Event) {
         if event.agent != Agent::Hermes {
             return;

@@ -13,18 +13,18 @@ fn event(wire: Wire, name: &str) -> Event {
     decode(Arrival { id, at, agent, wire, raw, session_hint: None })
 }
 
-/// What Hermes hears over its own wire when hooks printed this.
-fn told(name: &str, printed: &[(&str, &str, i32)]) -> Option<Value> {
-    told_over(Wire::Shell, name, printed)
+/// The answer to a shell hook of Hermes, if hooks printed this: stdout, stderr and exit code of each.
+fn shell_answer(name: &str, printed: &[(&str, &str, i32)]) -> Option<Value> {
+    answer_over(Wire::Shell, name, printed)
 }
 
-/// What the bridge hears when hooks printed this.
-fn bridged(name: &str, printed: &[&str]) -> Option<Value> {
+/// The answer to the bridge, if hooks printed this on stdout.
+fn bridge_answer(name: &str, printed: &[&str]) -> Option<Value> {
     let printed: Vec<(&str, &str, i32)> = printed.iter().map(|text| (*text, "", 0)).collect();
-    told_over(Wire::Bridge, name, &printed)
+    answer_over(Wire::Bridge, name, &printed)
 }
 
-fn told_over(wire: Wire, name: &str, printed: &[(&str, &str, i32)]) -> Option<Value> {
+fn answer_over(wire: Wire, name: &str, printed: &[(&str, &str, i32)]) -> Option<Value> {
     let event = event(wire, name);
     let verdicts: Vec<Verdict> = printed
         .iter()
@@ -42,44 +42,51 @@ fn the_first_block_wins() {
     let first = r#"{"action": "block", "message": "first"}"#;
     let second = r#"{"decision": "block", "reason": "second"}"#;
     let expected = Some(json!({"decision": "block", "reason": "first"}));
-    assert_eq!(told("pre_tool_call", &[("", "", 0), (first, "", 0), (second, "", 0)]), expected);
+    assert_eq!(
+        shell_answer("pre_tool_call", &[("", "", 0), (first, "", 0), (second, "", 0)]),
+        expected
+    );
 }
 
 #[test]
 fn a_block_counts_whatever_the_exit_code_and_without_a_reason() {
     let block = r#"{"decision": "block"}"#;
-    assert_eq!(told("pre_tool_call", &[(block, "", 1)]), Some(json!({"decision": "block"})));
+    assert_eq!(
+        shell_answer("pre_tool_call", &[(block, "", 1)]),
+        Some(json!({"decision": "block"}))
+    );
 }
 
 #[test]
 fn contexts_are_joined_by_a_blank_line() {
-    let said = [(r#"{"context": "one"}"#, "", 0), ("{}", "", 0), (r#"{"context": "two"}"#, "", 0)];
-    assert_eq!(told("pre_llm_call", &said), Some(json!({"context": "one\n\ntwo"})));
+    let printed =
+        [(r#"{"context": "one"}"#, "", 0), ("{}", "", 0), (r#"{"context": "two"}"#, "", 0)];
+    assert_eq!(shell_answer("pre_llm_call", &printed), Some(json!({"context": "one\n\ntwo"})));
 }
 
 #[test]
-fn an_agent_that_wants_to_finish_can_be_sent_on() {
-    for word in [
+fn an_agent_that_wants_to_finish_can_be_told_to_continue() {
+    for answer in [
         r#"{"action": "continue", "message": "test it"}"#,
         r#"{"decision": "BLOCK", "reason": "test it"}"#,
     ] {
         let expected = Some(json!({"action": "continue", "message": "test it"}));
-        assert_eq!(told("pre_verify", &[(word, "", 0)]), expected, "{word}");
+        assert_eq!(shell_answer("pre_verify", &[(answer, "", 0)]), expected, "{answer}");
     }
-    let wordless = (r#"{"action": "continue"}"#, "", 0);
-    assert_eq!(told("pre_verify", &[wordless]), None, "it needs a message");
+    let without_message = (r#"{"action": "continue"}"#, "", 0);
+    assert_eq!(shell_answer("pre_verify", &[without_message]), None, "it needs a message");
     let next = (r#"{"action": "continue", "message": "next"}"#, "", 0);
     let expected = Some(json!({"action": "continue", "message": "next"}));
-    assert_eq!(told("pre_verify", &[wordless, next]), expected);
+    assert_eq!(shell_answer("pre_verify", &[without_message, next]), expected);
 }
 
 #[test]
-fn everywhere_else_there_is_silence() {
+fn at_other_events_hermes_gets_no_output() {
     for name in
         ["post_tool_call", "transform_llm_output", "on_session_end", "kanban_task_claimed", "news"]
     {
         assert_eq!(
-            told(name, &[(r#"{"decision": "block", "context": "x"}"#, "no", 2)]),
+            shell_answer(name, &[(r#"{"decision": "block", "context": "x"}"#, "no", 2)]),
             None,
             "{name}"
         );
@@ -87,7 +94,7 @@ fn everywhere_else_there_is_silence() {
 }
 
 #[test]
-fn a_clear_block_in_another_spelling_counts_here_too() {
+fn a_block_in_the_spelling_of_another_agent_counts() {
     for (stdout, stderr, exit) in [
         (r#"{"decision": "deny", "reason": "no"}"#, "", 0),
         (
@@ -98,9 +105,13 @@ fn a_clear_block_in_another_spelling_counts_here_too() {
         ("", "no", 2),
     ] {
         let expected = Some(json!({"decision": "block", "reason": "no"}));
-        assert_eq!(told("pre_tool_call", &[(stdout, stderr, exit)]), expected, "{stdout}");
+        assert_eq!(shell_answer("pre_tool_call", &[(stdout, stderr, exit)]), expected, "{stdout}");
     }
-    assert_eq!(told("pre_tool_call", &[("", "", 2)]), None, "without a word it is only a failure");
+    assert_eq!(
+        shell_answer("pre_tool_call", &[("", "", 2)]),
+        None,
+        "without a reason it is only a failure"
+    );
 }
 
 #[test]
@@ -109,52 +120,60 @@ fn over_the_bridge_a_tool_call_can_be_blocked_asked_about_and_changed() {
     let ask = r#"{"action": "approve", "message": "sure?"}"#;
     let change = r#"{"action": "modify", "args": {"command": "ls -l"}}"#;
     assert_eq!(
-        bridged("pre_tool_call", &[block]),
+        bridge_answer("pre_tool_call", &[block]),
         Some(json!({"action": "block", "message": "no"}))
     );
     let asked =
         json!({"action": "approve", "message": "sure?", "rule_key": "hookbus:terminal:sure?"});
-    assert_eq!(bridged("pre_tool_call", &[ask]), Some(asked.clone()));
+    assert_eq!(bridge_answer("pre_tool_call", &[ask]), Some(asked.clone()));
     let changed = json!({"args": {"command": "ls -l", "tty": true}});
-    assert_eq!(bridged("pre_tool_call", &[change]), Some(changed.clone()));
+    assert_eq!(bridge_answer("pre_tool_call", &[change]), Some(changed.clone()));
     let mut both = asked;
     both["args"] = changed["args"].clone();
-    assert_eq!(bridged("pre_tool_call", &[change, ask]), Some(both));
+    assert_eq!(bridge_answer("pre_tool_call", &[change, ask]), Some(both));
     let blocked = Some(json!({"action": "block", "message": "no"}));
-    assert_eq!(bridged("pre_tool_call", &[ask, change, block]), blocked, "a block needs no input");
-    let wordless = bridged("pre_tool_call", &[r#"{"decision": "block"}"#]);
-    assert_eq!(wordless, Some(json!({"action": "block", "message": "Blocked by a hook."})));
+    assert_eq!(
+        bridge_answer("pre_tool_call", &[ask, change, block]),
+        blocked,
+        "a blocked tool needs no input"
+    );
+    let without_reason = bridge_answer("pre_tool_call", &[r#"{"decision": "block"}"#]);
+    assert_eq!(without_reason, Some(json!({"action": "block", "message": "Blocked by a hook."})));
 }
 
 #[test]
-fn of_several_changes_to_one_input_the_later_wins_by_key() {
+fn of_several_changes_to_one_key_the_last_counts() {
     let first = r#"{"action": "modify", "args": {"command": "a", "cwd": "/"}}"#;
     let second = r#"{"decision": "modify", "tool_input": {"command": "b"}}"#;
     let expected = json!({"args": {"command": "b", "tty": true, "cwd": "/"}});
-    assert_eq!(bridged("pre_tool_call", &[first, second]), Some(expected));
+    assert_eq!(bridge_answer("pre_tool_call", &[first, second]), Some(expected));
 }
 
 #[test]
-fn over_the_bridge_the_first_text_replaces_what_is_transformed() {
+fn over_the_bridge_the_first_text_replaces_the_transformed_one() {
     for name in ["transform_terminal_output", "transform_tool_result", "transform_llm_output"] {
-        let said = ["{}", r#"{"action": "rewrite", "text": "one"}"#, r#""two""#];
-        assert_eq!(bridged(name, &said), Some(json!("one")), "{name}");
-        assert_eq!(bridged(name, &[r#""two""#]), Some(json!("two")), "{name}");
-        assert_eq!(told(name, &[(r#""two""#, "", 0)]), None, "{name} over Hermes' own wire");
+        let printed = ["{}", r#"{"action": "rewrite", "text": "one"}"#, r#""two""#];
+        assert_eq!(bridge_answer(name, &printed), Some(json!("one")), "{name}");
+        assert_eq!(bridge_answer(name, &[r#""two""#]), Some(json!("two")), "{name}");
+        assert_eq!(
+            shell_answer(name, &[(r#""two""#, "", 0)]),
+            None,
+            "{name} over Hermes' own wire"
+        );
     }
 }
 
 #[test]
-fn over_the_bridge_a_message_can_be_dropped_changed_or_let_in() {
+fn over_the_bridge_a_message_can_be_dropped_changed_or_allowed() {
     let skip = r#"{"action": "skip", "reason": "spam"}"#;
     let rewrite = r#"{"action": "rewrite", "text": "hello"}"#;
     let allow = r#"{"action": "allow"}"#;
-    for (said, expected) in [
+    for (printed, expected) in [
         ([skip, rewrite], json!({"action": "skip", "reason": "spam"})),
         ([rewrite, skip], json!({"action": "rewrite", "text": "hello"})),
         ([allow, skip], json!({"action": "allow"})),
     ] {
-        assert_eq!(bridged("pre_gateway_dispatch", &said), Some(expected), "{said:?}");
+        assert_eq!(bridge_answer("pre_gateway_dispatch", &printed), Some(expected), "{printed:?}");
     }
 }
 
@@ -164,7 +183,7 @@ fn over_the_bridge_a_command_can_be_denied_handled_or_changed() {
     let handled = r#"{"decision": "handled", "message": "done"}"#;
     let rewrite = r#"{"decision": "rewrite", "command_name": "status", "raw_args": "-v"}"#;
     let allow = r#"{"decision": "allow"}"#;
-    for (said, expected) in [
+    for (printed, expected) in [
         ([deny, handled], json!({"decision": "deny", "message": "not you"})),
         ([allow, handled], json!({"decision": "handled", "message": "done"})),
         (
@@ -172,13 +191,13 @@ fn over_the_bridge_a_command_can_be_denied_handled_or_changed() {
             json!({"decision": "rewrite", "command_name": "status", "raw_args": "-v"}),
         ),
     ] {
-        assert_eq!(bridged("command:deploy", &said), Some(expected), "{said:?}");
+        assert_eq!(bridge_answer("command:deploy", &printed), Some(expected), "{printed:?}");
     }
-    assert_eq!(bridged("agent:start", &[deny]), None, "only commands are asked about");
+    assert_eq!(bridge_answer("agent:start", &[deny]), None, "only commands can be answered");
 }
 
 #[test]
-fn the_bridge_takes_more_than_the_shell() {
+fn the_bridge_accepts_answers_that_shell_hooks_do_not() {
     for name in ["pre_tool_call", "transform_tool_result", "pre_gateway_dispatch", "command:x"] {
         let (shell, bridge) = (
             Hermes.capabilities(&event(Wire::Shell, name)),
