@@ -98,7 +98,7 @@ enum Appended {
     WithDecision,
     /// It is in the log.
     At(Seq),
-    /// The log could not take it.
+    /// It could not be appended to the log.
     NotInLog,
 }
 

@@ -37,18 +37,18 @@ pub struct Projects {
     log: LogPath,
     /// What the user approved, in all projects.
     approvals: Arc<ApprovalStore>,
-    known: Mutex<Known>,
+    files: Mutex<WatchedFiles>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
-    files: HashMap<PathBuf, Watched>,
+struct WatchedFiles {
+    by_path: HashMap<PathBuf, WatchedFile>,
     /// When idle projects were last looked for.
     swept_at: Option<Instant>,
 }
 
 #[derive(Debug)]
-struct Watched {
+struct WatchedFile {
     source: Arc<HooksSource>,
     used_at: Instant,
 }
@@ -57,7 +57,7 @@ impl Projects {
     /// The projects of the user with this home.
     pub fn new(home: &Path, log: LogPath) -> Self {
         let approvals = Arc::new(ApprovalStore::beside(home));
-        Self { home: home.to_owned(), log, approvals, known: Mutex::default() }
+        Self { home: home.to_owned(), log, approvals, files: Mutex::default() }
     }
 
     /// The hooks of the project that the client works in, if it has any.
@@ -99,43 +99,46 @@ impl Projects {
     }
 
     fn used(&self, file: PathBuf, now: Instant) -> Arc<HooksSource> {
-        let mut known = self.known();
-        let dropped = if known.files.len() >= MOST && !known.files.contains_key(&file) {
-            known.longest_unused().and_then(|file| known.files.remove(&file))
+        let mut files = self.files();
+        let dropped = if files.by_path.len() >= MOST && !files.by_path.contains_key(&file) {
+            files.longest_unused().and_then(|file| files.by_path.remove(&file))
         } else {
             None
         };
-        let watched = known.files.entry(file).or_insert_with_key(|file| {
+        let watched = files.by_path.entry(file).or_insert_with_key(|file| {
             let (log, approvals) = (self.log.clone(), Arc::clone(&self.approvals));
             let source = Arc::new(HooksSource::of_project(file, log, approvals));
-            Watched { source, used_at: now }
+            WatchedFile { source, used_at: now }
         });
         watched.used_at = now;
         let source = Arc::clone(&watched.source);
-        drop(known);
+        drop(files);
         drop(dropped);
         source
     }
 
     /// Drops projects whose file is gone and those without events for long. Cheap to call often.
     pub fn drop_idle(&self, now: Instant) {
-        let mut known = self.known();
-        if known.swept_at.is_some_and(|at| now.saturating_duration_since(at) < SWEEP_EVERY) {
+        let mut files = self.files();
+        if files.swept_at.is_some_and(|at| now.saturating_duration_since(at) < SWEEP_EVERY) {
             return;
         }
-        known.swept_at = Some(now);
-        let stays = |file: &Path, watched: &Watched| {
+        files.swept_at = Some(now);
+        let stays = |file: &Path, watched: &WatchedFile| {
             now.saturating_duration_since(watched.used_at) < IDLE && !is_gone(file)
         };
-        let gone: Vec<Watched> =
-            known.files.extract_if(|file, watched| !stays(file, watched)).map(|it| it.1).collect();
-        drop(known);
+        let gone: Vec<WatchedFile> = files
+            .by_path
+            .extract_if(|file, watched| !stays(file, watched))
+            .map(|it| it.1)
+            .collect();
+        drop(files);
         // After the lock is released: this ends the processes of their plugins.
         drop(gone);
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn files(&self) -> MutexGuard<'_, WatchedFiles> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn files_above(&self, caller: &Caller) -> impl Iterator<Item = PathBuf> {
@@ -150,9 +153,9 @@ impl Projects {
     }
 }
 
-impl Known {
+impl WatchedFiles {
     fn longest_unused(&self) -> Option<PathBuf> {
-        let oldest = self.files.iter().min_by_key(|(_, watched)| watched.used_at);
+        let oldest = self.by_path.iter().min_by_key(|(_, watched)| watched.used_at);
         oldest.map(|(file, _)| file.clone())
     }
 }

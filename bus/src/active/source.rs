@@ -18,7 +18,7 @@ pub struct HooksSource {
     is_project: bool,
     log: LogPath,
     approvals: Arc<ApprovalStore>,
-    known: Mutex<Option<(Stamps, Arc<ActiveHooks>)>>,
+    cached: Mutex<Option<(Stamps, Arc<ActiveHooks>)>>,
 }
 
 /// The stamp of the file, and for a project's file that of the approvals.
@@ -47,13 +47,13 @@ impl HooksSource {
             is_project: false,
             log,
             approvals: Arc::new(ApprovalStore::beside(home)),
-            known: Mutex::new(None),
+            cached: Mutex::new(None),
         }
     }
 
     /// A project's file. Its approvals are in the user's own store.
     pub(super) fn of_project(path: &Path, log: LogPath, approvals: Arc<ApprovalStore>) -> Self {
-        Self { path: path.to_owned(), is_project: true, log, approvals, known: Mutex::new(None) }
+        Self { path: path.to_owned(), is_project: true, log, approvals, cached: Mutex::new(None) }
     }
 
     /// The file that is watched.
@@ -63,14 +63,14 @@ impl HooksSource {
 
     /// The hooks in force now. If nothing has changed, this costs one system call per watched file.
     pub fn active(&self) -> Arc<ActiveHooks> {
-        let stamp = (Stamp::of(&self.path), self.is_project.then(|| self.approvals.stamp()));
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known_stamp, active)) = &*known
-            && *known_stamp == stamp
+        let stamps = (Stamp::of(&self.path), self.is_project.then(|| self.approvals.stamp()));
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((cached_stamps, active)) = &*cached
+            && *cached_stamps == stamps
         {
             return Arc::clone(active);
         }
-        let before = known.as_ref().map(|(_, active)| active.as_ref());
+        let before = cached.as_ref().map(|(_, active)| active.as_ref());
         let LoadResult { mut active, is_final } = self.load(before, ReadEntries::Approved);
         // The text is the same, so its plugins keep their processes and their state.
         if let Some(before) = before.filter(|it| it.file.hash == active.file.hash) {
@@ -78,7 +78,7 @@ impl HooksSource {
         }
         let active = Arc::new(active);
         if is_final {
-            *known = Some((stamp, Arc::clone(&active)));
+            *cached = Some((stamps, Arc::clone(&active)));
         }
         active
     }

@@ -38,7 +38,7 @@ pub struct Refusal {
 
 impl Refusal {
     /// Of several refusals for one plugin directory, the one with the greatest weight counts.
-    pub const fn weight(&self) -> (Approval, bool) {
+    pub(crate) const fn weight(&self) -> (Approval, bool) {
         (self.approval, !self.only_gateway_hooks)
     }
 }

@@ -21,7 +21,7 @@ pub enum EventKey {
 /// A key that fits no event; the text says what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct UnknownEvent(String);
+pub(super) struct UnknownEvent(String);
 
 impl EventKey {
     /// Reads a key.
@@ -50,7 +50,7 @@ impl EventKey {
     }
 
     /// Whether hooks under this key are for `event`.
-    pub fn covers(&self, event: &Event) -> bool {
+    pub(crate) fn covers(&self, event: &Event) -> bool {
         self.covers_name(&event.name, event.kind.as_str())
     }
 
@@ -66,7 +66,7 @@ impl EventKey {
     }
 
     /// Whether an event of `agent` can be covered.
-    pub fn concerns(&self, agent: Agent) -> bool {
+    pub(crate) fn concerns(&self, agent: Agent) -> bool {
         match self {
             Self::Name(name) => can_be_event_of(agent, name),
             Self::Kind(_) | Self::Pattern(_) => true,
@@ -74,7 +74,7 @@ impl EventKey {
     }
 
     /// Whether it is exactly one of the event names of `agent`.
-    pub fn is_name_of(&self, agent: Agent) -> bool {
+    pub(super) fn is_name_of(&self, agent: Agent) -> bool {
         matches!(self, Self::Name(name) if is_event_of(agent, name))
     }
 

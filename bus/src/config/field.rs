@@ -1,5 +1,5 @@
-//! Finding the texts in an event that a rule's `when` names. The short names `command`, `path`, `url` and `text`
-//! are also found under the names that tools of different agents use for them.
+//! Finding the texts in an event that a rule's `when` names. The short names `command`, `path`, `url` and
+//! `text` are also found under the names that tools of different agents use for them.
 
 use serde_json::{Map, Value};
 

@@ -233,13 +233,13 @@ impl Hook {
     }
 
     /// What it runs, as written; its action and name if it runs nothing.
-    pub fn what_runs(&self) -> String {
+    pub(crate) fn what_runs(&self) -> String {
         let HookSummary { action, command, name, .. } = self.summary();
         command.unwrap_or_else(|| format!("{action} {name}"))
     }
 
     /// Whether an unreadable event of `agent` must be refused because of it.
-    pub fn refuses_unreadable(&self, agent: Agent) -> bool {
+    pub(crate) fn refuses_unreadable(&self, agent: Agent) -> bool {
         self.mode == Mode::Decide
             && self.on_failure == Some(OnFailure::Block)
             && self.agent.is_none_or(|own| own == agent)

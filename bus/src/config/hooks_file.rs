@@ -72,7 +72,7 @@ impl HooksFile {
     }
 
     /// The project's `file`, without any hooks.
-    pub fn empty_project(file: &Path) -> Self {
+    pub(crate) fn empty_project(file: &Path) -> Self {
         let base = file.parent().unwrap_or(Path::new("/"));
         Self { project: Some(file.to_owned()), ..Self::empty(base) }
     }

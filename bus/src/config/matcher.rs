@@ -18,11 +18,11 @@ pub struct HookMatcher {
 /// A matcher that cannot be used; the text says what to write.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct InvalidMatcher(String);
+pub(super) struct InvalidMatcher(String);
 
 /// Whether the entry may be read in full, or was not approved by the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EntryTrust {
+pub(super) enum EntryTrust {
     /// In full.
     Trusted,
     /// Not approved: a regex in it that would take much time and memory to compile matches everything instead.
@@ -30,8 +30,8 @@ pub enum EntryTrust {
 }
 
 impl HookMatcher {
-    /// Reads a matcher under `key`, for `agent` only if given. Returns the matcher (none matches everything) and
-    /// remarks for the user.
+    /// Reads a matcher under `key`, for `agent` only if given. Returns the matcher (none matches everything)
+    /// and remarks for the user.
     pub(super) fn parse(
         key: &EventKey,
         agent: Option<Agent>,

@@ -18,15 +18,15 @@ mod rule;
 mod yaml;
 
 pub use approval::{Approval, Refusal, Trust};
-pub use event_key::{EventKey, UnknownEvent, wildcard_matches};
+pub use event_key::{EventKey, wildcard_matches};
 pub use hook::{Action, Command, Hook, HookSummary, Mode, Placeholders, Python, PythonLaunch};
 pub use hooks_file::{HooksFile, IsApproved};
-pub use matcher::{EntryTrust, HookMatcher, InvalidMatcher};
-pub use nats::{Login, NatsSettings, NatsSettingsError, Secret};
+pub use matcher::HookMatcher;
+pub use nats::{Login, NatsSettings, Secret};
 pub use observer::{
     ObserverSettings, ObserverSource, SecretSource, StartAt, Webhook, observer_folder,
 };
-pub use parse::LARGEST_PROJECT_FILE;
+pub(crate) use parse::LARGEST_PROJECT_FILE;
 pub use plugin_lists::PluginLists;
 pub use problem::{Problem, Reach, did_you_mean};
 pub use rule::Rule;

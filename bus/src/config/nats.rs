@@ -63,7 +63,7 @@ impl fmt::Debug for Secret {
 
 /// What is wrong with the `nats:` section.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NatsSettingsError {
+pub(super) enum NatsSettingsError {
     /// A key that does not exist.
     #[error("`nats` has no `{0}`; it has {keys}", keys = KEYS.join(", "))]
     UnknownKey(String),
@@ -119,7 +119,7 @@ impl NatsSettings {
     }
 
     /// Reads the fields of the `nats:` section.
-    pub fn read(fields: &Map<String, Value>) -> Result<Self, NatsSettingsError> {
+    pub(super) fn read(fields: &Map<String, Value>) -> Result<Self, NatsSettingsError> {
         if let Some(unknown) = fields.keys().find(|key| !KEYS.contains(&key.as_str())) {
             return Err(NatsSettingsError::UnknownKey(unknown.clone()));
         }

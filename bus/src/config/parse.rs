@@ -31,7 +31,7 @@ const KEYS: [&str; 8] = [
 const PROJECT_KEYS: [&str; 2] = ["hooks", "plugins"];
 
 /// A project's file is read before the user approved anything in it, so its size is limited.
-pub const LARGEST_PROJECT_FILE: usize = 64 << 10;
+pub(crate) const LARGEST_PROJECT_FILE: usize = 64 << 10;
 const MOST_PROJECT_HOOKS: usize = 100;
 
 /// Reads `text` into `file`, which is empty.

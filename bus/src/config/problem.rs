@@ -26,12 +26,12 @@ pub enum Reach {
 
 impl Problem {
     /// A remark for the user; the entry still counts.
-    pub(crate) fn remark(line: usize, message: impl Into<String>) -> Self {
+    pub(super) fn remark(line: usize, message: impl Into<String>) -> Self {
         Self { line, message: message.into(), reach: Reach::Nothing }
     }
 
     /// The entry cannot be used.
-    pub(crate) fn broken_entry(line: usize, message: impl Into<String>) -> Self {
+    pub(super) fn broken_entry(line: usize, message: impl Into<String>) -> Self {
         Self { line, message: message.into(), reach: Reach::Entry }
     }
 

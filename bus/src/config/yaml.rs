@@ -11,12 +11,12 @@ use super::problem::Problem;
 /// A value in a YAML file, and the line it starts at.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Node {
-    pub(crate) line: usize,
-    pub(crate) data: Data,
+    pub(super) line: usize,
+    pub(super) data: Data,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Data {
+pub(super) enum Data {
     Scalar(Value),
     List(Vec<Node>),
     Map(Vec<Pair>),
@@ -24,10 +24,10 @@ pub(crate) enum Data {
 
 /// One entry of a mapping.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Pair {
-    pub(crate) key: String,
-    pub(crate) line: usize,
-    pub(crate) value: Node,
+pub(super) struct Pair {
+    pub(super) key: String,
+    pub(super) line: usize,
+    pub(super) value: Node,
 }
 
 /// The document in `text`; none if the file is empty.
@@ -128,8 +128,8 @@ fn convert(node: &MarkedYaml<'_>) -> Node {
     Node { line: node.span.start.line(), data }
 }
 
-/// Resolves `<<: *base`, which adds the entries of another mapping, as Hermes' YAML parser does. A mapping's own
-/// entries come first and take precedence.
+/// Resolves `<<: *base`, which adds the entries of another mapping, as Hermes' YAML parser does. A mapping's
+/// own entries come first and take precedence.
 fn resolve_merge_keys(pairs: Vec<Pair>) -> Vec<Pair> {
     let (bases, mut own): (Vec<Pair>, Vec<Pair>) =
         pairs.into_iter().partition(|pair| pair.key == "<<");
@@ -157,7 +157,7 @@ fn scalar_value(scalar: &Scalar<'_>) -> Value {
 
 impl Node {
     /// A scalar as text: a string, or a number.
-    pub(crate) fn text(&self) -> Option<String> {
+    pub(super) fn text(&self) -> Option<String> {
         match &self.data {
             Data::Scalar(Value::String(text)) => Some(text.clone()),
             Data::Scalar(Value::Number(number)) => Some(number.to_string()),
@@ -166,7 +166,7 @@ impl Node {
     }
 
     /// A boolean; `yes`, `no`, `on` and `off` count too, as in Hermes.
-    pub(crate) fn flag(&self) -> Option<bool> {
+    pub(super) fn flag(&self) -> Option<bool> {
         match &self.data {
             Data::Scalar(Value::Bool(value)) => Some(*value),
             Data::Scalar(Value::String(text)) => match text.to_ascii_lowercase().as_str() {
@@ -179,7 +179,7 @@ impl Node {
     }
 
     /// A number.
-    pub(crate) fn number(&self) -> Option<f64> {
+    pub(super) fn number(&self) -> Option<f64> {
         match &self.data {
             Data::Scalar(value) => value.as_f64(),
             Data::List(_) | Data::Map(_) => None,
@@ -187,7 +187,7 @@ impl Node {
     }
 
     /// One text or a list of texts.
-    pub(crate) fn texts(&self) -> Option<Vec<String>> {
+    pub(super) fn texts(&self) -> Option<Vec<String>> {
         match &self.data {
             Data::List(items) => items.iter().map(Self::text).collect(),
             Data::Scalar(_) | Data::Map(_) => Some(vec![self.text()?]),
@@ -195,7 +195,7 @@ impl Node {
     }
 
     /// The entries of a mapping.
-    pub(crate) fn pairs(&self) -> Option<&[Pair]> {
+    pub(super) fn pairs(&self) -> Option<&[Pair]> {
         match &self.data {
             Data::Map(pairs) => Some(pairs),
             Data::Scalar(_) | Data::List(_) => None,
@@ -203,7 +203,7 @@ impl Node {
     }
 
     /// Whether it is `null`, which is also what an empty value is.
-    pub(crate) fn is_null(&self) -> bool {
+    pub(super) fn is_null(&self) -> bool {
         self.data == Data::Scalar(Value::Null)
     }
 

@@ -43,7 +43,7 @@ impl ApprovalCheck {
 
     /// A check that approves everything: the user has already agreed to what a replay runs.
     #[must_use]
-    pub fn trusting(self) -> Self {
+    pub(crate) fn trusting(self) -> Self {
         Self { trusted: true, ..self }
     }
 
@@ -85,7 +85,7 @@ impl ApprovalCheck {
     }
 
     /// Why an entry of a project must not even be read in full, if so: the user has not approved its text.
-    pub fn refusal_of_text(&self, hook: &Hook) -> Option<Refusal> {
+    pub(crate) fn refusal_of_text(&self, hook: &Hook) -> Option<Refusal> {
         let project = self.project.as_deref().filter(|_| !self.trusted)?;
         let entry_digest = entry_digest(&hook.written);
         if self.store.has_approved_text(project, &hook.on, &entry_digest) {

@@ -23,7 +23,7 @@ const SYSTEM_FOLDERS: [&str; 7] =
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ScriptPaths {
     /// Those that exist, in the order of the words.
-    pub(crate) files: Vec<PathBuf>,
+    pub(super) files: Vec<PathBuf>,
     /// The program or script, if it does not exist.
     pub(crate) missing: Option<PathBuf>,
 }

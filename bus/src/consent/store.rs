@@ -24,7 +24,7 @@ const PROJECT_FILE: &str = ".hookbus/hookbus.yaml";
 #[derive(Debug, Default)]
 pub struct ApprovalStore {
     file: PathBuf,
-    known: Mutex<Option<(Stamp, Arc<[ApprovalRecord]>)>>,
+    cached: Mutex<Option<(Stamp, Arc<[ApprovalRecord]>)>>,
     /// Hashes of the files that are compared with it.
     pub(super) hashes: HashCache,
     /// Manifests of the plugins that are compared with it.
@@ -143,23 +143,23 @@ impl ApprovalStore {
 
     /// What is wrong with the file, if it cannot be read.
     pub fn problem(&self) -> Option<StoreError> {
-        self.records().err()
+        self.read_records().err()
     }
 
     /// Whether the user has approved the entry with this evidence.
     pub(super) fn approval(&self, key: EntryKey<'_>, evidence: &Evidence) -> Approval {
-        let known = self.known();
-        let of_entry: Vec<&ApprovalRecord> = known.iter().filter(|it| it.is_for(key)).collect();
+        let records = self.cached_records();
+        let of_entry: Vec<&ApprovalRecord> = records.iter().filter(|it| it.is_for(key)).collect();
         compare(&of_entry, evidence)
     }
 
     /// How the files differ from the approval of this entry that has most in common with them.
     pub(super) fn changes(&self, key: EntryKey<'_>, evidence: &Evidence) -> Option<FileChanges> {
         let files = by_path(&evidence.files);
-        let known = self.known();
+        let records = self.cached_records();
         let shared =
             |it: &&ApprovalRecord| it.files.keys().filter(|path| files.contains_key(*path)).count();
-        let approved = &known.iter().filter(|it| it.is_for(key)).max_by_key(shared)?.files;
+        let approved = &records.iter().filter(|it| it.is_for(key)).max_by_key(shared)?.files;
         let differs = |(path, hash): &(&PathBuf, &String)| approved.get(*path) != Some(*hash);
         let changed = files.iter().filter(differs).map(|(path, _)| path.clone());
         let gone = approved.keys().filter(|path| !files.contains_key(*path)).cloned();
@@ -173,35 +173,40 @@ impl ApprovalStore {
                 |form| it.files.keys().any(|path| PluginForm::of_manifest(path) == Some(form));
             has(PluginForm::Gateway) && !has(PluginForm::Plugin)
         };
-        self.known().iter().filter(|it| it.is_for(key)).all(is_gateway)
+        self.cached_records().iter().filter(|it| it.is_for(key)).all(is_gateway)
     }
 
     /// Whether the user approved the text of an entry of a project; its files may have changed since.
-    pub fn has_approved_text(&self, project: &Path, on: &EventKey, entry_digest: &str) -> bool {
+    pub(crate) fn has_approved_text(
+        &self,
+        project: &Path,
+        on: &EventKey,
+        entry_digest: &str,
+    ) -> bool {
         let event = on.to_string();
-        self.known().iter().any(|it| {
+        self.cached_records().iter().any(|it| {
             it.is_in(Some(project)) && it.event == event && it.entry_digest == entry_digest
         })
     }
 
     /// Whether the user approved anything in this project's file.
     pub(crate) fn has_approved_project(&self, project: &Path) -> bool {
-        self.known().iter().any(|it| it.is_in(Some(project)))
+        self.cached_records().iter().any(|it| it.is_in(Some(project)))
     }
 
-    fn known(&self) -> Arc<[ApprovalRecord]> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+    fn cached_records(&self) -> Arc<[ApprovalRecord]> {
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = self.stamp();
-        match &mut *known {
-            Some((known_stamp, known)) if *known_stamp == stamp => Arc::clone(known),
+        match &mut *cached {
+            Some((cached_stamp, records)) if *cached_stamp == stamp => Arc::clone(records),
             outdated => {
-                let records = self.records().unwrap_or_default().into();
+                let records = self.read_records().unwrap_or_default().into();
                 Arc::clone(&outdated.insert((stamp, records)).1)
             }
         }
     }
 
-    fn records(&self) -> Result<Vec<ApprovalRecord>, StoreError> {
+    fn read_records(&self) -> Result<Vec<ApprovalRecord>, StoreError> {
         let text = match fs::read_to_string(&self.file) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -222,7 +227,7 @@ impl ApprovalStore {
         all: &[ApprovalItem],
         at: Time,
     ) -> Result<String, StoreError> {
-        let mut records = self.records()?;
+        let mut records = self.read_records()?;
         for item in approved.iter().filter(|item| item.obstacle().is_none()) {
             let (key, files) = (item.key(), by_path(&item.files));
             let still_written = |record: &ApprovalRecord| {
@@ -253,7 +258,7 @@ impl ApprovalStore {
         commands: &[String],
         folder: &Path,
     ) -> Result<(String, usize), StoreError> {
-        let mut records = self.records()?;
+        let mut records = self.read_records()?;
         let before = records.len();
         records.retain(|it| !(commands.contains(&it.command) && it.counts_in(folder)));
         Ok((to_text(&records), before - records.len()))

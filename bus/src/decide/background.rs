@@ -26,7 +26,7 @@ impl Drop for InFlight {
 }
 
 /// Waits until no notification is in flight, for `limit` at most; returns how many are left.
-pub async fn drain_notifications(limit: Duration) -> usize {
+pub(crate) async fn drain_notifications(limit: Duration) -> usize {
     let drained = async {
         while IN_FLIGHT.load(Ordering::Relaxed) > 0 {
             tokio::time::sleep(POLL_EVERY).await;

@@ -27,7 +27,8 @@ const ASK_IMPOSSIBLE: &str = "wanted to ask a person, and no person can be asked
 /// Why an event that cannot be read is refused, after the name of the hook.
 pub(super) const BLOCKS_UNREADABLE: &str = "blocks events that cannot be read";
 
-/// An answer without the texts that the bus itself adds: if only their wording differs, the answers are the same.
+/// An answer without the texts that the bus itself adds: if only their wording differs, the answers are the
+/// same.
 pub fn without_our_words(answer: &Value) -> Value {
     match answer {
         Value::String(text) => {

@@ -11,10 +11,11 @@ mod run;
 mod run_command;
 mod run_plugins;
 
-pub use background::drain_notifications;
+pub(crate) use background::drain_notifications;
 pub use capabilities::{became_a_block, without_our_words};
 pub use conclude::{DecisionContext, conclude};
 pub use plan::{Plan, plan};
 pub use probe::{notify_for_test, probe_entry};
-pub use run::{HookResult, run_all, run_past_deadline, run_rules};
+pub(crate) use run::run_past_deadline;
+pub use run::{HookResult, run_all, run_rules};
 pub use run_command::with_hookbus_object;

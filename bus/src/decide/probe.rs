@@ -1,5 +1,5 @@
-//! Calling plugins about sample events, for the doctor and `hooks test`: all plugins of one entry, and those of a
-//! plan at an event where no answer is possible.
+//! Calling plugins about sample events, for the doctor and `hooks test`: all plugins of one entry, and those
+//! of a plan at an event where no answer is possible.
 
 use std::time::Duration;
 

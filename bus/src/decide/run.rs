@@ -44,7 +44,7 @@ pub fn run_rules<'a>(plan: &Plan<'a>, event: &Event) -> Vec<HookResult<'a>> {
 }
 
 /// The results when no time is left: rules are evaluated, every other hook counts as failed.
-pub fn run_past_deadline<'a>(plan: &Plan<'a>, event: &Event) -> Vec<HookResult<'a>> {
+pub(crate) fn run_past_deadline<'a>(plan: &Plan<'a>, event: &Event) -> Vec<HookResult<'a>> {
     run_inside(plan, event, |hook| {
         let why = "no time was left to ask it".to_owned();
         Some(failed(&plan.with_strictest_policy(hook), why, Duration::ZERO))
@@ -195,8 +195,8 @@ fn policy_for_refusal<'h>(hook: &'h Hook, refusal: &Refusal, event: &Event) -> C
     }
 }
 
-/// The hook with a failure policy that blocks, unless its entry says otherwise: for a hook that was in force and
-/// cannot run any more.
+/// The hook with a failure policy that blocks, unless its entry says otherwise: for a hook that was in force
+/// and cannot run any more.
 pub(super) fn blocking_by_default(hook: &Hook) -> Hook {
     Hook { on_failure: hook.on_failure.or(Some(OnFailure::Block)), ..hook.clone() }
 }

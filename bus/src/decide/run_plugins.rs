@@ -73,8 +73,8 @@ impl HookRun<'_, '_> {
         records.unwrap_or_else(|refusal| vec![self.refused(hook, refusal)])
     }
 
-    /// A directory that loads no plugin is a failure, because its guard is missing, unless the user disabled it.
-    /// Reported every time if `on_failure` is `block`; otherwise once, and never in a replay.
+    /// A directory that loads no plugin is a failure, because its guard is missing, unless the user disabled
+    /// it. Reported every time if `on_failure` is `block`; otherwise once, and never in a replay.
     async fn report_nothing_loaded(
         &self,
         hook: &Hook,
@@ -136,9 +136,9 @@ impl HookRun<'_, '_> {
         }
     }
 
-    /// Notifies plugins of an event where no answer is possible. In the daemon the agent does not wait, because
-    /// each plugin has a queue. A client without a daemon has to wait, or the plugins would end with it. A replay
-    /// waits too, because the next event may depend on it.
+    /// Notifies plugins of an event where no answer is possible. In the daemon the agent does not wait,
+    /// because each plugin has a queue. A client without a daemon has to wait, or the plugins would end with
+    /// it. A replay waits too, because the next event may depend on it.
     async fn notify_plugins(
         &self,
         plugins: &[Arc<PluginInstance>],

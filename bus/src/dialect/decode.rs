@@ -1,5 +1,5 @@
-//! From an agent's bytes to an [`Event`]. The agents agree on most field names; a dialect defines where its agent
-//! differs (turn and session).
+//! From an agent's bytes to an [`Event`]. The agents agree on most field names; a dialect defines where its
+//! agent differs (turn and session).
 
 use serde_json::{Map, Value};
 

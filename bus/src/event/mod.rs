@@ -1,5 +1,5 @@
-//! The basic types of the bus, without I/O: events, the verdicts of hooks, and the decisions of the bus. Nothing
-//! here depends on a file, a socket or an agent's JSON.
+//! The basic types of the bus, without I/O: events, the verdicts of hooks, and the decisions of the bus.
+//! Nothing here depends on a file, a socket or an agent's JSON.
 
 mod agent;
 mod decision;

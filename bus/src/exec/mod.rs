@@ -1,4 +1,5 @@
-//! Running a hook's program: its words, its environment, its time and memory limits, its output.
+//! Running a hook's program: its arguments, its environment, its time limit, its output; and the sandbox in
+//! which a replay runs it.
 
 mod run;
 mod sandbox;
@@ -7,6 +8,6 @@ mod words;
 
 pub use run::{Finished, Program, RunError, StartError, run};
 pub use sandbox::Sandbox;
-pub(crate) use script::is_path;
-pub use script::{looks_like_script, script_hash, script_word};
-pub use words::{argv, fill_placeholders};
+pub(crate) use script::{is_path, looks_like_script, script_hash, script_word};
+pub use words::argv;
+pub(crate) use words::fill_placeholders;

@@ -17,8 +17,8 @@ use crate::caller::Caller;
 use crate::dialect::{Ending, LateOutput};
 use crate::sys::process_group::ProcessGroup;
 
-/// How long to read on after the program has ended. Its own output is in the pipe by then, but a child of it may
-/// hold the pipe open.
+/// How long to read on after the program has ended. Its own output is in the pipe by then, but a child of it
+/// may hold the pipe open.
 const DRAIN: Duration = Duration::from_millis(100);
 
 /// More output than this is a failure.

@@ -29,7 +29,7 @@ struct Running {
 
 impl Sandbox {
     /// A sandbox in `folder`, which must exist. Each process may use `memory` bytes.
-    pub fn in_folder(folder: &Path, memory: u64) -> std::io::Result<Self> {
+    pub(crate) fn in_folder(folder: &Path, memory: u64) -> std::io::Result<Self> {
         let create = |name: &str| {
             let path = folder.join(name);
             std::fs::create_dir_all(&path).map(|()| path)
@@ -46,7 +46,7 @@ impl Sandbox {
     }
 
     /// Kills everything that runs here, and everything that enters from now on.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         let mut running = self.running();
         running.ended = true;
         running.groups.drain(..).for_each(ProcessGroup::kill);
@@ -75,23 +75,23 @@ impl Sandbox {
     }
 
     /// The working directory.
-    pub fn cwd(&self) -> &Path {
+    pub(crate) fn cwd(&self) -> &Path {
         &self.work
     }
 
     /// The directory for plugins' output.
-    pub fn log_folder(&self) -> &Path {
+    pub(crate) fn log_folder(&self) -> &Path {
         &self.bus
     }
 
     /// Replaces Hermes' home, where plugins keep their state: in a replay they receive every event again.
-    pub fn hermes_home(&self) -> &Path {
+    pub(crate) fn hermes_home(&self) -> &Path {
         &self.hermes
     }
 
     /// The variables that every process gets. A hook that calls hookbus starts no daemon and publishes
     /// nothing.
-    pub fn env(&self) -> [(&OsStr, &OsStr); 12] {
+    pub(crate) fn env(&self) -> [(&OsStr, &OsStr); 12] {
         [
             ("HOOKBUS_REPLAY".as_ref(), "1".as_ref()),
             ("HOOKBUS_HOME".as_ref(), self.bus.as_ref()),

@@ -15,7 +15,7 @@ const SCRIPT_ENDINGS: [&str; 8] = ["py", "sh", "bash", "js", "mjs", "ts", "rb", 
 const LARGEST: u64 = 4 << 20;
 
 /// SHA-256 of the script in `words`, in hex; none if there is no such file.
-pub fn script_hash(words: &[OsString], caller: &Caller) -> Option<String> {
+pub(crate) fn script_hash(words: &[OsString], caller: &Caller) -> Option<String> {
     // In `bash -c '…'` the script is inside the line.
     let inner = match words {
         [bash, flag, line] if bash == "bash" && flag == "-c" => {
@@ -30,13 +30,13 @@ pub fn script_hash(words: &[OsString], caller: &Caller) -> Option<String> {
 }
 
 /// Which word names the script: the first with a script's ending, else the first with a `/` in it.
-pub fn script_word(words: &[OsString]) -> Option<usize> {
+pub(crate) fn script_word(words: &[OsString]) -> Option<usize> {
     let by_ending = words.iter().position(|word| has_script_ending(word));
     by_ending.or_else(|| words.iter().position(|word| is_path(word)))
 }
 
 /// Whether a word can name a script: by its ending, or because it is a path.
-pub fn looks_like_script(word: &OsStr) -> bool {
+pub(crate) fn looks_like_script(word: &OsStr) -> bool {
     has_script_ending(word) || is_path(word)
 }
 

@@ -23,7 +23,7 @@ pub fn argv(
 
 /// Fills `{tool_name}` and the like. This happens after the line was split into words, so that no
 /// value can add a word.
-pub fn fill_placeholders(
+pub(crate) fn fill_placeholders(
     words: Vec<OsString>,
     command: &Command,
     event: Option<&Event>,

@@ -42,7 +42,7 @@ impl FileDigest {
 /// Hashes of files, by path and stamp.
 #[derive(Debug, Default)]
 pub struct HashCache {
-    known: Mutex<HashMap<PathBuf, (Stamp, String)>>,
+    cached: Mutex<HashMap<PathBuf, (Stamp, String)>>,
 }
 
 /// Hashes the files of one entry, within its budget.
@@ -59,14 +59,14 @@ impl HashCache {
         HashReader { cache: self, left: ENTRY_BUDGET }
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<PathBuf, (Stamp, String)>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cached(&self) -> MutexGuard<'_, HashMap<PathBuf, (Stamp, String)>> {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The hash of a file's content. The lock is not held while the file is read.
     fn content(&self, path: &Path, stamp: Stamp) -> Option<String> {
-        let known = self.known().get(path).filter(|(known, _)| *known == stamp).cloned();
-        if let Some((_, hash)) = known {
+        let cached = self.cached().get(path).filter(|(cached, _)| *cached == stamp).cloned();
+        if let Some((_, hash)) = cached {
             return Some(hash);
         }
         let mut bytes = Vec::new();
@@ -74,11 +74,11 @@ impl HashCache {
         // The file may be growing: never read more than the limit.
         file.take(LARGEST).read_to_end(&mut bytes).ok()?;
         let hash = sha256(&bytes);
-        let mut known = self.known();
-        if known.len() >= MOST_FILES {
-            known.clear();
+        let mut cached = self.cached();
+        if cached.len() >= MOST_FILES {
+            cached.clear();
         }
-        known.insert(path.to_owned(), (stamp, hash.clone()));
+        cached.insert(path.to_owned(), (stamp, hash.clone()));
         Some(hash)
     }
 }

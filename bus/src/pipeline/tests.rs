@@ -1,5 +1,5 @@
-//! Any bytes give a recorded event and a valid answer, a retry gets the recorded answer, and a broken hooks file
-//! falls back to its last good version.
+//! Any bytes give a recorded event and a valid answer, a retry gets the recorded answer, and a broken hooks
+//! file falls back to its last good version.
 
 use std::sync::Arc;
 

@@ -88,7 +88,7 @@ pub async fn call(
 }
 
 /// Notifies `plugin` of `event`, where no answer is possible, as soon as its slot in the queue is reached.
-pub async fn notify(
+pub(crate) async fn notify(
     plugin: &Arc<PluginInstance>,
     slot: QueueSlot,
     event: &Event,

@@ -31,7 +31,7 @@ pub(crate) enum CodeExtent {
     /// Without vendored directories: the user's own plugins.
     #[default]
     Own,
-    /// All of it: a project's plugins, which a stranger may have written.
+    /// All of it: a project's plugins, which may come from anyone.
     Everything,
 }
 

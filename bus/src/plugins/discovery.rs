@@ -16,7 +16,7 @@ pub(super) const MANIFESTS: [&str; 3] = ["plugin.yaml", "plugin.yml", "HOOK.yaml
 
 /// The two forms of a plugin directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PluginForm {
+pub(crate) enum PluginForm {
     /// `plugin.yaml` and `register(ctx)`.
     Plugin,
     /// `HOOK.yaml` and `handler.py`.

@@ -35,7 +35,7 @@ const DEATH_BACKOFF: Backoff =
 const GRACE: Duration = Duration::from_secs(1);
 
 /// The text that the failure of a plugin in back-off begins with.
-pub const BACKING_OFF: &str = "not called for a while";
+pub(crate) const BACKING_OFF: &str = "not called for a while";
 
 const BUSY: &str = "it was busy with other events until the timeout";
 const STUCK: &str = "it is still busy with an event whose caller has given up";
@@ -123,7 +123,7 @@ pub(super) struct CallReply {
 
 /// Why there is no reply.
 #[derive(Debug, thiserror::Error)]
-pub enum CallError {
+pub(crate) enum CallError {
     /// The plugin failed.
     #[error("{0}")]
     Failed(String),
@@ -139,7 +139,7 @@ impl From<&str> for CallError {
 }
 
 /// A place in the queue of a plugin's calls.
-pub struct QueueSlot(Slot);
+pub(crate) struct QueueSlot(Slot);
 
 impl fmt::Debug for QueueSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -185,7 +185,7 @@ pub struct CallTimeout {
 
 impl CallTimeout {
     /// For a caller that can wait for `left`.
-    pub fn new(hook: Duration, left: Duration) -> Self {
+    pub(crate) fn new(hook: Duration, left: Duration) -> Self {
         Self { hook, caller: left.min(hook.saturating_add(GRACE)) }
     }
 
@@ -244,18 +244,18 @@ impl PluginInstance {
     }
 
     /// The hash of its code when the disk was last read.
-    pub fn hash(&self) -> String {
+    pub(crate) fn hash(&self) -> String {
         self.code().hash
     }
 
     /// Ends its process and clears its back-off: the next call starts it.
-    pub async fn restart(&self) {
+    pub(crate) async fn restart(&self) {
         *self.state.lock().await = State::default();
         *self.subscriptions() = None;
     }
 
     /// Takes a place in the queue of its calls, without waiting.
-    pub async fn enqueue(&self) -> QueueSlot {
+    pub(crate) async fn enqueue(&self) -> QueueSlot {
         let mut lock = Box::pin(Arc::clone(&self.state).lock_owned());
         // The first poll puts it into the lock's fair queue.
         match poll_fn(|context| Poll::Ready(lock.as_mut().poll(context))).await {

@@ -131,7 +131,11 @@ pub fn empty_entries(file: &HooksFile, caller: &Caller) -> Vec<EmptyPluginEntry>
 }
 
 /// Why no plugin in `folder` is loaded, if so.
-pub fn nothing_loaded(file: &HooksFile, folder: &Path, caller: &Caller) -> Option<NothingLoaded> {
+pub(crate) fn nothing_loaded(
+    file: &HooksFile,
+    folder: &Path,
+    caller: &Caller,
+) -> Option<NothingLoaded> {
     let why = NothingLoaded::find(folder, &file.plugins)?;
     // A plugin that is enabled and missing may have been in here.
     let missing = missing_plugins(file, caller);

@@ -21,7 +21,7 @@ const LARGEST: u64 = 1 << 20;
 /// Manifests by path and stamp.
 #[derive(Debug, Default)]
 pub(crate) struct ManifestCache {
-    known: Mutex<HashMap<PathBuf, (Stamp, Arc<Manifest>)>>,
+    cached: Mutex<HashMap<PathBuf, (Stamp, Arc<Manifest>)>>,
 }
 
 /// The content of a manifest.
@@ -39,21 +39,22 @@ impl ManifestCache {
         let path = folder.join(file);
         let metadata = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
         let stamp = Stamp::from(&metadata);
-        if let Some((_, manifest)) = self.known().get(&path).filter(|(known, _)| *known == stamp) {
+        if let Some((_, manifest)) = self.cached().get(&path).filter(|(cached, _)| *cached == stamp)
+        {
             return Some(Arc::clone(manifest));
         }
         // The lock is not held while the file is read.
         let manifest = Arc::new(Manifest::of(&path, folder, file));
-        let mut known = self.known();
-        if known.len() >= MOST {
-            known.clear();
+        let mut cached = self.cached();
+        if cached.len() >= MOST {
+            cached.clear();
         }
-        known.insert(path, (stamp, Arc::clone(&manifest)));
+        cached.insert(path, (stamp, Arc::clone(&manifest)));
         Some(manifest)
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<PathBuf, (Stamp, Arc<Manifest>)>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cached(&self) -> MutexGuard<'_, HashMap<PathBuf, (Stamp, Arc<Manifest>)>> {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -15,15 +15,16 @@ mod pool;
 mod probe;
 mod process;
 
-pub use call::{CallContext, MayStart, PluginAnswer, call, notify};
+pub(crate) use call::notify;
+pub use call::{CallContext, MayStart, PluginAnswer, call};
 pub(crate) use code_files::{CodeExtent, CodeFile, CodeFiles};
-pub(crate) use discovery::loaded_dirs;
-pub use discovery::{LoadedPlugin, PluginForm, is_bridge};
+pub use discovery::{LoadedPlugin, is_bridge};
+pub(crate) use discovery::{PluginForm, loaded_dirs};
 pub(crate) use event_mapping::can_gateway_hooks_answer;
-pub use instance::{BACKING_OFF, CallTimeout, PluginInstance};
-pub use inventory::{
-    EmptyPluginEntry, NothingLoaded, empty_entries, loaded_for, missing_plugins, nothing_loaded,
-};
+pub(crate) use instance::BACKING_OFF;
+pub use instance::{CallTimeout, PluginInstance};
+pub(crate) use inventory::nothing_loaded;
+pub use inventory::{EmptyPluginEntry, NothingLoaded, empty_entries, loaded_for, missing_plugins};
 pub(crate) use manifest::ManifestCache;
 pub use plugin_dir::required_variables;
 pub use pool::{PluginPool, PluginSelection};

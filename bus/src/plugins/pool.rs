@@ -96,7 +96,7 @@ impl PluginPool {
         };
         match tokio::time::timeout(limit, list).await {
             Ok(Some(plugins)) => Some(plugins),
-            Ok(None) | Err(_) => self.known(&key).map(|listing| listing.plugins),
+            Ok(None) | Err(_) => self.last_listing(&key).map(|listing| listing.plugins),
         }
     }
 
@@ -107,19 +107,19 @@ impl PluginPool {
     }
 
     /// Whether it was reported before that nothing at `path` is loaded. From now on it counts as reported.
-    pub fn has_reported_empty(&self, path: &Path) -> bool {
+    pub(crate) fn has_reported_empty(&self, path: &Path) -> bool {
         let mut empty = self.empty.lock().unwrap_or_else(PoisonError::into_inner);
         !empty.insert(path.to_owned())
     }
 
-    fn known(&self, key: &Key) -> Option<Listing> {
+    fn last_listing(&self, key: &Key) -> Option<Listing> {
         self.folders.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
     /// The listing, if it is recent. A plugin that is about to start is read again in any case: it must run
     /// the code that is there now.
     fn fresh(&self, key: &Key, lists: &PluginLists) -> Option<Vec<Arc<PluginInstance>>> {
-        let listing = self.known(key).filter(|listing| listing.lists == *lists)?;
+        let listing = self.last_listing(key).filter(|listing| listing.lists == *lists)?;
         let is_fresh = listing.at.elapsed() < LISTING_LIFETIME
             && !listing.plugins.is_empty()
             && !listing.plugins.iter().any(|plugin| plugin.is_cold());
@@ -130,11 +130,11 @@ impl PluginPool {
         let log = selection.log_folder.join(log::FILE_NAME);
         rotate_if_large(&log);
         let extent = CodeExtent::of(selection.of_project);
-        let known = self.known(&key).map(|listing| listing.plugins).unwrap_or_default();
+        let running = self.last_listing(&key).map(|listing| listing.plugins).unwrap_or_default();
         let plugins: Vec<Arc<PluginInstance>> = find(&key.0, selection.lists)
             .into_iter()
             .map(|dir| PluginDir { extent, ..dir })
-            .map(|dir| match known.iter().find(|plugin| plugin.dir == dir) {
+            .map(|dir| match running.iter().find(|plugin| plugin.dir == dir) {
                 Some(plugin) => {
                     plugin.refresh_code();
                     Arc::clone(plugin)

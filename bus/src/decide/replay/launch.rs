@@ -1,5 +1,5 @@
-//! Launching a recorded command in a replay: it runs in the sandbox, but its program and script are looked up in
-//! the recorded working directory.
+//! Launching a recorded command in a replay: it runs in the sandbox, but its program and script are looked up
+//! in the recorded working directory.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

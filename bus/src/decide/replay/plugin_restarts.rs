@@ -113,7 +113,7 @@ impl ReplayPlugins {
         let due = &mut inner.buses.entry(bus).or_default().due;
         let before = due.len();
         // By its code too, because it may have another name by now.
-        due.retain(|due| due.hook != hook && due.code.as_deref() != Some(code));
+        due.retain(|started| started.hook != hook && started.code.as_deref() != Some(code));
         due.len() < before
     }
 }

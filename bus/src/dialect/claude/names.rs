@@ -12,7 +12,7 @@ pub(super) const EVENTS: &[(&str, Kind)] = &[
     ("PreToolUse", Kind::ToolBefore),
     ("PostToolUse", Kind::ToolAfter),
     ("PostToolUseFailure", Kind::ToolFailed),
-    ("PostToolBatch", Kind::Other), // repeats what PostToolUse said of each call
+    ("PostToolBatch", Kind::Other), // repeats the PostToolUse of each call
     ("PermissionRequest", Kind::ApprovalRequest),
     ("PermissionDenied", Kind::ApprovalAnswer),
     ("Stop", Kind::TurnEnd),

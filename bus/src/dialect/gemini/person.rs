@@ -1,6 +1,6 @@
-//! Whether a person can be asked. Gemini does not report that to hooks, and ends the whole session if a hook asks
-//! and there is no person. So this inspects the Gemini process above the client: it must run on a terminal and
-//! must not have been started for a single prompt.
+//! Whether a person can be asked. Gemini does not report that to hooks, and ends the whole session if a hook
+//! asks and there is no person. So this inspects the Gemini process above the client: it must run on a
+//! terminal and must not have been started for a single prompt.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! How Hermes interprets a shell hook's output: stdout is one JSON object, whatever the exit code; anything else
-//! is ignored. The bus also accepts a block by exit code 2 with a reason on stderr.
+//! How Hermes interprets a shell hook's output: stdout is one JSON object, whatever the exit code; anything
+//! else is ignored. The bus also accepts a block by exit code 2 with a reason on stderr.
 
 use super::super::answer::verdict_in;
 use super::super::hook_output::{

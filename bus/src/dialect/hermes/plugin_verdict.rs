@@ -10,7 +10,7 @@ use crate::event::{Kind, Verdict};
 pub fn plugin_verdict(kind: Kind, value: &Value) -> Verdict {
     match value {
         Value::Object(answer) => verdict_in(answer, kind),
-        // Hermes takes the first final text that is not empty.
+        // Hermes ignores an empty final text.
         Value::String(text) if kind == Kind::TurnOutput && text.is_empty() => Verdict::silent(),
         Value::String(text) if kind == Kind::TurnStart && !text.trim().is_empty() => {
             Verdict { context: Some(text.clone()), ..Verdict::silent() }
