@@ -309,7 +309,7 @@ impl PluginInstance {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) => Err(CallError::Failed(format!("the call failed: {error}"))),
             Err(_) => Err(CallError::Failed(format!(
-                "no answer within {:.1} s, and the caller could not wait longer; it goes on",
+                "no answer within {:.1} s, which is all the time there was; it goes on",
                 started.elapsed().as_secs_f64()
             ))),
         }
