@@ -5,7 +5,7 @@ use hookbus::log::RecordedEvent;
 use serde_json::{Value, json};
 
 use crate::compare::Comparison;
-use crate::recorded_decision::RecordedDecision;
+use hookbus::event::RecordedDecision;
 
 /// Longest summary of an event, in characters.
 const GIST_LENGTH: usize = 200;
