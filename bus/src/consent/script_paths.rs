@@ -40,7 +40,8 @@ pub(crate) fn script_paths(words: &[OsString], caller: &Caller) -> ScriptPaths {
     };
     let mut paths = ScriptPaths::default();
     let Some((program, arguments)) = inner.split_first() else { return paths };
-    let resolve = |word: &OsStr| caller.cwd.join(word);
+    // Without `.` components, which would only confuse the user who is asked.
+    let resolve = |word: &OsStr| -> PathBuf { caller.cwd.join(word).components().collect() };
     if has_slash(program) {
         paths.add_main(resolve(program));
     }
