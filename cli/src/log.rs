@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use hookbus::event::{Outcome, RecordedDecision, RecordedVerdict, Seq};
+use hookbus::event::{Outcome, RecordedDecision, RecordedVerdict, Seq, gist};
 use hookbus::log::{LogPath, LogReader, Query, Row};
 use serde_json::Value;
 
@@ -177,40 +177,7 @@ fn describe_decision(payload: Value, cause: Option<Seq>, paint: Paint) -> String
 
 /// What an event is about, in a few words: the command, the path, the prompt, the answer.
 pub(crate) fn summarize(row: &Row, payload: &Value) -> String {
-    let extra = &payload["extra"];
-    let input = &payload["tool_input"];
-    let answers = [
-        &extra["assistant_response"],
-        &extra["response_text"],
-        &extra["final_response"],
-        &payload["prompt_response"],
-        &payload["last_assistant_message"],
-    ];
-    let questions = [
-        &input["command"],
-        &input["file_path"],
-        &input["path"],
-        &input["url"],
-        &input["query"],
-        &input["prompt"],
-        &input["goal"],
-        &payload["prompt"],
-        &extra["user_message"],
-        &extra["command"],
-        &payload["message"],
-        &extra["child_goal"],
-        &extra["child_summary"],
-        &payload["source"],
-        &payload["reason"],
-        &extra["reason"],
-        &payload["trigger"],
-    ];
-    // Some agents repeat the prompt beside the answer: show the answer.
-    let text = answers.iter().chain(&questions).find_map(|value| value.as_str());
-    let text = text.map_or_else(
-        || if input.is_object() { input.to_string() } else { String::new() },
-        str::to_owned,
-    );
+    let text = payload.as_object().map(gist).unwrap_or_default();
     match &row.tool {
         Some(tool) => format!("{tool}  {text}"),
         None => text,

@@ -18,7 +18,7 @@ use crate::plugin_warmup::{KnownDecision, notify_plugins, unknown_state};
 use crate::recorded_decision::{DecisionError, read_decision};
 use crate::recorded_hooks::HooksError;
 use crate::replay_hooks::ReplayHooks;
-use crate::replayed_event::{NondeterministicHook, ReplayedEvent, gist};
+use crate::replayed_event::{NondeterministicHook, ReplayedEvent, short_gist};
 use crate::source::EventReader;
 use crate::unapproved::skip_unapproved;
 use hookbus::event::RecordedDecision;
@@ -142,7 +142,7 @@ impl<'a> Redecider<'a> {
         Some(Box::new(ReplayedEvent {
             seq: row.seq,
             at: row.at,
-            gist: if is_reported { gist(&event) } else { String::new() },
+            gist: if is_reported { short_gist(&event) } else { String::new() },
             agent: row.agent,
             session: event.session,
             name: event.name,

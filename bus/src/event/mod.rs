@@ -5,6 +5,7 @@ mod agent;
 mod decision;
 #[expect(clippy::module_inception, reason = "the room is named after its main type")]
 mod event;
+mod gist;
 mod id;
 mod kind;
 mod on_failure;
@@ -18,6 +19,7 @@ mod wire;
 pub use agent::{Agent, AgentName, UnknownAgent};
 pub use decision::{Decision, Outcome, PluginHistory, VerdictRecord};
 pub use event::{Body, Event, Tool};
+pub use gist::gist;
 pub use id::{BusId, EventId, Seq};
 pub use kind::Kind;
 pub use on_failure::OnFailure;
