@@ -123,7 +123,7 @@ impl<'a> ReplayReader<'a> {
     }
 
     /// The range of seqs that holds every selected event.
-    pub fn selected_range(&self, selection: &Selection) -> Result<RangeInclusive<i64>, ReadError> {
+    pub fn selected_range(self, selection: &Selection) -> Result<RangeInclusive<i64>, ReadError> {
         let number = |sql: &str, values: &[&str]| -> Result<Option<i64>, ReadError> {
             let found: Option<Option<i64>> = self
                 .log
@@ -167,7 +167,7 @@ impl<'a> ReplayReader<'a> {
     /// Calls `each` with every selected event in `range`, in log order, outside of any transaction. If
     /// the file itself is damaged, the range is halved until the readable rows are found.
     pub fn scan(
-        &self,
+        self,
         selection: &Selection,
         range: RangeInclusive<i64>,
         far: &DetachedDecisions,
@@ -200,7 +200,7 @@ impl<'a> ReplayReader<'a> {
     /// Calls `each` with every event in `range`, in log order: as [`ScannedRow::Selected`] if it is selected and
     /// not before `from`, else as [`ScannedRow::Unselected`].
     pub fn scan_with_unselected(
-        &self,
+        self,
         selection: &Selection,
         from: i64,
         range: RangeInclusive<i64>,
@@ -223,7 +223,7 @@ impl<'a> ReplayReader<'a> {
     }
 
     fn selected(
-        &self,
+        self,
         selection: &Selection,
         range: &RangeInclusive<i64>,
     ) -> Result<HashSet<i64>, ReadError> {
@@ -237,7 +237,7 @@ impl<'a> ReplayReader<'a> {
     /// The first seq of any session that has a selected event in `range`. Events without a session id
     /// are not considered.
     pub fn first_seq_of_sessions(
-        &self,
+        self,
         selection: &Selection,
         range: &RangeInclusive<i64>,
     ) -> Result<Option<Seq>, ReadError> {
@@ -252,7 +252,7 @@ impl<'a> ReplayReader<'a> {
     }
 
     fn page(
-        &self,
+        self,
         selection: &Selection,
         range: &RangeInclusive<i64>,
         far: &DetachedDecisions,
@@ -284,7 +284,7 @@ impl<'a> ReplayReader<'a> {
         Ok(page)
     }
 
-    fn payload_at(&self, seq: i64) -> Result<Option<Vec<u8>>, ReadError> {
+    fn payload_at(self, seq: i64) -> Result<Option<Vec<u8>>, ReadError> {
         let found = self
             .log
             .db
@@ -297,7 +297,7 @@ impl<'a> ReplayReader<'a> {
     /// a command hook runs, other rows are appended. Unreadable rows are left out; [`Self::scan`]
     /// reports them.
     pub fn detached_decisions(
-        &self,
+        self,
         selection: &Selection,
         range: &RangeInclusive<i64>,
     ) -> Result<DetachedDecisions, ReadError> {
@@ -319,7 +319,7 @@ impl<'a> ReplayReader<'a> {
     }
 
     fn detached_decisions_in(
-        &self,
+        self,
         selection: &Selection,
         range: &RangeInclusive<i64>,
     ) -> Result<DetachedDecisions, ReadError> {
@@ -347,7 +347,7 @@ impl<'a> ReplayReader<'a> {
     }
 
     /// Every recorded version of the hooks, in log order.
-    pub fn hooks_loaded(&self) -> Result<Vec<LoadedHooks>, ReadError> {
+    pub fn hooks_loaded(self) -> Result<Vec<LoadedHooks>, ReadError> {
         let origins = if self.log.is_archive() { ARCHIVED } else { OWN };
         let mut statement = self.log.db.prepare(&format!(
             "SELECT seq, {origins} FROM events WHERE kind = 'hooks.loaded' ORDER BY seq"
@@ -368,7 +368,7 @@ impl<'a> ReplayReader<'a> {
     }
 
     /// The seq of the event at `seq`, or of the event that the decision at `seq` is about.
-    pub fn event_at(&self, seq: Seq) -> Result<Option<Seq>, ReadError> {
+    pub fn event_at(self, seq: Seq) -> Result<Option<Seq>, ReadError> {
         let found = self
             .log
             .db
