@@ -13,9 +13,6 @@ use hookbus_tests::home::{Home, feed};
 use hookbus_tests::payloads;
 use serde_json::Value;
 
-/// Examples of what is not built yet: the comment before such a block.
-const NOT_BUILT_YET: [&str; 1] = ["<!-- after: files -->"];
-
 /// Where the examples of a document need something in the home that the document does not write itself.
 const PREPARED: [(&str, &str); 2] = [
     (
@@ -63,7 +60,7 @@ fn read(document: &Path) -> String {
 
 /// What is wrong with the examples of a document.
 fn wrong_examples(document: &Path) -> Vec<String> {
-    let walk = Walkthrough::new(&NOT_BUILT_YET);
+    let walk = Walkthrough::default();
     for (_, command) in PREPARED.iter().filter(|(path, _)| Path::new(path) == document) {
         walk.prepare(command);
     }
@@ -110,14 +107,14 @@ fn a_wrong_example_is_found() {
         ("```console\n$ echo it\nthat\n```\n", "prints\nit\n"),
         ("```console\n$ export A=b\n$ cd /\n$ echo $A in $PWD\nb in ~\n```\n", "prints\nb in /\n"),
     ] {
-        let problems = Walkthrough::new(&[]).follow(document);
+        let problems = Walkthrough::default().follow(document);
         assert_eq!(problems.len(), 1, "{document}: {problems:?}");
         assert!(problems[0].contains(why), "{document}: {problems:?}");
     }
     let fine = "```yaml title=~/.hookbus/hookbus.yaml\nhooks: { turn.start: [{ name: a, rule: { context: b } }] }\n```\n\
                 ```console\n$ hookbus hooks list\nturn.start … a … rule\n```\n\
                 ```console no-run: needs Hermes\n$ hermes\n```\n";
-    assert_eq!(Walkthrough::new(&[]).follow(fine), Vec::<String>::new());
+    assert_eq!(Walkthrough::default().follow(fine), Vec::<String>::new());
 }
 
 #[test]

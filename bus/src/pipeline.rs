@@ -12,7 +12,9 @@ use crate::decide::{
     DecisionContext, HookResult, Plan, conclude, plan, run_all, run_past_deadline, run_rules,
 };
 use crate::dialect::{Arrival, RecordedProject, decode, dialect_of, record_caller, session_hint};
-use crate::event::{Agent, Decision, Event, EventId, Kind, OnFailure, Seq, Time, Verdict};
+use crate::event::{
+    Agent, Decision, Event, EventId, Kind, OnFailure, RecordedDecision, Seq, Time, Verdict,
+};
 use crate::log::{LogReader, RecordOutcome, RowDraft};
 
 /// One call of a client.
@@ -267,8 +269,9 @@ impl Answer {
 
 /// The answer in a recorded decision.
 fn earlier_answer(decision: &[u8]) -> Answer {
-    let decision: Value = serde_json::from_slice(decision).unwrap_or_default();
-    Answer(decision.get("answer").filter(|answer| !answer.is_null()).map(Value::to_string))
+    let decision = serde_json::from_slice(decision).unwrap_or_default();
+    let decision = RecordedDecision::from_json(decision).ok();
+    Answer(decision.and_then(|decision| decision.answer).map(|answer| answer.to_string()))
 }
 
 #[cfg(test)]

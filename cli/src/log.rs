@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use hookbus::event::Seq;
+use hookbus::event::{Outcome, RecordedDecision, RecordedVerdict, Seq, gist};
 use hookbus::log::{LogPath, LogReader, Query, Row};
 use serde_json::Value;
 
@@ -140,7 +140,7 @@ fn query(arguments: &Arguments, log: &LogReader) -> Result<Query> {
 fn describe(row: &Row, paint: Paint) -> String {
     let payload = row.payload_json();
     let what = match row.kind.as_str() {
-        "decision" => describe_decision(&payload, row.cause, paint),
+        "decision" => describe_decision(payload, row.cause, paint),
         "hooks.loaded" => shorten(payload["path"].as_str().unwrap_or_default(), 60),
         _ => shorten(&summarize(row, &payload), 80),
     };
@@ -154,66 +154,30 @@ fn describe(row: &Row, paint: Paint) -> String {
     )
 }
 
-fn describe_decision(payload: &Value, cause: Option<Seq>, paint: Paint) -> String {
-    let outcome = payload["outcome"].as_str().unwrap_or("?");
-    let outcome = match outcome {
-        "block" | "stop" => paint.bad(outcome),
-        "none" | "allow" => paint.good(outcome),
-        other => paint.notable(&sanitize(other)),
-    };
-    let verdicts: Vec<String> = payload["verdicts"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(|verdict| {
-            let hook = verdict["hook"].as_str().unwrap_or("?");
-            let word = verdict["verdict"].as_str().unwrap_or("?");
-            let reason = verdict["failure"].as_str().or(verdict["reason"].as_str());
-            let reason =
-                reason.map_or_else(String::new, |reason| format!(" ({})", shorten(reason, 60)));
-            format!("{hook}: {word}{reason}")
-        })
-        .collect();
+fn describe_decision(payload: Value, cause: Option<Seq>, paint: Paint) -> String {
     let cause = cause.map_or_else(String::new, |cause| format!(" on {cause}"));
+    // A later version may write outcomes that this one does not know.
+    let Ok(decision) = RecordedDecision::from_json(payload) else { return format!("?{cause}") };
+    let word = decision.outcome.as_str();
+    let outcome = match decision.outcome {
+        Outcome::Block | Outcome::Stop => paint.bad(word),
+        Outcome::None | Outcome::Allow => paint.good(word),
+        Outcome::Context | Outcome::Rewrite | Outcome::Ask => paint.notable(word),
+    };
+    let describe = |verdict: RecordedVerdict| {
+        let RecordedVerdict { hook, verdict, reason, failure, .. } = verdict;
+        let reason = failure.or(reason);
+        let reason =
+            reason.map_or_else(String::new, |reason| format!(" ({})", shorten(&reason, 60)));
+        format!("{hook}: {verdict}{reason}")
+    };
+    let verdicts: Vec<String> = decision.verdicts.into_iter().map(describe).collect();
     format!("{outcome}{cause}  {}", shorten(&verdicts.join(", "), 100))
 }
 
 /// What an event is about, in a few words: the command, the path, the prompt, the answer.
 pub(crate) fn summarize(row: &Row, payload: &Value) -> String {
-    let extra = &payload["extra"];
-    let input = &payload["tool_input"];
-    let answers = [
-        &extra["assistant_response"],
-        &extra["response_text"],
-        &extra["final_response"],
-        &payload["prompt_response"],
-        &payload["last_assistant_message"],
-    ];
-    let questions = [
-        &input["command"],
-        &input["file_path"],
-        &input["path"],
-        &input["url"],
-        &input["query"],
-        &input["prompt"],
-        &input["goal"],
-        &payload["prompt"],
-        &extra["user_message"],
-        &extra["command"],
-        &payload["message"],
-        &extra["child_goal"],
-        &extra["child_summary"],
-        &payload["source"],
-        &payload["reason"],
-        &extra["reason"],
-        &payload["trigger"],
-    ];
-    // Some agents repeat the prompt beside the answer: show the answer.
-    let text = answers.iter().chain(&questions).find_map(|value| value.as_str());
-    let text = text.map_or_else(
-        || if input.is_object() { input.to_string() } else { String::new() },
-        str::to_owned,
-    );
+    let text = payload.as_object().map(gist).unwrap_or_default();
     match &row.tool {
         Some(tool) => format!("{tool}  {text}"),
         None => text,

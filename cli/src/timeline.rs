@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use hookbus::event::{Kind, Time};
+use hookbus::event::{Kind, RecordedDecision, RecordedVerdict, Time};
 use hookbus::log::Row;
 use serde_json::{Value, json};
 
@@ -87,19 +87,23 @@ pub(crate) struct HookVerdict {
     pub(crate) note: Option<String>,
 }
 
-impl HookVerdict {
-    fn from_json(verdict: &Value) -> Self {
-        let text = |key: &str| verdict[key].as_str().map(str::to_owned);
+impl From<RecordedVerdict> for HookVerdict {
+    fn from(recorded: RecordedVerdict) -> Self {
+        let RecordedVerdict { hook, verdict, reason, context, failure, unapproved, note, .. } =
+            recorded;
+        let context = context.and_then(|context| context.as_str().map(str::to_owned));
         Self {
-            hook: text("hook").unwrap_or_default(),
-            verdict: text("verdict").unwrap_or_default(),
-            reason: text("failure").or_else(|| text("reason")).or_else(|| text("context")),
-            failed: verdict["failed"] == true,
-            refused: verdict.get("refused").is_some(),
-            note: text("note"),
+            hook,
+            verdict,
+            failed: failure.is_some(),
+            reason: failure.or(reason).or(context),
+            refused: unapproved,
+            note,
         }
     }
+}
 
+impl HookVerdict {
     fn to_json(&self) -> Value {
         let Self { hook, verdict, reason, failed, refused, note } = self;
         json!({
@@ -127,7 +131,7 @@ impl Timeline {
     fn add(&mut self, row: &Row, child_timeline: &mut dyn FnMut(&str) -> Option<Self>) {
         let payload = row.payload_json();
         if row.kind == Kind::Decision.as_str() {
-            return self.add_decision(row, &payload);
+            return self.add_decision(row, payload);
         }
         if self.first.is_none() {
             self.first = Some(row.at);
@@ -194,14 +198,17 @@ impl Timeline {
         self.turns.iter_mut().rev().flat_map(|turn| turn.items.iter_mut().rev())
     }
 
-    fn add_decision(&mut self, row: &Row, payload: &Value) {
-        let outcome = payload["outcome"].as_str().unwrap_or("?").to_owned();
+    fn add_decision(&mut self, row: &Row, payload: Value) {
         self.decisions += 1;
-        self.blocked += usize::from(matches!(outcome.as_str(), "block" | "stop"));
-        let hooks =
-            payload["verdicts"].as_array().into_iter().flatten().map(HookVerdict::from_json);
-        let note = payload["note"].as_str().map(str::to_owned);
-        let decision = DecisionSummary { outcome, hooks: hooks.collect(), note };
+        let decision = match RecordedDecision::from_json(payload) {
+            Ok(RecordedDecision { outcome, verdicts, note, .. }) => {
+                self.blocked += usize::from(outcome.refuses());
+                let hooks = verdicts.into_iter().map(HookVerdict::from).collect();
+                DecisionSummary { outcome: outcome.to_string(), hooks, note }
+            }
+            // A later version may write outcomes that this one does not know.
+            Err(_) => DecisionSummary { outcome: "?".to_owned(), hooks: Vec::new(), note: None },
+        };
         let cause = row.cause.map(hookbus::event::Seq::as_i64);
         if let Some(item) = self.items().find(|item| Some(item.seq) == cause) {
             item.decision = Some(decision);

@@ -5,7 +5,7 @@ use hookbus::decide::without_our_words;
 use hookbus::event::{Decision, Outcome, PluginHistory};
 use serde_json::Value;
 
-use crate::recorded_decision::{RecordedDecision, RecordedVerdict, refuses};
+use hookbus::event::{RecordedDecision, RecordedVerdict};
 
 /// The result of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -117,11 +117,11 @@ pub fn compare(
     if recorded_outcome == replayed_outcome && same_answer {
         return Comparison::new(Category::Unchanged);
     }
-    let after = replayed.map_or_else(Vec::new, |it| RecordedDecision::from_decision(it).verdicts);
+    let after = replayed.map_or_else(Vec::new, |it| RecordedDecision::from(it).verdicts);
     if recorded_outcome == replayed_outcome && only_failures_differ(before, &after) {
         return Comparison::new(Category::Unchanged);
     }
-    let category = match (refuses(recorded_outcome), refuses(replayed_outcome)) {
+    let category = match (recorded_outcome.refuses(), replayed_outcome.refuses()) {
         (false, true) => Category::NewlyBlocked,
         (true, false) => Category::NewlyAllowed,
         (true, true) | (false, false) => Category::Changed,
@@ -171,7 +171,7 @@ fn only_failures_differ(before: &[RecordedVerdict], after: &[RecordedVerdict]) -
             .iter()
             .filter(others)
             .zip(after.iter().filter(others))
-            .all(|(recorded, replayed)| recorded.says_the_same(replayed))
+            .all(|(recorded, replayed)| recorded.is_same_as(replayed))
 }
 
 /// The hook that failed when recorded, answers now and thereby causes the difference. Its failure depended
@@ -212,7 +212,7 @@ fn only_in<'a>(
     one: &'a [RecordedVerdict],
     other: &[RecordedVerdict],
 ) -> impl Iterator<Item = &'a RecordedVerdict> {
-    one.iter().filter(|verdict| !other.iter().any(|there| verdict.says_the_same(there)))
+    one.iter().filter(|verdict| !other.iter().any(|there| verdict.is_same_as(there)))
 }
 
 /// The hook that causes the difference: the one that refuses on one side only, else the first with
@@ -248,7 +248,7 @@ pub(crate) fn explained_by_unknown_state(
     comparison: &Comparison,
     unknown_state: UnknownState<'_>,
 ) -> Option<String> {
-    let replayed = RecordedDecision::from_decision(replayed);
+    let replayed = RecordedDecision::from(replayed);
     let (before, after) = (&recorded.verdicts, &replayed.verdicts);
     let reason = |hook: &str| {
         let code_and_state = |side: &[RecordedVerdict]| {
@@ -295,7 +295,7 @@ mod tests {
 
     fn recorded(outcome: &str, answer: &Value, verdicts: &Value) -> RecordedDecision {
         let row = json!({"hooks": "h", "outcome": outcome, "answer": answer, "verdicts": verdicts});
-        RecordedDecision::read(row.to_string().as_bytes()).expect("a decision")
+        RecordedDecision::from_json(row).expect("a decision")
     }
 
     fn replayed(verdict: Verdict, answer: Value, failure: Option<&str>) -> Decision {
@@ -441,7 +441,7 @@ mod tests {
         after.outcome = Outcome::Block;
         let comparison = compare(None, Some(&after), &|_| false);
         assert_eq!(comparison.hook.as_deref(), Some("rule"));
-        let before = RecordedDecision::from_decision(&after);
+        let before = RecordedDecision::from(&after);
         let allow = Verdict { ruling: Some(Ruling::Allow), ..Verdict::silent() };
         let comparison = compared(&before, &replayed(allow, Value::Null, None));
         let found = (comparison.category, comparison.hook.as_deref());

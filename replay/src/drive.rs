@@ -1,7 +1,6 @@
 //! Replays all events of a source: chunks in parallel, results in log order.
 
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 use hookbus::dialect::dialect_of;
 use hookbus::event::{Agent, Kind};

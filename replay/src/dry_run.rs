@@ -12,7 +12,7 @@ use hookbus::log::{ReadError, RecordedEvent, ScannedRow};
 
 use crate::command_runner::recorded_caller;
 use crate::ordered::run_ordered;
-use crate::recorded_decision::RecordedDecision;
+use crate::recorded_decision::read_decision;
 use crate::redecide::decode_row;
 use crate::replay_hooks::ReplayHooks;
 use crate::source::{EventReader, EventSource};
@@ -93,7 +93,7 @@ impl DryRun {
     ) {
         let is_selected = selected == Selected::Yes;
         let Ok(agent) = row.agent.parse::<Agent>() else { return };
-        let decision = row.decision.as_deref().map(RecordedDecision::read).transpose();
+        let decision = row.decision.as_deref().map(read_decision).transpose();
         let Ok(decision) = decision else { return };
         for verdict in decision.iter().flat_map(|it| &it.verdicts).filter(|_| is_selected) {
             if let Some(state) = verdict.plugin_state {

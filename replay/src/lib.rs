@@ -45,7 +45,7 @@ pub use drive::{ChunkResult, Drive, drive};
 pub use dry_run::{DryRun, PlannedCommand, dry_run};
 pub use expectations::{Expectations, ExpectationsError, ExpectationsWriter};
 pub use junit::JUnitReport;
-pub use recorded_decision::{DecisionError, RecordedDecision, RecordedVerdict};
+pub use recorded_decision::DecisionError;
 pub use recorded_hooks::{HooksError, RecordedHooks, canonical_hooks_path};
 pub use redecide::{Detail, Redecider};
 pub use replay_hooks::ReplayHooks;

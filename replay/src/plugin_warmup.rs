@@ -8,9 +8,9 @@ use hookbus::event::{Event, PluginHistory};
 use hookbus::log::RecordedEvent;
 
 use crate::command_runner::CommandRunner;
-use crate::recorded_decision::RecordedDecision;
 use crate::replay_hooks::ReplayHooks;
 use crate::unapproved::skip_unapproved;
+use hookbus::event::RecordedDecision;
 
 /// What the log says about the decision on an event.
 #[derive(Debug, Clone, Copy)]

@@ -1,60 +1,7 @@
-//! A decision as the log holds it. The only place in this crate that reads the JSON of a decision row.
+//! Reads decisions back from their rows.
 
-use hookbus::event::{Decision, Outcome, PluginHistory};
+use hookbus::event::{DecisionError as BadDecision, RecordedDecision};
 use hookbus::json::{JsonError, read_leniently};
-use serde_json::{Map, Value};
-
-/// A decision, read back from its row.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RecordedDecision {
-    /// Hash of the user's own hooks that were in force.
-    pub hooks: Option<String>,
-    /// Strongest effect of the answer.
-    pub outcome: Outcome,
-    /// What the agent received; none if the answer was empty.
-    pub answer: Option<Value>,
-    /// The verdict of each hook, in the configured order.
-    pub verdicts: Vec<RecordedVerdict>,
-    /// Whether the agent was still waiting for the answer.
-    pub waited_for: bool,
-    /// Whether the user could be asked; none if the row does not say.
-    pub can_ask: Option<bool>,
-    /// A note about the decision as a whole.
-    pub note: Option<String>,
-    /// How long deciding took, in milliseconds.
-    pub ms: Option<f64>,
-}
-
-/// The verdict of one hook in a recorded decision.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RecordedVerdict {
-    /// Name of the hook.
-    pub hook: String,
-    /// Name of the verdict's outcome. A later version may have written one that is unknown here.
-    pub verdict: String,
-    /// The reason that the hook gave.
-    pub reason: Option<String>,
-    /// Context for the model.
-    pub context: Option<Value>,
-    /// Changed tool input.
-    pub rewrite: Option<Value>,
-    /// Fields that only this agent's dialect has.
-    pub own: Option<Value>,
-    /// The error, if the hook failed.
-    pub failure: Option<String>,
-    /// Hash of the command's script or the plugin's code.
-    pub script: Option<String>,
-    /// For plugins: the event its process was started for, and the number of events it had received.
-    pub plugin_state: Option<PluginHistory>,
-    /// Whether the bus skipped the hook because the user had not approved it.
-    pub unapproved: bool,
-    /// Whether the hook came from a project's hooks file.
-    pub of_project: bool,
-    /// What the agent could not accept of the verdict.
-    pub note: Option<String>,
-    /// How long the hook took, in milliseconds.
-    pub ms: Option<f64>,
-}
 
 /// Why the payload of a decision row cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -62,138 +9,12 @@ pub enum DecisionError {
     /// The payload is not JSON.
     #[error(transparent)]
     Json(#[from] JsonError),
-    /// The payload is JSON of another type.
-    #[error("not a JSON object")]
-    NotAnObject,
-    /// The field `outcome` is missing or has an unknown value.
-    #[error("`outcome` is missing or unknown to this version of hookbus")]
-    UnknownOutcome,
+    /// The payload is not a decision.
+    #[error(transparent)]
+    Decision(#[from] BadDecision),
 }
 
-impl RecordedDecision {
-    /// Reads the payload of a decision row.
-    pub fn read(payload: &[u8]) -> Result<Self, DecisionError> {
-        let Value::Object(fields) = read_leniently(payload)? else {
-            return Err(DecisionError::NotAnObject);
-        };
-        let outcome = fields.get("outcome").and_then(Value::as_str).and_then(Outcome::parse);
-        Ok(Self::from_fields(fields, outcome.ok_or(DecisionError::UnknownOutcome)?))
-    }
-
-    /// Converts a replayed decision, so that both sides of a comparison have the same type.
-    pub fn from_decision(decision: &Decision) -> Self {
-        let mut row = decision.to_json();
-        let fields = row.as_object_mut().map(std::mem::take).unwrap_or_default();
-        Self::from_fields(fields, decision.outcome)
-    }
-
-    fn from_fields(mut fields: Map<String, Value>, outcome: Outcome) -> Self {
-        let verdicts = match fields.get_mut("verdicts").map(Value::take) {
-            Some(Value::Array(verdicts)) => {
-                verdicts.into_iter().filter_map(RecordedVerdict::from_json).collect()
-            }
-            _ => Vec::new(),
-        };
-        let can_ask = fields.get("can_ask").and_then(Value::as_bool);
-        Self {
-            hooks: take_text(&mut fields, "hooks"),
-            outcome,
-            answer: fields.get_mut("answer").map(Value::take).filter(|answer| !answer.is_null()),
-            can_ask: can_ask.or_else(|| infer_can_ask(&verdicts)),
-            verdicts,
-            waited_for: fields.get("waited_for").and_then(Value::as_bool) != Some(false),
-            note: take_text(&mut fields, "note"),
-            ms: fields.get("ms").and_then(Value::as_f64),
-        }
-    }
-}
-
-impl RecordedVerdict {
-    fn from_json(value: Value) -> Option<Self> {
-        let Value::Object(mut fields) = value else { return None };
-        let failed = fields.get("failed").and_then(Value::as_bool) == Some(true);
-        let failure = take_text(&mut fields, "failure");
-        Some(Self {
-            hook: take_text(&mut fields, "hook")?,
-            verdict: take_text(&mut fields, "verdict").unwrap_or_default(),
-            reason: take_text(&mut fields, "reason"),
-            context: fields.remove("context"),
-            rewrite: fields.remove("rewrite"),
-            own: fields.remove("own"),
-            failure: failure.or_else(|| failed.then(|| "it failed".to_owned())),
-            script: take_text(&mut fields, "script"),
-            plugin_state: fields.get("heard").and_then(PluginHistory::read),
-            unapproved: fields.contains_key("refused"),
-            of_project: fields.get("project").and_then(Value::as_bool) == Some(true),
-            note: take_text(&mut fields, "note"),
-            ms: fields.get("ms").and_then(Value::as_f64),
-        })
-    }
-
-    /// Whether the hook had nothing to say.
-    pub(crate) fn is_silent(&self) -> bool {
-        self.verdict.is_empty() || self.verdict == Outcome::None.as_str()
-    }
-
-    /// Whether the verdict stops the agent's action.
-    pub(crate) fn refuses(&self) -> bool {
-        Outcome::parse(&self.verdict).is_some_and(refuses)
-    }
-
-    /// Whether `other` is by the same hook and has the same effect and wording.
-    pub(crate) fn says_the_same(&self, other: &Self) -> bool {
-        (&self.hook, &self.verdict, &self.reason) == (&other.hook, &other.verdict, &other.reason)
-            && (&self.context, &self.rewrite, &self.own)
-                == (&other.context, &other.rewrite, &other.own)
-    }
-
-    /// Whether the hook `name` gave this verdict, or a plugin in the directory that `name` loads.
-    pub(crate) fn is_by(&self, name: &str) -> bool {
-        let rest = self.hook.strip_prefix(name);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(" ("))
-    }
-}
-
-/// Whether an outcome stops the agent's action.
-pub(crate) const fn refuses(outcome: Outcome) -> bool {
-    matches!(outcome, Outcome::Block | Outcome::Stop)
-}
-
-/// Older rows have no `can_ask`. There the note beside an `ask` verdict says if it became a block.
-fn infer_can_ask(verdicts: &[RecordedVerdict]) -> Option<bool> {
-    let asked = verdicts.iter().find(|verdict| verdict.verdict == "ask")?;
-    // The wording of those older rows.
-    Some(!asked.note.as_ref().is_some_and(|note| note.contains("nobody can be")))
-}
-
-fn take_text(fields: &mut Map<String, Value>, key: &str) -> Option<String> {
-    match fields.get_mut(key).map(Value::take) {
-        Some(Value::String(text)) => Some(text),
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn without_can_ask_the_note_of_a_question_says_whether_the_user_could_be_asked() {
-        let can_ask = |verdict: &str| {
-            let row = format!(r#"{{"outcome":"block","verdicts":[{verdict}]}}"#);
-            RecordedDecision::read(row.as_bytes()).expect("a decision").can_ask
-        };
-        assert_eq!(can_ask(r#"{"hook":"a","verdict":"ask"}"#), Some(true));
-        let note = "wanted a person to be asked, and nobody can be: blocked instead";
-        let noted = format!(r#"{{"hook":"a","verdict":"ask","note":"{note}"}}"#);
-        assert_eq!(can_ask(&noted), Some(false));
-        assert_eq!(can_ask(r#"{"hook":"a","verdict":"block"}"#), None);
-    }
-
-    #[test]
-    fn damaged_decisions_are_errors() {
-        for payload in [&b"{\"outcome\": \"bl"[..], b"[]", b"{}", br#"{"outcome":"later"}"#] {
-            assert!(RecordedDecision::read(payload).is_err(), "{payload:?}");
-        }
-    }
+/// Reads the payload of a decision row.
+pub(crate) fn read_decision(payload: &[u8]) -> Result<RecordedDecision, DecisionError> {
+    Ok(RecordedDecision::from_json(read_leniently(payload)?)?)
 }

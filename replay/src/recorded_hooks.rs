@@ -65,7 +65,7 @@ impl RecordedHooks {
             canonical: HashMap::new(),
             no_hooks: Arc::new(ActiveHooks::for_replay(HooksFile::empty(Path::new("/")))),
         };
-        for LoadedHooks { bus, seq, hooks } in log.hooks_loaded()? {
+        for LoadedHooks { bus, seq, hooks } in log.replay().hooks_loaded()? {
             if let Some(draft) = hooks.as_ref().filter(|draft| draft.of_project) {
                 if !recorded.canonical.contains_key(&draft.path) {
                     let canonical = canonical_hooks_path(Path::new(&draft.path));

@@ -15,12 +15,13 @@ use hookbus::log::RecordedEvent;
 use crate::command_runner::{CommandRunner, Commands};
 use crate::compare::{Category, Comparison, compare, explained_by_unknown_state};
 use crate::plugin_warmup::{KnownDecision, notify_plugins, unknown_state};
-use crate::recorded_decision::{DecisionError, RecordedDecision};
+use crate::recorded_decision::{DecisionError, read_decision};
 use crate::recorded_hooks::HooksError;
 use crate::replay_hooks::ReplayHooks;
-use crate::replayed_event::{NondeterministicHook, ReplayedEvent, gist};
+use crate::replayed_event::{NondeterministicHook, ReplayedEvent, short_gist};
 use crate::source::EventReader;
 use crate::unapproved::skip_unapproved;
+use hookbus::event::RecordedDecision;
 
 /// Continuations are counted up to this number.
 const MOST_CONTINUATIONS: u32 = 1000;
@@ -107,7 +108,7 @@ impl<'a> Redecider<'a> {
             return None;
         }
         let kept_row = (self.detail == Detail::Payloads).then(|| Box::new(row.clone()));
-        let recorded = row.decision.take().map(|payload| RecordedDecision::read(&payload));
+        let recorded = row.decision.take().map(|payload| read_decision(&payload));
         let raw = std::mem::take(&mut row.payload);
         // All agents keep the event's name in the same field, so any dialect can read it.
         let event = decode_row(&row, agent.unwrap_or(Agent::Hermes), raw);
@@ -141,7 +142,7 @@ impl<'a> Redecider<'a> {
         Some(Box::new(ReplayedEvent {
             seq: row.seq,
             at: row.at,
-            gist: if is_reported { gist(&event) } else { String::new() },
+            gist: if is_reported { short_gist(&event) } else { String::new() },
             agent: row.agent,
             session: event.session,
             name: event.name,
@@ -164,7 +165,7 @@ impl<'a> Redecider<'a> {
         }
         self.announce(&row);
         let decision = row.decision.take();
-        let decision = decision.and_then(|payload| RecordedDecision::read(&payload).ok());
+        let decision = decision.and_then(|payload| read_decision(&payload).ok());
         let raw = std::mem::take(&mut row.payload);
         let event = decode_row(&row, agent, raw);
         self.notify_plugins(&event, &row, KnownDecision::Known(decision.as_ref()));

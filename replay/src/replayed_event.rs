@@ -1,11 +1,11 @@
 //! The result for one event: what it was, both decisions, and their comparison.
 
-use hookbus::event::{Decision, Event, Outcome, Rewrite, Seq, Time, Verdict, VerdictRecord};
+use hookbus::event::{Decision, Event, Outcome, Rewrite, Seq, Time, Verdict, VerdictRecord, gist};
 use hookbus::log::RecordedEvent;
 use serde_json::{Value, json};
 
 use crate::compare::Comparison;
-use crate::recorded_decision::RecordedDecision;
+use hookbus::event::RecordedDecision;
 
 /// Longest summary of an event, in characters.
 const GIST_LENGTH: usize = 200;
@@ -140,18 +140,8 @@ fn answer_text(answer: &Value) -> Option<&str> {
     fields.into_iter().find_map(Value::as_str)
 }
 
-/// A short summary of an event: its command, path, prompt or the whole tool input.
-pub(crate) fn gist(event: &Event) -> String {
-    let input = event.tool_input();
-    let keys = ["command", "file_path", "path", "absolute_path", "url", "query", "prompt", "code"];
-    let text = keys
-        .iter()
-        .find_map(|key| input?.get(*key)?.as_str())
-        .or_else(|| event.field("prompt")?.as_str())
-        .or_else(|| event.field("extra")?.get("user_message")?.as_str());
-    let text = text.map_or_else(
-        || input.map_or_else(String::new, |input| Value::Object(input.clone()).to_string()),
-        str::to_owned,
-    );
+/// What an event is about, shortened.
+pub(crate) fn short_gist(event: &Event) -> String {
+    let text = event.fields().map(gist).unwrap_or_default();
     text.chars().take(GIST_LENGTH).collect()
 }

@@ -72,8 +72,8 @@ impl LogSource {
         rows_per_chunk: u32,
     ) -> Result<Self, ReadError> {
         let reader = LogReader::open(&log)?;
-        let range = reader.selected_range(&selection)?;
-        let far = reader.far_decisions(&selection, &range)?;
+        let range = reader.replay().selected_range(&selection)?;
+        let far = reader.replay().detached_decisions(&selection, &range)?;
         let rows_per_chunk = i64::from(rows_per_chunk.max(1));
         Ok(Self { log, selection, range, far, rows_per_chunk, warmup: None })
     }
@@ -101,14 +101,18 @@ impl EventSource for LogSource {
     fn include_warmup(&mut self, restarts: &PluginRestarts) -> Result<(), ReadError> {
         let reader = LogReader::open(&self.log)?;
         let mut from = *self.range.start();
-        if let Some(session) = reader.first_seq_of_sessions(&self.selection, &self.range)? {
+        if let Some(session) =
+            reader.replay().first_seq_of_sessions(&self.selection, &self.range)?
+        {
             from = from.min(session.as_i64());
         }
         for event in restarts.events() {
             let seq = reader.seq_of(event)?.map_or(from, Seq::as_i64);
             from = from.min(seq);
         }
-        let far = reader.far_decisions(&Selection::default(), &(from..=*self.range.end()))?;
+        let far = reader
+            .replay()
+            .detached_decisions(&Selection::default(), &(from..=*self.range.end()))?;
         self.warmup = Some(Warmup { from, far });
         Ok(())
     }
@@ -143,10 +147,16 @@ impl EventReader for LogEventReader<'_> {
         let first = self.source.first_row().saturating_add(offset);
         let last = first.saturating_add(rows_per_chunk - 1).min(*range.end());
         match warmup {
-            None => self.reader.scan(selection, first..=last, far, each),
+            None => self.reader.replay().scan(selection, first..=last, far, each),
             Some(warmup) => {
                 let (from, chunk) = (*range.start(), first..=last);
-                self.reader.scan_with_unselected(selection, from, chunk, &warmup.far, each);
+                self.reader.replay().scan_with_unselected(
+                    selection,
+                    from,
+                    chunk,
+                    &warmup.far,
+                    each,
+                );
             }
         }
         Ok(())

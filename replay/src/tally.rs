@@ -8,7 +8,6 @@ use hookbus::event::{Outcome, Seq};
 use serde_json::{Value, json};
 
 use crate::compare::Category;
-use crate::recorded_decision::refuses;
 use crate::replayed_event::ReplayedEvent;
 
 /// Most distinct calls to count; the rarest are dropped first.
@@ -130,8 +129,8 @@ impl Tally {
             }
         }
         if category == Category::Failed {
-            let before = refuses(event.recorded_outcome());
-            let after = refuses(event.replayed_outcome());
+            let before = event.recorded_outcome().refuses();
+            let after = event.replayed_outcome().refuses();
             self.failed_and_blocked += u64::from(after && !before);
             self.failed_and_allowed += u64::from(before && !after);
         }

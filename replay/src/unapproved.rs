@@ -8,8 +8,8 @@ use hookbus::decide::{HookResult, Plan};
 use hookbus::event::{OnFailure, Outcome, Verdict, VerdictRecord};
 use hookbus::log::RecordedEvent;
 
-use crate::recorded_decision::{RecordedDecision, RecordedVerdict};
 use crate::replay_hooks::ReplayHooks;
+use hookbus::event::{RecordedDecision, RecordedVerdict};
 
 /// Recorded verdicts of the skipped hooks, with their positions among all verdicts.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 //! what a shell line reaches through variables, `cd` or a wrapper are not found.
 
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::{fs, io};
 
 use crate::caller::Caller;
@@ -40,7 +40,8 @@ pub(crate) fn script_paths(words: &[OsString], caller: &Caller) -> ScriptPaths {
     };
     let mut paths = ScriptPaths::default();
     let Some((program, arguments)) = inner.split_first() else { return paths };
-    let resolve = |word: &OsStr| caller.cwd.join(word);
+    // Without `.` components, which would only confuse the user who is asked.
+    let resolve = |word: &OsStr| -> PathBuf { caller.cwd.join(word).components().collect() };
     if has_slash(program) {
         paths.add_main(resolve(program));
     }
@@ -102,11 +103,11 @@ fn has_slash(word: &OsStr) -> bool {
 
 fn is_of_system(file: &Path) -> bool {
     let is_in = |file: &Path| SYSTEM_FOLDERS.iter().any(|folder| file.starts_with(folder));
-    // `/usr/bin/../../home/x` is not of the system; a symlink to the system's Python is.
-    match file.canonicalize() {
-        Ok(real) => is_in(&real),
-        Err(_) => is_in(file),
-    }
+    // `/usr/bin/../../home/x` is not of the system; a link to the system's Python is.
+    let is_link = || fs::symlink_metadata(file).is_ok_and(|metadata| metadata.is_symlink());
+    let leads_away = file.components().any(|part| part == Component::ParentDir);
+    let real = if leads_away || is_link() { file.canonicalize().ok() } else { None };
+    is_in(real.as_deref().unwrap_or(file))
 }
 
 #[cfg(test)]

@@ -14,18 +14,14 @@ const BLOCKED_INSTEAD: &str = "blocked instead";
 const UNASKED: &str = " (no person can be asked here, so it is blocked)";
 
 /// Texts that the bus adds, as earlier versions worded them in old logs, and as they are now.
-const REWORDED: [(&str, &str); 5] = [
+const REWORDED: [(&str, &str); 4] = [
     (" (nobody can be asked here, so it is blocked)", UNASKED),
     ("wanted a person to be asked, and nobody can be", ASK_IMPOSSIBLE),
     ("which it cannot be told here", "which is not possible here"),
     ("takes none of here", "does not accept here"),
-    ("lets nothing pass unread", BLOCKS_UNREADABLE),
 ];
 
 const ASK_IMPOSSIBLE: &str = "wanted to ask a person, and no person can be asked";
-
-/// Why an event that cannot be read is refused, after the name of the hook.
-pub(super) const BLOCKS_UNREADABLE: &str = "blocks events that cannot be read";
 
 /// An answer without the texts that the bus itself adds: if only their wording differs, the answers are the
 /// same.

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use serde_json::Value;
 
-use super::capabilities::BLOCKS_UNREADABLE;
 use super::plan::{Plan, RefusedBy, failure_policy};
 use super::replay::ReplayEnvironment;
+use super::run_command::run_command;
+use super::run_plugins::{call_plugins, end_plugins};
 use crate::active::ActiveHooks;
 use crate::caller::Caller;
 use crate::config::{Action, Approval, Hook, Refusal};
@@ -139,8 +140,8 @@ impl<'p> HookRun<'_, 'p> {
         };
         let records = match &hook.action {
             Action::Python(_) if !self.known.is_empty() => self.known_records(hook),
-            Action::Command(command) => vec![self.run_command(hook, command, event).await],
-            Action::Python(_) => self.call_plugins(strictest, approved, event).await,
+            Action::Command(command) => vec![run_command(self, hook, command, event).await],
+            Action::Python(_) => call_plugins(self, strictest, approved, event).await,
             Action::Rule(_)
             | Action::Webhook(_)
             | Action::Archive(_)
@@ -174,7 +175,7 @@ impl<'p> HookRun<'_, 'p> {
     /// The record of a hook that must not run. Ends its plugins, if they are running.
     pub(super) fn refused(&self, hook: &Hook, refusal: Refusal) -> VerdictRecord {
         if let (true, Action::Python(python)) = (refusal.checked, &hook.action) {
-            self.end_plugins(hook, python);
+            end_plugins(self, hook, python);
         }
         refused(hook, refusal)
     }
@@ -271,7 +272,7 @@ fn refuse_unreadable(guard: &str, event: &Event) -> VerdictRecord {
     VerdictRecord {
         hook: guard.to_owned(),
         verdict: Verdict::block(format!(
-            "hookbus cannot read this event ({why}), and `{guard}` {BLOCKS_UNREADABLE}"
+            "hookbus cannot read this event ({why}), and `{guard}` blocks events that cannot be read"
         )),
         exit: None,
         took: Duration::ZERO,

@@ -17,75 +17,72 @@ use crate::exec::{self, Finished, Program, fill_placeholders, script_hash};
 /// uses the same code to block.
 const SCRIPT_NOT_FOUND: i32 = 2;
 
-impl HookRun<'_, '_> {
-    pub(super) async fn run_command(
-        &self,
-        hook: &Hook,
-        command: &Command,
-        event: &Event,
-    ) -> VerdictRecord {
-        let started = Instant::now();
-        let dialect = hook.dialect(event.agent);
-        let base = &self.plan.active(hook).file.base;
-        let written = match dialect.argv(&command.text, self.caller, base) {
-            Ok(words) => words,
-            Err(error) => return failed(hook, error.to_string(), started.elapsed()),
-        };
-        let words = fill_placeholders(written.clone(), command, Some(event));
-        let script = script_hash(&words, self.caller);
-        let sandbox = self.replay.map(|replay| &replay.sandbox);
-        let words = match sandbox {
-            // Before placeholders are filled: a value from the event must not be taken for a file.
-            Some(_) => {
-                fill_placeholders(in_original_folder(written, self.caller), command, Some(event))
+/// Runs the command of `hook` about `event`.
+pub(super) async fn run_command(
+    run: &HookRun<'_, '_>,
+    hook: &Hook,
+    command: &Command,
+    event: &Event,
+) -> VerdictRecord {
+    let started = Instant::now();
+    let dialect = hook.dialect(event.agent);
+    let base = &run.plan.active(hook).file.base;
+    let written = match dialect.argv(&command.text, run.caller, base) {
+        Ok(words) => words,
+        Err(error) => return failed(hook, error.to_string(), started.elapsed()),
+    };
+    let words = fill_placeholders(written.clone(), command, Some(event));
+    let script = script_hash(&words, run.caller);
+    let sandbox = run.replay.map(|replay| &replay.sandbox);
+    let words = match sandbox {
+        // Before placeholders are filled: a value from the event must not be taken for a file.
+        Some(_) => fill_placeholders(in_original_folder(written, run.caller), command, Some(event)),
+        None => words,
+    };
+    let timeout = command.timeout.min(run.time_left());
+    let program = Program { words: &words, env: &command.env, caller: run.caller, sandbox };
+    let late_output = dialect.late_output();
+    let (interpretation, exit) =
+        match exec::run(&program, input(run, event), timeout, late_output).await {
+            Ok(finished) => {
+                let Finished { stdout, stderr, ending, held_open } = &finished;
+                let exit = match ending {
+                    Ending::Exit(code) => Some(*code),
+                    Ending::Signal(_) => None,
+                };
+                if let Some(missing) = missing_script(&finished, &program) {
+                    let why = format!("`{}` does not exist; check the path", missing.display());
+                    let record = failed(&blocking_by_default(hook), why, started.elapsed());
+                    return VerdictRecord { exit, script, ..record };
+                }
+                let output = HookOutput { stdout, stderr, ending: *ending };
+                let mut interpretation = dialect.interpret(event.kind, &output);
+                if *held_open && interpretation.verdict.is_silent() {
+                    let why = "it ended without an answer, and a child holds its output open";
+                    interpretation.failure.get_or_insert_with(|| why.to_owned());
+                }
+                (interpretation, exit)
             }
-            None => words,
+            Err(error) => {
+                let record = failed(hook, error.to_string(), started.elapsed());
+                return VerdictRecord { script, ..record };
+            }
         };
-        let timeout = command.timeout.min(self.time_left());
-        let program = Program { words: &words, env: &command.env, caller: self.caller, sandbox };
-        let late_output = dialect.late_output();
-        let (interpretation, exit) =
-            match exec::run(&program, self.input(event), timeout, late_output).await {
-                Ok(finished) => {
-                    let Finished { stdout, stderr, ending, held_open } = &finished;
-                    let exit = match ending {
-                        Ending::Exit(code) => Some(*code),
-                        Ending::Signal(_) => None,
-                    };
-                    if let Some(missing) = missing_script(&finished, &program) {
-                        let why = format!("`{}` does not exist; check the path", missing.display());
-                        let record = failed(&blocking_by_default(hook), why, started.elapsed());
-                        return VerdictRecord { exit, script, ..record };
-                    }
-                    let output = HookOutput { stdout, stderr, ending: *ending };
-                    let mut interpretation = dialect.interpret(event.kind, &output);
-                    if *held_open && interpretation.verdict.is_silent() {
-                        let why = "it ended without an answer, and a child holds its output open";
-                        interpretation.failure.get_or_insert_with(|| why.to_owned());
-                    }
-                    (interpretation, exit)
-                }
-                Err(error) => {
-                    let record = failed(hook, error.to_string(), started.elapsed());
-                    return VerdictRecord { script, ..record };
-                }
-            };
-        let Interpretation { verdict, failure } = interpretation;
-        VerdictRecord { exit, script, ..record(hook, verdict, failure, started.elapsed()) }
-    }
+    let Interpretation { verdict, failure } = interpretation;
+    VerdictRecord { exit, script, ..record(hook, verdict, failure, started.elapsed()) }
+}
 
-    /// What a command reads from stdin.
-    fn input(&self, event: &Event) -> Vec<u8> {
-        let hookbus = json!({
-            "id": event.id.to_string(),
-            "seq": self.seq.map(Seq::as_i64),
-            "time": event.at.to_string(),
-            "kind": event.kind.as_str(),
-            "agent": event.agent.as_str(),
-            "tool_class": event.tool.as_ref().map(|tool| tool.class.as_str()),
-        });
-        with_hookbus_object(&event.raw, &hookbus)
-    }
+/// What a command reads from stdin.
+fn input(run: &HookRun<'_, '_>, event: &Event) -> Vec<u8> {
+    let hookbus = json!({
+        "id": event.id.to_string(),
+        "seq": run.seq.map(Seq::as_i64),
+        "time": event.at.to_string(),
+        "kind": event.kind.as_str(),
+        "agent": event.agent.as_str(),
+        "tool_class": event.tool.as_ref().map(|tool| tool.class.as_str()),
+    });
+    with_hookbus_object(&event.raw, &hookbus)
 }
 
 /// A payload, byte for byte, with the `hookbus` object put in before its last brace.

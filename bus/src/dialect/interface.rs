@@ -7,8 +7,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::claude::Claude;
-use super::codex::Codex;
+use super::claude::CLAUDE;
+use super::codex::CODEX;
 use super::common::{self, Common};
 use super::gemini::Gemini;
 use super::hermes::Hermes;
@@ -116,8 +116,8 @@ pub fn dialect_of(agent: Agent) -> &'static dyn Dialect {
     match agent {
         Agent::Hermes => &Hermes,
         Agent::Gemini => &Gemini,
-        Agent::Claude => &Claude,
-        Agent::Codex => &Codex,
+        Agent::Claude => &CLAUDE,
+        Agent::Codex => &CODEX,
         Agent::Other(_) => &Common,
     }
 }

@@ -7,6 +7,7 @@
 mod answer;
 mod capabilities;
 mod claude;
+mod claude_family;
 mod codex;
 mod common;
 mod decode;

@@ -45,6 +45,11 @@ impl Outcome {
         }
     }
 
+    /// Whether it stops the agent's action.
+    pub const fn refuses(self) -> bool {
+        matches!(self, Self::Block | Self::Stop)
+    }
+
     /// The outcome with this name.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|outcome| outcome.as_str() == text)

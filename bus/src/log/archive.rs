@@ -6,8 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 use super::chain::{self, Hash, Identity};
 use super::lock::WriteLock;
 use super::open::{self, Durability, WriterRole};
-use super::row::Received;
-use super::row::Row;
+use super::row::{Received, Row};
 use super::{AppendError, LogPath, payload};
 use crate::event::{BusId, Seq, Time};
 

@@ -25,7 +25,9 @@ pub use error::{AppendError, OpenError, ReadError};
 pub use open::{Durability, LogPath};
 pub use read::{DamagedRow, LogReader, Query, SessionSummary};
 pub use recorder::{RecordOutcome, Recorder};
-pub use replay_reader::{DetachedDecisions, LoadedHooks, RecordedEvent, ScannedRow, Selection};
+pub use replay_reader::{
+    DetachedDecisions, LoadedHooks, RecordedEvent, ReplayReader, ScannedRow, Selection,
+};
 pub use row::{HooksSnapshot, Origin, Received, Row, RowDraft};
 pub use spool::Spool;
 pub use verify::{ChainFlaw, VerifyReport, verify};

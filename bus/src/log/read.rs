@@ -7,9 +7,11 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 use super::append::last_hooks;
+use super::replay_reader::ReplayReader;
 use super::row::{HooksSnapshot, Origin, Row};
 use super::{LogPath, OpenError, ReadError, open, payload, schema};
 use crate::event::{BusId, EventId, Seq, Time};
+use crate::json::read_leniently;
 
 const COLUMNS: &str = "seq, id, time, agent, session, turn, name, kind, tool, tool_class, cause, \
                        context, payload, hash";
@@ -302,6 +304,37 @@ impl LogReader {
             })
         })?;
         Ok(sessions.collect::<Result<_, _>>()?)
+    }
+
+    /// How many events of this name and session in a row, right before `seq` (before now if none), say that a hook had made
+    /// the agent continue its turn (`stop_hook_active`). Counts up to `limit`.
+    pub fn continuations_before(
+        &self,
+        session: &str,
+        name: &str,
+        seq: Option<Seq>,
+        limit: u32,
+    ) -> Result<u32, ReadError> {
+        let mut statement = self.db.prepare_cached(
+            "SELECT payload FROM events WHERE session = ?1 AND name = ?2 AND seq < ?3 \
+             ORDER BY seq DESC LIMIT ?4",
+        )?;
+        let before = seq.map_or(i64::MAX, Seq::as_i64);
+        let mut rows = statement.query((session, name, before, limit))?;
+        let mut in_a_row = 0;
+        while let Some(row) = rows.next()? {
+            let payload = read_leniently(&payload::from_sql(row.get_ref(0)?)).unwrap_or_default();
+            if payload.get("stop_hook_active") != Some(&serde_json::Value::Bool(true)) {
+                break;
+            }
+            in_a_row += 1;
+        }
+        Ok(in_a_row)
+    }
+
+    /// The same log, as a replay reads it.
+    pub const fn replay(&self) -> ReplayReader<'_> {
+        ReplayReader::new(self)
     }
 
     /// The complete id of the one session that starts with `prefix`.

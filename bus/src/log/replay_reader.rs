@@ -11,7 +11,6 @@ use super::read::{LogReader, Query, condition};
 use super::row::HooksSnapshot;
 use super::{ReadError, payload};
 use crate::event::{BusId, EventId, Seq, Time};
-use crate::json::read_leniently;
 
 /// The limits of one page: rows, and bytes because payloads may be large.
 const PAGE_ROWS: usize = 512;
@@ -84,7 +83,7 @@ pub struct LoadedHooks {
 pub enum ScannedRow {
     /// A selected event.
     Selected(RecordedEvent),
-    /// An event that was not selected, from [`LogReader::scan_with_unselected`].
+    /// An event that was not selected, from [`ReplayReader::scan_with_unselected`].
     Unselected(RecordedEvent),
     /// A row that cannot be read.
     Damaged {
@@ -112,11 +111,22 @@ impl DetachedDecisions {
     }
 }
 
-impl LogReader {
+/// Reads a log for a replay.
+#[derive(Debug, Clone, Copy)]
+pub struct ReplayReader<'a> {
+    log: &'a LogReader,
+}
+
+impl<'a> ReplayReader<'a> {
+    pub(super) const fn new(log: &'a LogReader) -> Self {
+        Self { log }
+    }
+
     /// The range of seqs that holds every selected event.
-    pub fn selected_range(&self, selection: &Selection) -> Result<RangeInclusive<i64>, ReadError> {
+    pub fn selected_range(self, selection: &Selection) -> Result<RangeInclusive<i64>, ReadError> {
         let number = |sql: &str, values: &[&str]| -> Result<Option<i64>, ReadError> {
             let found: Option<Option<i64>> = self
+                .log
                 .db
                 .prepare_cached(sql)?
                 .query_row(params_from_iter(values), |row| row.get(0))
@@ -137,7 +147,7 @@ impl LogReader {
                 (first, last) = (first.min(from), last.max(to));
             }
         }
-        let range = self.seq_range(&selection.query)?;
+        let range = self.log.seq_range(&selection.query)?;
         let (mut first, mut last) = (first.max(*range.start()), last.min(*range.end()));
         if let Some(only) = selection.query.seq.map(Seq::as_i64) {
             (first, last) = (first.max(only), last.min(only));
@@ -148,7 +158,7 @@ impl LogReader {
             let sql = format!(
                 "SELECT seq FROM events WHERE {condition} ORDER BY seq DESC LIMIT 1 OFFSET {offset}"
             );
-            let from = self.db.query_row(&sql, params_from_iter(values), |row| row.get(0));
+            let from = self.log.db.query_row(&sql, params_from_iter(values), |row| row.get(0));
             first = from.optional()?.unwrap_or(first);
         }
         Ok(first..=last)
@@ -157,7 +167,7 @@ impl LogReader {
     /// Calls `each` with every selected event in `range`, in log order, outside of any transaction. If
     /// the file itself is damaged, the range is halved until the readable rows are found.
     pub fn scan(
-        &self,
+        self,
         selection: &Selection,
         range: RangeInclusive<i64>,
         far: &DetachedDecisions,
@@ -165,7 +175,7 @@ impl LogReader {
     ) {
         let mut range = range;
         loop {
-            let page = match self.page_of_cases(selection, &range, far) {
+            let page = match self.page(selection, &range, far) {
                 Ok(page) => page,
                 Err(error) => {
                     match halves(&range) {
@@ -190,7 +200,7 @@ impl LogReader {
     /// Calls `each` with every event in `range`, in log order: as [`ScannedRow::Selected`] if it is selected and
     /// not before `from`, else as [`ScannedRow::Unselected`].
     pub fn scan_with_unselected(
-        &self,
+        self,
         selection: &Selection,
         from: i64,
         range: RangeInclusive<i64>,
@@ -203,8 +213,8 @@ impl LogReader {
             return self.scan(selection, wanted, far, each);
         };
         self.scan(&Selection::default(), range, far, &mut |found| match found {
-            ScannedRow::Selected(case) if !selected.contains(&case.seq.as_i64()) => {
-                each(ScannedRow::Unselected(case));
+            ScannedRow::Selected(event) if !selected.contains(&event.seq.as_i64()) => {
+                each(ScannedRow::Unselected(event));
             }
             ScannedRow::Selected(_) | ScannedRow::Unselected(_) | ScannedRow::Damaged { .. } => {
                 each(found);
@@ -213,13 +223,13 @@ impl LogReader {
     }
 
     fn selected(
-        &self,
+        self,
         selection: &Selection,
         range: &RangeInclusive<i64>,
     ) -> Result<HashSet<i64>, ReadError> {
         let (condition, values) = events_of(selection, range);
         let sql = format!("SELECT seq FROM events WHERE {condition}");
-        let mut statement = self.db.prepare_cached(&sql)?;
+        let mut statement = self.log.db.prepare_cached(&sql)?;
         let seqs = statement.query_map(params_from_iter(values), |row| row.get(0))?;
         Ok(seqs.collect::<Result<_, _>>()?)
     }
@@ -227,7 +237,7 @@ impl LogReader {
     /// The first seq of any session that has a selected event in `range`. Events without a session id
     /// are not considered.
     pub fn first_seq_of_sessions(
-        &self,
+        self,
         selection: &Selection,
         range: &RangeInclusive<i64>,
     ) -> Result<Option<Seq>, ReadError> {
@@ -237,12 +247,12 @@ impl LogReader {
              FROM (SELECT DISTINCT session FROM events WHERE {condition}) s WHERE s.session <> '')"
         );
         let first: Option<i64> =
-            self.db.query_row(&sql, params_from_iter(values), |row| row.get(0))?;
+            self.log.db.query_row(&sql, params_from_iter(values), |row| row.get(0))?;
         Ok(first.map(Seq::from_i64))
     }
 
-    fn page_of_cases(
-        &self,
+    fn page(
+        self,
         selection: &Selection,
         range: &RangeInclusive<i64>,
         far: &DetachedDecisions,
@@ -250,20 +260,20 @@ impl LogReader {
         let (condition, values) = events_of(selection, range);
         let sql = format!(
             "SELECT {COLUMNS}, {} FROM events WHERE {condition} ORDER BY seq LIMIT {PAGE_ROWS}",
-            if self.is_archive() { ARCHIVED } else { OWN }
+            if self.log.is_archive() { ARCHIVED } else { OWN }
         );
-        let mut statement = self.db.prepare_cached(&sql)?;
+        let mut statement = self.log.db.prepare_cached(&sql)?;
         let mut rows = statement.query(params_from_iter(values))?;
         let (mut page, mut bytes) = (Vec::new(), 0);
         while let Some(row) = rows.next()? {
             let seq = Seq::from_i64(row.get(0)?);
-            page.push(match read_case(seq, row) {
-                Ok(mut case) => {
-                    if let (None, Some(decision)) = (&case.decision, far.about(seq)) {
-                        case.decision = self.payload_at(decision)?;
+            page.push(match read_event(seq, row) {
+                Ok(mut event) => {
+                    if let (None, Some(decision)) = (&event.decision, far.about(seq)) {
+                        event.decision = self.payload_at(decision)?;
                     }
-                    bytes += case.payload.len() + case.decision.as_ref().map_or(0, Vec::len);
-                    ScannedRow::Selected(case)
+                    bytes += event.payload.len() + event.decision.as_ref().map_or(0, Vec::len);
+                    ScannedRow::Selected(event)
                 }
                 Err(why) => ScannedRow::Damaged { seq, why },
             });
@@ -274,8 +284,9 @@ impl LogReader {
         Ok(page)
     }
 
-    fn payload_at(&self, seq: i64) -> Result<Option<Vec<u8>>, ReadError> {
+    fn payload_at(self, seq: i64) -> Result<Option<Vec<u8>>, ReadError> {
         let found = self
+            .log
             .db
             .prepare_cached("SELECT payload FROM events WHERE seq = ?1")?
             .query_row([seq], |row| Ok(payload::from_sql(row.get_ref(0)?)));
@@ -283,18 +294,18 @@ impl LogReader {
     }
 
     /// The decisions from the start of `range` on that are not in the row right after their event: while
-    /// a command hook runs, other rows are appended. Unreadable rows are left out; [`Self::cases`]
+    /// a command hook runs, other rows are appended. Unreadable rows are left out; [`Self::scan`]
     /// reports them.
-    pub fn far_decisions(
-        &self,
+    pub fn detached_decisions(
+        self,
         selection: &Selection,
         range: &RangeInclusive<i64>,
     ) -> Result<DetachedDecisions, ReadError> {
-        let head = self.head()?.map_or(0, |(seq, _)| seq.as_i64());
+        let head = self.log.head()?.map_or(0, |(seq, _)| seq.as_i64());
         let mut far = DetachedDecisions::default();
         let mut unread = vec![*range.start()..=head];
         while let Some(range) = unread.pop() {
-            match (self.far_decisions_in(selection, &range), halves(&range)) {
+            match (self.detached_decisions_in(selection, &range), halves(&range)) {
                 (Ok(more), _) => {
                     far.seqs.extend(more.seqs);
                     far.without_cause.extend(more.without_cause);
@@ -307,15 +318,15 @@ impl LogReader {
         Ok(far)
     }
 
-    fn far_decisions_in(
-        &self,
+    fn detached_decisions_in(
+        self,
         selection: &Selection,
         range: &RangeInclusive<i64>,
     ) -> Result<DetachedDecisions, ReadError> {
         let (sessions, session_ids) = in_sessions(selection);
         let mut values = vec![Value::Integer(*range.start()), Value::Integer(*range.end())];
         values.extend(session_ids);
-        let mut statement = self.db.prepare(&format!(
+        let mut statement = self.log.db.prepare(&format!(
             "SELECT seq, cause, NOT EXISTS (SELECT 1 FROM events c WHERE c.seq = events.cause) \
              FROM events WHERE kind = 'decision' AND seq >= ? AND seq <= ? {sessions} \
              AND (cause IS NOT seq - 1 \
@@ -336,9 +347,9 @@ impl LogReader {
     }
 
     /// Every recorded version of the hooks, in log order.
-    pub fn hooks_loaded(&self) -> Result<Vec<LoadedHooks>, ReadError> {
-        let origins = if self.is_archive() { ARCHIVED } else { OWN };
-        let mut statement = self.db.prepare(&format!(
+    pub fn hooks_loaded(self) -> Result<Vec<LoadedHooks>, ReadError> {
+        let origins = if self.log.is_archive() { ARCHIVED } else { OWN };
+        let mut statement = self.log.db.prepare(&format!(
             "SELECT seq, {origins} FROM events WHERE kind = 'hooks.loaded' ORDER BY seq"
         ))?;
         let rows = statement.query_map([], |row| {
@@ -356,35 +367,10 @@ impl LogReader {
         Ok(loaded)
     }
 
-    /// How many events of this name and session in a row, right before `seq` (before now if none), say that a hook had made
-    /// the agent continue its turn (`stop_hook_active`). Counts up to `limit`.
-    pub fn continuations_before(
-        &self,
-        session: &str,
-        name: &str,
-        seq: Option<Seq>,
-        limit: u32,
-    ) -> Result<u32, ReadError> {
-        let mut statement = self.db.prepare_cached(
-            "SELECT payload FROM events WHERE session = ?1 AND name = ?2 AND seq < ?3 \
-             ORDER BY seq DESC LIMIT ?4",
-        )?;
-        let before = seq.map_or(i64::MAX, Seq::as_i64);
-        let mut rows = statement.query((session, name, before, limit))?;
-        let mut in_a_row = 0;
-        while let Some(row) = rows.next()? {
-            let payload = read_leniently(&payload::from_sql(row.get_ref(0)?)).unwrap_or_default();
-            if payload.get("stop_hook_active") != Some(&serde_json::Value::Bool(true)) {
-                break;
-            }
-            in_a_row += 1;
-        }
-        Ok(in_a_row)
-    }
-
     /// The seq of the event at `seq`, or of the event that the decision at `seq` is about.
-    pub fn event_at(&self, seq: Seq) -> Result<Option<Seq>, ReadError> {
+    pub fn event_at(self, seq: Seq) -> Result<Option<Seq>, ReadError> {
         let found = self
+            .log
             .db
             .query_row(
                 "SELECT coalesce(cause, seq) FROM events WHERE seq = ?1 AND kind <> 'hooks.loaded'",
@@ -399,7 +385,7 @@ impl LogReader {
 impl ScannedRow {
     const fn seq(&self) -> Seq {
         match self {
-            Self::Selected(case) | Self::Unselected(case) => case.seq,
+            Self::Selected(event) | Self::Unselected(event) => event.seq,
             Self::Damaged { seq, .. } => *seq,
         }
     }
@@ -447,7 +433,7 @@ fn origin(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<(BusId, Seq)>> {
     Ok(bus.map(BusId::from_bytes).zip(seq.map(Seq::from_i64)))
 }
 
-fn read_case(seq: Seq, row: &rusqlite::Row<'_>) -> Result<RecordedEvent, String> {
+fn read_event(seq: Seq, row: &rusqlite::Row<'_>) -> Result<RecordedEvent, String> {
     let column = |at: usize| row.get_ref(at).map_err(|error| error.to_string());
     let text = |at: usize, what: &str| match column(at)? {
         ValueRef::Text(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),

@@ -1,9 +1,8 @@
 //! Open file descriptors: waiting for input with a timeout, and closing those that were inherited.
 
-use std::fs;
-use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
+use std::{fs, io};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 

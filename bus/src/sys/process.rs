@@ -1,8 +1,7 @@
 //! Looking at processes and users, and signalling one process.
 
-use std::fs;
-use std::io;
 use std::os::fd::OwnedFd;
+use std::{fs, io};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;

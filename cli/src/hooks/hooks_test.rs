@@ -10,7 +10,7 @@ use hookbus::caller::Caller;
 use hookbus::config::did_you_mean;
 use hookbus::decide::{DecisionContext, conclude, notify_for_test, plan, run_all};
 use hookbus::dialect::{Capabilities, can_be_event_of, dialect_of, event_names, kind_of};
-use hookbus::event::{Agent, Decision, Event, Kind, Wire};
+use hookbus::event::{Agent, Decision, Event, Kind, Outcome, Wire};
 use serde_json::{Map, Value};
 
 use super::effective::{EffectiveHooks, current_caller};
@@ -144,28 +144,24 @@ pub(super) fn run_hooks(event: &Event, hooks: &HookSets) -> Result<Option<Decisi
 }
 
 fn print(event: &Event, decision: &Decision, paint: Paint) -> Result<()> {
-    let row = decision.to_json();
     let is_unanswerable = dialect_of(event.agent).capabilities(event) == Capabilities::NONE;
-    for verdict in row["verdicts"].as_array().into_iter().flatten() {
-        let text = |key: &str| verdict[key].as_str().map(sanitize);
-        let reason = text("reason").or_else(|| text("context")).unwrap_or_default();
-        let exit =
-            verdict["exit"].as_i64().map_or_else(String::new, |code| format!("  exit {code}"));
-        let hook = text("hook").unwrap_or_default();
-        let word = match (verdict["refused"].is_null(), verdict["failure"].is_null()) {
-            (false, _) => "not run",
-            (true, false) if is_unanswerable => "failed",
-            (true, true) if is_unanswerable => "ran",
-            (true, _) => verdict["verdict"].as_str().unwrap_or(""),
+    for verdict in &decision.verdicts {
+        let said = &verdict.verdict;
+        let reason = said.reason.as_ref().or(said.stop_reason.as_ref()).or(said.context.as_ref());
+        let reason = reason.map(|reason| sanitize(reason)).unwrap_or_default();
+        let exit = verdict.exit.map_or_else(String::new, |code| format!("  exit {code}"));
+        let word = match (verdict.refused, verdict.failure.is_some()) {
+            (true, _) => "not run",
+            (false, true) if is_unanswerable => "failed",
+            (false, false) if is_unanswerable => "ran",
+            (false, _) => Outcome::of(said).as_str(),
         };
-        output::line(format!(
-            "{:<28} {word:<9} {} ms{exit}  {reason}",
-            paint.bold(&hook),
-            verdict["ms"]
-        ))?;
-        for (key, word) in [("failure", "failed"), ("note", "note")] {
-            if let Some(text) = text(key) {
-                output::line(format!("    {}", paint.bad(&format!("{word}: {text}"))))?;
+        let (hook, ms) = (sanitize(&verdict.hook), verdict.took.as_secs_f64() * 1000.0);
+        output::line(format!("{:<28} {word:<9} {ms:.3} ms{exit}  {reason}", paint.bold(&hook)))?;
+        for (text, word) in [(&verdict.failure, "failed"), (&verdict.note, "note")] {
+            if let Some(text) = text {
+                let line = format!("{word}: {}", sanitize(text));
+                output::line(format!("    {}", paint.bad(&line)))?;
             }
         }
     }

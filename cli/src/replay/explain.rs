@@ -2,8 +2,9 @@
 
 use anyhow::{Result, bail};
 use hookbus::event::Decision;
+use hookbus::event::{RecordedDecision, RecordedVerdict};
 use hookbus::json::read_leniently;
-use hookbus_replay::{ChunkResult, Drive, RecordedDecision, RecordedVerdict, ReplayedEvent, drive};
+use hookbus_replay::{ChunkResult, Drive, ReplayedEvent, drive};
 use serde_json::{Value, json};
 
 use crate::cli::Exit;
@@ -66,7 +67,7 @@ fn lines(event: &ReplayedEvent, paint: Paint) -> Vec<String> {
     ];
     let payload = serde_json::to_string_pretty(&payload(event)).unwrap_or_default();
     lines.extend(payload.lines().map(|line| format!("  {}", shorten_line(line))));
-    let replayed = event.replayed.as_ref().map(RecordedDecision::from_decision);
+    let replayed = event.replayed.as_ref().map(RecordedDecision::from);
     lines.extend(decision_lines("recorded decision", event.recorded.as_ref(), paint));
     lines.extend(decision_lines("replayed decision", replayed.as_ref(), paint));
     lines.push(String::new());

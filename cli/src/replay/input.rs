@@ -88,7 +88,7 @@ fn temporary_log() -> Result<(LogPath, TempDirectory)> {
 pub(super) fn selection(arguments: &Arguments, log: &LogReader) -> Result<Selection> {
     let seq = match arguments.explain {
         None => None,
-        Some(seq) => match log.event_at(Seq::from_i64(seq))? {
+        Some(seq) => match log.replay().event_at(Seq::from_i64(seq))? {
             Some(event) => Some(event),
             None => bail!(
                 "there is no event at {seq} (rows of kind `hooks.loaded` are not events); `hookbus \

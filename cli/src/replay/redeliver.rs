@@ -238,7 +238,7 @@ struct SelectedRows<'a> {
 
 impl<'a> SelectedRows<'a> {
     fn new(log: &'a LogReader, selection: &'a Selection, pace: Pace) -> Result<Self> {
-        let range = log.selected_range(selection)?;
+        let range = log.replay().selected_range(selection)?;
         let total = log.head()?.map_or(0, |(seq, _)| seq.as_i64().unsigned_abs());
         let before_first = Seq::from_i64(range.start().saturating_sub(1));
         Ok(Self {

@@ -11,8 +11,6 @@ pub struct Block {
     pub language: String,
     /// The rest of that line: `title=…`, `exit=1`, `no-run: why`.
     pub info: String,
-    /// The HTML comment on the line before, if there is one.
-    pub comment: Option<String>,
     /// What is in it, with a line end behind every line.
     pub text: String,
 }
@@ -39,21 +37,17 @@ pub struct Link {
 pub fn blocks(document: &str) -> Vec<Block> {
     let mut found = Vec::new();
     let mut open: Option<Block> = None;
-    let mut before = "";
     for (number, line) in document.lines().enumerate() {
         match (&mut open, line.strip_prefix("```")) {
             (Some(block), None) => block.text.extend([line, "\n"]),
             (Some(_), Some(_)) => found.extend(open.take()),
             (None, Some(fence)) => {
                 let (language, info) = fence.split_once(' ').unwrap_or((fence, ""));
-                let comment = before.trim().starts_with("<!--").then(|| before.trim().to_owned());
                 let (language, info) = (language.to_owned(), info.trim().to_owned());
-                open =
-                    Some(Block { line: number + 1, language, info, comment, text: String::new() });
+                open = Some(Block { line: number + 1, language, info, text: String::new() });
             }
             (None, None) => {}
         }
-        before = line;
     }
     found
 }
@@ -110,14 +104,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_has_its_language_its_options_and_the_comment_before_it() {
-        let document =
-            "# A\n\n<!-- after: x -->\n```yaml title=~/a.yaml\nkey: 1\n```\n\n```\n```\n";
+    fn a_block_has_its_language_and_its_options() {
+        let document = "# A\n\n```yaml title=~/a.yaml\nkey: 1\n```\n\n```\n```\n";
         let found = blocks(document);
         assert_eq!(found[0].option("title"), Some("~/a.yaml"));
-        assert_eq!(found[0].comment.as_deref(), Some("<!-- after: x -->"));
-        assert_eq!((found[0].line, found[0].text.as_str()), (4, "key: 1\n"));
-        assert_eq!((found[1].language.as_str(), found[1].comment.as_deref()), ("", None));
+        assert_eq!((found[0].line, found[0].text.as_str()), (3, "key: 1\n"));
+        assert_eq!(found[1].language, "");
     }
 
     #[test]

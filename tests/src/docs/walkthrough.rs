@@ -31,32 +31,30 @@ exit "$code""#;
 #[derive(Debug)]
 pub struct Walkthrough {
     folder: TempDir,
-    /// Blocks behind one of these comments are left out.
-    left_out: &'static [&'static str],
     problems: Vec<String>,
 }
 
-impl Walkthrough {
+impl Default for Walkthrough {
     /// An empty home.
-    pub fn new(left_out: &'static [&'static str]) -> Self {
+    fn default() -> Self {
         let folder = tempfile::Builder::new().prefix("hookbus-docs-").tempdir();
         let folder = folder.expect("a place for temporary files");
         for name in ["home", "state", "alone"] {
             fs::create_dir(folder.path().join(name)).expect("a directory");
         }
-        let walk = Self { folder, left_out, problems: Vec::new() };
+        let walk = Self { folder, problems: Vec::new() };
         fs::write(walk.state().join("environment"), "").expect("a file");
         fs::write(walk.state().join("directory"), walk.home().as_os_str().as_encoded_bytes())
             .expect("a file");
         walk
     }
+}
 
+impl Walkthrough {
     /// Follows a document; gives back what is wrong with its examples.
     pub fn follow(mut self, document: &str) -> Vec<String> {
         for block in blocks(document) {
-            if !block.comment.as_deref().is_some_and(|comment| self.left_out.contains(&comment)) {
-                self.check(&block);
-            }
+            self.check(&block);
         }
         self.problems
     }

@@ -7,7 +7,7 @@ use hookbus::plugins::PluginFault;
 use super::launch::on_path;
 
 /// For a command that failed with a sample event; `test` are the arguments of `hookbus hooks test` for that event.
-pub(super) fn for_command(failure: &str, exit: Option<i64>, test: &str) -> String {
+pub(super) fn for_command(failure: &str, exit: Option<i32>, test: &str) -> String {
     let again = format!("`hookbus hooks test {test}` runs it again");
     if failure.starts_with("no answer within") {
         return "make it faster, give it a longer `timeout:`, or use `mode: observe`".to_owned();

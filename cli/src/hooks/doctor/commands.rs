@@ -22,14 +22,13 @@ pub(super) fn check(entry: &ApprovalItem, active: ActiveHooks, about: String) ->
     let Ok(Some(decision)) = hooks_test::run_hooks(&event, &sets) else {
         return Finding::ok(about);
     };
-    let row = decision.to_json();
-    let Some(verdict) = row["verdicts"].get(0) else { return Finding::ok(about) };
-    if let Some(failure) = verdict["failure"].as_str() {
-        let (exit, agent) = (verdict["exit"].as_i64(), agent.as_str());
-        let advice = advice::for_command(failure, exit, &format!("{name} --agent {agent}"));
+    let Some(verdict) = decision.verdicts.first() else { return Finding::ok(about) };
+    if let Some(failure) = &verdict.failure {
+        let test = format!("{name} --agent {agent}");
+        let advice = advice::for_command(failure, verdict.exit, &test);
         return Finding::bad(about, format!("with a sample {name}: {failure}; {advice}"));
     }
-    let took = verdict["ms"].as_f64().unwrap_or_default();
+    let took = verdict.took.as_secs_f64() * 1000.0;
     if took > SLOW_MS {
         let slow = format!("it took {took:.0} ms for a sample event, and the agent waits for it");
         return Finding::bad(about, format!("{slow}; make it faster, or use `mode: observe`"));
