@@ -1,7 +1,7 @@
 //! Compares a recorded decision with a replayed one: what the agent would receive. Timing is never a
 //! difference.
 
-use hookbus::decide::without_our_words;
+use hookbus::decide::without_added_texts;
 use hookbus::event::{Decision, Outcome, PluginHistory};
 use serde_json::Value;
 
@@ -138,7 +138,7 @@ pub fn compare(
 
 /// Ignores text that the bus itself adds to an answer: an older log may have been written without it.
 fn is_same_answer(recorded: Option<&Value>, replayed: Option<&Value>) -> bool {
-    recorded == replayed || recorded.map(without_our_words) == replayed.map(without_our_words)
+    recorded == replayed || recorded.map(without_added_texts) == replayed.map(without_added_texts)
 }
 
 /// The first hook that fails now and did not fail when recorded, with its error.

@@ -25,15 +25,15 @@ const ASK_IMPOSSIBLE: &str = "wanted to ask a person, and no person can be asked
 
 /// An answer without the texts that the bus itself adds: if only their wording differs, the answers are the
 /// same.
-pub fn without_our_words(answer: &Value) -> Value {
+pub fn without_added_texts(answer: &Value) -> Value {
     match answer {
         Value::String(text) => {
             let reword = |text: String, (old, new): (&str, &str)| text.replace(old, new);
             Value::String(REWORDED.into_iter().fold(text.clone(), reword).replace(UNASKED, ""))
         }
-        Value::Array(all) => all.iter().map(without_our_words).collect(),
+        Value::Array(all) => all.iter().map(without_added_texts).collect(),
         Value::Object(fields) => {
-            fields.iter().map(|(key, value)| (key.clone(), without_our_words(value))).collect()
+            fields.iter().map(|(key, value)| (key.clone(), without_added_texts(value))).collect()
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => answer.clone(),
     }

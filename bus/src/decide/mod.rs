@@ -12,7 +12,7 @@ mod run_command;
 mod run_plugins;
 
 pub(crate) use background::drain_notifications;
-pub use capabilities::{became_a_block, without_our_words};
+pub use capabilities::{became_a_block, without_added_texts};
 pub use conclude::{DecisionContext, conclude};
 pub use plan::{Plan, plan};
 pub use probe::{notify_for_test, probe_entry};

@@ -86,7 +86,7 @@ async fn report_nothing_loaded(
     }
     let active = run.plan.active(hook);
     let blocks = failure_policy(hook) == OnFailure::Block;
-    if !blocks && (run.replay.is_some() || active.plugins.has_reported_empty(&folder)) {
+    if !blocks && (run.replay.is_some() || active.plugins.mark_empty_reported(&folder)) {
         return None;
     }
     let (file, path, caller) = (active.file.clone(), folder.clone(), run.caller.clone());

@@ -74,7 +74,7 @@ pub async fn call(
 ) -> Option<PluginAnswer> {
     let name = plugin_event_name(event, plugin.dir.form)?;
     if let Some(why) = unusable(plugin, &context.caller) {
-        let repeated = plugin.has_reported_missing_variables() && plugin.dir.broken.is_none();
+        let repeated = plugin.mark_missing_variables_reported() && plugin.dir.broken.is_none();
         return Some(PluginAnswer { repeated, ..failed(why) });
     }
     match plugin.call(plugin_call(name, event, context), timeout).await {
@@ -97,7 +97,7 @@ pub(crate) async fn notify(
 ) -> Result<(), CallError> {
     let Some(name) = plugin_event_name(event, plugin.dir.form) else { return Ok(()) };
     if let Some(why) = unusable(plugin, &context.caller) {
-        let is_repeated = plugin.has_reported_missing_variables();
+        let is_repeated = plugin.mark_missing_variables_reported();
         return if is_repeated { Ok(()) } else { Err(CallError::Failed(why)) };
     }
     plugin.notify(slot, plugin_call(name, event, context), timeout).await

@@ -104,14 +104,14 @@ pub struct LoadedPlugin {
     /// The name in its manifest, if there is one.
     pub name: Option<String>,
     /// Whether it is a gateway hook.
-    pub is_of_gateway: bool,
+    pub is_gateway_hook: bool,
 }
 
 impl From<InstalledPlugin> for LoadedPlugin {
     fn from(plugin: InstalledPlugin) -> Self {
         Self {
             name: plugin.manifest.name().map(str::to_owned),
-            is_of_gateway: plugin.form == PluginForm::Gateway,
+            is_gateway_hook: plugin.form == PluginForm::Gateway,
             folder: plugin.folder,
             key: plugin.key,
         }

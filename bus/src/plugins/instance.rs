@@ -276,7 +276,7 @@ impl PluginInstance {
     }
 
     /// Whether its missing variables were reported before. From now on they count as reported.
-    pub(super) fn has_reported_missing_variables(&self) -> bool {
+    pub(super) fn mark_missing_variables_reported(&self) -> bool {
         self.reported_missing_variables.swap(true, Ordering::Relaxed)
     }
 

@@ -107,7 +107,7 @@ impl PluginPool {
     }
 
     /// Whether it was reported before that nothing at `path` is loaded. From now on it counts as reported.
-    pub(crate) fn has_reported_empty(&self, path: &Path) -> bool {
+    pub(crate) fn mark_empty_reported(&self, path: &Path) -> bool {
         let mut empty = self.empty.lock().unwrap_or_else(PoisonError::into_inner);
         !empty.insert(path.to_owned())
     }

@@ -32,7 +32,7 @@ pub(crate) fn double_loaded(
     let config = yaml::read(&config).unwrap_or_default();
     let gateway = files::canonical(&hermes.join("hooks"));
     let double = loaded_for(hooks, Agent::Hermes, caller).into_iter().filter_map(|plugin| {
-        let why = if plugin.is_of_gateway {
+        let why = if plugin.is_gateway_hook {
             let is_loaded = files::canonical(&plugin.folder).parent() == Some(&gateway);
             is_loaded.then(|| format!(
                 "a gateway of Hermes runs it too, so everything it does happens twice; move it out of {}, or remove it from {}",
