@@ -54,7 +54,7 @@ pub async fn handle(call: Call, bus: &Bus, hung_up: impl Fn() -> bool) -> Answer
         Ok(appended) => appended,
         Err(AlreadyDecided(answer)) => return answer,
     };
-    let decision = handling.decide(&plan, appended, hung_up).await;
+    let decision = handling.decide(&plan, &appended, hung_up).await;
     let recorded = handling.append_decision(appended, decision.as_ref()).await;
     handling.encode(decision.as_ref(), recorded)
 }
@@ -94,14 +94,19 @@ struct Handling<'a> {
 }
 
 /// How far recording the event has come before it is decided on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Appended {
-    /// It is committed together with its decision.
+    /// Not yet: it will be committed with its decision.
     WithDecision,
     /// It is in the log.
     At(Seq),
-    /// It could not be appended to the log.
-    NotInLog,
+    /// It is in the spool.
+    Spooled,
+    /// Neither the log nor the spool could take it.
+    Lost {
+        /// Why.
+        why: String,
+    },
 }
 
 /// An earlier try of the same call got this answer.
@@ -125,22 +130,23 @@ impl Handling<'_> {
                 Err(AlreadyDecided(earlier_answer(&earlier)))
             }
             RecordOutcome::Logged { seq, .. } => Ok(Appended::At(seq)),
-            RecordOutcome::Spooled { .. } | RecordOutcome::Lost { .. } => Ok(Appended::NotInLog),
+            RecordOutcome::Spooled { .. } => Ok(Appended::Spooled),
+            RecordOutcome::Lost { why } => Ok(Appended::Lost { why }),
         }
     }
 
     async fn decide(
         &self,
         plan: &Plan<'_>,
-        appended: Appended,
+        appended: &Appended,
         hung_up: impl Fn() -> bool,
     ) -> Option<Decision> {
         let seq = match appended {
             Appended::WithDecision => {
                 return self.conclude(plan, run_rules(plan, self.event), None, WaitedFor::Yes);
             }
-            Appended::At(seq) => Some(seq),
-            Appended::NotInLog => None,
+            Appended::At(seq) => Some(*seq),
+            Appended::Spooled | Appended::Lost { .. } => None,
         };
         let results = run_all(plan, self.event, seq, &self.caller, self.time_left()).await;
         let waited_for = if hung_up() { WaitedFor::No } else { WaitedFor::Yes };
@@ -177,7 +183,9 @@ impl Handling<'_> {
         let cause = match appended {
             Appended::WithDecision => return Some(self.record_event(row).await),
             Appended::At(seq) => Some(seq),
-            Appended::NotInLog => None,
+            Appended::Spooled => None,
+            Appended::Lost { why } if row.is_none() => return Some(RecordOutcome::Lost { why }),
+            Appended::Lost { .. } => None,
         };
         let (event, hooks, time) = (self.event_row(), self.hooks.to_record(), self.time_left());
         let recorded = self.bus.recorder.decision(&event, row?, &hooks, cause, time).await;
@@ -229,8 +237,8 @@ impl Handling<'_> {
 
     fn event_row(&self) -> RowDraft {
         let project = self.hooks.project.as_ref().map(|active| RecordedProject {
-            file: active.draft.path.clone(),
-            hooks: active.draft.hash.clone(),
+            file: active.snapshot.path.clone(),
+            hooks: active.snapshot.hash.clone(),
         });
         RowDraft::of_event(self.event, Some(record_caller(&self.caller, project)))
     }
@@ -245,7 +253,7 @@ impl Handling<'_> {
         self.deadline.saturating_sub(self.started.elapsed()).saturating_sub(reserve)
     }
 
-    /// How often in a row the agent has been told to continue, this time included. If the log cannot be read,
+    /// How often in a row the agent has been told to continue, the one that led to this event included. If the log cannot be read,
     /// the limit counts as reached: an agent that stops too early can be prompted again. `seq` is the event's
     /// own position, if it is in the log already.
     fn continuations(&self, seq: Option<Seq>) -> u32 {

@@ -40,7 +40,7 @@ const CONNECT_INTERVAL: Duration = Duration::from_millis(5);
 /// A longer deadline is a typing error, and could overflow the clock.
 const MAX_DEADLINE: Duration = Duration::from_hours(1);
 
-/// The share of the deadline that is kept for an answer without commands and plugins.
+/// Time kept at the end for an answer by rules alone.
 const LAST_RESORT_TIME: Duration = Duration::from_millis(300);
 
 /// The agent waits until this process exits, so moving spooled events to the log may take no longer.
@@ -182,8 +182,7 @@ impl HookClient {
         }
     }
 
-    /// Whether a decision plugin is in force. Plugins keep state, so one process must see all events from the first
-    /// on: we wait for the daemon's, which starts faster than a plugin process of our own.
+    /// Whether a decision plugin is in force. Plugins keep state, so only the daemon's processes should run them. If no daemon is up, wait for it: that is faster than starting the plugin here.
     fn has_plugins(&self, call: &Call) -> bool {
         let (home, log) = (&self.settings.home, LogPath::in_home(&self.settings.home));
         let project = Projects::new(home, log.clone()).at(&call.caller);

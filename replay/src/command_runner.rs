@@ -53,7 +53,7 @@ impl<'a> CommandRunner<'a> {
         row: &RecordedEvent,
     ) -> Vec<HookResult<'h>> {
         let caller = recorded_caller(row, self.env);
-        self.runtime.block_on(self.environment.run(plan, event, row.recorded_at(), &caller))
+        self.runtime.block_on(self.environment.run(plan, event, row.origin(), &caller))
     }
 
     /// Runs the commands of `plan` once more. Plugins would count the event twice, so their verdicts are
@@ -66,19 +66,14 @@ impl<'a> CommandRunner<'a> {
         first: &[HookResult<'h>],
     ) -> Vec<HookResult<'h>> {
         let caller = recorded_caller(row, self.env);
-        let again = self.environment.run_again(plan, event, row.recorded_at(), &caller, first);
+        let again = self.environment.run_again(plan, event, row.origin(), &caller, first);
         self.runtime.block_on(again)
     }
 
     /// Passes an event to the plugins of `plan` and ignores their verdicts.
     pub(crate) fn notify_plugins(&self, plan: &Plan<'_>, event: &Event, row: &RecordedEvent) {
         let caller = recorded_caller(row, self.env);
-        self.runtime.block_on(self.environment.tell_plugins(
-            plan,
-            event,
-            row.recorded_at(),
-            &caller,
-        ));
+        self.runtime.block_on(self.environment.tell_plugins(plan, event, row.origin(), &caller));
     }
 }
 

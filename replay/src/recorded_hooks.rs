@@ -19,7 +19,7 @@ pub struct RecordedHooks {
     versions: Vec<HooksVersion>,
     /// Versions of projects' hooks, by file and hash; none if a replay leaves projects out.
     projects: Option<HashMap<(String, String), ParsedHooks>>,
-    /// Canonical location of each project's hooks file, if it still exists.
+    /// Canonical location of each project's hooks file.
     canonical: HashMap<String, PathBuf>,
     no_hooks: Arc<ActiveHooks>,
 }
@@ -134,7 +134,7 @@ impl RecordedHooks {
         hash: Option<&str>,
     ) -> Result<HookSets, HooksError> {
         let project = self.project_in_force(row)?;
-        Ok(HookSets { own: self.own_in_force(row.recorded_at(), hash)?, project })
+        Ok(HookSets { own: self.own_in_force(row.origin(), hash)?, project })
     }
 
     /// The hooks of the project that an event happened in.
@@ -177,8 +177,7 @@ impl RecordedHooks {
         version.hooks.clone().map_err(HooksError::Invalid)
     }
 
-    /// Whether an event without a decision must have run a command: then the deciding process ended
-    /// before it could record the result.
+    /// Whether a command was planned for an event without a decision. Then the process ended before it recorded one.
     pub(crate) fn was_interrupted(&self, row: &RecordedEvent, event: &Event) -> bool {
         self.in_force(row, None).is_ok_and(|hooks| {
             hooks.hooks().any(decides_outside)

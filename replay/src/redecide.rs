@@ -92,7 +92,7 @@ impl<'a> Redecider<'a> {
         Ok(Self { hooks, runner, has_plugins, detail })
     }
 
-    /// Decides on `row` again. Returns nothing if no hook had or has a verdict, unless all events are to be
+    /// Decides on `row` again. Returns nothing if no hook gave a verdict then or now, unless all events are to be
     /// reported.
     pub fn redecide(
         &self,
@@ -176,11 +176,10 @@ impl<'a> Redecider<'a> {
         self.hooks.replaces_project_of(row)
     }
 
-    /// Marks the position in the log, so that plugins whose recorded process was started for this event
-    /// restart.
+    /// Tells the environment that this event is reached: plugins that were started for it are restarted.
     fn announce(&self, row: &RecordedEvent) {
         if let (true, Some(runner)) = (self.has_plugins, &self.runner) {
-            runner.environment.pass(row.recorded_at().0, row.id);
+            runner.environment.pass(row.origin().0, row.id);
         }
     }
 
@@ -351,7 +350,7 @@ fn is_continued_turn(event: &Event) -> bool {
     event.kind == Kind::TurnEnd && dialect_of(event.agent).is_continuation(event)
 }
 
-/// Whether the skipped commands could not have changed the outcome: the agent accepts no answer to
+/// Whether the outcome is certain without the skipped commands: the agent accepts no answer to
 /// this event, or the rules refuse it and no other verdict overrides a refusal.
 fn is_settled(event: &Event, plan: &Plan<'_>, decision: Option<&Decision>) -> bool {
     let allow = Verdict { ruling: Some(Ruling::Allow), ..Verdict::silent() };

@@ -45,7 +45,7 @@ pub(crate) fn skip_unapproved<'a>(
     for (at, verdict) in decision.verdicts.iter().enumerate().filter(|(_, it)| it.unapproved) {
         let of_project = verdict.of_project;
         let hook = skipped.iter().find(|hook| hook.of_project == of_project);
-        let result = hook.map(|hook| HookResult::known(hook, to_record(verdict)));
+        let result = hook.map(|hook| HookResult::new(hook, to_record(verdict)));
         match result.filter(|_| is_as_recorded(of_project)) {
             Some(result) if of_project => carried.of_project.push((last - at, result)),
             Some(result) => carried.own.push((at, result)),

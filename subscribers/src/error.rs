@@ -65,7 +65,7 @@ pub enum ObserverError {
     /// The archive cannot be written.
     #[error("{0}")]
     Archive(AppendError),
-    /// A dead letter cannot be stored under the id of its event.
+    /// The dead letter's event has no readable id.
     #[error("{0}")]
     Unreadable(EnvelopeError),
     /// Something that the observer needs is missing: approval, a secret, a plugin.

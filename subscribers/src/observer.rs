@@ -1,5 +1,4 @@
-//! An observer as configured: all entries with `mode: observe` and the same name. They see the events of
-//! all of them, in order.
+//! An observer as configured: all entries with `mode: observe` and the same name. The observer gets the events that match any of them, in log order.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -79,9 +78,10 @@ impl Observer {
             Action::Archive(folder) => ObserverAction::Archive(folder),
             Action::Python(_) => ObserverAction::Plugins,
             _ if self.settings().long_lived => ObserverAction::LongLived,
-            Action::Command(_) | Action::Rule(_) | Action::Broken(_) | Action::Unread { .. } => {
-                ObserverAction::Command
-            }
+            Action::Command(_)
+            | Action::Rule(_)
+            | Action::Broken(_)
+            | Action::Unapproved { .. } => ObserverAction::Command,
         }
     }
 
@@ -96,7 +96,7 @@ impl Observer {
         }
     }
 
-    /// Whether a row whose payload is not here may match.
+    /// Whether a row may match, judged without its payload.
     pub fn may_match(&self, row: &Row) -> bool {
         self.hooks.iter().any(|hook| may_match(hook, row))
     }
@@ -128,7 +128,7 @@ impl Observer {
         self.hooks.iter().find_map(|hook| self.approvals.refusal_now(hook, &caller))
     }
 
-    /// The caller for what does not depend on one event.
+    /// The caller when no event is involved.
     pub(crate) fn caller(&self, env: &[(OsString, OsString)]) -> Caller {
         Caller { cwd: self.base.clone(), env: env.to_vec(), ..Caller::default() }
     }

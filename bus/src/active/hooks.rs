@@ -16,7 +16,7 @@ pub struct ActiveHooks {
     /// The hooks.
     pub file: HooksFile,
     /// Their content, for the log.
-    pub draft: Arc<HooksSnapshot>,
+    pub snapshot: Arc<HooksSnapshot>,
     /// Whether they are those of the file on disk.
     pub status: HooksStatus,
     /// Checks whether an entry may run.
@@ -66,14 +66,14 @@ impl ActiveHooks {
         store: Arc<ApprovalStore>,
         status: HooksStatus,
     ) -> Self {
-        let draft = HooksSnapshot {
+        let snapshot = HooksSnapshot {
             hash: file.hash.clone(),
             path: path.to_string_lossy().into_owned(),
             content: file.content.clone(),
             of_project: file.project.is_some(),
         };
         let approvals = ApprovalCheck::new(store, &file);
-        Self { file, draft: Arc::new(draft), status, approvals, plugins: Arc::default() }
+        Self { file, snapshot: Arc::new(snapshot), status, approvals, plugins: Arc::default() }
     }
 
     /// Puts `file` in force for a replay: the user has already agreed to everything that it runs.
@@ -88,7 +88,7 @@ impl ActiveHooks {
     pub fn to_record(&self) -> Option<Arc<HooksSnapshot>> {
         match self.status {
             HooksStatus::Current | HooksStatus::NoFile | HooksStatus::LastGood(_) => {
-                Some(Arc::clone(&self.draft))
+                Some(Arc::clone(&self.snapshot))
             }
             HooksStatus::NothingGood(_) => None,
         }
@@ -134,7 +134,7 @@ impl ActiveHooks {
     pub fn with_only(&self, hook: &Hook) -> Self {
         Self {
             file: HooksFile { hooks: vec![hook.clone()], ..self.file.clone() },
-            draft: Arc::clone(&self.draft),
+            snapshot: Arc::clone(&self.snapshot),
             status: self.status.clone(),
             approvals: self.approvals.clone(),
             plugins: Arc::clone(&self.plugins),

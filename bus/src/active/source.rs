@@ -33,10 +33,10 @@ enum ReadEntries {
     All,
 }
 
-/// The hooks in force, and whether they stay so until the file changes.
+/// The hooks in force, and whether they may be cached until the file changes.
 struct LoadResult {
     active: ActiveHooks,
-    is_final: bool,
+    cacheable: bool,
 }
 
 impl HooksSource {
@@ -71,13 +71,13 @@ impl HooksSource {
             return Arc::clone(active);
         }
         let before = cached.as_ref().map(|(_, active)| active.as_ref());
-        let LoadResult { mut active, is_final } = self.load(before, ReadEntries::Approved);
+        let LoadResult { mut active, cacheable } = self.load(before, ReadEntries::Approved);
         // The text is the same, so its plugins keep their processes and their state.
         if let Some(before) = before.filter(|it| it.file.hash == active.file.hash) {
             active.plugins = Arc::clone(&before.plugins);
         }
         let active = Arc::new(active);
-        if is_final {
+        if cacheable {
             *cached = Some((stamps, Arc::clone(&active)));
         }
         active
@@ -128,13 +128,13 @@ impl HooksSource {
         };
         // If the log could not be read, the next event tries again. A project's broken file is not parsed again
         // at every event once it is known that the log has no good version.
-        let is_final = self.is_project && in_log.is_ok();
+        let cacheable = self.is_project && in_log.is_ok();
         let good = in_log.ok().flatten().filter(|content| !content.is_empty());
         match good.and_then(|content| self.parse(&content, ReadEntries::Approved).ok()) {
             Some(file) => self.final_version(file, HooksStatus::LastGood(problem)),
             None => {
                 let active = self.activate(self.empty(), HooksStatus::NothingGood(problem));
-                LoadResult { active, is_final }
+                LoadResult { active, cacheable }
             }
         }
     }
@@ -151,7 +151,7 @@ impl HooksSource {
     }
 
     fn final_version(&self, file: HooksFile, status: HooksStatus) -> LoadResult {
-        LoadResult { active: self.activate(file, status), is_final: true }
+        LoadResult { active: self.activate(file, status), cacheable: true }
     }
 
     fn activate(&self, file: HooksFile, status: HooksStatus) -> ActiveHooks {

@@ -12,7 +12,7 @@ use super::observer_entry::{self, KEYS as OBSERVER_KEYS, archive, webhook};
 use super::problem::{Problem, did_you_mean};
 use super::rule::Rule;
 use super::yaml::{Node, Pair};
-use crate::event::{Agent, OnFailure, ToolClass};
+use crate::event::{Agent, OnFailure, ToolClass, UnknownAgent};
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
 const LONGEST_TIMEOUT: Duration = Duration::from_mins(5);
@@ -195,22 +195,39 @@ impl EntryReader<'_> {
         }
     }
 
+    /// Reads all filters, also behind a mistake: a broken hook must not block more than it was meant to.
     fn filters(&mut self, hook: &mut Hook) -> Result<(), Problem> {
+        let mut first_error = Ok(());
+        let mut keep = |result: Result<(), Problem>| {
+            if first_error.is_ok() {
+                first_error = result;
+            }
+        };
         if let Some(pair) = self.get("agent") {
-            let text = pair.value.text().unwrap_or_default();
-            let agent = text.parse::<Agent>();
-            hook.agent =
-                Some(agent.map_err(|error| Problem::broken_entry(pair.line, error.to_string()))?);
+            let agent = pair.value.text().unwrap_or_default().parse::<Agent>();
+            hook.agent = agent.as_ref().ok().copied();
+            let broken = |error: UnknownAgent| Problem::broken_entry(pair.line, error.to_string());
+            keep(agent.map(drop).map_err(broken));
         }
         if let Some(pair) = self.get("session") {
             hook.session = pair.value.text();
+            let why =
+                "`session` is one id, in which `*` stands for anything; write `session: 2026*`";
+            let session = hook.session.as_ref().map(drop);
+            keep(session.ok_or_else(|| Problem::broken_entry(pair.line, why)));
         }
         if let Some(pair) = self.get("tool") {
-            hook.tools = tool_classes(pair)?;
+            keep(tool_classes(pair).map(|tools| hook.tools = tools));
         }
         if let Some(pair) = self.get("when") {
-            hook.tool_names = list_form_tools(pair)?;
+            keep(list_form_tools(pair).map(|tools| hook.tool_names = tools));
         }
+        let matcher = self.matcher(hook);
+        keep(matcher);
+        first_error
+    }
+
+    fn matcher(&mut self, hook: &mut Hook) -> Result<(), Problem> {
         let Some(pair) = self.get("matcher") else { return Ok(()) };
         let line = pair.line;
         let Some(text) = pair.value.text() else {
@@ -234,9 +251,9 @@ impl EntryReader<'_> {
         match actions.into_iter().find(|action| self.get(action).is_some()) {
             Some(action) => {
                 let command = self.text(action).map(|text| text.trim().to_owned());
-                Action::Unread { action, command }
+                Action::Unapproved { action, command }
             }
-            None => Action::Unread { action: "rule", command: None },
+            None => Action::Unapproved { action: "rule", command: None },
         }
     }
 

@@ -9,7 +9,7 @@ use super::event_key::{EventKey, wildcard_matches};
 use super::matcher::HookMatcher;
 use super::observer::{ObserverSettings, Webhook};
 use super::rule::Rule;
-use crate::dialect::{Common, Dialect};
+use crate::dialect::{Common, Dialect, dialect_of};
 use crate::event::{Agent, Event, OnFailure, ToolClass};
 
 /// Whether a hook can change what the agent does.
@@ -37,7 +37,7 @@ pub enum Action {
     /// The entry is malformed: at every event it would be for, it counts as failed. The text says why.
     Broken(String),
     /// An entry of a project that the user has not approved. Only its key and its filters were read.
-    Unread {
+    Unapproved {
         /// Which action it has.
         action: &'static str,
         /// What it would run.
@@ -173,8 +173,10 @@ impl Hook {
     pub fn possible_dialects(&self) -> Vec<&'static dyn Dialect> {
         let agents =
             Agent::ALL.into_iter().filter(|agent| self.agent.is_none_or(|it| it == *agent));
+        // A decision hook never runs for an agent that is only recorded.
+        let can_run = |agent: Agent| self.mode == Mode::Observe || dialect_of(agent).is_answered();
         let own: Vec<&'static dyn Dialect> = agents
-            .filter(|agent| self.on.is_name_of(*agent))
+            .filter(|agent| self.on.is_name_of(*agent) && can_run(*agent))
             .map(|agent| self.dialect(agent))
             .collect();
         if own.is_empty() { vec![&Common] } else { own }
@@ -228,7 +230,7 @@ impl Hook {
             | Action::Webhook(_)
             | Action::Archive(_)
             | Action::Broken(_)
-            | Action::Unread { .. } => Duration::ZERO,
+            | Action::Unapproved { .. } => Duration::ZERO,
         }
     }
 
@@ -255,7 +257,7 @@ impl Hook {
             Action::Webhook(webhook) => ("webhook", Some(webhook.url.clone())),
             Action::Archive(folder) => ("archive", Some(folder.to_string_lossy().into_owned())),
             Action::Broken(_) => ("broken", None),
-            Action::Unread { action, command } => (*action, command.clone()),
+            Action::Unapproved { action, command } => (*action, command.clone()),
         };
         HookSummary {
             name: self.name.clone(),

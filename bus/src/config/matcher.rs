@@ -1,5 +1,5 @@
 //! A hook's `matcher:`. What it is compared with depends on the agent: the same key can be an event
-//! name of several (`SessionStart` is one of three), and each compares in its own way.
+//! name of several (three agents have a `SessionStart`), and each compares in its own way.
 
 use super::event_key::EventKey;
 use crate::dialect::{Common, Dialect, Matcher, ParsedMatcher, dialect_of, is_cheap_regex};

@@ -1,6 +1,6 @@
 //! From the text of a hooks file to [`HooksFile`], with a list of what is wrong with it.
 
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use super::approval::Trust;
 use super::entry::{self, EntrySource};
@@ -79,7 +79,7 @@ impl Parser<'_> {
         if self.file.project.is_some() {
             self.apply_project_limits()?;
         }
-        Ok(without_nats(text, root, pairs))
+        Ok(without_nats(text, pairs))
     }
 
     fn remark(&mut self, line: usize, message: impl Into<String>) {
@@ -306,19 +306,29 @@ impl Parser<'_> {
     }
 }
 
-/// The file without its `nats:` part. Its lines are cut out; if there are other keys on the same line, the rest
-/// of the file is written again as JSON.
-fn without_nats(text: &str, root: &Node, pairs: &[Pair]) -> String {
+/// The file without its `nats:` part: the lines of that part are cut out. If what is left is not exactly the
+/// rest of the file (flow style, merged mappings), the rest is written again as JSON, with known keys only.
+fn without_nats(text: &str, pairs: &[Pair]) -> String {
     let Some(nats) = pairs.iter().find(|pair| pair.key == "nats") else { return text.to_owned() };
-    if pairs.iter().filter(|pair| pair.line == nats.line).count() > 1 {
-        let mut rest = root.to_json();
-        rest.as_object_mut().map(|fields| fields.remove("nats"));
-        return rest.to_string();
-    }
     let end =
         pairs.iter().map(|pair| pair.line).find(|line| *line > nats.line).unwrap_or(usize::MAX);
     let stays = |(index, _): &(usize, &str)| !(nats.line..end).contains(&(index + 1));
-    text.split_inclusive('\n').enumerate().filter(stays).map(|(_, line)| line).collect()
+    let cut: String =
+        text.split_inclusive('\n').enumerate().filter(stays).map(|(_, line)| line).collect();
+    let rest: Map<String, Value> = pairs
+        .iter()
+        .filter(|pair| pair.key != "nats")
+        .map(|pair| (pair.key.clone(), pair.value.to_json()))
+        .collect();
+    let left = yaml::parse(&cut).ok().map(|node| node.map_or(Value::Null, |node| node.to_json()));
+    let is_the_rest = left.is_some_and(|left| {
+        if left.is_null() { rest.is_empty() } else { left == Value::Object(rest.clone()) }
+    });
+    if is_the_rest && pairs.iter().all(|pair| KEYS.contains(&pair.key.as_str())) {
+        return cut;
+    }
+    let known = rest.into_iter().filter(|(key, _)| KEYS.contains(&key.as_str()));
+    Value::Object(known.collect()).to_string()
 }
 
 #[cfg(test)]
@@ -328,10 +338,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn credentials_that_a_merged_mapping_brings_in_are_not_recorded() {
+        let text = "x: &a {nats: {url: nats://a, token: hush}}\n<<: *a\nhooks: {'*': [{rule: {context: x}}]}\n";
+        let file = HooksFile::parse(text, Path::new("/")).expect("hooks");
+        assert!(file.nats.is_some() && file.hooks.len() == 1);
+        assert!(!file.content.contains("hush"), "{}", file.content);
+    }
+
+    #[test]
     fn credentials_are_not_part_of_the_recorded_content() {
         let block = "# mine\nnats:\n  url: nats://a\n  user: me\n  password: hush\nhooks:\n  '*':\n    - rule: {context: x}\n";
         let flow = "{nats: {url: nats://a, token: hush}, hooks: {'*': [{rule: {context: x}}]}}";
-        for text in [block, flow] {
+        let lines =
+            "{nats: {url: nats://a,\n token: hush},\n hooks: {'*': [{rule: {context: x}}]}}";
+        let last = "{hooks: {'*': [{rule: {context: x}}]},\nnats: {url: nats://a, token: hush}}";
+        for text in [block, flow, lines, last] {
             let file = HooksFile::parse(text, Path::new("/")).expect("hooks");
             assert!(file.nats.is_some() && file.problems.is_empty(), "{:?}", file.problems);
             assert!(!file.content.contains("hush"), "{}", file.content);

@@ -182,18 +182,27 @@ impl ApprovalCheck {
 
     fn is_small(&self, hook: &Hook, caller: &Caller) -> bool {
         let mut budget = SMALL;
+        let listed = |files: &[String], budget: &mut Budget| {
+            files.iter().all(|file| budget.covers(&caller.resolve(file, &self.base)))
+        };
         match &hook.action {
-            Action::Command(command) => hook.possible_dialects().iter().all(|dialect| {
-                let words = dialect.argv(&command.text, caller, &self.base).unwrap_or_default();
-                script_paths(&words, caller).files.iter().all(|path| budget.covers(path))
-            }),
-            Action::Python(python) => budget.covers(&caller.resolve(&python.folder, &self.base)),
+            Action::Command(command) => {
+                let mut named = hook.possible_dialects().into_iter().flat_map(|dialect| {
+                    let words = dialect.argv(&command.text, caller, &self.base).unwrap_or_default();
+                    script_paths(&words, caller).files
+                });
+                named.all(|path| budget.covers(&path)) && listed(&command.files, &mut budget)
+            }
+            Action::Python(python) => {
+                budget.covers(&caller.resolve(&python.folder, &self.base))
+                    && listed(&python.files, &mut budget)
+            }
             // These have no files.
             Action::Rule(_)
             | Action::Webhook(_)
             | Action::Archive(_)
             | Action::Broken(_)
-            | Action::Unread { .. } => true,
+            | Action::Unapproved { .. } => true,
         }
     }
 }

@@ -26,11 +26,11 @@ pub(super) struct Evidence {
     pub(super) old_digest: String,
     /// The files.
     pub(super) files: Vec<FileDigest>,
-    /// The directories of the plugins among them.
+    /// The directories of the loaded plugins.
     pub(super) plugin_folders: Vec<PathBuf>,
     /// There are more files than the limits allow.
     pub(super) too_many: bool,
-    /// What the entry needs and does not exist.
+    /// Files that the entry needs and that do not exist.
     pub(super) missing: Vec<PathBuf>,
 }
 
@@ -58,7 +58,7 @@ pub(super) fn collect(hook: &Hook, lookup: Lookup<'_>) -> Option<Evidence> {
         | Action::Webhook(_)
         | Action::Archive(_)
         | Action::Broken(_)
-        | Action::Unread { .. }
+        | Action::Unapproved { .. }
             if hook.of_project =>
         {
             Evidence { old_digest: entry_digest(&hook.written), ..Evidence::default() }
@@ -67,7 +67,7 @@ pub(super) fn collect(hook: &Hook, lookup: Lookup<'_>) -> Option<Evidence> {
         | Action::Webhook(_)
         | Action::Archive(_)
         | Action::Broken(_)
-        | Action::Unread { .. } => return None,
+        | Action::Unapproved { .. } => return None,
     };
     Some(Evidence { entry_digest: entry_digest(&hook.written), ..found })
 }

@@ -35,7 +35,7 @@ pub struct ApprovalItem {
     pub changes: Option<FileChanges>,
     /// There are more files than the limits allow.
     pub too_many: bool,
-    /// What the entry needs and does not exist.
+    /// Files that the entry needs and that do not exist.
     pub missing: Vec<PathBuf>,
     /// Whether the user has approved it.
     pub approval: Approval,

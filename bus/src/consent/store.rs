@@ -234,7 +234,7 @@ impl ApprovalStore {
                 all.iter()
                     .any(|it| record.is_for(it.key()) && record.entry_digest == it.entry_digest)
             };
-            // Another entry may run the same script in another way, and has its own approval.
+            // Another entry for the same script keeps its own approval.
             let is_superseded = |record: &ApprovalRecord| {
                 record.entry_digest == item.entry_digest && supersedes(&files, &record.files)
             };
@@ -265,7 +265,7 @@ impl ApprovalStore {
     }
 }
 
-/// Whether one of these approvals, all of the same entry, covers exactly what is there now.
+/// Compares the approvals of one entry with its text and files now.
 fn compare(approvals: &[&ApprovalRecord], evidence: &Evidence) -> Approval {
     let files = by_path(&evidence.files);
     let covers_text = |it: &&&ApprovalRecord| {
@@ -283,10 +283,11 @@ fn compare(approvals: &[&ApprovalRecord], evidence: &Evidence) -> Approval {
         return Approval::Approved;
     }
     // An approval that covers none of these paths is for the same command in another directory.
-    let names_now = |path: &PathBuf| files.contains_key(path) || evidence.missing.contains(path);
-    let is_of_this_folder = |it: &&&ApprovalRecord| it.files.keys().any(names_now);
-    let names_nothing = files.is_empty() && evidence.missing.is_empty();
-    if names_nothing || same_text.iter().any(is_of_this_folder) {
+    let is_current_path =
+        |path: &PathBuf| files.contains_key(path) || evidence.missing.contains(path);
+    let is_of_this_folder = |it: &&&ApprovalRecord| it.files.keys().any(is_current_path);
+    let has_no_files = files.is_empty() && evidence.missing.is_empty();
+    if has_no_files || same_text.iter().any(is_of_this_folder) {
         Approval::Lapsed
     } else {
         Approval::NotApproved

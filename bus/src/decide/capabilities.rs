@@ -138,7 +138,7 @@ impl Impossible {
             | Action::Webhook(_)
             | Action::Archive(_)
             | Action::Broken(_)
-            | Action::Unread { .. } => false,
+            | Action::Unapproved { .. } => false,
         };
         match (hook.on_failure, self) {
             (Some(policy), _) => policy,

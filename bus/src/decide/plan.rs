@@ -7,15 +7,15 @@ use crate::config::{Action, Approval, Hook, Mode};
 use crate::dialect::dialect_of;
 use crate::event::{Agent, Body, Event, OnFailure};
 
-/// The hooks that will be asked about one event, in the configured order.
+/// The hooks that will be asked about one event, plugins first, then in the configured order.
 #[derive(Debug, Clone)]
 pub struct Plan<'a> {
     pub(super) hooks: Vec<&'a Hook>,
-    /// Further entries for a plugin directory of one of them; the directory is asked once for all.
+    /// Entries that lead to the same plugin directory as one in `hooks`. They are not asked, but their approval and `on_failure` count.
     duplicates: Vec<DuplicateEntry<'a>>,
     /// Each hook gets the tool input as the one before it left it.
     pub(super) sequential: bool,
-    /// The event is unreadable, and must be refused because of this.
+    /// Set if the event cannot be read and has to be blocked: who demands that.
     pub(super) refused_by: Option<RefusedBy<'a>>,
     /// Every hook in force.
     pub(super) sets: &'a HookSets,
@@ -131,7 +131,7 @@ pub fn plan<'a>(event: &Event, sets: &'a HookSets) -> Plan<'a> {
     // Project hooks cannot block events that cannot be parsed.
     let refused_by = (unreadable && answered).then(|| refused_by(event.agent, &sets.own)).flatten();
     keep_one_unread(sets.project.as_deref(), &mut hooks);
-    let is_read = |hook: &&Hook| !matches!(hook.action, Action::Unread { .. });
+    let is_read = |hook: &&Hook| !matches!(hook.action, Action::Unapproved { .. });
     let sequential = hooks.iter().copied().filter(is_read).any(|hook| hook.sequential);
     Plan { hooks, duplicates, sequential, refused_by, sets }
 }
@@ -184,7 +184,7 @@ fn keep_one_unread(project: Option<&ActiveHooks>, hooks: &mut Vec<&Hook>) {
         None if has_lapsed(hook) => 2,
         Some(OnFailure::Allow) | None => 1,
     };
-    let is_unread = |hook: &&Hook| matches!(hook.action, Action::Unread { .. });
+    let is_unread = |hook: &&Hook| matches!(hook.action, Action::Unapproved { .. });
     let mut unread = hooks.iter().copied().filter(is_unread);
     let Some(mut strictest) = unread.next() else { return };
     for hook in unread {

@@ -60,7 +60,7 @@ pub async fn notify_for_test<'a>(
         let reports = probe_plugins(active, python, &events, caller, ProbeScope::All).await;
         let is_single = reports.len() == 1;
         let records = reports.into_iter().filter_map(|it| notified(hook, it, is_single));
-        results.extend(records.map(|record| HookResult::known(hook, record)));
+        results.extend(records.map(|record| HookResult::new(hook, record)));
         plan.leave_out(&[hook]);
     }
     results

@@ -29,7 +29,7 @@ pub struct HookResult<'a> {
 
 impl<'a> HookResult<'a> {
     /// A result of `hook` with this record.
-    pub const fn known(hook: &'a Hook, record: VerdictRecord) -> Self {
+    pub const fn new(hook: &'a Hook, record: VerdictRecord) -> Self {
         Self { hook: Some(hook), record }
     }
 
@@ -59,7 +59,7 @@ fn run_inside<'a>(
 ) -> Vec<HookResult<'a>> {
     match plan.refused_by {
         Some(RefusedBy::Hook(hook)) => {
-            return vec![HookResult::known(hook, refuse_unreadable(&hook.name, event))];
+            return vec![HookResult::new(hook, refuse_unreadable(&hook.name, event))];
         }
         Some(RefusedBy::Bus) => {
             return vec![HookResult { hook: None, record: refuse_unreadable("hookbus", event) }];
@@ -72,7 +72,7 @@ fn run_inside<'a>(
         } else {
             answer_in_process(plan.active(hook), hook, event)
         };
-        Some(HookResult::known(hook, record?))
+        Some(HookResult::new(hook, record?))
     };
     plan.hooks.iter().filter_map(run).collect()
 }
@@ -135,7 +135,7 @@ impl<'p> HookRun<'_, 'p> {
             Ok(entry) => entry,
             Err(refusal) => {
                 let record = self.refused(&policy_for_refusal(strictest, &refusal, event), refusal);
-                return vec![HookResult::known(hook, record)];
+                return vec![HookResult::new(hook, record)];
             }
         };
         let records = match &hook.action {
@@ -146,11 +146,11 @@ impl<'p> HookRun<'_, 'p> {
             | Action::Webhook(_)
             | Action::Archive(_)
             | Action::Broken(_)
-            | Action::Unread { .. } => {
+            | Action::Unapproved { .. } => {
                 answer_in_process(self.plan.active(hook), hook, event).into_iter().collect()
             }
         };
-        records.into_iter().map(|record| HookResult::known(hook, record)).collect()
+        records.into_iter().map(|record| HookResult::new(hook, record)).collect()
     }
 
     /// The first approved one of the entries that `hook` stands for; else the refusal with the greatest weight.
@@ -188,7 +188,11 @@ impl<'p> HookRun<'_, 'p> {
 }
 
 /// Use `on_failure: allow` when the refused hook could not have answered this event anyway.
-fn policy_for_refusal<'h>(hook: &'h Hook, refusal: &Refusal, event: &Event) -> Cow<'h, Hook> {
+pub(super) fn policy_for_refusal<'h>(
+    hook: &'h Hook,
+    refusal: &Refusal,
+    event: &Event,
+) -> Cow<'h, Hook> {
     if refusal.only_gateway_hooks && !can_gateway_hooks_answer(event) {
         Cow::Owned(Hook { on_failure: Some(OnFailure::Allow), ..hook.clone() })
     } else {
@@ -225,7 +229,7 @@ fn answer_in_process(active: &ActiveHooks, hook: &Hook, event: &Event) -> Option
         | Action::Python(_)
         | Action::Webhook(_)
         | Action::Archive(_)
-        | Action::Unread { .. } => None,
+        | Action::Unapproved { .. } => None,
     }
 }
 

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 
 use super::background::InFlight;
 use super::plan::failure_policy;
-use super::run::{HookRun, failed, record};
+use super::run::{HookRun, failed, policy_for_refusal, record};
 use crate::config::{Action, Hook, Python, PythonLaunch, Refusal};
 use crate::dialect::{Capabilities, dialect_of};
 use crate::event::{Event, OnFailure, VerdictRecord};
@@ -69,7 +69,9 @@ pub(super) async fn call_plugins(
     let records: Result<Vec<VerdictRecord>, Refusal> =
         join_all(calls).await.into_iter().flatten().collect();
     // An approval is for a directory as a whole.
-    records.unwrap_or_else(|refusal| vec![run.refused(hook, refusal)])
+    records.unwrap_or_else(|refusal| {
+        vec![run.refused(&policy_for_refusal(hook, &refusal, event), refusal)]
+    })
 }
 
 /// A directory that loads no plugin is a failure, because its guard is missing, unless the user disabled it.

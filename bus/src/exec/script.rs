@@ -20,7 +20,7 @@ pub(crate) fn script_hash(words: &[OsString], caller: &Caller) -> Option<String>
     let inner = match words {
         [bash, flag, line] if bash == "bash" && flag == "-c" => {
             let inner = line.to_str().and_then(shlex::split).unwrap_or_default();
-            inner.into_iter().map(OsString::from).collect()
+            inner.into_iter().map(|word| caller.expand_home(word)).collect()
         }
         [..] => words.to_vec(),
     };

@@ -62,7 +62,7 @@ pub struct RecordedEvent {
 
 impl RecordedEvent {
     /// Its seq in the log that recorded it, and the bus of that log if it is not this one.
-    pub fn recorded_at(&self) -> (Option<BusId>, Seq) {
+    pub fn origin(&self) -> (Option<BusId>, Seq) {
         self.origin.map_or((None, self.seq), |(bus, seq)| (Some(bus), seq))
     }
 }

@@ -33,7 +33,7 @@ pub(super) struct ConnectRequest {
     pub(super) hermes: PathBuf,
     pub(super) hookbus: PathBuf,
     pub(super) program: PathBuf,
-    /// None: as at the last `connect`, and keep them at the first.
+    /// `None`: as in the last `connect`; `Keep` if there was none.
     pub(super) hooks: Option<ExistingHooks>,
     pub(super) bridge: BridgeOptions,
     pub(super) at: Time,

@@ -75,7 +75,7 @@ impl DisconnectPlan {
         self.remarks.push(remark);
     }
 
-    /// Hooks that `connect` removed from Hermes' configuration, and that are not in the text that it will have.
+    /// Hooks that `connect` removed from Hermes' configuration, and that the restored configuration does not contain.
     fn report_removed_hooks(
         &mut self,
         config: &Path,

@@ -57,7 +57,7 @@ impl Delivery {
         Self { observer, env, target, replayed: false }
     }
 
-    /// The same for a replay; events and environment say so.
+    /// Marks events and environment as a replay.
     pub(crate) fn for_replay(mut self) -> Self {
         self.replayed = true;
         let variable = ("HOOKBUS_REPLAY".into(), "1".into());

@@ -68,7 +68,7 @@ struct Running {
 }
 
 impl LongLivedProgram {
-    /// Sends it one event and waits for the answer. After a failure the program is not reused.
+    /// Sends it one event and waits for the answer. After a failure of its own (not a reported error) the program is not reused.
     pub(super) async fn send(
         &mut self,
         observer: &Observer,

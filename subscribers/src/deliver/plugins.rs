@@ -52,7 +52,7 @@ pub enum PluginsError {
 #[derive(Debug)]
 pub(super) struct PluginTargets {
     pool: Arc<PluginPool>,
-    /// The plugins that have handled the event at hand: a retry does not call them again.
+    /// The plugins that have handled the current event: a retry does not call them again.
     handled: Option<(EventId, Vec<String>)>,
 }
 

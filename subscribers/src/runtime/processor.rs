@@ -152,7 +152,7 @@ impl Processor {
         self.partition.contains(&event.row.session) && (!handled || self.delivery.is_archive())
     }
 
-    /// Delivers an event that matches the observer, with as many attempts as it takes or has.
+    /// Delivers an event that matches the observer, until an attempt succeeds or `tries` is reached.
     async fn deliver(
         &mut self,
         event: &mut SourceEvent,

@@ -49,7 +49,7 @@ impl CommandPreview {
             | Action::Webhook(_)
             | Action::Archive(_)
             | Action::Broken(_)
-            | Action::Unread { .. } => Self { line: String::new(), env: Vec::new() },
+            | Action::Unapproved { .. } => Self { line: String::new(), env: Vec::new() },
         }
     }
 }
