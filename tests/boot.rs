@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Output;
 
-use hookbus_tests::home::{Home, feed, shown, wait_until};
+use hookbus_tests::home::{Home, feed, path_text, wait_until};
 use hookbus_tests::plugins::write;
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 fn home_with_checklist() -> (Home, String) {
     let home = Home::new();
     write(&home.work(), "BOOT.md", "1. Water the plants.\n");
-    let checklist = shown(&home.work().join("BOOT.md"));
+    let checklist = path_text(&home.work().join("BOOT.md"));
     (home, checklist)
 }
 
@@ -28,7 +28,7 @@ fn the_report_of_a_failed_agent_holds_its_output_and_exit_status() {
     let (home, file) = home_with_checklist();
     let body = "echo 'The cactus is dry.'; echo '[SILENT] otherwise'; echo no water >&2";
     let delivered = home.work().join("delivered");
-    let deliver = format!("cat > {}", shown(&delivered));
+    let deliver = format!("cat > {}", path_text(&delivered));
     for (end, how) in [("exit 3", "exit code 3"), ("kill -9 $$", "signal 9")] {
         let agent = home.script("agent", &format!("#!/bin/sh\n{body}\n{end}\n"));
         let arguments =
@@ -48,7 +48,7 @@ fn without_wait_boot_says_that_the_agent_runs_in_the_background() {
     let (home, file) = home_with_checklist();
     let agent = home.script("agent", "#!/bin/sh\necho 'The cactus is dry.'\n");
     let begun = home.json(&["boot", "--file", &file, "--json", "--", &agent]);
-    let log_path = shown(&home.path().join("boot.log"));
+    let log_path = path_text(&home.path().join("boot.log"));
     assert_eq!(begun, json!({"file": file, "begun": true, "log": log_path, "report": null}));
     wait_until("the agent has finished", || boot_log(&home).contains("The cactus is dry."));
     let text = home.text(&["boot", "--file", &file, "--", &agent]);
@@ -65,7 +65,7 @@ fn without_wait_boot_says_that_the_agent_runs_in_the_background() {
 fn a_missing_checklist_is_an_error_only_if_it_was_named() {
     let (home, file) = home_with_checklist();
     let agent = home.script("agent", "#!/bin/sh\necho asked\n");
-    let missing = shown(&home.work().join("missing.md"));
+    let missing = path_text(&home.work().join("missing.md"));
     for wait in [&["--wait"][..], &[]] {
         let arguments = [&["boot", "--file", &missing], wait, &["--", &agent]].concat();
         let output = home.run(&arguments);
@@ -101,7 +101,7 @@ fn from_an_observer_boot_prints_nothing_and_logs_to_boot_log() {
     let agent = home.script("agent", "#!/bin/sh\necho asked\n");
     let start =
         |id: &str| json!({"hook_event_name": "gateway:startup", "hookbus": {"id": id}}).to_string();
-    let missing = shown(&home.work().join("missing.md"));
+    let missing = path_text(&home.work().join("missing.md"));
     let ran =
         feed(home.command(["boot", "--file", &missing, "--", &agent]), start("first").as_bytes());
     assert_eq!(
@@ -131,9 +131,9 @@ fn the_agent_runs_in_the_working_directory_of_the_gateway() {
     let cwd = home.work().join("started");
     fs::create_dir(&cwd).expect("a directory");
     let agent = home.script("agent", "#!/bin/sh\npwd\n");
-    let start = json!({"cwd": shown(&cwd), "hookbus": {"id": "one"}});
+    let start = json!({"cwd": path_text(&cwd), "hookbus": {"id": "one"}});
     let mut command = home.command(["boot", "--file", &file, "--", &agent]);
     command.current_dir(home.work());
     feed(command, start.to_string().as_bytes());
-    wait_until("the agent has finished", || boot_log(&home).contains(&shown(&cwd)));
+    wait_until("the agent has finished", || boot_log(&home).contains(&path_text(&cwd)));
 }

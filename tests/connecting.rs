@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
 use hookbus_tests::agents::{Act, before_a_person, hermes_program};
-use hookbus_tests::home::{Home, shown};
+use hookbus_tests::home::{Home, path_text};
 use hookbus_tests::plugins::write;
 use saphyr::{LoadableYamlNode, Yaml};
 use serde_json::{Value, json};
@@ -273,7 +273,7 @@ fn a_configuration_that_cannot_be_edited_safely_is_left_alone() {
 fn without_a_hermes_the_error_names_the_option() {
     let home = Home::new();
     let nowhere = home.work().join("nowhere");
-    let output = home.run(&["connect", "hermes", "--yes", "--hermes-home", &shown(&nowhere)]);
+    let output = home.run(&["connect", "hermes", "--yes", "--hermes-home", &path_text(&nowhere)]);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && stderr.contains("--hermes-home"), "{stderr}");
 }
@@ -410,7 +410,7 @@ fn moved_hooks_of_a_hermes_that_is_gone_are_kept_in_the_home_of_hookbus() {
     fs::remove_dir_all(&hermes.folder).expect("no Hermes");
     let report = hermes.done(&["disconnect", "hermes"]);
     let kept = home.path().join("config.yaml.removed-hooks");
-    assert!(report["remarks"].to_string().contains(&shown(&kept)), "{report}");
+    assert!(report["remarks"].to_string().contains(&path_text(&kept)), "{report}");
     assert!(fs::read_to_string(kept).expect("the hooks").contains("~/guard.sh"));
 }
 
@@ -575,7 +575,7 @@ fn the_doctor_looks_at_every_hermes_that_was_connected() {
     let other = home.work().join("other hermes");
     fs::create_dir_all(&other).expect("a place for Hermes");
     usual.done(&["connect", "hermes"]);
-    usual.done(&["connect", "hermes", "--hermes-home", &shown(&other)]);
+    usual.done(&["connect", "hermes", "--hermes-home", &path_text(&other)]);
     let findings = || {
         let output = usual.run(&["hooks", "doctor", "--json"]);
         let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -592,12 +592,12 @@ fn the_doctor_looks_at_every_hermes_that_was_connected() {
         assert!(found.contains(words) && found.contains("--hermes-home '"), "{found}");
     };
     reports("is missing");
-    usual.done(&["connect", "hermes", "--hermes-home", &shown(&other)]);
+    usual.done(&["connect", "hermes", "--hermes-home", &path_text(&other)]);
     assert_eq!(findings(), [Value::Null, Value::Null], "as the finding says, that fixes it");
     // The record about a Hermes that was deleted can be removed.
     fs::remove_dir_all(&other).expect("no Hermes");
     reports("hookbus disconnect hermes");
-    usual.done(&["disconnect", "hermes", "--hermes-home", &shown(&other)]);
+    usual.done(&["disconnect", "hermes", "--hermes-home", &path_text(&other)]);
     assert_eq!(findings(), [Value::Null]);
     let record = fs::read_dir(home.path().join("connected")).expect("records").next();
     let record = record.expect("a record").expect("a record").path();
@@ -664,7 +664,7 @@ fn changes_that_others_make_while_the_question_is_open_are_not_lost() {
     assert_eq!(unapproved(&home), 0, "{}", read(&home.path().join("consent.json")));
 
     let (exit, screen) = at_a_terminal(&["disconnect", "hermes"], &|| {
-        home.text(&["hooks", "revoke", &shown(&home.path().with_file_name("own.sh"))]);
+        home.text(&["hooks", "revoke", &path_text(&home.path().with_file_name("own.sh"))]);
         append(&config, "# second\n");
         append(&hooks, "# second\n");
     });
@@ -788,7 +788,7 @@ fn a_plugin_that_both_hermes_and_the_bus_would_run_is_reported() {
         let remarks = remarks.as_array().cloned().unwrap_or_default();
         remarks.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
     };
-    let plugins = shown(&hermes.folder.join("plugins"));
+    let plugins = path_text(&hermes.folder.join("plugins"));
     let remarks = connected(&format!(
         "plugins: {{ enabled: [both, ours, off] }}\nhooks: {{ '*': [{{ python: {plugins} }}] }}"
     ));
@@ -800,7 +800,7 @@ fn a_plugin_that_both_hermes_and_the_bus_would_run_is_reported() {
     assert!(remarks.len() == 1 && remarks[0].contains("`both`"), "{remarks:?}");
     let remarks = connected(&format!(
         "hooks: {{ '*': [{{ python: {} }}] }}",
-        shown(&hermes.folder.join("hooks"))
+        path_text(&hermes.folder.join("hooks"))
     ));
     assert!(remarks.len() == 1 && remarks[0].contains("`greet`"), "{remarks:?}");
     assert!(remarks[0].contains("gateway") && remarks[0].contains("twice"), "{remarks:?}");
@@ -933,7 +933,7 @@ fn a_connection_of_another_home_has_to_be_undone_from_there() {
     let mut command = other.command(["disconnect", "hermes", "--yes"]);
     let output = command.env("HERMES_HOME", &hermes.folder).output().expect("hookbus runs");
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    let way = format!("HOOKBUS_HOME={}", shown(&home.path()));
+    let way = format!("HOOKBUS_HOME={}", path_text(&home.path()));
     assert!(!output.status.success() && stderr.contains(&way), "{stderr}");
     assert_eq!(everything(&home.work()), before);
     // A plugin that only has the same name is left alone.

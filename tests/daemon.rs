@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use hookbus_tests::home::{Home, Served, binary, feed, wait_until};
+use hookbus_tests::home::{Daemon, Home, binary, feed, wait_until};
 use hookbus_tests::payloads::hermes_shell;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -89,7 +89,7 @@ fn a_daemon_exits_when_its_home_is_removed() {
     let mut daemon = home.serve();
     home.answer("hermes", &hermes_shell("ls"));
     fs::remove_dir_all(home.path()).expect("the home can be removed");
-    wait_until("the daemon has exited", || daemon.has_left());
+    wait_until("the daemon has exited", || daemon.has_exited());
     assert!(!home.path().exists(), "the daemon must not create the home again");
 }
 
@@ -116,7 +116,7 @@ fn a_newer_client_replaces_an_older_daemon() {
     command.args(["hook", "hermes"]).current_dir(home.work()).env("HOOKBUS_HOME", home.path());
     let ran = feed(command, hermes_shell("ls").to_string().as_bytes());
     assert_eq!((ran.exit, ran.stdout.as_str()), (Some(0), ""));
-    wait_until("the old daemon has exited", || old.has_left());
+    wait_until("the old daemon has exited", || old.has_exited());
     wait_until("a new daemon answers", || home.has_daemon());
     let exe = fs::read_link(format!("/proc/{}/exe", daemon_pid(&home))).expect("its program");
     assert_eq!(exe, newer);
@@ -226,7 +226,7 @@ fn a_hook_answers_without_a_daemon_that_hangs() {
     assert!(home.is_sound());
 }
 
-fn send(daemon: &Served, signal: Signal) {
+fn send(daemon: &Daemon, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(daemon.pid()).expect("a pid")).expect("a pid");
     kill_process(pid, signal).expect("allowed");
 }
@@ -266,8 +266,8 @@ fn stop_ends_a_daemon_that_hangs_but_not_that_of_another_home() {
     send(&hung_elsewhere, Signal::STOP);
     let stopped = home.json(&["stop", "--json"]);
     assert_eq!(stopped["stopped"], hung.pid());
-    wait_until("the daemon has exited", || hung.has_left());
-    assert!(!hung_elsewhere.has_left());
+    wait_until("the daemon has exited", || hung.has_exited());
+    assert!(!hung_elsewhere.has_exited());
     send(&hung_elsewhere, Signal::CONT);
     wait_until("the other daemon answers", || other.has_daemon());
     assert!(home.is_sound());

@@ -11,26 +11,29 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use hookbus_tests::home::{Home, Served, feed, shown, wait_until};
+use hookbus_tests::home::{Daemon, Home, feed, path_text, wait_until};
 use serde_json::{Value, json};
 
 /// One example in a home with a daemon.
 struct Example {
     home: Home,
     env: Vec<(String, String)>,
-    _daemon: Served,
+    _daemon: Daemon,
 }
 
 impl Example {
     fn of(path: &str) -> Self {
-        Self::with_hooks(&format!("hooks: {{ '*': [{{ python: {} }}] }}", shown(&examples(path))))
+        Self::with_hooks(&format!(
+            "hooks: {{ '*': [{{ python: {} }}] }}",
+            path_text(&examples(path))
+        ))
     }
 
     fn with_hooks(yaml: &str) -> Self {
         let home = Home::with_daemon("running");
         home.write_hooks(yaml);
         let daemon = home.serve();
-        let env = vec![("EXAMPLE_OUT".to_owned(), shown(&home.work()))];
+        let env = vec![("EXAMPLE_OUT".to_owned(), path_text(&home.work()))];
         Self { home, env, _daemon: daemon }
     }
 
@@ -284,7 +287,7 @@ fn approvals_are_announced_and_kept() {
     let example = Example::of("plugins/approvals");
     let notifier = example.home.script(
         "notify",
-        &format!("#!/bin/sh\necho \"$1\" > {}/notified\n", shown(&example.home.work())),
+        &format!("#!/bin/sh\necho \"$1\" > {}/notified\n", path_text(&example.home.work())),
     );
     let example = example.env("EXAMPLE_NOTIFIER", &notifier);
     let request = json!({"command": "rm -rf build", "description": "deletes a tree", "session_key": "k", "surface": "cli"});
@@ -299,7 +302,7 @@ fn approvals_are_announced_and_kept() {
 
 #[test]
 fn shell_examples() {
-    let script = |name: &str| shown(&examples(&format!("scripts/{name}")));
+    let script = |name: &str| path_text(&examples(&format!("scripts/{name}")));
     let example = Example::with_hooks(&format!(
         "hooks:\n  pre_tool_call: [{{ matcher: terminal, command: {} }}]\n  post_tool_call: [{{ matcher: 'write_file|patch', command: {} }}]\n  pre_llm_call: [{{ command: {} }}]\n",
         script("no-rm-rf.sh"),
@@ -319,7 +322,7 @@ fn shell_examples() {
     example.hears(&tool(
         "post_tool_call",
         "write_file",
-        &json!({"path": shown(&file)}),
+        &json!({"path": path_text(&file)}),
         &json!({"result": "{}"}),
     ));
     assert_eq!(
@@ -344,13 +347,13 @@ fn a_checklist_is_worked_through_once_whenever_the_gateway_starts() {
         "agent",
         &format!(
             "#!/bin/sh\nprintf '%s\\n---\\n' \"$2\" >> {0}/prompts\ncat {0}/answer\n",
-            shown(&work)
+            path_text(&work)
         ),
     );
-    let deliver = format!("cat > {}/delivered", shown(&work));
+    let deliver = format!("cat > {}/delivered", path_text(&work));
     let boot = format!(
         "{} boot --deliver '{deliver}' -- {agent} -z",
-        shown(&hookbus_tests::home::binary())
+        path_text(&hookbus_tests::home::binary())
     );
     home.write_hooks(&format!(
         "trust: home\nhooks:\n  gateway:startup: [{{ name: boot, mode: observe, source: log, command: \"{boot}\" }}]\n"
@@ -404,7 +407,7 @@ fn a_start_that_is_long_past_is_left_alone() {
     let checklist = home.work().join("BOOT.md");
     fs::write(&checklist, "1. Water the plants.\n").expect("a checklist");
     let boot = |ours: &Value| {
-        let file = shown(&checklist);
+        let file = path_text(&checklist);
         let command = home.command(["boot", "--wait", "--file", &file, "--", &agent]);
         feed(
             command,
@@ -431,7 +434,7 @@ fn a_start_that_could_not_be_seen_to_is_seen_to_at_the_next_try() {
     fs::create_dir_all(home.path()).expect("a home");
     let told = json!({"hook_event_name": "gateway:startup", "hookbus": {"id": "once"}});
     let boot = || {
-        let mut command = home.command(["boot", "--file", &shown(&checklist), "--", &agent]);
+        let mut command = home.command(["boot", "--file", &path_text(&checklist), "--", &agent]);
         let command = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
         command.spawn().expect("hookbus starts")
     };

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use hookbus_tests::agents::{Collector, Hermes, Run, Step, hermes_plugins, hermes_python};
-use hookbus_tests::home::{Home, feed, shown, wait_until};
+use hookbus_tests::home::{Home, feed, path_text, wait_until};
 use hookbus_tests::plugins::{plugin, tool};
 use hookbus_tests::wiring::Agent;
 use serde_json::{Map, Value, json};
@@ -23,8 +23,8 @@ fn inside(plugin: &str, scene: impl Fn(Hermes) -> Hermes) -> Run {
 fn under(home: &Home, plugin: &str, scene: impl Fn(Hermes) -> Hermes) -> Run {
     home.write_hooks(&format!(
         "trust: home\nhooks: {{ '*': [{{ python: {}, interpreter: {} }}] }}\n",
-        shown(&hermes_plugins().join(plugin)),
-        shown(&hermes_python())
+        path_text(&hermes_plugins().join(plugin)),
+        path_text(&hermes_python())
     ));
     let run = scene(Hermes::working("under")).connected(home, "auto").go();
     assert_eq!((run.exit, run.steps_left), (Some(0), 0), "{}", run.stderr);
@@ -145,7 +145,7 @@ fn langfuse_sends_the_same_traces() {
 const NEMO_RELAY: &str = "observability/nemo_relay";
 
 fn relayed(hermes: Hermes) -> Hermes {
-    let place = shown(&hermes.home().join("relay"));
+    let place = path_text(&hermes.home().join("relay"));
     a_day_of_work(hermes)
         .env("HERMES_NEMO_RELAY_ATOF_ENABLED", "1")
         .env("HERMES_NEMO_RELAY_ATOF_OUTPUT_DIRECTORY", &place)
@@ -243,7 +243,7 @@ fn disk_cleanup_notes_and_removes_the_same_files() {
         fs::create_dir_all(home.join("hooks/mine")).expect("a directory");
         fs::write(home.join("hooks/mine/notes"), "mine").expect("a file");
         let write = |name: &str| {
-            let path = shown(&home.join(name));
+            let path = path_text(&home.join(name));
             Step::tool("write_file", json!({"path": path, "content": "x = 1\n"}))
         };
         let script = vec![
@@ -314,14 +314,14 @@ fn middleware_hears_what_it_hears_in_hermes_and_the_same_word_counts() {
     let input = json!({"command": "ls", "nested": {"deep": false}});
     let file = |name: &str| home.work().join(name);
     let mut command = std::process::Command::new(hermes_python());
-    command.args(["-c", IN_HERMES, &shown(&folder.join("__init__.py")), &input.to_string()]);
+    command.args(["-c", IN_HERMES, &path_text(&folder.join("__init__.py")), &input.to_string()]);
     command.env("SEEN", file("theirs")).env("HERMES_HOME", file("hermes")).current_dir(home.work());
     let there = feed(command, b"");
     let there: Value = serde_json::from_str(&there.stdout).unwrap_or_else(|_| panic!("{there:?}"));
 
     home.write_hooks(&format!(
         "trust: home\nhooks: {{ '*': [{{ python: {} }}] }}\n",
-        shown(&folder)
+        path_text(&folder)
     ));
     let ids = json!({"task_id": "t", "tool_call_id": "c", "turn_id": "u", "api_request_id": "a", "middleware_trace": []});
     let mut payload = tool("pre_tool_call", "terminal", &input, &ids);

@@ -3,14 +3,14 @@
 
 use std::fs;
 
-use hookbus_tests::home::{Home, feed, shown, wait_until};
+use hookbus_tests::home::{Home, feed, path_text, wait_until};
 use hookbus_tests::plugins::{call, gateway_hook, plugin, tool, write};
 use serde_json::{Value, json};
 
 fn hooks(home: &Home, folder: &std::path::Path, more: &str) {
     home.write_hooks(&format!(
         "trust: home\nhooks:\n  '*':\n    - python: {}\n{more}",
-        shown(folder)
+        path_text(folder)
     ));
 }
 
@@ -129,7 +129,7 @@ fn a_plugin_guards_other_agents_too_and_is_heard_before_commands() {
         home.script("later", "#!/bin/sh\necho '{\"decision\":\"block\",\"reason\":\"later\"}'\n");
     home.write_hooks(&format!(
         "hooks:\n  tool.before:\n    - command: {later}\n    - python: {}\n",
-        shown(&folder)
+        path_text(&folder)
     ));
     let payload = json!({"hook_event_name": "BeforeTool", "session_id": "s", "tool_name": "run_shell_command", "tool_input": {"command": "rm x"}});
     home.answer("gemini", &payload);
@@ -164,7 +164,7 @@ fn a_daemon_keeps_plugins_warm_and_each_call_stands_where_its_agent_does() {
             .expect("text")
             .to_owned()
     };
-    let work = shown(&home.work());
+    let work = path_text(&home.work());
     assert_eq!(ask("a"), format!("1 in {work} with a"));
     assert_eq!(ask("b"), format!("2 in {work} with b"));
     // An edit is a new plugin.
@@ -313,7 +313,7 @@ fn a_decision_sees_what_onlookers_before_it_counted_and_overtakes_one_that_hangs
 fn a_directory_that_two_keys_lead_to_hears_an_event_once() {
     let home = Home::with_daemon("running");
     let folder = plugin(&home, "counts", COUNTS);
-    let entry = format!("[{{ python: {} }}]", shown(&folder));
+    let entry = format!("[{{ python: {} }}]", path_text(&folder));
     home.write_hooks(&format!("hooks: {{ '*': {entry}, pre_llm_call: {entry} }}"));
     let _daemon = home.serve();
     for n in 1..3 {
@@ -378,7 +378,7 @@ fn what_a_plugin_does_at_its_exit_is_done_when_the_daemon_leaves() {
         "import atexit, threading\ndef tell(word):\n    open({:?}, 'a').write(word + '\\n')\natexit.register(tell, 'bye')\n\
          def register(ctx):\n    ctx.register_hook('on_session_end', lambda **k: (tell('begin'), threading.Event().wait(1), tell('end')))\n    \
          ctx.register_hook('pre_llm_call', lambda **k: 'hello')\n",
-        shown(&told)
+        path_text(&told)
     );
     hooks(&home, &plugin(&home, "leaves", &code), "");
     let mut daemon = home.serve();
@@ -451,7 +451,7 @@ fn a_plugin_that_dies_over_an_event_hears_it_once() {
     let code = format!(
         "import os\ndef step(user_message, **k):\n    open({:?}, 'a').write(user_message + '\\n')\n    \
          os._exit(3)\ndef register(ctx):\n    ctx.register_hook('pre_llm_call', step)\n",
-        shown(&heard)
+        path_text(&heard)
     );
     let folder = plugin(&home, "dies", &code);
     hooks(&home, &folder, "");
@@ -474,7 +474,7 @@ fn a_plugin_that_is_put_in_later_is_noticed() {
     plugin(&home, "group/first", &says("first"));
     home.write_hooks(&format!(
         "plugins: {{ enabled: [group/first, group/second] }}\nhooks: {{ '*': [{{ python: {} }}] }}\n",
-        shown(&home.work().join("plugins"))
+        path_text(&home.work().join("plugins"))
     ));
     let _daemon = home.serve();
     assert_eq!(context(&home, "x"), "first");
@@ -566,7 +566,7 @@ fn a_plugin_in_trouble_is_started_again_and_hurts_nobody_else() {
     );
     home.write_hooks(&format!(
         "plugins: {{ enabled: [trouble, fine] }}\nhooks:\n  '*':\n    - {{ name: all, python: {}, timeout: 15, memory: 400 }}\n",
-        shown(&folder)
+        path_text(&folder)
     ));
     let _daemon = home.serve();
     let ask = |message: &str| {
@@ -617,7 +617,7 @@ fn plugins_are_found_by_name_enabled_and_disabled() {
     plugin(&home, "unnamed", &says("unnamed"));
     home.write_hooks(&format!(
         "plugins:\n  enabled: [b-second, a-first, group/inner, never, hookbus]\n  disabled: [never]\nhooks: {{ '*': [{{ python: {} }}] }}\n",
-        shown(&folder)
+        path_text(&folder)
     ));
     let ask = || home.answer("hermes", &call("pre_llm_call", &json!({})))["context"].clone();
     assert_eq!(ask(), "first\n\nsecond\n\ninner");
@@ -654,8 +654,8 @@ fn of_two_plugins_of_one_name_the_later_one_is_loaded_and_a_provider_is_not() {
     let all = |more: &str| {
         home.write_hooks(&format!(
             "plugins: {{ enabled: [same, other, memory, model] }}\nhooks: {{ '*': [{{ python: {} }}, {{ python: {} }}] }}\n{more}",
-            shown(&folder),
-            shown(&home.work().join("hooks"))
+            path_text(&folder),
+            path_text(&home.work().join("hooks"))
         ));
     };
     all("");
@@ -717,7 +717,7 @@ fn gateway_hooks_run_too_and_the_agent_does_not_wait_for_them() {
         "import asyncio, json\nasync def handle(event_type, context):\n    await asyncio.sleep(0.3)\n    \
          open({:?}, 'a').write(event_type + ' ' + json.dumps(context) + '\\n')\n    \
          return {{'decision': 'deny', 'message': 'not ' + context.get('command', '')}}\n",
-        shown(&seen)
+        path_text(&seen)
     );
     let folder = gateway_hook(&home, "watch", "['agent:*', 'command:deploy']", &code);
     hooks(&home, &folder, "");

@@ -3,7 +3,7 @@
 //! `hookbus connect hermes` installs carries their events, and what the bus answers takes effect.
 
 use hookbus_tests::agents::{Act, Hermes, Run, Step, Talk};
-use hookbus_tests::home::{Home, shown};
+use hookbus_tests::home::{Home, path_text};
 use hookbus_tests::wiring::{Agent, Firing, Recorder, decisions_on, firings};
 use serde_json::{Value, json};
 
@@ -114,7 +114,7 @@ fn one_turn(talk: &mut Talk, work: &str) -> String {
 fn the_backend_of_the_terminal_ui_is_on_the_bus() {
     let scene = Scene::new();
     let hermes = scene.hermes("tui");
-    let work = shown(&hermes.work());
+    let work = path_text(&hermes.work());
     let mut talk = hermes.tui_backend();
     assert_eq!(one_turn(&mut talk, &work), "All is well.");
     scene.is_played(&talk.end(), "tui", BEFORE_A_SCREEN);
@@ -147,7 +147,7 @@ fn the_terminal_ui_itself_is_on_the_bus() {
 fn a_headless_web_server_as_the_desktop_runs_it_is_on_the_bus() {
     let scene = Scene::new();
     let hermes = scene.hermes("serve");
-    let work = shown(&hermes.work());
+    let work = path_text(&hermes.work());
     let mut talk = hermes.web_server(&["serve"]);
     assert_eq!(one_turn(&mut talk, &work), "All is well.");
     scene.is_played(&talk.end(), "tui", BEFORE_A_SCREEN);
@@ -157,7 +157,7 @@ fn a_headless_web_server_as_the_desktop_runs_it_is_on_the_bus() {
 fn a_dashboard_is_on_the_bus() {
     let scene = Scene::new();
     let hermes = scene.hermes("dashboard");
-    let work = shown(&hermes.work());
+    let work = path_text(&hermes.work());
     let mut talk = hermes.web_server(&["dashboard", "--skip-build", "--no-open"]);
     assert_eq!(one_turn(&mut talk, &work), "All is well.");
     scene.is_played(&talk.end(), "tui", BEFORE_A_SCREEN);
@@ -167,7 +167,7 @@ fn a_dashboard_is_on_the_bus() {
 fn an_editor_over_acp_is_on_the_bus() {
     let scene = Scene::new();
     let hermes = scene.hermes("acp");
-    let work = shown(&hermes.work());
+    let work = path_text(&hermes.work());
     let mut talk = hermes.acp_server();
     talk.ask("initialize", &json!({"protocolVersion": 1, "clientCapabilities": {}}));
     let session = talk.ask("session/new", &json!({"cwd": work, "mcpServers": []}));

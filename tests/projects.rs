@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use hookbus_tests::home::{Home, binary, feed, shown, wait_until};
+use hookbus_tests::home::{Home, binary, feed, path_text, wait_until};
 use serde_json::{Value, json};
 
 /// A project with hooks, and a directory deep inside of it.
@@ -56,7 +56,7 @@ fn approve(place: &Path, home: &Home) {
 /// What an agent in `place` hears about a command.
 fn answer(place: &Path, home: &Home, command: &str) -> Value {
     let call = json!({"hook_event_name": "pre_tool_call", "tool_name": "terminal", "session_id": "s",
-        "tool_input": {"command": command}, "cwd": shown(place)});
+        "tool_input": {"command": command}, "cwd": path_text(place)});
     let mut hook = home.command(["hook", "hermes"]);
     hook.current_dir(place);
     let heard = feed(hook, call.to_string().as_bytes());
@@ -277,11 +277,11 @@ fn two_projects_at_once_are_recorded_once_each_and_replay_unchanged() {
     assert_eq!(loaded.len(), 3, "a person's own and those of two projects, once each: {loaded:?}");
     let of = |row: &Value| row["context"]["project"]["file"].as_str().map(str::to_owned);
     let places: Vec<_> = loaded.iter().map(of).collect();
-    assert!(places.contains(&None) && places.contains(&Some(shown(&one.file()))), "{places:?}");
+    assert!(places.contains(&None) && places.contains(&Some(path_text(&one.file()))), "{places:?}");
     assert!(home.is_sound());
     // A candidate stands in for the file whose place it has; the rest is asked as it was recorded.
     one.write(&RULE.replace("command: deploy", "command: ls"));
-    let candidate = home.json(&["replay", "--all", "--hooks", &shown(&one.file()), "--json"]);
+    let candidate = home.json(&["replay", "--all", "--hooks", &path_text(&one.file()), "--json"]);
     let sum = |report: &Value, class: &str| report["summary"][class].as_u64();
     assert_eq!(
         ["newly_blocked", "newly_allowed", "changed"].map(|class| sum(&candidate, class)),
@@ -295,11 +295,11 @@ fn two_projects_at_once_are_recorded_once_each_and_replay_unchanged() {
         "{replayed}"
     );
     let (file, archive) = (home.work().join("all.jsonl"), home.work().join("archive"));
-    home.text(&["export", "-o", &shown(&file)]);
-    home.text(&["import", &shown(&file), "--into", &shown(&archive)]);
+    home.text(&["export", "-o", &path_text(&file)]);
+    home.text(&["import", &path_text(&file), "--into", &path_text(&archive)]);
     for log in [&file, &archive] {
         let elsewhere =
-            home.json(&["replay", "--all", "--as-recorded", "--log", &shown(log), "--json"]);
+            home.json(&["replay", "--all", "--as-recorded", "--log", &path_text(log), "--json"]);
         assert_eq!(sum(&elsewhere, "unchanged"), Some(12), "{elsewhere}");
     }
 }
@@ -380,7 +380,7 @@ fn what_was_refused_for_want_of_consent_stays_so_as_recorded_and_nothing_of_it_r
     let ran = home.work().join("ran");
     let hooks = "hooks:\n  tool.before:\n    - { name: lax, command: ./guard.sh }\n    - { name: strict, on_failure: block, command: ./guard.sh strict }\n    - { name: no-deploy, rule: { when: { command: deploy }, block: not from here } }\n";
     let project = Project::with(&home, hooks);
-    let script = format!("#!/bin/sh\necho x >> {}\necho '{{}}'\n", shown(&ran));
+    let script = format!("#!/bin/sh\necho x >> {}\necho '{{}}'\n", path_text(&ran));
     project.script(&script);
     for command in ["deploy", "rm x"] {
         assert_eq!(answer(&project.root, &home, command)["decision"], "block", "never agreed to");
@@ -446,8 +446,10 @@ fn an_agent_whose_directory_is_gone_is_in_no_project() {
     wait_until("the daemon answers", || home.run(&["status"]).status.success());
     assert_eq!(answer(&project.root, &home, "ls")["decision"], "block");
     let mut hook = std::process::Command::new("sh");
-    let line =
-        format!("mkdir gone && cd gone && rmdir ../gone && exec {} hook hermes", shown(&binary()));
+    let line = format!(
+        "mkdir gone && cd gone && rmdir ../gone && exec {} hook hermes",
+        path_text(&binary())
+    );
     hook.args(["-c", &line]).current_dir(home.work()).env("HOOKBUS_HOME", home.path());
     hook.env("HOOKBUS_DAEMON", "running")
         .env("XDG_RUNTIME_DIR", home.path().parent().expect("a folder"));
@@ -488,7 +490,7 @@ fn an_inner_project_that_nobody_agreed_to_does_not_switch_an_outer_one_off() {
     fs::remove_dir(inner.file()).expect("the directory");
     inner.write(&RULE.replace("from here", "from inside"));
     let (_, listed) = run_in(&inner.root, &home, &["hooks", "list"]);
-    assert!(listed.contains(&shown(&inner.file())), "whoever looks sees what waits: {listed}");
+    assert!(listed.contains(&path_text(&inner.file())), "whoever looks sees what waits: {listed}");
     approve(&inner.root, &home);
     assert_eq!(answer(&inner.root, &home, "deploy")["reason"], "not from inside");
     assert_eq!(answer(&outer.root, &home, "deploy")["reason"], "not from here");
@@ -556,7 +558,7 @@ fn a_candidate_behind_a_link_stands_in_for_the_project_s_file() {
     std::os::unix::fs::symlink(&project.root, &link).expect("a link");
     project.write(&RULE.replace("command: deploy", "command: ls"));
     let candidate =
-        |file: &Path| home.json(&["replay", "--all", "--hooks", &shown(file), "--json"]);
+        |file: &Path| home.json(&["replay", "--all", "--hooks", &path_text(file), "--json"]);
     let found = candidate(&link.join(".hookbus/hookbus.yaml"));
     assert_eq!(found["summary"]["newly_blocked"], 1, "{found}");
     let elsewhere = Project { root: home.work().join("clone"), deep: home.work().join("clone") };

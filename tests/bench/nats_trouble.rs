@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hookbus_tests::caller::Caller;
-use hookbus_tests::home::{Home, Served};
+use hookbus_tests::client::Client;
+use hookbus_tests::home::{Daemon, Home};
 use hookbus_tests::nats::NatsServer;
 use hookbus_tests::payloads::hermes_shell;
 use hookbus_tests::timing::{Percentiles, time};
@@ -37,7 +37,7 @@ fn main() {
     let shaky = Shaky::start();
     let urls = [None, Some(up.url()), Some(shaky.url.clone()), Some(down.url())];
     let homes = urls.map(|url| Arc::new(home(url)));
-    let _daemons: [Served; 4] = array::from_fn(|index| homes[index].serve());
+    let _daemons: [Daemon; 4] = array::from_fn(|index| homes[index].serve());
     thread::sleep(Duration::from_secs(1));
     println!("hookbus hook, one at a time");
     compare(one_by_one(&homes));
@@ -72,7 +72,7 @@ fn at_once(homes: &[Arc<Home>; 4]) -> [Vec<Duration>; 4] {
             let client = |_| {
                 let home = Arc::clone(home);
                 thread::spawn(move || {
-                    let (caller, payload) = (Caller::new(&home), hermes_shell("rm x"));
+                    let (caller, payload) = (Client::new(&home), hermes_shell("rm x"));
                     let call = |_| {
                         let started = Instant::now();
                         caller.call(&payload);

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::agents::{Gemini, Hermes, Run, Step, gemini, hermes};
-use crate::home::{Home, binary, shown};
+use crate::home::{Home, binary, path_text};
 
 /// A command hook, with the settings that agents and `hookbus.yaml` have in common.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,9 +46,9 @@ pub trait Agent: Sized {
     /// Adds `hookbus hook` to these events; `daemon` is the value of `HOOKBUS_DAEMON`.
     #[must_use]
     fn through(self, home: &Home, daemon: &str, events: &[&str]) -> Self {
-        let command = format!("{} hook {}", shown(&binary()), Self::NAME);
+        let command = format!("{} hook {}", path_text(&binary()), Self::NAME);
         let entry = CommandHook { command, ..CommandHook::default() };
-        let path = shown(&home.path());
+        let path = path_text(&home.path());
         let agent = self.with("HOOKBUS_HOME", &path).with("HOOKBUS_DAEMON", daemon);
         events.iter().fold(agent, |agent, event| agent.wire(event, &entry))
     }
@@ -93,7 +93,7 @@ impl Agent for Hermes {
     }
 
     fn executable(&self, name: &str, content: &str) -> String {
-        shown(&self.program(name, content))
+        path_text(&self.program(name, content))
     }
 
     fn go(self) -> Run {
@@ -131,7 +131,7 @@ impl Agent for Gemini {
     }
 
     fn executable(&self, name: &str, content: &str) -> String {
-        shown(&self.program(name, content))
+        path_text(&self.program(name, content))
     }
 
     fn go(self) -> Run {
@@ -173,7 +173,7 @@ impl Recorder {
 
     fn script(&self) -> String {
         // Agents send one event after the other, so the time gives the order.
-        format!("#!/bin/sh\ncat > \"{}/$(date +%s%N)-$$\"\n", shown(&self.folder))
+        format!("#!/bin/sh\ncat > \"{}/$(date +%s%N)-$$\"\n", path_text(&self.folder))
     }
 }
 
@@ -222,9 +222,9 @@ pub fn decisions_on(home: &Home, agent: &str, event: &str) -> Vec<Value> {
 pub fn under_policy<A: Agent>(policy: &str, daemon: &'static str) -> (Run, Home) {
     let home = Home::with_daemon(daemon);
     home.write_hooks(policy);
-    let served = (daemon == "running").then(|| home.serve());
+    let running = (daemon == "running").then(|| home.serve());
     let run = A::working(daemon).through_everywhere(&home, daemon).go();
-    drop(served);
+    drop(running);
     assert!(home.is_sound());
     (run, home)
 }

@@ -3,14 +3,14 @@
 use std::fs;
 use std::process::Stdio;
 
-use hookbus_tests::home::{Home, feed, shown, wait_until};
+use hookbus_tests::home::{Home, feed, path_text, wait_until};
 use hookbus_tests::plugins::{call, plugin, tool};
 use serde_json::{Value, json};
 
 fn hooks(home: &Home, folder: &std::path::Path, more: &str) {
     home.write_hooks(&format!(
         "trust: home\nhooks:\n  '*':\n    - python: {}\n{more}",
-        shown(folder)
+        path_text(folder)
     ));
 }
 
@@ -51,7 +51,7 @@ def register(ctx):
 #[test]
 fn who_cannot_wait_costs_nobody_else_the_plugin() {
     let home = Home::with_daemon("running");
-    let code = SLOW.replace("WORK", &format!("{:?}", shown(&home.work())));
+    let code = SLOW.replace("WORK", &format!("{:?}", path_text(&home.work())));
     hooks(&home, &plugin(&home, "slow", &code), "");
     let _daemon = home.serve();
     let go_on = |name: &str| fs::write(home.work().join(name), "").expect("a file");
@@ -211,9 +211,9 @@ fn what_onlookers_are_due_they_hear_before_the_daemon_leaves() {
         "{}def after(tool_name, **kwargs):\n    open({:?}, 'a').write(tool_name + '\\n')\n\
          def register(ctx):\n    ctx.register_hook('post_tool_call', after)\n",
         SLOW.split("count = 0").next().unwrap_or_default(),
-        shown(&heard)
+        path_text(&heard)
     );
-    let code = code.replace("WORK", &format!("{:?}", shown(&home.work())));
+    let code = code.replace("WORK", &format!("{:?}", path_text(&home.work())));
     hooks(&home, &plugin(&home, "late", &code), "");
     let mut daemon = home.serve();
     for name in ["a", "b", "c"] {
@@ -223,7 +223,7 @@ fn what_onlookers_are_due_they_hear_before_the_daemon_leaves() {
     let mut stop = home.command(["stop"]).stdout(Stdio::null()).spawn().expect("hookbus starts");
     // It takes no more calls, and has not left: the plugin is still loading.
     wait_until("it is leaving", || !home.path().join("bus.sock").exists());
-    assert!(!daemon.has_left() && !heard.exists());
+    assert!(!daemon.has_exited() && !heard.exists());
     fs::write(home.work().join("loaded"), "").expect("a file");
     assert!(stop.wait().expect("hookbus ends").success());
     let said = || fs::read_to_string(&heard).unwrap_or_default();
@@ -236,7 +236,7 @@ fn a_plugin_that_is_not_agreed_to_any_more_does_not_stay() {
     let folder = plugin(&home, "warm", HANGS);
     home.write_hooks_file(&format!(
         "hooks:\n  '*':\n    - {{ name: warm, python: {} }}\n",
-        shown(&folder)
+        path_text(&folder)
     ));
     home.text(&["hooks", "approve", "--accept-hooks"]);
     let _daemon = home.serve();

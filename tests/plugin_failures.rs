@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use hookbus_tests::home::{Home, feed, shown, wait_until};
+use hookbus_tests::home::{Home, feed, path_text, wait_until};
 use hookbus_tests::plugins::{call, plugin, tool, write};
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ def wait(place):
 #[test]
 fn a_plugin_that_is_edited_while_an_event_waits_in_line_is_not_started() {
     let home = Home::with_daemon("running");
-    let place = shown(&home.work());
+    let place = path_text(&home.work());
     let code = |word: &str| {
         format!(
             "{WAITS}
@@ -71,7 +71,7 @@ def register(ctx):
     let arrived = home.script("arrived.sh", &format!("#!/bin/sh\ntouch {place}/arrived\n"));
     home.write_hooks_file(&format!(
         "hooks:\n  tool.before:\n    - {{ name: edited, python: {} }}\n    - command: {arrived}\n",
-        shown(&folder)
+        path_text(&folder)
     ));
     approve(&home, &[]);
     let _daemon = home.serve();
@@ -98,7 +98,7 @@ def register(ctx):
 #[test]
 fn what_somebody_gave_up_on_long_ago_is_no_reason_to_give_up_now() {
     let home = Home::with_daemon("running");
-    let place = shown(&home.work());
+    let place = path_text(&home.work());
     let code = format!(
         "{WAITS}
 if os.path.exists({place:?} + '/slow'):
@@ -114,7 +114,7 @@ def register(ctx):
     );
     home.write_hooks(&format!(
         "hooks:\n  '*':\n    - python: {}\n      timeout: 5\n",
-        shown(&plugin(&home, "slow", &code))
+        path_text(&plugin(&home, "slow", &code))
     ));
     let _daemon = home.serve();
     let process = said(&home, &before("x"));
@@ -158,7 +158,7 @@ def register(ctx):
 ";
     home.write_hooks(&format!(
         "hooks:\n  '*':\n    - python: {}\n      memory: 128\n",
-        shown(&plugin(&home, "small", code))
+        path_text(&plugin(&home, "small", code))
     ));
     let _daemon = home.serve();
     let process = said(&home, &before("x"));
@@ -173,7 +173,7 @@ def register(ctx):
 #[test]
 fn onlookers_that_wait_do_not_fill_a_plugins_memory() {
     let home = Home::with_daemon("running");
-    let place = shown(&home.work());
+    let place = path_text(&home.work());
     let code = format!(
         "{WAITS}
 seen = 0
@@ -188,7 +188,7 @@ def register(ctx):
     );
     home.write_hooks(&format!(
         "hooks:\n  '*':\n    - python: {}\n",
-        shown(&plugin(&home, "busy", &code))
+        path_text(&plugin(&home, "busy", &code))
     ));
     let _daemon = home.serve();
     let large = json!({"text": "x".repeat(16 << 20)});
@@ -222,7 +222,7 @@ def register(ctx):
 ";
     home.write_hooks(&format!(
         "hooks:\n  '*':\n    - python: {}\n",
-        shown(&plugin(&home, "prints", code))
+        path_text(&plugin(&home, "prints", code))
     ));
     let _daemon = home.serve();
     let process = said(&home, &before("x"));
@@ -240,7 +240,7 @@ def register(ctx):
 fn guarded_by(home: &Home, folder: &Path, more: &str) {
     home.write_hooks(&format!(
         "hooks:\n  tool.before:\n    - {{ name: guard, python: {}, on_failure: block }}\n{more}",
-        shown(folder)
+        path_text(folder)
     ));
 }
 
@@ -278,7 +278,7 @@ fn a_guard_that_was_missed_then_is_missed_in_a_replay() {
         fs::create_dir_all(&folder).expect("a directory");
         home.write_hooks(&format!(
             "hooks: {{ tool.before: [{{ name: guard, python: {}, on_failure: {policy} }}] }}",
-            shown(&folder)
+            path_text(&folder)
         ));
         assert_eq!(said(&home, &before("x")).contains("put one there"), policy == "block");
         assert_eq!(failures(&home).len(), 1);
@@ -291,7 +291,7 @@ fn a_guard_that_was_missed_then_is_missed_in_a_replay() {
 fn a_directory_of_which_nothing_is_enabled_is_no_news() {
     let home = Home::new();
     let all = plugin(&home, "guard", BLOCKS).parent().expect("a directory").to_owned();
-    home.write_hooks(&format!("hooks: {{ '*': [{{ python: {} }}] }}", shown(&all)));
+    home.write_hooks(&format!("hooks: {{ '*': [{{ python: {} }}] }}", path_text(&all)));
     assert_eq!(said(&home, &before("x")), "");
     assert_eq!(failures(&home), [""; 0]);
     fs::remove_dir_all(all.join("guard")).expect("a plugin");
@@ -302,7 +302,7 @@ fn a_directory_of_which_nothing_is_enabled_is_no_news() {
 #[test]
 fn of_two_entries_for_one_plugin_the_stricter_policy_holds() {
     let home = Home::new();
-    let folder = shown(&plugin(&home, "broken", "import nothing_of_that_name\n"));
+    let folder = path_text(&plugin(&home, "broken", "import nothing_of_that_name\n"));
     for (first, second) in [("", ", on_failure: block"), (", on_failure: block", "")] {
         home.write_hooks(&format!(
             "hooks:\n  '*':\n    - {{ name: lax, python: {folder}{first} }}\n  tool.before:\n    - {{ name: strict, python: {folder}{second} }}\n"
@@ -317,7 +317,7 @@ fn of_two_entries_for_one_plugin_the_stricter_policy_holds() {
 #[test]
 fn of_two_entries_for_one_plugin_one_that_is_agreed_to_is_enough() {
     let home = Home::new();
-    let folder = shown(&plugin(&home, "guard", BLOCKS));
+    let folder = path_text(&plugin(&home, "guard", BLOCKS));
     home.write_hooks_file(&format!(
         "hooks:\n  '*':\n    - {{ name: first, python: {folder} }}\n  tool.before:\n    - {{ name: second, python: {folder} }}\n"
     ));
@@ -335,7 +335,7 @@ import os
 def register(ctx):
     ctx.register_hook('pre_llm_call', lambda **k: os.environ.get('WHICH', 'plain') + ' ' + str(os.getpid()))
 ";
-    let folder = shown(&plugin(&home, "asked", code));
+    let folder = path_text(&plugin(&home, "asked", code));
     let wrapper = home.script("py", "#!/bin/sh\nexec python3 \"$@\"\n");
     home.write_hooks_file(&format!(
         "hooks:\n  '*':\n    - {{ name: plain, python: {folder} }}\n    - {{ name: own, python: {folder}, interpreter: {wrapper} }}\n"
@@ -361,7 +361,7 @@ def register(ctx):
 ";
     let folder = plugin(&home, "warm", code);
     let project = home.work().join("project");
-    let hooks = format!("hooks:\n  '*':\n    - {{ name: warm, python: {} }}\n", shown(&folder));
+    let hooks = format!("hooks:\n  '*':\n    - {{ name: warm, python: {} }}\n", path_text(&folder));
     write(&project.join(".hookbus"), "hookbus.yaml", &hooks);
     let run = |arguments: &[&str], stdin: &str| {
         let mut command = home.command(arguments);
@@ -387,12 +387,12 @@ fn nobody_waits_for_a_plugin_that_has_no_ear_for_the_event() {
 def register(ctx):
     ctx.register_hook('pre_llm_call', lambda **k: wait({:?}))
 ",
-        shown(&home.work())
+        path_text(&home.work())
     );
     let folder = plugin(&home, "slow", &code);
     home.write_hooks(&format!(
         "hooks: {{ '*': [{{ name: slow, python: {}, on_failure: block }}] }}",
-        shown(&folder)
+        path_text(&folder)
     ));
     let _daemon = home.serve();
     within(&home, "1", &call("pre_llm_call", &json!({"user_message": "x"})));
@@ -416,7 +416,7 @@ def register(ctx):
     ctx.register_hook('post_tool_call', after)
 ";
     let folder = plugin(&home, "chatty", code);
-    home.write_hooks(&format!("hooks: {{ '*': [{{ python: {} }}] }}", shown(&folder)));
+    home.write_hooks(&format!("hooks: {{ '*': [{{ python: {} }}] }}", path_text(&folder)));
     let _daemon = home.serve();
     home.answer("hermes", &tool("post_tool_call", "terminal", &json!({}), &json!({})));
     let log = || fs::read_to_string(home.path().join("plugins.log")).unwrap_or_default();
@@ -441,7 +441,7 @@ def register(ctx):
         ctx.register_hook('pre_llm_call', die)
 ";
     let folder = plugin(&home, "turns", code);
-    home.write_hooks(&format!("hooks: {{ '*': [{{ python: {} }}] }}", shown(&folder)));
+    home.write_hooks(&format!("hooks: {{ '*': [{{ python: {} }}] }}", path_text(&folder)));
     let _daemon = home.serve();
     home.answer("hermes", &call("pre_llm_call", &json!({"user_message": "x"})));
     write(&folder, "rules.json", "{}");
