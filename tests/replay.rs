@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use hookbus_tests::agents::{Act, Gemini, Hermes, before_a_person};
+use hookbus_tests::agents::{Act, Gemini, Hermes, run_at_terminal};
 use hookbus_tests::home::{Home, feed, path_text, wait_until};
 use hookbus_tests::payloads::{self, gemini_shell, hermes_shell, one};
 use hookbus_tests::recording::{Mixed, damage, query};
@@ -247,7 +247,7 @@ fn the_user_is_asked_before_commands_run() {
     home.write_hooks(&format!("hooks: {{ tool.before: [{{ command: {touch} }}] }}"));
     for (answer, exit, ran) in [("n", 1, false), ("y", 0, true)] {
         let acts = [Act::See("touch.sh"), Act::See("[y/N]"), Act::Type(answer), Act::Enter];
-        let (ended, screen) = before_a_person(home.command(["replay", "--all"]), &acts);
+        let (ended, screen) = run_at_terminal(home.command(["replay", "--all"]), &acts);
         assert_eq!((ended, mark.exists()), (Some(exit), ran), "{screen}");
     }
 }
