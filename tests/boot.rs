@@ -1,10 +1,12 @@
 //! `hookbus boot`, by hand and from an observer: the agent's report is kept and delivered, and errors are reported.
 
 use std::fs;
-use std::process::Output;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Output, Stdio};
 
-use hookbus_tests::home::{Home, feed, path_text, wait_until};
-use hookbus_tests::plugins::write;
+use hookbus_tests::home::{Home, binary, feed, path_text, wait_until};
+use hookbus_tests::plugins::{call, write};
 use serde_json::{Value, json};
 
 /// A home, and a checklist in the directory beside it.
@@ -136,4 +138,113 @@ fn the_agent_runs_in_the_working_directory_of_the_gateway() {
     command.current_dir(home.work());
     feed(command, start.to_string().as_bytes());
     wait_until("the agent has finished", || boot_log(&home).contains(&path_text(&cwd)));
+}
+
+/// The event of a gateway that starts.
+fn gateway_start() -> Value {
+    call("gateway:startup", &json!({"platforms": ["chat"]}))
+}
+
+#[test]
+fn an_observer_runs_the_checklist_once_per_start_of_the_gateway() {
+    let home = Home::with_daemon("running");
+    let work = home.work();
+    let agent = home.script(
+        "agent",
+        &format!(
+            "#!/bin/sh\nprintf '%s\\n---\\n' \"$2\" >> {0}/prompts\ncat {0}/answer\n",
+            path_text(&work)
+        ),
+    );
+    let deliver = format!("cat > {}/delivered", path_text(&work));
+    let boot = format!("{} boot --deliver '{deliver}' -- {agent} -z", path_text(&binary()));
+    home.write_hooks(&format!(
+        "hooks:\n  gateway:startup: [{{ name: boot, mode: observe, source: log, command: \"{boot}\" }}]\n"
+    ));
+    let daemon = home.serve();
+    let start = || {
+        let mut command = home.command(["hook", "hermes", "--wire", "bridge"]);
+        command.env("HERMES_HOME", &work);
+        let output = feed(command, gateway_start().to_string().as_bytes());
+        assert_eq!((output.exit, output.stdout.as_str()), (Some(0), ""));
+    };
+    let read = |file: &str| fs::read_to_string(work.join(file)).unwrap_or_default();
+    let handled = || home.json(&["status", "--json"])["observers"][0]["handled"].clone();
+    start();
+    wait_until("the event is handled", || handled() == 1);
+    assert_eq!((read("prompts"), boot_log(&home)), (String::new(), String::new()), "no checklist");
+    fs::write(work.join("BOOT.md"), "1. Water the plants.\n").expect("a checklist");
+    fs::write(work.join("answer"), "[SILENT]").expect("an answer");
+    start();
+    wait_until("the agent has run", || boot_log(&home).contains("nothing to report"));
+    assert!(read("prompts").contains("Water the plants."));
+    assert!(!work.join("delivered").exists());
+    fs::write(work.join("answer"), "The cactus is dry.").expect("an answer");
+    start();
+    wait_until("the report is delivered", || read("delivered") == "The cactus is dry.");
+    wait_until("the report is logged", || boot_log(&home).contains("The cactus is dry."));
+    // The same start, delivered again or replayed, is handled once.
+    let pid = home.json(&["status", "--json"])["observers"][0]["pid"].to_string();
+    drop(daemon);
+    wait_until("the observer is gone", || !Path::new("/proc").join(&pid).exists());
+    home.text(&["replay", "--all", "--to-observers", "--yes"]);
+    let log = boot_log(&home);
+    assert!(log.contains("the event comes from a replay"), "the start without a checklist: {log}");
+    fs::remove_dir_all(home.path().join("observers/boot")).expect("its position");
+    let again = home.json(&["observe", "boot", "--drain", "--from", "start", "--json"]);
+    assert_eq!(again["handled"], 3, "{again}");
+    assert_eq!(read("prompts").matches("---").count(), 2, "{}", boot_log(&home));
+}
+
+#[test]
+fn an_old_start_of_the_gateway_is_skipped() {
+    let (home, file) = home_with_checklist();
+    let agent = home.script("agent", "#!/bin/sh\necho asked\n");
+    let boot = |hookbus: &Value| {
+        let command = home.command(["boot", "--wait", "--file", &file, "--", &agent]);
+        let event = json!({"hook_event_name": "gateway:startup", "hookbus": hookbus});
+        feed(command, event.to_string().as_bytes()).stdout
+    };
+    home.answer("hermes", &gateway_start());
+    let now = home.log(&["--name", "gateway:startup"])[0]["time"].clone();
+    assert_eq!(boot(&json!({"id": "early", "time": "2026-01-02T03:04:05Z", "replay": false})), "");
+    let log = boot_log(&home);
+    assert!(log.contains("for event early") && log.contains("more than ten minutes ago"), "{log}");
+    assert_eq!(boot(&json!({"id": "now", "time": now, "replay": false})), "asked\n");
+    assert_eq!(boot(&json!({"id": "now", "time": now, "replay": false})), "", "once");
+}
+
+#[test]
+fn a_start_whose_agent_could_not_be_started_is_tried_again() {
+    let home = Home::with_new_binary("off");
+    let agent = home.script("agent", "#!/bin/sh\necho asked\n");
+    write(&home.work(), "BOOT.md", "1. Water the plants.\n");
+    fs::create_dir_all(home.path()).expect("a home");
+    let file = path_text(&home.work().join("BOOT.md"));
+    let boot = || {
+        let mut command = home.command(["boot", "--file", &file, "--", &agent]);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.spawn().expect("hookbus starts")
+    };
+    let send_event = |mut child: Child| {
+        let event = json!({"hook_event_name": "gateway:startup", "hookbus": {"id": "once"}});
+        let mut stdin = child.stdin.take().expect("a pipe");
+        stdin.write_all(event.to_string().as_bytes()).expect("it reads");
+        drop(stdin);
+        child.wait_with_output().expect("hookbus ends")
+    };
+    // Its program is removed while it runs, so that it cannot start itself in the background.
+    let (first, program) = (boot(), home.path().with_file_name("hookbus"));
+    fs::copy(&program, home.work().join("copy")).expect("a copy");
+    fs::remove_file(&program).expect("no program");
+    let failed = send_event(first);
+    assert!(!failed.status.success(), "{failed:?}");
+    assert!(stderr(&failed).contains("in the background"), "{failed:?}");
+    fs::rename(home.work().join("copy"), &program).expect("the program again");
+    for _ in 0..2 {
+        assert!(send_event(boot()).status.success(), "{}", boot_log(&home));
+    }
+    wait_until("the agent has run", || boot_log(&home).contains("asked"));
+    let counts = ["begins", "could not begin"].map(|words| boot_log(&home).matches(words).count());
+    assert_eq!(counts, [2, 1], "{}", boot_log(&home));
 }

@@ -178,24 +178,24 @@ impl Recorder {
 }
 
 /// The rows of `agent` in a home's log: its events, each with the decision about it.
-pub fn firings(home: &Home, agent: &str) -> Vec<Firing> {
+pub fn recorded_events(home: &Home, agent: &str) -> Vec<RecordedEvent> {
     let rows = home.log(&["--agent", agent]);
     let (decisions, events): (Vec<Value>, Vec<Value>) =
         rows.into_iter().partition(|row| row["kind"] == "decision");
     let of = |event: &Value| decisions.iter().find(|row| row["cause"] == event["seq"]).cloned();
-    events.into_iter().map(|event| Firing { decision: of(&event), event }).collect()
+    events.into_iter().map(|event| RecordedEvent { decision: of(&event), event }).collect()
 }
 
 /// An event in the log and the decision that points at it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Firing {
+pub struct RecordedEvent {
     /// The event's row.
     pub event: Value,
     /// The decision's row.
     pub decision: Option<Value>,
 }
 
-impl Firing {
+impl RecordedEvent {
     /// The event's own name.
     pub fn name(&self) -> &str {
         self.event["name"].as_str().unwrap_or_default()
@@ -214,8 +214,12 @@ impl Firing {
 
 /// The decisions about events of this name, in order.
 pub fn decisions_on(home: &Home, agent: &str, event: &str) -> Vec<Value> {
-    let firings = firings(home, agent);
-    firings.iter().filter(|firing| firing.name() == event).map(Firing::decided).collect()
+    let recorded_events = recorded_events(home, agent);
+    recorded_events
+        .iter()
+        .filter(|recorded| recorded.name() == event)
+        .map(RecordedEvent::decided)
+        .collect()
 }
 
 /// Runs an agent under a policy, with a daemon (`running`) or without (`off`).
