@@ -129,7 +129,7 @@ fn a_stop_ends_the_run() {
 fn a_question_that_cannot_be_asked_becomes_a_block_and_the_turn_continues() {
     let (run, home) = gemini("hooks: { tool.before: [{ rule: { ask: shall it be made? } }] }");
     assert_eq!((run.exit, run.file("made.txt")), (Some(0), None));
-    let result = last_tool_last_tool_result(&run);
+    let result = last_tool_result(&run);
     assert!(result.contains("shall it be made? (no person can be asked here"), "{result}");
     assert!(run.stdout.contains("Done."), "{}", run.stdout);
     let decision = &decisions_on(&home, "gemini", "BeforeTool")[0];
