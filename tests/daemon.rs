@@ -359,7 +359,7 @@ fn hookbus_log_is_rotated_when_it_grows() {
     observer.write_all(b"one more\n").expect("it is writable");
     home.text(&["stop"]);
     let text = fs::read_to_string(&log).expect("a log");
-    assert!(text.starts_with("one more\n") && text.contains("leaving"), "{text}");
+    assert!(text.starts_with("one more\n") && text.contains("exiting"), "{text}");
     let earlier = fs::read_to_string(&rotated).expect("the rotated log");
     assert!(earlier.contains("serving"), "nothing is lost");
     assert_eq!(fs::metadata(&rotated).expect("the rotated log").permissions().mode() & 0o077, 0);
