@@ -1,8 +1,6 @@
 //! Consent: a hook that runs something runs only after the user has approved it, and no longer when it has
 //! changed since. `hooks approve`, `hooks revoke`, observers, replays and the file of approvals.
 
-#![expect(clippy::expect_used, reason = "a test whose setup fails has failed")]
-
 use std::fs;
 
 use hookbus_tests::agents::Act;

@@ -1,8 +1,6 @@
 //! Which files an approval of a command covers: those that its words name directly, and those under `files:`.
 //! A covered file that changes or disappears lapses the approval.
 
-#![expect(clippy::expect_used, reason = "a test whose setup fails has failed")]
-
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use hookbus_tests::consent::{LAPSED, blocking_plugin};
-use hookbus_tests::home::{Home, feed, path_text, wait_until};
+use hookbus_tests::home::{Home, feed, is_alive, path_text, wait_until};
 use hookbus_tests::plugins::{call, plugin, tool, write};
 use serde_json::{Value, json};
 
@@ -32,11 +32,6 @@ fn failures(home: &Home) -> Vec<String> {
     let failure = |verdict: Value| verdict["failure"].as_str().map(str::to_owned);
     let verdicts = |row: &Value| row["verdicts"].as_array().cloned().unwrap_or_default();
     home.decisions().iter().flat_map(verdicts).filter_map(failure).collect()
-}
-
-fn is_alive(pid: &str) -> bool {
-    let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    state.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.starts_with(" Z"))
 }
 
 /// Python code: `wait(folder)` writes the file `seen` and waits for the file `go`.

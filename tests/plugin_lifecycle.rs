@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use hookbus_tests::consent::NOT_APPROVED;
-use hookbus_tests::home::{Home, feed, path_text, wait_until};
+use hookbus_tests::home::{Home, feed, is_alive, path_text, wait_until};
 use hookbus_tests::plugins::{call, plugin, tool};
 use serde_json::{Value, json};
 
@@ -120,11 +120,6 @@ fn a_plugin_that_hangs_at_a_notification_is_ended_and_this_is_logged() {
     let second = process();
     assert!(is_alive(&second) && second != first, "{second}");
     assert_eq!(failures(&home), [""; 0]);
-}
-
-fn is_alive(pid: &str) -> bool {
-    let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    state.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.starts_with(" Z"))
 }
 
 /// A regular expression that never ends and does not release Python's lock.

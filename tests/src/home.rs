@@ -277,6 +277,12 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// Whether this process runs; a zombie does not count.
+pub fn is_alive(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !stat.is_empty() && !stat.contains(") Z ")
+}
+
 /// The `hookbus` that was built with these tests: `HOOKBUS_TEST_BINARY`, or beside them.
 pub fn binary() -> PathBuf {
     if let Some(path) = std::env::var_os("HOOKBUS_TEST_BINARY") {

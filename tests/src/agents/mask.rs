@@ -16,7 +16,7 @@ const PATTERNS: [(&str, &str, &str); 11] = [
     ("####-##-##T##-##", "<time>", "0123456789-"),
     ("1############", "<milliseconds>", "0123456789"),
     ("1#########.#", "<seconds>", "0123456789"),
-    ("Process ProcessGroup PGID: #", "Process ProcessGroup PGID: <pid>", "0123456789"),
+    ("Process Group PGID: #", "Process Group PGID: <pid>", "0123456789"),
     ("127.0.0.1:#", "<model>", "0123456789"),
     ("Conversation started: ", "Conversation started: <day>", DAY),
 ];
@@ -125,7 +125,7 @@ mod tests {
             ("at 2026-11-16T04:22:11.123Z, done", "at <time>, done"),
             ("c1004e7f-0a1b-4c2d-8e3f-001122334455!", "<uuid>!"),
             ("see http://127.0.0.1:40123/v1", "see http://<model>/v1"),
-            ("Process ProcessGroup PGID: 9434\n", "Process ProcessGroup PGID: <pid>\n"),
+            ("Process Group PGID: 9434\n", "Process Group PGID: <pid>\n"),
             (
                 "Conversation started: Monday, May 4, 2026\nModel",
                 "Conversation started: <day>\nModel",
