@@ -123,11 +123,12 @@ fn import_leaves_out_and_reports_rows_that_were_changed() {
     assert_eq!(imported.status.code(), Some(1));
     let output = String::from_utf8_lossy(&imported.stdout).into_owned();
     assert!(
-        output.contains("line 1: not an envelope") && output.contains("changed on its way"),
+        output.contains("line 1: not a hookbus envelope")
+            && output.contains("the row was changed after it was recorded"),
         "{output}"
     );
     let into_itself = home.run(&["import", &path_text(&file), "--into", &path_text(&home.path())]);
-    assert!(String::from_utf8_lossy(&into_itself.stderr).contains("name another directory"));
+    assert!(String::from_utf8_lossy(&into_itself.stderr).contains("choose another directory"));
 }
 
 #[test]
