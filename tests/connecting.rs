@@ -9,8 +9,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
-use hookbus_tests::agents::{Act, before_a_person, hermes_program};
-use hookbus_tests::home::{Home, shown};
+use hookbus_tests::agents::{Act, hermes_program, run_at_terminal};
+use hookbus_tests::consent::blocking_script;
+use hookbus_tests::home::{Home, path_text};
 use hookbus_tests::plugins::write;
 use saphyr::{LoadableYamlNode, Yaml};
 use serde_json::{Value, json};
@@ -45,7 +46,7 @@ struct Hermes<'a> {
 impl<'a> Hermes<'a> {
     fn with(home: &'a Home, config: &str) -> Self {
         let folder = home.work().join("hermes");
-        fs::create_dir_all(&folder).expect("a place for Hermes");
+        fs::create_dir_all(&folder).expect("a directory");
         fs::write(folder.join("config.yaml"), config).expect("a configuration");
         Self { home, folder }
     }
@@ -194,10 +195,9 @@ fn a_list_that_connect_created_and_the_user_extended_stays() {
 #[test]
 fn hooks_that_are_approved_in_hermes_move_and_run_under_the_bus() {
     let home = Home::new();
-    let script = home
-        .script("guard.sh", "#!/bin/sh\necho '{\"decision\":\"block\",\"reason\":\"guarded\"}'\n");
+    let script = guard(&home, "guard.sh");
     let config = format!(
-        "hooks:\n  pre_tool_call:\n    - matcher: terminal\n      command: {script}\n    - command: ~/never-agreed.sh\n"
+        "hooks:\n  pre_tool_call:\n    - matcher: terminal\n      command: {script}\n    - command: ~/never-approved.sh\n"
     );
     let hermes = Hermes::with(&home, &config);
     let approved = json!({"approvals": [{"event": "pre_tool_call", "command": script}]});
@@ -205,12 +205,12 @@ fn hooks_that_are_approved_in_hermes_move_and_run_under_the_bus() {
         .expect("consent");
     let report = hermes.done(&["connect", "hermes", "--hooks", "move"]);
     assert!(report["remarks"].to_string().contains("not approved"), "{report}");
-    assert!(!hermes.config().contains("guard.sh") && hermes.config().contains("never-agreed"));
+    assert!(!hermes.config().contains("guard.sh") && hermes.config().contains("never-approved"));
     let call =
         json!({"hook_event_name": "pre_tool_call", "tool_name": "terminal", "tool_input": {}});
     assert_eq!(home.answer("hermes", &call), json!({"decision": "block", "reason": "guarded"}));
     let consents = fs::read_to_string(home.path().join("consent.json")).expect("approvals");
-    assert!(consents.contains(&script) && !consents.contains("never-agreed"), "{consents}");
+    assert!(consents.contains(&script) && !consents.contains("never-approved"), "{consents}");
     // `connect` without `--hooks`: what was moved stays moved.
     assert_eq!(hermes.done(&["connect", "hermes"])["files"], json!([]));
     hermes.done(&["disconnect", "hermes"]);
@@ -222,7 +222,7 @@ fn hooks_that_are_approved_in_hermes_move_and_run_under_the_bus() {
 #[test]
 fn a_moved_hook_is_approved_only_if_its_script_is_the_one_that_was_approved_in_hermes() {
     let home = Home::new();
-    let script = home.script("guard.sh", "#!/bin/sh\necho '{\"decision\":\"block\"}'\n");
+    let script = guard(&home, "guard.sh");
     let config = format!("hooks:\n  pre_tool_call:\n    - command: {script}\n");
     let hermes = Hermes::with(&home, &config);
     let approved = json!({"approvals": [{"event": "pre_tool_call", "command": script,
@@ -234,7 +234,7 @@ fn a_moved_hook_is_approved_only_if_its_script_is_the_one_that_was_approved_in_h
     let call = json!({"hook_event_name": "pre_tool_call", "tool_name": "terminal"});
     assert_eq!(home.answer("hermes", &call), Value::Null);
     // An approval that the user gives later stays.
-    home.text(&["hooks", "approve", "--accept-hooks"]);
+    home.approve();
     assert_eq!(hermes.done(&["connect", "hermes"])["files"], json!([]));
     assert_eq!(home.answer("hermes", &call)["decision"], "block");
     let consents = fs::read(home.path().join("consent.json")).expect("consents");
@@ -273,7 +273,7 @@ fn a_configuration_that_cannot_be_edited_safely_is_left_alone() {
 fn without_a_hermes_the_error_names_the_option() {
     let home = Home::new();
     let nowhere = home.work().join("nowhere");
-    let output = home.run(&["connect", "hermes", "--yes", "--hermes-home", &shown(&nowhere)]);
+    let output = home.run(&["connect", "hermes", "--yes", "--hermes-home", &path_text(&nowhere)]);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && stderr.contains("--hermes-home"), "{stderr}");
 }
@@ -286,7 +286,7 @@ fn at_a_terminal_the_change_is_shown_and_asked_about() {
         let mut command = home.command([verb, "hermes"]);
         command.env("HERMES_HOME", &hermes.folder).env("HOME", home.work());
         let acts = [Act::See("[y/N]"), Act::Type(answer), Act::Enter];
-        before_a_person(command, &acts).1
+        run_at_terminal(command, &acts).1
     };
     let asked = at_a_terminal("connect", "n");
     assert!(asked.contains("- hookbus") && asked.contains("[y/N]"), "{asked}");
@@ -368,11 +368,11 @@ fn moved_hooks_are_never_lost_whichever_file_changes() {
                 assert_eq!(hermes.done(&["connect", "hermes"])["files"], json!([]));
             }
             let report = hermes.done(&["disconnect", "hermes"]);
-            let place = format!("{config_changes} {hooks_change} {connects_again}");
-            assert_eq!(where_the_guard_is(&hermes), expected, "{place}");
+            let case = format!("{config_changes} {hooks_change} {connects_again}");
+            assert_eq!(where_the_guard_is(&hermes), expected, "{case}");
             let remarks = report["remarks"].to_string();
-            assert_eq!(remarks.contains("removed-hooks"), config_changes, "{place}: {remarks}");
-            assert_eq!(remarks.contains("stay in it"), hooks_change, "{place}: {remarks}");
+            assert_eq!(remarks.contains("removed-hooks"), config_changes, "{case}: {remarks}");
+            assert_eq!(remarks.contains("stay in it"), hooks_change, "{case}: {remarks}");
             if config_changes {
                 assert_eq!(parsed(&hermes.removed_hooks())["hooks"], parsed(GUARDED)["hooks"]);
                 assert!(remarks.contains("~/guard.sh"), "it can be copied from there: {remarks}");
@@ -410,7 +410,7 @@ fn moved_hooks_of_a_hermes_that_is_gone_are_kept_in_the_home_of_hookbus() {
     fs::remove_dir_all(&hermes.folder).expect("no Hermes");
     let report = hermes.done(&["disconnect", "hermes"]);
     let kept = home.path().join("config.yaml.removed-hooks");
-    assert!(report["remarks"].to_string().contains(&shown(&kept)), "{report}");
+    assert!(report["remarks"].to_string().contains(&path_text(&kept)), "{report}");
     assert!(fs::read_to_string(kept).expect("the hooks").contains("~/guard.sh"));
 }
 
@@ -573,9 +573,9 @@ fn the_doctor_looks_at_every_hermes_that_was_connected() {
     let home = Home::new();
     let usual = Hermes::with(&home, "model: x\n");
     let other = home.work().join("other hermes");
-    fs::create_dir_all(&other).expect("a place for Hermes");
+    fs::create_dir_all(&other).expect("a directory");
     usual.done(&["connect", "hermes"]);
-    usual.done(&["connect", "hermes", "--hermes-home", &shown(&other)]);
+    usual.done(&["connect", "hermes", "--hermes-home", &path_text(&other)]);
     let findings = || {
         let output = usual.run(&["hooks", "doctor", "--json"]);
         let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -592,12 +592,12 @@ fn the_doctor_looks_at_every_hermes_that_was_connected() {
         assert!(found.contains(words) && found.contains("--hermes-home '"), "{found}");
     };
     reports("is missing");
-    usual.done(&["connect", "hermes", "--hermes-home", &shown(&other)]);
+    usual.done(&["connect", "hermes", "--hermes-home", &path_text(&other)]);
     assert_eq!(findings(), [Value::Null, Value::Null], "as the finding says, that fixes it");
     // The record about a Hermes that was deleted can be removed.
     fs::remove_dir_all(&other).expect("no Hermes");
     reports("hookbus disconnect hermes");
-    usual.done(&["disconnect", "hermes", "--hermes-home", &shown(&other)]);
+    usual.done(&["disconnect", "hermes", "--hermes-home", &path_text(&other)]);
     assert_eq!(findings(), [Value::Null]);
     let record = fs::read_dir(home.path().join("connected")).expect("records").next();
     let record = record.expect("a record").expect("a record").path();
@@ -605,15 +605,15 @@ fn the_doctor_looks_at_every_hermes_that_was_connected() {
     assert!(findings()[0].to_string().contains("is broken"), "{:?}", findings());
 }
 
-/// A guard that blocks, in a script of its own.
+/// Writes a script that blocks.
 fn guard(home: &Home, name: &str) -> String {
-    home.script(name, "#!/bin/sh\necho '{\"decision\":\"block\",\"reason\":\"guarded\"}'\n")
+    home.script(name, &blocking_script("guarded"))
 }
 
 /// A Hermes of this name with this hook, which is approved there.
 fn another_hermes<'a>(home: &'a Home, name: &str, command: &str) -> Hermes<'a> {
     let folder = home.work().join(name);
-    fs::create_dir_all(&folder).expect("a place for Hermes");
+    fs::create_dir_all(&folder).expect("a directory");
     let config = format!("# mine\nhooks:\n  pre_tool_call:\n    - command: {command}\n");
     fs::write(folder.join("config.yaml"), config).expect("a configuration");
     let approved = json!({"approvals": [{"event": "pre_tool_call", "command": command}]});
@@ -649,11 +649,11 @@ fn changes_that_others_make_while_the_question_is_open_are_not_lost() {
         };
         let again = [Act::See("meanwhile"), Act::See("[y/N]"), Act::Type("y"), Act::Enter];
         let once = [Act::See("[y/N]"), Act::Until(&meanwhile), Act::Type("y"), Act::Enter];
-        before_a_person(command, &[&once[..], &again].concat())
+        run_at_terminal(command, &[&once[..], &again].concat())
     };
     let (config, hooks) = (hermes.folder.join("config.yaml"), home.path().join("hookbus.yaml"));
     let (exit, screen) = at_a_terminal(&["connect", "hermes", "--hooks", "move"], &|| {
-        home.text(&["hooks", "approve", "--accept-hooks"]);
+        home.approve();
         append(&config, "model: first\n");
         append(&hooks, "on_failure: allow # first\n");
     });
@@ -664,7 +664,7 @@ fn changes_that_others_make_while_the_question_is_open_are_not_lost() {
     assert_eq!(unapproved(&home), 0, "{}", read(&home.path().join("consent.json")));
 
     let (exit, screen) = at_a_terminal(&["disconnect", "hermes"], &|| {
-        home.text(&["hooks", "revoke", &shown(&home.path().with_file_name("own.sh"))]);
+        home.text(&["hooks", "revoke", &path_text(&home.path().with_file_name("own.sh"))]);
         append(&config, "# second\n");
         append(&hooks, "# second\n");
     });
@@ -788,7 +788,7 @@ fn a_plugin_that_both_hermes_and_the_bus_would_run_is_reported() {
         let remarks = remarks.as_array().cloned().unwrap_or_default();
         remarks.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
     };
-    let plugins = shown(&hermes.folder.join("plugins"));
+    let plugins = path_text(&hermes.folder.join("plugins"));
     let remarks = connected(&format!(
         "plugins: {{ enabled: [both, ours, off] }}\nhooks: {{ '*': [{{ python: {plugins} }}] }}"
     ));
@@ -800,7 +800,7 @@ fn a_plugin_that_both_hermes_and_the_bus_would_run_is_reported() {
     assert!(remarks.len() == 1 && remarks[0].contains("`both`"), "{remarks:?}");
     let remarks = connected(&format!(
         "hooks: {{ '*': [{{ python: {} }}] }}",
-        shown(&hermes.folder.join("hooks"))
+        path_text(&hermes.folder.join("hooks"))
     ));
     assert!(remarks.len() == 1 && remarks[0].contains("`greet`"), "{remarks:?}");
     assert!(remarks[0].contains("gateway") && remarks[0].contains("twice"), "{remarks:?}");
@@ -933,7 +933,7 @@ fn a_connection_of_another_home_has_to_be_undone_from_there() {
     let mut command = other.command(["disconnect", "hermes", "--yes"]);
     let output = command.env("HERMES_HOME", &hermes.folder).output().expect("hookbus runs");
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    let way = format!("HOOKBUS_HOME={}", shown(&home.path()));
+    let way = format!("HOOKBUS_HOME={}", path_text(&home.path()));
     assert!(!output.status.success() && stderr.contains(&way), "{stderr}");
     assert_eq!(everything(&home.work()), before);
     // A plugin that only has the same name is left alone.

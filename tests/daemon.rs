@@ -11,20 +11,15 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use hookbus_tests::home::{Home, Served, binary, feed, wait_until};
+use hookbus_tests::home::{Daemon, Home, binary, feed, is_alive, wait_until};
 use hookbus_tests::payloads::hermes_shell;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 const GUARD: &str = "hooks:\n  tool.before:\n    - rule: {when: {command: rm}, block: guarded}\n";
 
-fn daemon_pid(home: &Home) -> i64 {
-    home.json(&["status", "--json"])["daemon"]["pid"].as_i64().expect("a daemon has a pid")
-}
-
-fn is_alive(pid: i64) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    !stat.is_empty() && !stat.contains(") Z ")
+fn daemon_pid(home: &Home) -> String {
+    home.json(&["status", "--json"])["daemon"]["pid"].to_string()
 }
 
 #[test]
@@ -43,7 +38,7 @@ fn the_first_hook_starts_a_daemon_and_does_not_wait_for_it() {
     assert_eq!(home.json(&["status", "--json"])["daemon"]["calls"], 1);
     assert!(home.path().join("hookbus.log").exists());
     home.text(&["stop"]);
-    assert!(!is_alive(pid));
+    assert!(!is_alive(&pid));
     assert!(home.is_sound());
 }
 
@@ -78,7 +73,7 @@ fn a_daemon_that_a_hook_started_exits_when_idle() {
     wait_until("the daemon is exiting", || log().contains("exiting reason=\"idle\""));
     let log = log();
     let pid = log.split("pid=").nth(1).and_then(|rest| rest.split_whitespace().next());
-    let pid = pid.and_then(|pid| pid.parse().ok()).expect("the log holds its pid");
+    let pid = pid.expect("the log holds its pid");
     wait_until("the daemon has exited", || !is_alive(pid));
     assert!(!home.path().join("bus.sock").exists());
 }
@@ -89,7 +84,7 @@ fn a_daemon_exits_when_its_home_is_removed() {
     let mut daemon = home.serve();
     home.answer("hermes", &hermes_shell("ls"));
     fs::remove_dir_all(home.path()).expect("the home can be removed");
-    wait_until("the daemon has exited", || daemon.has_left());
+    wait_until("the daemon has exited", || daemon.has_exited());
     assert!(!home.path().exists(), "the daemon must not create the home again");
 }
 
@@ -116,7 +111,7 @@ fn a_newer_client_replaces_an_older_daemon() {
     command.args(["hook", "hermes"]).current_dir(home.work()).env("HOOKBUS_HOME", home.path());
     let ran = feed(command, hermes_shell("ls").to_string().as_bytes());
     assert_eq!((ran.exit, ran.stdout.as_str()), (Some(0), ""));
-    wait_until("the old daemon has exited", || old.has_left());
+    wait_until("the old daemon has exited", || old.has_exited());
     wait_until("a new daemon answers", || home.has_daemon());
     let exe = fs::read_link(format!("/proc/{}/exe", daemon_pid(&home))).expect("its program");
     assert_eq!(exe, newer);
@@ -226,7 +221,7 @@ fn a_hook_answers_without_a_daemon_that_hangs() {
     assert!(home.is_sound());
 }
 
-fn send(daemon: &Served, signal: Signal) {
+fn send(daemon: &Daemon, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(daemon.pid()).expect("a pid")).expect("a pid");
     kill_process(pid, signal).expect("allowed");
 }
@@ -266,8 +261,8 @@ fn stop_ends_a_daemon_that_hangs_but_not_that_of_another_home() {
     send(&hung_elsewhere, Signal::STOP);
     let stopped = home.json(&["stop", "--json"]);
     assert_eq!(stopped["stopped"], hung.pid());
-    wait_until("the daemon has exited", || hung.has_left());
-    assert!(!hung_elsewhere.has_left());
+    wait_until("the daemon has exited", || hung.has_exited());
+    assert!(!hung_elsewhere.has_exited());
     send(&hung_elsewhere, Signal::CONT);
     wait_until("the other daemon answers", || other.has_daemon());
     assert!(home.is_sound());
@@ -359,7 +354,7 @@ fn hookbus_log_is_rotated_when_it_grows() {
     observer.write_all(b"one more\n").expect("it is writable");
     home.text(&["stop"]);
     let text = fs::read_to_string(&log).expect("a log");
-    assert!(text.starts_with("one more\n") && text.contains("leaving"), "{text}");
+    assert!(text.starts_with("one more\n") && text.contains("exiting"), "{text}");
     let earlier = fs::read_to_string(&rotated).expect("the rotated log");
     assert!(earlier.contains("serving"), "nothing is lost");
     assert_eq!(fs::metadata(&rotated).expect("the rotated log").permissions().mode() & 0o077, 0);

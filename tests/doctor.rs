@@ -3,10 +3,12 @@
 #![expect(clippy::expect_used, reason = "a test whose setup fails has failed")]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Output;
 
-use hookbus_tests::home::{Home, shown};
+use hookbus_tests::consent::{blocking_script, tool_call};
+use hookbus_tests::home::{Home, path_text, write_executable};
 use hookbus_tests::plugins::{gateway_hook, plugin, write};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -15,7 +17,8 @@ use serde_json::{Value, json};
 fn findings(home: &Home) -> Vec<Value> {
     let hermes = home.work().join("hermes");
     let mut command = home.command(["hooks", "doctor", "--json"]);
-    let output = command.env("HERMES_HOME", hermes).output().expect("hookbus runs");
+    command.env("HERMES_HOME", hermes).env("HOME", home.work());
+    let output = command.output().expect("hookbus runs");
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let findings = report["findings"].as_array().cloned().expect("findings");
     let wrong = findings.iter().any(|finding| finding["ok"] == false);
@@ -57,14 +60,14 @@ fn a_directory_from_which_nothing_is_loaded_is_reported_with_what_to_do() {
     for (folder, mode, advice) in [
         (empty.as_path(), "decide", "plugin.yaml"),
         (&bare, "decide", "plugin.yaml"),
-        (off, "decide", "(one, two) nothing is loaded; name it under `plugins: enabled:`"),
+        (off, "decide", "(one, two) is loaded; name it under `plugins: enabled:`"),
         (&gone, "decide", "check the path"),
         (&gone, "observe", "check the path"),
         (off, "observe", "`plugins: enabled:`"),
     ] {
         home.write_hooks(&format!(
             "hooks: {{ '*': [{{ name: own, mode: {mode}, python: {} }}] }}",
-            shown(folder)
+            path_text(folder)
         ));
         says(&findings(&home), &["own on *"], &[advice]);
         let list = home.run(&["hooks", "list"]);
@@ -123,7 +126,7 @@ fn each_plugin_is_called_with_every_event_it_listens_to_and_failures_name_the_pl
     let folder = needy.parent().expect("a folder").to_owned();
     home.write_hooks(&format!(
         "plugins: {{ enabled: [good, late, tail, theirs, bare, leaver, sleeper, hookless, typo, needy] }}\nhooks:\n  '*':\n    - {{ name: all, python: {}, timeout: 5 }}\n",
-        shown(&folder)
+        path_text(&folder)
     ));
     let found = findings(&home);
     assert_eq!(about(&found, &["all (good) on *"]), ["ok"], "{found:?}");
@@ -146,7 +149,7 @@ fn each_plugin_is_called_with_every_event_it_listens_to_and_failures_name_the_pl
     }
     home.write_hooks(&format!(
         "hooks: {{ pre_verify: [{{ name: one, python: {} }}] }}",
-        shown(&folder.join("late"))
+        path_text(&folder.join("late"))
     ));
     says(&findings(&home), &["one on pre_verify"], &["pre_llm_call", "put it under"]);
 }
@@ -167,12 +170,12 @@ fn gateway_hooks_are_loaded_and_tried() {
     gateway_hook(&home, "quiet", "[]", handler);
     let raises = "def handle(event_type, context): raise KeyError(event_type)\n";
     let started = home.work().join("started");
-    let boot = format!("def handle(e, c): open({:?}, 'w')\n", shown(&started));
+    let boot = format!("def handle(e, c): open({:?}, 'w')\n", path_text(&started));
     gateway_hook(&home, "boot", "['gateway:startup']", &boot);
     gateway_hook(&home, "raises", "['command:*']", raises);
     home.write_hooks(&format!(
         "hooks: {{ '*': [{{ name: all, python: {} }}] }}",
-        shown(&home.work().join("hooks"))
+        path_text(&home.work().join("hooks"))
     ));
     let found = findings(&home);
     assert_eq!(about(&found, &["all (good) on *"]), ["ok"], "{found:?}");
@@ -198,11 +201,10 @@ fn a_failing_observer_is_found() {
     let fails = home.script("fails.sh", "#!/bin/sh\nexit 3\n");
     home.write_hooks(&format!(
         "hooks:\n  '*':\n    - {{ name: needy, mode: observe, python: {} }}\n    - {{ name: broken, mode: observe, python: {} }}\n    - {{ name: fails, mode: observe, command: {fails}, tries: 1 }}\n",
-        shown(&needy),
-        shown(&broken)
+        path_text(&needy),
+        path_text(&broken)
     ));
-    let call = json!({"hook_event_name": "pre_tool_call", "tool_name": "terminal", "tool_input": {}, "session_id": "s"});
-    home.answer("hermes", &call);
+    home.answer("hermes", &tool_call());
     home.run(&["observe", "fails", "--source", "log", "--from", "start", "--drain"]);
     let found = findings(&home);
     says(&found, &["needy on *"], &["MISSING_VARIABLE", "set it"]);
@@ -236,7 +238,7 @@ fn a_failing_command_is_reported_with_what_to_do() {
 fn the_doctor_knows_what_connect_can_fix_and_what_it_cannot() {
     let home = Home::new();
     let hermes = home.work().join("hermes");
-    fs::create_dir_all(&hermes).expect("a place for Hermes");
+    fs::create_dir_all(&hermes).expect("a directory");
     fs::write(hermes.join("config.yaml"), "model: [x\nplugins: {\n").expect("a configuration");
     let found = findings(&home);
     says(&found, &["Hermes in"], &["config.yaml", "not valid YAML", "fix it by hand, then"]);
@@ -261,13 +263,13 @@ fn hooks_that_only_observe_are_shown_with_their_failure_and_their_time() {
         &home,
         "greet",
         "[agent:start]",
-        &format!("def handle(e, c): open({:?}, 'a').write(e)\n", shown(&called)),
+        &format!("def handle(e, c): open({:?}, 'a').write(e)\n", path_text(&called)),
     );
     let hooks = |top: &str| {
         home.write_hooks_file(&format!(
             "{top}\nplugins: {{ enabled: [good, other, fails] }}\nhooks:\n  '*':\n    - {{ name: all, python: {} }}\n    - {{ name: gate, python: {} }}\n",
-            shown(folder.parent().expect("a folder")),
-            shown(&home.work().join("hooks"))
+            path_text(folder.parent().expect("a folder")),
+            path_text(&home.work().join("hooks"))
         ));
     };
     hooks("trust: home");
@@ -302,7 +304,7 @@ fn hooks_that_only_observe_are_shown_with_their_failure_and_their_time() {
     assert_eq!(fs::read_to_string(&called).expect("it ran"), "agent:start", "and once only");
     hooks("trust: nobody");
     let tried = home.text(&["hooks", "test", "agent:start"]);
-    assert!(tried.contains("nobody has agreed"), "{tried}");
+    assert!(tried.contains("it has not been approved"), "{tried}");
     assert_eq!(fs::read_to_string(&called).expect("it ran"), "agent:start", "it did not run");
 }
 
@@ -312,7 +314,7 @@ fn a_sample_event_is_sent_as_the_connected_hermes_would_send_it() {
         "hooks: { tool.before: [{ name: safer, tool: shell, rule: { rewrite: { command: true } } }] }",
     );
     let hermes = home.work().join("hermes");
-    fs::create_dir_all(&hermes).expect("a place for Hermes");
+    fs::create_dir_all(&hermes).expect("a directory");
     let run = |words: &[&str]| {
         let output = home.command(words).env("HERMES_HOME", &hermes).output().expect("it runs");
         assert!(output.status.success(), "{output:?}");
@@ -335,7 +337,7 @@ fn a_payload_in_the_form_of_hermes_hooks_test_is_understood() {
     let file = home.work().join("payload.json");
     let outcome = |event: &str, payload: &Value| {
         fs::write(&file, payload.to_string()).expect("a payload");
-        home.json(&["hooks", "test", event, "--payload-file", &shown(&file), "--json"])["outcome"]
+        home.json(&["hooks", "test", event, "--payload-file", &path_text(&file), "--json"])["outcome"]
             .clone()
     };
     let call = json!({"tool_name": "terminal", "args": {"command": "rm -rf /"}});
@@ -378,8 +380,7 @@ fn a_hooks_file_that_cannot_be_parsed_is_reported() {
     }
     let good = Home::new();
     good.write_hooks_file("hooks: { '*': [{ rule: { block: no } }] }\n");
-    let call = json!({"hook_event_name": "pre_tool_call", "tool_name": "terminal", "tool_input": {}, "session_id": "s"});
-    good.answer("hermes", &call);
+    good.answer("hermes", &tool_call());
     good.write_hooks_file("hooks: [\n");
     let output = good.run(&["hooks", "test", "pre_tool_call"]);
     assert!(output.status.success(), "its last good version is active");
@@ -437,4 +438,87 @@ fn a_shell_hook_that_calls_the_bus_beside_the_bridge_is_found() {
         write(&hermes, "config.yaml", &(config.clone() + &hook));
         says(&findings(&home), &["Hermes in"], &["twice", advice]);
     }
+}
+
+#[test]
+fn a_sample_event_shows_the_verdict_of_each_hook_and_is_not_recorded() {
+    let home = Home::new();
+    let script = home.script("guard.sh", &blocking_script("guarded"));
+    home.write_hooks(&format!("hooks: {{ tool.before: [{{ name: guard, tool: shell, command: {script} }}, {{ name: rm, rule: {{ when: {{ command: rm }}, block: no rm }} }}] }}"));
+    let tried = home.json(&["hooks", "test", "pre_tool_call", "--for-tool", "terminal", "--json"]);
+    assert_eq!(
+        (&tried["outcome"], &tried["verdicts"][0]["reason"]),
+        (&json!("block"), &json!("guarded"))
+    );
+    assert_eq!(tried["verdicts"][1], Value::Null);
+    let file = home.work().join("payload.json");
+    fs::write(&file, r#"{"tool_input": {"command": "rm x"}}"#).expect("a payload");
+    let tried = home.text(&[
+        "hooks",
+        "test",
+        "pre_tool_call",
+        "--for-tool",
+        "read_file",
+        "--payload-file",
+        &path_text(&file),
+    ]);
+    assert!(tried.contains("no rm") && !tried.contains("guarded"), "{tried}");
+    assert!(!home.path().join("log.db").exists());
+}
+
+#[test]
+fn a_script_that_cannot_run_is_found_and_a_working_setup_has_no_findings() {
+    let home = Home::new();
+    let plain = home.script("plain.sh", "#!/bin/sh\nexit 0\n");
+    fs::set_permissions(&plain, fs::Permissions::from_mode(0o644)).expect("a mode");
+    let orphan = home.script("orphan.sh", "#!/no/such/interpreter\n");
+    let chatty = home.script("chatty.sh", "#!/bin/sh\necho not json\n");
+    let fine = home.script("fine.sh", &blocking_script("guarded"));
+    write(&home.work().join("hermes"), "config.yaml", "model: x\n");
+    home.write_hooks(&format!(
+        "hooks:\n  pre_tool_call:\n    - command: {plain}\n    - command: {orphan}\n    - command: {chatty}\n    - command: {fine}\n    - command: ~/nowhere.sh\n"
+    ));
+    let found = findings(&home);
+    for (subject, advice) in [
+        ("plain.sh", "chmod +x"),
+        ("orphan.sh", "install it"),
+        ("chatty.sh", "not one JSON object"),
+        ("nowhere.sh", "does not exist"),
+        ("Hermes", "hookbus connect hermes"),
+        ("events", "hookbus connect hermes"),
+    ] {
+        says(&found, &[subject], &[advice]);
+    }
+    assert_eq!(about(&found, &["fine.sh"]), ["ok"]);
+
+    home.write_hooks(&format!("hooks: {{ pre_tool_call: [{{ command: {fine} }}] }}"));
+    home.answer("hermes", &tool_call());
+    connected(&home, "model: x\n", &[]);
+    let found = findings(&home);
+    assert!(found.iter().all(|finding| finding["ok"] == true), "{found:?}");
+}
+
+#[test]
+fn each_entry_is_tried_once_and_an_interpreter_below_the_home_directory_is_found() {
+    let home = Home::new();
+    let runs = home.work().join("runs");
+    let count = |name: &str, end: &str| {
+        home.script(name, &format!("#!/bin/sh\necho x >> {}\n{end}\n", path_text(&runs)))
+    };
+    let (good, bad) = (count("guard", ":"), count("guard2", "echo not json"));
+    let code = "def register(ctx): ctx.register_hook('pre_tool_call', lambda **k: None)\n";
+    let folder = plugin(&home, "p", code);
+    write_executable(&home.work().join("python"), "#!/bin/sh\nexec python3 \"$@\"\n");
+    home.write_hooks(&format!(
+        "plugins: {{ enabled: [p, gone] }}\nhooks:\n  pre_tool_call:\n    - {{ name: guard2, command: {bad} }}\n    - {{ name: guard, command: {good} }}\n    - {{ name: own, python: {}, interpreter: ~/python }}\n",
+        path_text(&folder)
+    ));
+    let found = findings(&home);
+    for (name, is_ok) in [("guard", true), ("guard2", false), ("own", true)] {
+        let subject = format!("{name} on");
+        assert_eq!(about(&found, &[&subject]) == ["ok"], is_ok, "{name}: {found:?}");
+    }
+    assert_eq!(fs::read_to_string(&runs).expect("they ran").lines().count(), 2);
+    assert_eq!(about(&found, &["the plugin p"]), [""; 0]);
+    assert!(!about(&found, &["the plugin gone"]).is_empty(), "{found:?}");
 }

@@ -3,7 +3,7 @@
 
 use hookbus_tests::agents::{Act, Hermes, Run, Step};
 use hookbus_tests::home::Home;
-use hookbus_tests::wiring::{Agent, Recorder, decisions_on, firings};
+use hookbus_tests::wiring::{Agent, Recorder, decisions_on, recorded_events};
 use serde_json::json;
 
 /// A Hermes that makes `made.txt` with the shell, connected by the bridge, without a daemon.
@@ -12,12 +12,12 @@ fn hermes(home: &Home) -> Run {
 }
 
 fn names(home: &Home) -> Vec<String> {
-    firings(home, "hermes").iter().map(|firing| firing.name().to_owned()).collect()
+    recorded_events(home, "hermes").iter().map(|recorded| recorded.name().to_owned()).collect()
 }
 
 /// The last tool result that the model got.
 fn tool_result(run: &Run) -> String {
-    format!("{:?}", run.outcome().requests[1].said.last())
+    format!("{:?}", run.outcome().requests[1].conversation.last())
 }
 
 #[test]
@@ -32,10 +32,10 @@ fn every_hook_call_of_a_turn_arrives_once_in_order_and_with_the_payload_of_a_she
         run.stderr
     );
     assert_eq!(names(&home), recorder.names());
-    for (firing, payload) in firings(&home, "hermes").iter().zip(recorder.seen()) {
-        let (ours, theirs) = (firing.payload(&home), payload);
-        assert_eq!(ours, theirs, "{}", firing.name());
-        assert_eq!(firing.event["context"]["wire"], "bridge");
+    for (recorded, payload) in recorded_events(&home, "hermes").iter().zip(recorder.seen()) {
+        let (ours, theirs) = (recorded.payload(&home), payload);
+        assert_eq!(ours, theirs, "{}", recorded.name());
+        assert_eq!(recorded.event["context"]["wire"], "bridge");
     }
 }
 
@@ -62,8 +62,8 @@ fn the_input_of_a_tool_can_be_changed_and_the_call_is_recorded_once() {
     assert!(tool_result(&run).contains("another word"));
     let decisions = decisions_on(&home, "hermes", "pre_tool_call");
     assert_eq!((decisions.len(), &decisions[0]["outcome"]), (1, &json!("rewrite")));
-    let after = firings(&home, "hermes");
-    let after = after.iter().find(|firing| firing.name() == "post_tool_call").expect("it ran");
+    let after = recorded_events(&home, "hermes");
+    let after = after.iter().find(|recorded| recorded.name() == "post_tool_call").expect("it ran");
     assert!(after.event["payload"]["tool_input"]["command"].to_string().contains("other.txt"));
 }
 
@@ -79,10 +79,10 @@ fn input_that_another_plugin_replaces_is_decided_on_as_it_will_run() {
         .go();
     assert_eq!((run.exit, run.file("sneaky.txt")), (Some(0), None));
     assert!(tool_result(&run).contains("seen"), "{}", tool_result(&run));
-    let outcomes: Vec<_> = firings(&home, "hermes")
+    let outcomes: Vec<_> = recorded_events(&home, "hermes")
         .iter()
-        .filter(|firing| firing.name() == "pre_tool_call")
-        .map(|firing| firing.decision.as_ref().map(|row| row["payload"]["outcome"].clone()))
+        .filter(|recorded| recorded.name() == "pre_tool_call")
+        .map(|recorded| recorded.decision.as_ref().map(|row| row["payload"]["outcome"].clone()))
         .collect();
     assert_eq!(
         outcomes,
@@ -236,9 +236,9 @@ fn threads_and_forks_get_their_own_answers() {
         let daemon = (mode == "running").then(|| home.serve());
         let run = Hermes::new("many").connected(&home, mode).run_python(MANY_AT_ONCE);
         assert!(run.stdout.contains("all answered"), "{mode}: {} {}", run.stdout, run.stderr);
-        let mut messages: Vec<String> = firings(&home, "hermes")
+        let mut messages: Vec<String> = recorded_events(&home, "hermes")
             .iter()
-            .map(|firing| firing.event["payload"]["extra"]["user_message"].to_string())
+            .map(|recorded| recorded.event["payload"]["extra"]["user_message"].to_string())
             .collect();
         messages.sort();
         messages.dedup();
@@ -388,9 +388,9 @@ fn approvals_of_hermes_arrive_with_their_session() {
         .connected(&home, "off")
         .go();
     assert_eq!(run.file("victim/file.txt").as_deref(), Some("alive"), "{}", run.stdout);
-    let all = firings(&home, "hermes");
+    let all = recorded_events(&home, "hermes");
     for name in ["pre_approval_request", "post_approval_response"] {
-        let asked = all.iter().find(|firing| firing.name() == name).expect("it fired");
+        let asked = all.iter().find(|recorded| recorded.name() == name).expect("it fired");
         assert_eq!(asked.event["payload"]["session_id"], "");
         assert_eq!(asked.event["session"], all[0].event["session"], "{name}");
     }

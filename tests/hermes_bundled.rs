@@ -1,40 +1,40 @@
-//! Plugins that ship with Hermes, unmodified, in two places: inside of a real Hermes, and under the bus that the
-//! same Hermes is wired to. What they do there (what the model hears, the files they write and remove, what they
-//! send to a server) is the same, but for ids and times.
+//! Plugins that ship with Hermes, unmodified, once loaded by a real Hermes and once by the bus that Hermes is connected
+//! to. Their effects (requests to the model, files they write and remove, requests to a server) are the same except for
+//! ids and times.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use hookbus_tests::agents::{Collector, Hermes, Run, Step, hermes_plugins, hermes_python};
-use hookbus_tests::home::{Home, feed, shown, wait_until};
+use hookbus_tests::home::{Home, feed, path_text, wait_until};
 use hookbus_tests::plugins::{plugin, tool};
 use hookbus_tests::wiring::Agent;
 use serde_json::{Map, Value, json};
 
-/// The plugin loaded by Hermes itself.
-fn inside(plugin: &str, scene: impl Fn(Hermes) -> Hermes) -> Run {
-    let run = scene(Hermes::working("inside")).setting("plugins.enabled", json!([plugin])).go();
+/// Runs a session with the plugin loaded by Hermes.
+fn run_in_hermes(plugin: &str, setup: impl Fn(Hermes) -> Hermes) -> Run {
+    let run = setup(Hermes::working("in Hermes")).setting("plugins.enabled", json!([plugin])).go();
     assert_eq!((run.exit, run.steps_left), (Some(0), 0), "{}", run.stderr);
     run
 }
 
-/// The same session, with the plugin under the bus and unknown to Hermes. The first event starts the daemon.
-fn under(home: &Home, plugin: &str, scene: impl Fn(Hermes) -> Hermes) -> Run {
+/// Runs the same session with the plugin loaded by the bus and not by Hermes. The first event starts the daemon.
+fn run_under_bus(home: &Home, plugin: &str, setup: impl Fn(Hermes) -> Hermes) -> Run {
     home.write_hooks(&format!(
-        "trust: home\nhooks: {{ '*': [{{ python: {}, interpreter: {} }}] }}\n",
-        shown(&hermes_plugins().join(plugin)),
-        shown(&hermes_python())
+        "hooks: {{ '*': [{{ python: {}, interpreter: {} }}] }}\n",
+        path_text(&hermes_plugins().join(plugin)),
+        path_text(&hermes_python())
     ));
-    let run = scene(Hermes::working("under")).connected(home, "auto").go();
+    let run = setup(Hermes::working("under the bus")).connected(home, "auto").go();
     assert_eq!((run.exit, run.steps_left), (Some(0), 0), "{}", run.stderr);
     run
 }
 
-/// Tools one by one and together, one that fails, a request that fails, and a second turn in a new process.
-fn a_day_of_work(hermes: Hermes) -> Hermes {
+/// Single and parallel tool calls, one that fails, a request that fails, and a second turn in a new process.
+fn long_session(hermes: Hermes) -> Hermes {
     let read = |path: &str| ("read_file", json!({"path": path}));
-    // Hermes runs tools that only read side by side, in an order that is anybody's guess. This one keeps them apart.
+    // Hermes runs tools that only read concurrently, in varying order. A tool that writes separates them.
     let between = ("terminal", json!({"command": "echo between"}));
     hermes
         .with_extras()
@@ -63,8 +63,8 @@ fn without(value: &Value, keys: &[&str]) -> Value {
     }
 }
 
-/// The same, one by one: a difference shows without everything around it.
-fn are_the_same(found: &[Value], expected: &[Value]) {
+/// Compares item by item and field by field, so that a failure shows only the difference.
+fn assert_same(found: &[Value], expected: &[Value]) {
     let names = |all: &[Value]| all.iter().map(|one| one["name"].clone()).collect::<Vec<_>>();
     assert_eq!(names(found), names(expected));
     for (found, expected) in found.iter().zip(expected) {
@@ -75,19 +75,19 @@ fn are_the_same(found: &[Value], expected: &[Value]) {
     }
 }
 
-// ---- langfuse: what arrives at its server -----------------------------------------------------------
+// ---- langfuse: the requests to its server -----------------------------------------------------------
 
 const LANGFUSE: &str = "observability/langfuse";
 
 fn traced(hermes: Hermes, collector: &Collector) -> Hermes {
-    a_day_of_work(hermes)
+    long_session(hermes)
         .env("HERMES_LANGFUSE_PUBLIC_KEY", "pk-lf-x")
         .env("HERMES_LANGFUSE_SECRET_KEY", "sk-lf-y")
         .env("HERMES_LANGFUSE_BASE_URL", &collector.address())
         .env("HERMES_LANGFUSE_ENV", "tests")
 }
 
-/// The spans in the order they began, with names in place of the ids they refer to.
+/// The spans in the order of their start, with names instead of the ids they refer to.
 fn spans(run: &Run, collector: &Collector) -> Vec<Value> {
     let mut spans = collector.spans();
     spans.sort_by_key(|span| span["startTimeUnixNano"].as_str().unwrap_or_default().to_owned());
@@ -117,27 +117,27 @@ fn spans(run: &Run, collector: &Collector) -> Vec<Value> {
 
 #[test]
 fn langfuse_sends_the_same_traces() {
-    let (theirs, ours) = (Collector::start(), Collector::start());
-    let first = inside(LANGFUSE, |hermes| traced(hermes, &theirs));
-    let expected = spans(&first, &theirs);
+    let [of_hermes, of_bus] = [(); 2].map(|()| Collector::start());
+    let first = run_in_hermes(LANGFUSE, |hermes| traced(hermes, &of_hermes));
+    let expected = spans(&first, &of_hermes);
     let names: Vec<&str> = expected.iter().filter_map(|span| span["name"].as_str()).collect();
     let turns = names.iter().filter(|name| **name == "Hermes turn").count();
     assert_eq!((turns, names.len()), (2, 13), "{names:?}");
     assert!(json!(expected).to_string().contains("it is made"));
 
     let home = Home::with_daemon("auto");
-    let second = under(&home, LANGFUSE, |hermes| traced(hermes, &ours));
-    wait_until("everything is sent", || ours.spans().len() >= expected.len());
+    let second = run_under_bus(&home, LANGFUSE, |hermes| traced(hermes, &of_bus));
+    wait_until("all spans are sent", || of_bus.spans().len() >= expected.len());
 
-    are_the_same(&spans(&second, &ours), &expected);
-    let doors = |collector: &Collector| {
+    assert_same(&spans(&second, &of_bus), &expected);
+    let endpoints = |collector: &Collector| {
         let requests = collector.requests();
-        let mut doors: Vec<Value> =
+        let mut endpoints: Vec<Value> =
             requests.iter().map(|one| json!([one["path"], one["authorization"]])).collect();
-        doors.dedup();
-        doors
+        endpoints.dedup();
+        endpoints
     };
-    assert_eq!(doors(&ours), doors(&theirs));
+    assert_eq!(endpoints(&of_bus), endpoints(&of_hermes));
 }
 
 // ---- nemo_relay: the files it writes ----------------------------------------------------------------
@@ -145,16 +145,16 @@ fn langfuse_sends_the_same_traces() {
 const NEMO_RELAY: &str = "observability/nemo_relay";
 
 fn relayed(hermes: Hermes) -> Hermes {
-    let place = shown(&hermes.home().join("relay"));
-    a_day_of_work(hermes)
+    let folder = path_text(&hermes.home().join("relay"));
+    long_session(hermes)
         .env("HERMES_NEMO_RELAY_ATOF_ENABLED", "1")
-        .env("HERMES_NEMO_RELAY_ATOF_OUTPUT_DIRECTORY", &place)
+        .env("HERMES_NEMO_RELAY_ATOF_OUTPUT_DIRECTORY", &folder)
         .env("HERMES_NEMO_RELAY_ATIF_ENABLED", "1")
-        .env("HERMES_NEMO_RELAY_ATIF_OUTPUT_DIRECTORY", &place)
+        .env("HERMES_NEMO_RELAY_ATIF_OUTPUT_DIRECTORY", &folder)
         .env("HERMES_NEMO_RELAY_ATIF_FILENAME_TEMPLATE", "atif.json")
 }
 
-/// Its events, with the place of a scope in the file in place of its id, and its trajectory.
+/// Its events, with line numbers instead of the ids of scopes, and its trajectory.
 fn relay_files(run: &Run) -> (Vec<Value>, Value) {
     let read =
         |name: &str| fs::read_to_string(run.home.join("relay").join(name)).unwrap_or_default();
@@ -165,7 +165,7 @@ fn relay_files(run: &Run) -> (Vec<Value>, Value) {
     let ids: Vec<Value> = events.iter().map(|event| event["uuid"].clone()).collect();
     for event in &mut events {
         for name in ["propagation_root_uuid", "parent_uuid", "uuid"] {
-            // What is the root of all is in no line.
+            // The root scope is in no line.
             if let Some(id) = event.get_mut(name) {
                 *id = json!(ids.iter().position(|known| known == id));
             }
@@ -180,14 +180,14 @@ fn relay_files(run: &Run) -> (Vec<Value>, Value) {
         "started_at",
         "ended_at",
     ];
-    let same = |value: &Value| run.masked(&without(value, &times));
+    let comparable = |value: &Value| run.masked(&without(value, &times));
     let trajectory = serde_json::from_str(&read("atif.json")).unwrap_or_default();
-    (events.iter().map(same).collect(), same(&trajectory))
+    (events.iter().map(comparable).collect(), comparable(&trajectory))
 }
 
 #[test]
 fn nemo_relay_writes_the_same_events_and_the_same_trajectory() {
-    let (expected, trajectory) = relay_files(&inside(NEMO_RELAY, relayed));
+    let (expected, trajectory) = relay_files(&run_in_hermes(NEMO_RELAY, relayed));
     let names: Vec<&Value> = expected.iter().map(|event| &event["name"]).collect();
     for name in ["hermes.turn.start", "hermes.approval.request", "terminal", "read_file"] {
         assert!(names.contains(&&json!(name)), "{name} in {names:?}");
@@ -195,38 +195,38 @@ fn nemo_relay_writes_the_same_events_and_the_same_trajectory() {
     assert!(trajectory["steps"].as_array().is_some_and(|steps| steps.len() > 2), "{trajectory}");
 
     let home = Home::with_daemon("auto");
-    let run = under(&home, NEMO_RELAY, relayed);
+    let run = run_under_bus(&home, NEMO_RELAY, relayed);
     wait_until("everything is written", || relay_files(&run).0.len() >= expected.len());
     let (events, found) = relay_files(&run);
-    are_the_same(&events, &expected);
+    assert_same(&events, &expected);
     assert_eq!(found, trajectory);
 }
 
-// ---- security-guidance: what the model hears --------------------------------------------------------
+// ---- security-guidance: the requests to the model ----------------------------------------------------
 
 #[test]
-fn security_guidance_warns_and_blocks_in_the_same_words() {
+fn security_guidance_warns_and_blocks_with_the_same_texts() {
     let code = "import pickle\npickle.load(open('x', 'rb'))\nos.system('ls')\n";
     for (variable, is_written) in [("UNUSED", true), ("SECURITY_GUIDANCE_BLOCK", false)] {
-        let scene = |hermes: Hermes| {
+        let setup = |hermes: Hermes| {
             let write = json!({"path": "made.py", "content": code});
             let script = vec![Step::tool("write_file", write), Step::text("Done.")];
             hermes.script(script).env(variable, "1")
         };
-        let first = inside("security-guidance", scene);
+        let first = run_in_hermes("security-guidance", setup);
         let home = Home::with_daemon("auto");
-        let second = under(&home, "security-guidance", scene);
+        let second = run_under_bus(&home, "security-guidance", setup);
         assert!(first.requests[1].to_string().contains("pickle.load"));
         assert_eq!(first.file("made.py").is_some(), is_written, "{variable}");
         assert_eq!(second.outcome(), first.outcome(), "{variable}");
     }
 }
 
-// ---- disk-cleanup: what it remembers and removes ----------------------------------------------------
+// ---- disk-cleanup: its records and the files it removes ----------------------------------------------
 
-/// All files in a place, by name.
-fn files(place: &Path) -> BTreeMap<String, String> {
-    let entries = fs::read_dir(place).into_iter().flatten().flatten();
+/// All files in a directory, by name.
+fn files(folder: &Path) -> BTreeMap<String, String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
         .map(|entry| {
             let text = fs::read_to_string(entry.path()).unwrap_or_default();
@@ -236,14 +236,14 @@ fn files(place: &Path) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn disk_cleanup_notes_and_removes_the_same_files() {
-    let scene = |hermes: Hermes| {
+fn disk_cleanup_records_and_removes_the_same_files() {
+    let setup = |hermes: Hermes| {
         let home = hermes.home().join(".hermes");
-        // Else this directory is empty in one place, and goes: the other has the bridge in it.
+        // The plugin removes this directory if it is empty; under the bus the bridge is in it.
         fs::create_dir_all(home.join("hooks/mine")).expect("a directory");
         fs::write(home.join("hooks/mine/notes"), "mine").expect("a file");
         let write = |name: &str| {
-            let path = shown(&home.join(name));
+            let path = path_text(&home.join(name));
             Step::tool("write_file", json!({"path": path, "content": "x = 1\n"}))
         };
         let script = vec![
@@ -254,24 +254,24 @@ fn disk_cleanup_notes_and_removes_the_same_files() {
         ];
         hermes.script(script).prompts(&["Try something."])
     };
-    let left = |run: &Run| {
+    let result = |run: &Run| {
         let home = run.home.join(".hermes");
-        let there = |name: &str| home.join(name).exists();
-        let kept = files(&home.join("disk-cleanup"));
-        let kept: Value = kept.into_iter().map(|(name, text)| (name, json!(text))).collect();
-        let files = ["test_scratch.py", "cache/kept.py", "notes.md"].map(there);
-        (files, run.masked(&kept))
+        let exists = |name: &str| home.join(name).exists();
+        let records = files(&home.join("disk-cleanup"));
+        let records: Value = records.into_iter().map(|(name, text)| (name, json!(text))).collect();
+        let files = ["test_scratch.py", "cache/kept.py", "notes.md"].map(exists);
+        (files, run.masked(&records))
     };
-    let first = inside("disk-cleanup", scene);
-    let expected = left(&first);
+    let first = run_in_hermes("disk-cleanup", setup);
+    let expected = result(&first);
     assert_eq!(expected.0, [false, true, true], "{expected:?}");
     let home = Home::with_daemon("auto");
-    let second = under(&home, "disk-cleanup", scene);
-    wait_until("it has tidied up", || !left(&second).0[0]);
-    wait_until("it has noted that", || left(&second) == expected);
+    let second = run_under_bus(&home, "disk-cleanup", setup);
+    wait_until("the file is removed", || !result(&second).0[0]);
+    wait_until("the removal is recorded", || result(&second) == expected);
 }
 
-// ---- middleware: what it hears, and what counts ------------------------------------------------------
+// ---- middleware: its arguments and its result --------------------------------------------------------
 
 const CHANGES: &str = "
 import json, os
@@ -293,7 +293,7 @@ def register(ctx):
     ctx.register_hook('pre_tool_call', lambda **k: seen('hook', k))
 ";
 
-/// Hermes' own functions, with the plugin's callbacks put where it keeps them.
+/// Calls Hermes' own functions, with the plugin's callbacks registered there.
 const IN_HERMES: &str = "
 import json, runpy, sys, types
 from hermes_cli import middleware, plugins
@@ -308,32 +308,33 @@ print(json.dumps({'args': args}))
 ";
 
 #[test]
-fn middleware_hears_what_it_hears_in_hermes_and_the_same_word_counts() {
+fn middleware_gets_the_same_arguments_and_has_the_same_result_as_in_hermes() {
     let home = Home::new();
     let folder = plugin(&home, "changes", CHANGES);
     let input = json!({"command": "ls", "nested": {"deep": false}});
     let file = |name: &str| home.work().join(name);
     let mut command = std::process::Command::new(hermes_python());
-    command.args(["-c", IN_HERMES, &shown(&folder.join("__init__.py")), &input.to_string()]);
-    command.env("SEEN", file("theirs")).env("HERMES_HOME", file("hermes")).current_dir(home.work());
-    let there = feed(command, b"");
-    let there: Value = serde_json::from_str(&there.stdout).unwrap_or_else(|_| panic!("{there:?}"));
+    command.args(["-c", IN_HERMES, &path_text(&folder.join("__init__.py")), &input.to_string()]);
+    command
+        .env("SEEN", file("in-hermes"))
+        .env("HERMES_HOME", file("hermes"))
+        .current_dir(home.work());
+    let output = feed(command, b"");
+    let expected: Value =
+        serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
 
-    home.write_hooks(&format!(
-        "trust: home\nhooks: {{ '*': [{{ python: {} }}] }}\n",
-        shown(&folder)
-    ));
+    home.write_hooks(&format!("hooks: {{ '*': [{{ python: {} }}] }}\n", path_text(&folder)));
     let ids = json!({"task_id": "t", "tool_call_id": "c", "turn_id": "u", "api_request_id": "a", "middleware_trace": []});
     let mut payload = tool("pre_tool_call", "terminal", &input, &ids);
     payload["session_id"] = json!("");
     let mut command = home.command(["hook", "hermes", "--wire", "bridge"]);
-    command.env("SEEN", file("ours"));
-    let here = feed(command, payload.to_string().as_bytes());
-    let here: Value = serde_json::from_str(&here.stdout).expect("an answer");
+    command.env("SEEN", file("under-bus"));
+    let output = feed(command, payload.to_string().as_bytes());
+    let answer: Value = serde_json::from_str(&output.stdout).expect("an answer");
 
-    let seen = |name: &str| fs::read_to_string(file(name)).expect("what it saw");
-    assert_eq!(seen("ours"), seen("theirs"));
-    assert_eq!(seen("ours").lines().count(), 3);
-    assert_eq!(here, there);
-    assert_eq!(here["args"]["second"], true);
+    let seen = |name: &str| fs::read_to_string(file(name)).expect("its arguments");
+    assert_eq!(seen("under-bus"), seen("in-hermes"));
+    assert_eq!(seen("under-bus").lines().count(), 3);
+    assert_eq!(answer, expected);
+    assert_eq!(answer["args"]["second"], true);
 }

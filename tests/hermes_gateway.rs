@@ -1,26 +1,26 @@
-//! A real `hermes gateway run`, wired by `hookbus connect hermes`: the gateway's own events arrive, and a
-//! policy decides about messages and commands before anybody else.
+//! A real `hermes gateway run`, connected by `hookbus connect hermes`: the gateway's events arrive, and a policy
+//! decides about messages and commands before Hermes handles them.
 
-#![expect(clippy::expect_used, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::expect_used, reason = "a test whose setup fails has failed")]
 
-use hookbus_tests::agents::{Gateway, Hermes, Step, hermes_program};
-use hookbus_tests::home::{Home, binary};
-use hookbus_tests::wiring::firings;
+use hookbus_tests::agents::{Hermes, Step, hermes_program};
+use hookbus_tests::home::{Home, binary, wait_until};
+use hookbus_tests::wiring::recorded_events;
 use serde_json::{Value, json};
 
 fn names(home: &Home) -> Vec<String> {
-    firings(home, "hermes").iter().map(|firing| firing.name().to_owned()).collect()
+    recorded_events(home, "hermes").iter().map(|recorded| recorded.name().to_owned()).collect()
 }
 
 const POLICY: &str = "hooks:
   message.in:
     - name: drop
-      rule: { when: { text: '^psst' }, block: nobody whispers here }
+      rule: { when: { text: '^psst' }, block: no whispering }
     - name: polite
       rule: { when: { text: '^rude' }, rewrite: { text: 'good morning to you' } }
   'command:*':
     - name: no-status
-      rule: { when: { command: '^status$' }, block: the status is nobody's business }
+      rule: { when: { command: '^status$' }, block: the status is private }
     - name: help-is-whoami
       rule: { when: { command: '^help$' }, rewrite: { command: whoami } }
   command:profile:
@@ -28,7 +28,7 @@ const POLICY: &str = "hooks:
 ";
 
 #[test]
-fn a_gateway_says_everything_and_does_as_it_is_told() {
+fn the_events_of_a_gateway_arrive_and_the_answers_take_effect() {
     let home = Home::with_daemon("auto");
     let handled = home.script(
         "handled",
@@ -42,20 +42,20 @@ fn a_gateway_says_everything_and_does_as_it_is_told() {
         Step::text("THIRD answer"),
     ];
     let gateway = Hermes::new("gateway").script(script).connected(&home, "auto").gateway();
-    let idle = || wait_until_idle(&gateway, &home);
-    gateway.hears("make a file", "FIRST");
+    let idle = || wait_until_idle(&home);
+    gateway.send_and_expect("make a file", "FIRST");
     idle();
-    gateway.say("psst, secret");
-    gateway.hears("rude words", "SECOND");
+    gateway.send("psst, secret");
+    gateway.send_and_expect("rude words", "SECOND");
     let last = gateway.requests().last().map(ToString::to_string).unwrap_or_default();
     assert!(last.contains("good morning to you") && !last.contains("rude words"), "{last}");
-    assert!(!last.contains("psst"), "what was dropped never came to the model");
+    assert!(!last.contains("psst"), "the model does not get a dropped message");
     idle();
-    gateway.hears("/status", "nobody's business");
-    gateway.hears("/profile", "I did it myself");
-    gateway.hears("/help", "u1");
-    gateway.hears("/new", "");
-    gateway.hears("and again", "THIRD");
+    gateway.send_and_expect("/status", "the status is private");
+    gateway.send_and_expect("/profile", "I did it myself");
+    gateway.send_and_expect("/help", "u1");
+    gateway.send_and_expect("/new", "");
+    gateway.send_and_expect("and again", "THIRD");
     let run = gateway.stop();
 
     let names = names(&home);
@@ -80,47 +80,49 @@ fn a_gateway_says_everything_and_does_as_it_is_told() {
     ] {
         assert!(names.iter().any(|known| known == name), "{name} in {names:?}\n{}", run.stdout);
     }
-    what_a_message_says(&home);
+    check_message_events(&home);
     assert!(home.is_sound());
 }
 
-/// A message sent to a busy agent would only wait.
-fn wait_until_idle(gateway: &Gateway, home: &Home) {
-    gateway.until("it has nothing to do", || {
+/// Waits until the agent is idle; a message to a busy agent would be queued.
+fn wait_until_idle(home: &Home) {
+    wait_until("the agent is idle", || {
         let names = names(home);
         let count = |name: &str| names.iter().filter(|known| *known == name).count();
         count("agent:start") == count("agent:end")
     });
 }
 
-/// Live objects come as what a person can use of them, tied to the session of their chat.
-fn what_a_message_says(home: &Home) {
-    let all = firings(home, "hermes");
+/// Checks that Python objects arrive as JSON, with the session of their chat.
+fn check_message_events(home: &Home) {
+    let all = recorded_events(home, "hermes");
     let message =
-        all.iter().find(|firing| firing.name() == "pre_gateway_dispatch").expect("a message");
+        all.iter().find(|recorded| recorded.name() == "pre_gateway_dispatch").expect("a message");
     let extra = &message.event["payload"]["extra"];
     assert_eq!(extra["event"]["text"], "make a file");
     assert_eq!(extra["event"]["source"]["chat_type"], "dm");
     assert_eq!(extra["event"]["source"]["platform"], "filechat");
     assert_eq!(extra["gateway"], json!({"platforms": ["filechat"]}));
-    let sessions: Vec<&Value> = all.iter().map(|firing| &firing.event["session"]).collect();
-    let at = |name: &str| all.iter().position(|firing| firing.name() == name).expect("it fired");
+    let sessions: Vec<&Value> = all.iter().map(|recorded| &recorded.event["session"]).collect();
+    let at =
+        |name: &str| all.iter().position(|recorded| recorded.name() == name).expect("it fired");
     let first = sessions[at("session:start")];
-    let messages = all.iter().filter(|firing| firing.name() == "pre_gateway_dispatch");
-    let told: Vec<&Value> = messages.map(|firing| &firing.event["session"]).collect();
-    assert_eq!((told[0], told[1]), (&json!(""), first), "the first message begins the session");
-    assert_eq!(sessions[at("session:end")], first, "a chat's key ties it to its session");
+    let messages = all.iter().filter(|recorded| recorded.name() == "pre_gateway_dispatch");
+    let of_messages: Vec<&Value> = messages.map(|recorded| &recorded.event["session"]).collect();
+    assert_eq!((of_messages[0], of_messages[1]), (&json!(""), first), "the first one starts it");
+    assert_eq!(sessions[at("session:end")], first, "found by the key of the chat");
     assert_eq!(sessions[at("transform_terminal_output")], first);
 }
 
-/// Three turns of talk and then a tool call, at which the model says that its context is nearly full.
-fn compressed(label: &str, in_place: bool) -> (Home, Value) {
+/// Runs three turns and then a tool call at which the context is nearly full. Returns the home and the event of
+/// the compression.
+fn run_until_compression(label: &str, in_place: bool) -> (Home, Value) {
     let home = Home::with_daemon("auto");
     let script = vec![
         Step::text("FIRST answer"),
         Step::text("SECOND answer"),
         Step::text("THIRD answer"),
-        Step::tool("terminal", json!({"command": "echo here"})).crowded(),
+        Step::tool("terminal", json!({"command": "echo here"})).nearly_full(),
         Step::text("FOURTH answer"),
     ];
     let compression = json!({
@@ -131,19 +133,20 @@ fn compressed(label: &str, in_place: bool) -> (Home, Value) {
         .setting("compression", compression)
         .connected(&home, "auto")
         .gateway();
-    for (said, answer) in
+    for (message, answer) in
         [("one", "FIRST"), ("two", "SECOND"), ("three", "THIRD"), ("four", "FOURTH")]
     {
-        gateway.hears(said, answer);
-        wait_until_idle(&gateway, &home);
+        gateway.send_and_expect(message, answer);
+        wait_until_idle(&home);
     }
-    gateway.until("it is told", || names(&home).iter().any(|name| name == "session:compress"));
+    wait_until("the event arrives", || names(&home).iter().any(|name| name == "session:compress"));
     let run = gateway.stop();
-    assert_eq!(run.side_requests.len(), 1, "a summary was asked for");
-    let told = firings(&home, "hermes");
-    let told: Vec<_> = told.iter().filter(|firing| firing.name() == "session:compress").collect();
-    assert_eq!(told.len(), 1);
-    let event = told[0].event.clone();
+    assert_eq!(run.side_requests.len(), 1, "the agent requested a summary");
+    let all = recorded_events(&home, "hermes");
+    let events: Vec<_> =
+        all.iter().filter(|recorded| recorded.name() == "session:compress").collect();
+    assert_eq!(events.len(), 1);
+    let event = events[0].event.clone();
     assert_eq!(
         (&event["kind"], &event["context"]["wire"]),
         (&json!("compact.after"), &json!("bridge"))
@@ -155,16 +158,16 @@ fn compressed(label: &str, in_place: bool) -> (Home, Value) {
 
 /// The sessions of events with this name, in order.
 fn sessions_of(home: &Home, name: &str) -> Vec<Value> {
-    let all = firings(home, "hermes");
+    let all = recorded_events(home, "hermes");
     all.iter()
-        .filter(|firing| firing.name() == name)
+        .filter(|recorded| recorded.name() == name)
         .map(|one| one.event["session"].clone())
         .collect()
 }
 
 #[test]
-fn a_conversation_that_is_compressed_in_place_says_so_and_stays_one_session() {
-    let (home, event) = compressed("in place", true);
+fn compression_in_place_is_reported_and_keeps_the_session() {
+    let (home, event) = run_until_compression("in place", true);
     let session = &sessions_of(&home, "session:start")[0];
     assert_eq!(&event["session"], session);
     assert_eq!(
@@ -175,8 +178,8 @@ fn a_conversation_that_is_compressed_in_place_says_so_and_stays_one_session() {
 }
 
 #[test]
-fn a_conversation_that_goes_on_in_a_new_session_after_compression_names_both() {
-    let (home, event) = compressed("rotated", false);
+fn compression_into_a_new_session_is_reported_with_both_sessions() {
+    let (home, event) = run_until_compression("rotated", false);
     let session = &sessions_of(&home, "session:start")[0];
     assert_ne!(&event["session"], session);
     assert_eq!(
@@ -188,7 +191,7 @@ fn a_conversation_that_goes_on_in_a_new_session_after_compression_names_both() {
 }
 
 #[test]
-fn a_task_board_tells_of_what_is_claimed_completed_and_blocked() {
+fn events_of_the_task_board_arrive() {
     let home = Home::with_daemon("auto");
     let script = vec![
         Step::tool("kanban_complete", json!({"summary": "watered"})),
@@ -201,25 +204,25 @@ fn a_task_board_tells_of_what_is_claimed_completed_and_blocked() {
         .setting("kanban.dispatch_interval_seconds", json!(1))
         .connected(&home, "auto")
         .gateway();
-    let happened = |name: &str| names(&home).iter().filter(|known| *known == name).count();
-    gateway.until("it is up", || home.path().join("log.db").exists());
-    gateway.beside(&["kanban", "init"]);
+    let count = |name: &str| names(&home).iter().filter(|known| *known == name).count();
+    wait_until("it has started", || home.path().join("log.db").exists());
+    gateway.run_hermes(&["kanban", "init"]);
     for (title, end) in
         [("water the plants", "kanban_task_completed"), ("and again", "kanban_task_blocked")]
     {
-        gateway.beside(&["kanban", "create", title, "--assignee", "default"]);
+        gateway.run_hermes(&["kanban", "create", title, "--assignee", "default"]);
         let started = std::time::Instant::now();
-        while happened(end) == 0 {
+        while count(end) == 0 {
             assert!(started.elapsed().as_secs() < 90, "no {end}: {:?}", names(&home));
             std::thread::sleep(std::time::Duration::from_millis(200));
         }
     }
-    assert_eq!(happened("kanban_task_claimed"), 2);
+    assert_eq!(count("kanban_task_claimed"), 2);
     gateway.stop();
 }
 
 #[test]
-fn a_checklist_is_worked_through_while_the_gateway_is_at_work_already() {
+fn the_gateway_works_while_a_boot_checklist_is_processed() {
     let home = Home::with_daemon("auto");
     let (go, delivered) = (home.work().join("go"), home.work().join("delivered"));
     let agent = home.script(
@@ -227,7 +230,7 @@ fn a_checklist_is_worked_through_while_the_gateway_is_at_work_already() {
         &format!("#!/bin/sh\nuntil [ -e {} ]; do sleep 0.1; done\nexec \"$@\"\n", go.display()),
     );
     home.write_hooks(&format!(
-        "trust: home\nhooks:\n  gateway:startup: [{{ name: boot, mode: observe, source: log, \
+        "hooks:\n  gateway:startup: [{{ name: boot, mode: observe, source: log, \
          command: \"{} boot --deliver 'cat >> {}' -- {agent} {} -z\" }}]\n",
         binary().display(),
         delivered.display(),
@@ -239,37 +242,37 @@ fn a_checklist_is_worked_through_while_the_gateway_is_at_work_already() {
     std::fs::create_dir_all(checklist.parent().expect("a folder")).expect("a folder");
     std::fs::write(&checklist, "1. Look after the plants.\n").expect("a checklist");
     let gateway = hermes.connected(&home, "auto").gateway();
-    gateway.hears("hello", "FIRST");
+    gateway.send_and_expect("hello", "FIRST");
     let log = || std::fs::read_to_string(home.path().join("boot.log")).unwrap_or_default();
-    gateway.until("the checklist was begun", || log().contains("begins"));
-    wait_until_idle(&gateway, &home);
-    assert!(!delivered.exists(), "the agent that works through it still waits");
+    wait_until("the checklist has begun", || log().contains("begins"));
+    wait_until_idle(&home);
+    assert!(!delivered.exists(), "its agent is still waiting");
     std::fs::write(&go, "").expect("a file");
-    gateway.until("the report is delivered", || {
+    wait_until("the report is delivered", || {
         std::fs::read_to_string(&delivered)
             .is_ok_and(|report| report.contains("The cactus is dry."))
     });
-    let asked = gateway.requests().last().map(ToString::to_string).unwrap_or_default();
-    assert!(asked.contains("Look after the plants."), "{asked:.500}");
+    let request = gateway.requests().last().map(ToString::to_string).unwrap_or_default();
+    assert!(request.contains("Look after the plants."), "{request:.500}");
     gateway.stop();
     assert_eq!(log().matches("begins").count(), 1, "{}", log());
 }
 
 #[test]
-fn a_hook_that_hangs_and_a_daemon_that_dies_do_not_silence_a_gateway() {
+fn a_gateway_answers_despite_a_hanging_hook_and_a_killed_daemon() {
     let home = Home::with_daemon("auto");
     home.write_hooks("hooks: { message.in: [{ name: hangs, command: sleep 600 }] }");
     let script = vec![Step::text("FIRST answer"), Step::text("SECOND answer")];
-    // Its deadline is all that ends the hook, and long enough to get as far as that without a daemon too.
-    let patience = ["--gateway-deadline", "10"];
+    // Only this deadline ends the hook. It is long enough for the hook to start without a daemon too.
+    let deadline = ["--gateway-deadline", "10"];
     let hermes = Hermes::new("hanging").script(script);
-    let gateway = hermes.connected_with(&home, "auto", &patience).gateway();
-    gateway.hears("hello", "FIRST");
-    wait_until_idle(&gateway, &home);
+    let gateway = hermes.connected_with(&home, "auto", &deadline).gateway();
+    gateway.send_and_expect("hello", "FIRST");
+    wait_until_idle(&home);
     let pid = home.json(&["status", "--json"])["daemon"]["pid"].to_string();
     let killed = std::process::Command::new("kill").args(["-KILL", &pid]).status();
     assert!(killed.expect("`kill` runs").success());
-    gateway.hears("hello again", "SECOND");
+    gateway.send_and_expect("hello again", "SECOND");
     gateway.stop();
     let decisions = home.decisions();
     let failures = decisions.iter().map(|row| row["verdicts"][0]["failure"].to_string());

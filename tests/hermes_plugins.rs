@@ -1,28 +1,33 @@
-//! Hermes plugin and gateway hook directories, unmodified, as hooks of the bus: found, loaded, asked, kept warm,
-//! and kept from harming anybody.
+//! Hermes plugin and gateway hook directories, unmodified, as hooks of the bus: discovery, loading, calls, return values,
+//! and isolation from failures.
 
 use std::fs;
+use std::path::Path;
 
-use hookbus_tests::home::{Home, feed, shown, wait_until};
+use hookbus_tests::consent::blocking_script;
+use hookbus_tests::home::{Home, feed, path_text, wait_until};
 use hookbus_tests::plugins::{call, gateway_hook, plugin, tool, write};
 use serde_json::{Value, json};
 
-fn hooks(home: &Home, folder: &std::path::Path, more: &str) {
-    home.write_hooks(&format!(
-        "trust: home\nhooks:\n  '*':\n    - python: {}\n{more}",
-        shown(folder)
-    ));
+/// Writes a hooks file with one plugin and this setting.
+fn write_plugin_entry(home: &Home, folder: &Path, setting: &str) {
+    home.write_hooks(&format!("hooks:\n  '*':\n    - python: {}\n{setting}", path_text(folder)));
 }
 
-/// An event over the bridge, handled without a daemon.
-fn bridged(home: &Home, payload: &Value) -> Value {
-    let heard =
-        feed(home.command(["hook", "hermes", "--wire", "bridge"]), payload.to_string().as_bytes());
-    assert_eq!((heard.exit, heard.stderr.as_str()), (Some(0), ""));
-    serde_json::from_str(&heard.stdout).unwrap_or(Value::Null)
+/// The answer to an event over the bridge.
+fn bridge_answer(home: &Home, payload: &Value) -> Value {
+    let hook = home.command(["hook", "hermes", "--wire", "bridge"]);
+    let output = feed(hook, payload.to_string().as_bytes());
+    assert_eq!((output.exit, output.stderr.as_str()), (Some(0), ""));
+    serde_json::from_str(&output.stdout).unwrap_or(Value::Null)
 }
 
-/// Everything a hook can return, by event.
+/// The code of a plugin that adds this context to each turn.
+fn adds_context(text: &str) -> String {
+    format!("def register(ctx):\n    ctx.register_hook('pre_llm_call', lambda **k: '{text}')\n")
+}
+
+/// Everything that a hook can return, by event.
 const EVERYTHING: &str = "
 print('noise on stdout')
 import os
@@ -50,10 +55,10 @@ def drop(event, gateway, session_store, **kwargs):
 ";
 
 #[test]
-fn what_a_plugin_returns_counts_as_in_hermes() {
+fn return_values_have_the_same_meaning_as_in_hermes() {
     let home = Home::new();
     let folder = plugin(&home, "everything", EVERYTHING);
-    hooks(&home, &folder, "");
+    write_plugin_entry(&home, &folder, "");
     let message =
         json!({"event": {"text": "hi", "source": {"chat_type": "group", "platform": "chat"}}});
     for (payload, answer) in [
@@ -95,15 +100,15 @@ fn what_a_plugin_returns_counts_as_in_hermes() {
         (call("pre_gateway_dispatch", &message), json!({"action": "skip", "reason": "hi"})),
         (call("on_session_start", &json!({})), Value::Null),
     ] {
-        assert_eq!(bridged(&home, &payload), answer, "{payload}");
+        assert_eq!(bridge_answer(&home, &payload), answer, "{payload}");
     }
-    assert!(!folder.join("__pycache__").exists(), "nothing of ours is left in their directory");
+    assert!(!folder.join("__pycache__").exists(), "no files are left in the plugin's directory");
     let decisions = home.decisions();
     assert!(decisions[0]["verdicts"][0]["script"].as_str().is_some_and(|hash| hash.len() == 64));
 }
 
 #[test]
-fn empty_final_texts_and_contexts_that_are_no_text_count_as_in_hermes() {
+fn empty_texts_and_contexts_that_are_not_text_have_the_same_meaning_as_in_hermes() {
     let home = Home::new();
     let code = "def register(ctx):
     ctx.register_hook('transform_llm_output', lambda **k: '')
@@ -114,22 +119,21 @@ fn empty_final_texts_and_contexts_that_are_no_text_count_as_in_hermes() {
     ctx.register_hook('pre_llm_call', lambda **k: {'context': 0})
     ctx.register_hook('pre_llm_call', lambda **k: {'context': [True, 'x']})
 ";
-    hooks(&home, &plugin(&home, "odd", code), "");
-    let ask = |name: &str| bridged(&home, &call(name, &json!({})));
+    write_plugin_entry(&home, &plugin(&home, "odd", code), "");
+    let ask = |name: &str| bridge_answer(&home, &call(name, &json!({})));
     assert_eq!(ask("transform_llm_output"), "a later text");
     assert_eq!(ask("transform_terminal_output"), "");
     assert_eq!(ask("pre_llm_call"), json!({"context": "42\n\n[True, 'x']"}));
 }
 
 #[test]
-fn a_plugin_guards_other_agents_too_and_is_heard_before_commands() {
+fn a_plugin_decides_for_other_agents_too_and_comes_before_commands() {
     let home = Home::new();
     let folder = plugin(&home, "everything", EVERYTHING);
-    let later =
-        home.script("later", "#!/bin/sh\necho '{\"decision\":\"block\",\"reason\":\"later\"}'\n");
+    let later = home.script("later", &blocking_script("later"));
     home.write_hooks(&format!(
         "hooks:\n  tool.before:\n    - command: {later}\n    - python: {}\n",
-        shown(&folder)
+        path_text(&folder)
     ));
     let payload = json!({"hook_event_name": "BeforeTool", "session_id": "s", "tool_name": "run_shell_command", "tool_input": {"command": "rm x"}});
     home.answer("gemini", &payload);
@@ -150,57 +154,57 @@ def register(ctx):
 ";
 
 #[test]
-fn a_daemon_keeps_plugins_warm_and_each_call_stands_where_its_agent_does() {
+fn a_daemon_keeps_a_plugins_process_and_each_call_has_its_agents_directory_and_environment() {
     let home = Home::with_daemon("running");
     let folder = plugin(&home, "counts", COUNTS);
-    hooks(&home, &folder, "");
+    write_plugin_entry(&home, &folder, "");
     let _daemon = home.serve();
     let ask = |mark: &str| {
         let mut command = home.command(["hook", "hermes"]);
         command.env("MARK", mark);
-        let heard = feed(command, call("pre_llm_call", &json!({})).to_string().as_bytes());
-        serde_json::from_str::<Value>(&heard.stdout).expect("an answer")["context"]
+        let output = feed(command, call("pre_llm_call", &json!({})).to_string().as_bytes());
+        serde_json::from_str::<Value>(&output.stdout).expect("an answer")["context"]
             .as_str()
             .expect("text")
             .to_owned()
     };
-    let work = shown(&home.work());
+    let work = path_text(&home.work());
     assert_eq!(ask("a"), format!("1 in {work} with a"));
     assert_eq!(ask("b"), format!("2 in {work} with b"));
-    // An edit is a new plugin.
+    // An edited plugin is restarted.
     write(&folder, "__init__.py", &COUNTS.replace("count = 0", "count = 100"));
-    wait_until("the edit is seen", || ask("c") == format!("101 in {work} with c"));
+    wait_until("the edit is noticed", || ask("c") == format!("101 in {work} with c"));
 }
 
 #[test]
-fn events_that_come_at_once_are_all_seen_by_one_process_and_a_touch_is_not_forgetting() {
+fn one_process_gets_concurrent_events_and_survives_a_rewritten_but_unchanged_hooks_file() {
     let home = Home::with_daemon("auto");
-    hooks(&home, &plugin(&home, "counts", COUNTS), "");
-    let said: Vec<String> = std::thread::scope(|scope| {
+    write_plugin_entry(&home, &plugin(&home, "counts", COUNTS), "");
+    let contexts: Vec<String> = std::thread::scope(|scope| {
         let ask = || scope.spawn(|| context(&home, "x").as_str().unwrap_or_default().to_owned());
-        let asked: Vec<_> = (0..4).map(|_| ask()).collect();
-        asked.into_iter().map(|one| one.join().expect("an answer")).collect()
+        let threads: Vec<_> = (0..4).map(|_| ask()).collect();
+        threads.into_iter().map(|thread| thread.join().expect("an answer")).collect()
     });
-    let mut counted: Vec<&str> = said.iter().filter_map(|said| said.split(' ').next()).collect();
-    counted.sort_unstable();
-    assert_eq!(counted, ["1", "2", "3", "4"]);
+    let mut counts: Vec<&str> = contexts.iter().filter_map(|it| it.split(' ').next()).collect();
+    counts.sort_unstable();
+    assert_eq!(counts, ["1", "2", "3", "4"]);
     let file = home.path().join("hookbus.yaml");
     let same = fs::read(&file).expect("the hooks");
-    fs::write(&file, same).expect("the same once more");
-    assert!(context(&home, "x").as_str().is_some_and(|said| said.starts_with("5 in")));
+    fs::write(&file, same).expect("the same text");
+    assert!(context(&home, "x").as_str().is_some_and(|text| text.starts_with("5 in")));
 }
 
 #[test]
-fn the_event_that_starts_the_daemon_is_seen_by_the_same_process_as_all_others() {
+fn the_event_that_starts_the_daemon_goes_to_the_same_process_as_later_ones() {
     let home = Home::with_daemon("auto");
-    hooks(&home, &plugin(&home, "counts", COUNTS), "");
+    write_plugin_entry(&home, &plugin(&home, "counts", COUNTS), "");
     for n in 1..4 {
-        let said = context(&home, "x");
-        assert!(said.as_str().is_some_and(|said| said.starts_with(&format!("{n} in"))), "{said}");
+        let text = context(&home, "x");
+        assert!(text.as_str().is_some_and(|text| text.starts_with(&format!("{n} in"))), "{text}");
     }
 }
 
-/// Asks with `message` and gives back the context in the answer.
+/// The context in the answer to a turn with this message.
 fn context(home: &Home, message: &str) -> Value {
     home.answer("hermes", &call("pre_llm_call", &json!({"user_message": message})))["context"]
         .clone()
@@ -217,16 +221,16 @@ def register(ctx):
 ";
 
 #[test]
-fn a_plugin_that_forks_answers_each_question_once() {
+fn a_plugin_that_forks_answers_each_call_once() {
     let home = Home::with_daemon("running");
-    hooks(&home, &plugin(&home, "forks", FORKS), "");
+    write_plugin_entry(&home, &plugin(&home, "forks", FORKS), "");
     let _daemon = home.serve();
     for message in ["one", "fork", "two", "three", "fork", "four"] {
         assert_eq!(context(&home, message), format!("to {message}"));
     }
 }
 
-const SPEAKS_TWICE: &str = "
+const ANSWERS_TWICE: &str = "
 import os, gc, io
 def step(user_message, **kwargs):
     if user_message == 'twice':
@@ -238,15 +242,18 @@ def register(ctx):
 ";
 
 #[test]
-fn an_answer_to_another_question_counts_for_nothing() {
+fn an_answer_to_another_call_is_discarded() {
     let home = Home::with_daemon("running");
-    hooks(&home, &plugin(&home, "twice", SPEAKS_TWICE), "");
+    write_plugin_entry(&home, &plugin(&home, "twice", ANSWERS_TWICE), "");
     let _daemon = home.serve();
     assert_eq!(context(&home, "one"), "to one");
     assert_eq!(context(&home, "twice"), Value::Null);
     assert_eq!(context(&home, "two"), "to two");
     let failure = home.decisions()[1]["verdicts"][0]["failure"].clone();
-    assert!(failure.as_str().is_some_and(|why| why.contains("another question")), "{failure}");
+    assert!(
+        failure.as_str().is_some_and(|why| why.contains("it answered another request")),
+        "{failure}"
+    );
 }
 
 const ODD_ANSWERS: &str = "
@@ -263,9 +270,9 @@ def register(ctx):
 ";
 
 #[test]
-fn a_block_with_something_odd_in_it_is_a_block() {
+fn a_block_with_values_that_are_not_json_is_a_block() {
     let home = Home::with_daemon("running");
-    hooks(&home, &plugin(&home, "odd", ODD_ANSWERS), "      on_failure: block\n");
+    write_plugin_entry(&home, &plugin(&home, "odd", ODD_ANSWERS), "      on_failure: block\n");
     let _daemon = home.serve();
     let ask = |kind: &str| {
         let payload = tool("pre_tool_call", "terminal", &json!({"kind": kind}), &json!({}));
@@ -278,7 +285,7 @@ fn a_block_with_something_odd_in_it_is_a_block() {
     assert_eq!(ask("nan"), "no");
 }
 
-const SLOW_ONLOOKER: &str = "
+const SLOW_NOTIFICATION: &str = "
 import threading, time
 seen = []
 def after(tool_name, **kwargs):
@@ -291,34 +298,34 @@ def register(ctx):
 ";
 
 #[test]
-fn a_decision_sees_what_onlookers_before_it_counted_and_overtakes_one_that_hangs() {
+fn a_decision_comes_after_earlier_notifications_unless_one_hangs() {
     let home = Home::with_daemon("running");
-    hooks(&home, &plugin(&home, "slow", SLOW_ONLOOKER), "      timeout: 20\n");
+    write_plugin_entry(&home, &plugin(&home, "slow", SLOW_NOTIFICATION), "      timeout: 20\n");
     let _daemon = home.serve();
     let after = |name: &str| {
         home.answer("hermes", &tool("post_tool_call", name, &json!({}), &json!({})));
     };
     after("a");
     after("b");
-    wait_until("both are seen", || context(&home, "x") == "seen a b");
+    wait_until("both are delivered", || context(&home, "x") == "seen a b");
     after("slow");
     after("c");
     for _ in 0..3 {
         assert_eq!(context(&home, "x"), "seen a b");
     }
-    assert_eq!(home.decisions().last().expect("one")["verdicts"][0]["failed"], false);
+    assert_eq!(home.last_decision()["verdicts"][0]["failed"], false);
 }
 
 #[test]
-fn a_directory_that_two_keys_lead_to_hears_an_event_once() {
+fn a_plugin_under_two_keys_gets_an_event_once() {
     let home = Home::with_daemon("running");
     let folder = plugin(&home, "counts", COUNTS);
-    let entry = format!("[{{ python: {} }}]", shown(&folder));
+    let entry = format!("[{{ python: {} }}]", path_text(&folder));
     home.write_hooks(&format!("hooks: {{ '*': {entry}, pre_llm_call: {entry} }}"));
     let _daemon = home.serve();
     for n in 1..3 {
-        let said = context(&home, "x");
-        assert!(said.as_str().is_some_and(|said| said.starts_with(&format!("{n} in"))), "{said}");
+        let text = context(&home, "x");
+        assert!(text.as_str().is_some_and(|text| text.starts_with(&format!("{n} in"))), "{text}");
     }
 }
 
@@ -345,7 +352,7 @@ def register(ctx):
 #[test]
 fn all_callbacks_run_in_the_plugins_own_thread_in_the_order_of_their_events() {
     let home = Home::with_daemon("running");
-    hooks(&home, &plugin(&home, "thread", ONE_THREAD), "");
+    write_plugin_entry(&home, &plugin(&home, "thread", ONE_THREAD), "");
     let _daemon = home.serve();
     home.answer("hermes", &call("on_session_start", &json!({})));
     home.answer("hermes", &tool("post_tool_call", "terminal", &json!({}), &json!({})));
@@ -353,16 +360,16 @@ fn all_callbacks_run_in_the_plugins_own_thread_in_the_order_of_their_events() {
 }
 
 #[test]
-fn what_a_turn_leaves_in_its_context_is_nothing_to_the_next() {
+fn context_variables_are_kept_within_a_turn_only() {
     let home = Home::with_daemon("running");
-    hooks(&home, &plugin(&home, "turns", ONE_THREAD), "");
+    write_plugin_entry(&home, &plugin(&home, "turns", ONE_THREAD), "");
     let _daemon = home.serve();
     let watch = |turn: &str| {
         let extra = json!({"turn_id": turn});
         home.answer("hermes", &tool("post_tool_call", "terminal", &json!({}), &extra));
     };
     let left =
-        |turn: &str| bridged(&home, &call("transform_llm_output", &json!({"turn_id": turn})));
+        |turn: &str| bridge_answer(&home, &call("transform_llm_output", &json!({"turn_id": turn})));
     watch("one");
     assert_eq!(left("one"), "one");
     assert_eq!(left("two"), "nothing");
@@ -371,27 +378,27 @@ fn what_a_turn_leaves_in_its_context_is_nothing_to_the_next() {
 }
 
 #[test]
-fn what_a_plugin_does_at_its_exit_is_done_when_the_daemon_leaves() {
+fn a_plugin_finishes_and_runs_its_exit_handlers_when_the_daemon_is_killed() {
     let home = Home::with_daemon("running");
-    let told = home.work().join("told");
+    let written = home.work().join("written");
     let code = format!(
         "import atexit, threading\ndef tell(word):\n    open({:?}, 'a').write(word + '\\n')\natexit.register(tell, 'bye')\n\
          def register(ctx):\n    ctx.register_hook('on_session_end', lambda **k: (tell('begin'), threading.Event().wait(1), tell('end')))\n    \
          ctx.register_hook('pre_llm_call', lambda **k: 'hello')\n",
-        shown(&told)
+        path_text(&written)
     );
-    hooks(&home, &plugin(&home, "leaves", &code), "");
+    write_plugin_entry(&home, &plugin(&home, "leaves", &code), "");
     let mut daemon = home.serve();
     assert_eq!(context(&home, "x"), "hello");
     home.answer("hermes", &call("on_session_end", &json!({})));
-    let said = || fs::read_to_string(&told).unwrap_or_default();
-    wait_until("it was told", || said() == "begin\n");
+    let text = || fs::read_to_string(&written).unwrap_or_default();
+    wait_until("the callback has begun", || text() == "begin\n");
     daemon.kill();
-    wait_until("it said goodbye", || said() == "begin\nend\nbye\n");
+    wait_until("the exit handler has run", || text() == "begin\nend\nbye\n");
 }
 
 #[test]
-fn what_lies_in_the_agents_directory_is_not_imported() {
+fn modules_in_the_agents_working_directory_are_not_imported() {
     let home = Home::new();
     write(&home.work(), "hookbus_test_module.py", "raise SystemExit('the agent wrote this')\n");
     let code = "def step(**k):
@@ -402,12 +409,12 @@ fn what_lies_in_the_agents_directory_is_not_imported() {
 def register(ctx):
     ctx.register_hook('pre_llm_call', step)
 ";
-    hooks(&home, &plugin(&home, "imports", code), "");
+    write_plugin_entry(&home, &plugin(&home, "imports", code), "");
     assert_eq!(context(&home, "x"), "not found");
 }
 
 #[test]
-fn the_models_answer_is_an_object_and_only_what_hermes_passes_comes_unasked() {
+fn callbacks_get_the_models_answer_as_an_object_and_the_arguments_that_hermes_passes() {
     let home = Home::with_daemon("running");
     let code = "
 seen = []
@@ -422,7 +429,7 @@ def register(ctx):
     ctx.register_hook('transform_terminal_output', passed)
     ctx.register_hook('pre_llm_call', lambda **k: '; '.join(seen))
 ";
-    hooks(&home, &plugin(&home, "answers", code), "");
+    write_plugin_entry(&home, &plugin(&home, "answers", code), "");
     let _daemon = home.serve();
     let printed = "NormalizedResponse(content='it\\'s', tool_calls=[ToolCall(id='c', name='t', arguments='{}')], \
                    finish_reason='stop', usage=Usage(prompt_tokens=1))";
@@ -436,7 +443,7 @@ def register(ctx):
     home.answer("hermes", &tool("post_tool_call", "t", &json!({}), &json!({"result": "{}"})));
     let mut output = call("transform_terminal_output", &json!({"output": "x", "returncode": 0}));
     output["session_id"] = json!("");
-    bridged(&home, &output);
+    bridge_answer(&home, &output);
     assert_eq!(
         context(&home, "x"),
         "it's [('c', 't', '{}')]; hi []; args result session_id telemetry_schema_version tool_name; \
@@ -445,45 +452,42 @@ def register(ctx):
 }
 
 #[test]
-fn a_plugin_that_dies_over_an_event_hears_it_once() {
+fn an_event_at_which_a_plugin_exits_is_not_delivered_again() {
     let home = Home::with_daemon("running");
-    let heard = home.work().join("heard");
+    let received = home.work().join("received");
     let code = format!(
         "import os\ndef step(user_message, **k):\n    open({:?}, 'a').write(user_message + '\\n')\n    \
          os._exit(3)\ndef register(ctx):\n    ctx.register_hook('pre_llm_call', step)\n",
-        shown(&heard)
+        path_text(&received)
     );
     let folder = plugin(&home, "dies", &code);
-    hooks(&home, &folder, "");
+    write_plugin_entry(&home, &folder, "");
     let _daemon = home.serve();
     for message in ["a", "b", "c"] {
         assert_eq!(context(&home, message), Value::Null);
     }
-    assert_eq!(fs::read_to_string(&heard).expect("heard"), "a\nb\n", "then it rests");
-    // Mended, it is asked again at once.
+    assert_eq!(fs::read_to_string(&received).expect("events"), "a\nb\n", "then it is in back-off");
+    // An edit ends the back-off.
     write(&folder, "__init__.py", &code.replace("os._exit(3)", "return 'well'"));
-    wait_until("it is noticed", || context(&home, "d") == "well");
+    wait_until("the edit is noticed", || context(&home, "d") == "well");
 }
 
 #[test]
-fn a_plugin_that_is_put_in_later_is_noticed() {
+fn a_plugin_that_is_added_while_the_daemon_runs_is_noticed() {
     let home = Home::with_daemon("running");
-    let says = |name: &str| {
-        format!("def register(ctx):\n    ctx.register_hook('pre_llm_call', lambda **k: '{name}')\n")
-    };
-    plugin(&home, "group/first", &says("first"));
+    plugin(&home, "group/first", &adds_context("first"));
     home.write_hooks(&format!(
         "plugins: {{ enabled: [group/first, group/second] }}\nhooks: {{ '*': [{{ python: {} }}] }}\n",
-        shown(&home.work().join("plugins"))
+        path_text(&home.work().join("plugins"))
     ));
     let _daemon = home.serve();
     assert_eq!(context(&home, "x"), "first");
-    plugin(&home, "group/second", &says("second"));
+    plugin(&home, "group/second", &adds_context("second"));
     wait_until("it is noticed", || context(&home, "x") == "first\n\nsecond");
 }
 
 #[test]
-fn links_that_lead_in_a_circle_and_other_peoples_code_are_left_alone() {
+fn circular_links_and_installed_packages_are_not_searched_for_code() {
     let home = Home::with_daemon("running");
     let folder = plugin(&home, "counts", COUNTS);
     for name in ["a", "b", "c"] {
@@ -493,12 +497,12 @@ fn links_that_lead_in_a_circle_and_other_peoples_code_are_left_alone() {
     for n in 0..3000 {
         write(&folder.join("venv/lib"), &format!("m{n}.py"), "");
     }
-    hooks(&home, &folder, "");
+    write_plugin_entry(&home, &folder, "");
     let _daemon = home.serve();
-    assert!(context(&home, "x").as_str().is_some_and(|said| said.starts_with("1 in")));
+    assert!(context(&home, "x").as_str().is_some_and(|text| text.starts_with("1 in")));
 }
 
-const LEAVES_A_TASK: &str = "
+const STARTS_A_TASK: &str = "
 import asyncio
 done = []
 async def later():
@@ -515,9 +519,9 @@ def register(ctx):
 ";
 
 #[test]
-fn a_task_that_a_callback_leaves_behind_goes_on() {
+fn a_task_that_a_callback_starts_continues_after_it() {
     let home = Home::with_daemon("running");
-    hooks(&home, &plugin(&home, "tasks", LEAVES_A_TASK), "");
+    write_plugin_entry(&home, &plugin(&home, "tasks", STARTS_A_TASK), "");
     let _daemon = home.serve();
     context(&home, "start");
     assert_eq!(context(&home, "exit"), Value::Null);
@@ -525,26 +529,26 @@ fn a_task_that_a_callback_leaves_behind_goes_on() {
 }
 
 #[test]
-fn what_a_plugin_prints_is_for_its_user_only_and_any_environment_reaches_it() {
+fn the_log_of_plugins_is_private_and_variables_that_are_not_utf8_reach_a_plugin() {
     use std::os::unix::ffi::OsStrExt as _;
     use std::os::unix::fs::PermissionsExt as _;
     let home = Home::with_daemon("running");
     let code = "import os\ndef register(ctx):\n    ctx.register_hook('pre_llm_call', lambda **k: \
                 repr(os.environb.get(b'MARK')))\n";
-    hooks(&home, &plugin(&home, "bytes", code), "");
+    write_plugin_entry(&home, &plugin(&home, "bytes", code), "");
     let _daemon = home.serve();
     context(&home, "first");
     let mut command = home.command(["hook", "hermes"]);
     command.env("MARK", std::ffi::OsStr::from_bytes(b"caf\xe9"));
-    let heard = feed(command, call("pre_llm_call", &json!({})).to_string().as_bytes());
-    assert_eq!(heard.stdout.trim(), r#"{"context":"b'caf\\xe9'"}"#);
+    let output = feed(command, call("pre_llm_call", &json!({})).to_string().as_bytes());
+    assert_eq!(output.stdout.trim(), r#"{"context":"b'caf\\xe9'"}"#);
     let log = fs::metadata(home.path().join("plugins.log")).expect("the log");
     assert_eq!(log.permissions().mode() & 0o777, 0o600);
 }
 
-const TROUBLE: &str = "
+const FAILS: &str = "
 import os, time
-def trouble(user_message, **kwargs):
+def step(user_message, **kwargs):
     if user_message == 'die': os._exit(3)
     if user_message == 'hang': time.sleep(600)
     if user_message == 'raise': raise ValueError('oh')
@@ -552,21 +556,17 @@ def trouble(user_message, **kwargs):
     if user_message == 'grow': return len(bytearray(1 << 30))
     return {'context': 'well'}
 def register(ctx):
-    ctx.register_hook('pre_llm_call', trouble)
+    ctx.register_hook('pre_llm_call', step)
 ";
 
 #[test]
-fn a_plugin_in_trouble_is_started_again_and_hurts_nobody_else() {
+fn a_failing_plugin_is_restarted_and_does_not_affect_another_one() {
     let home = Home::with_daemon("running");
-    let folder = plugin(&home, "trouble", TROUBLE).parent().expect("a folder").to_owned();
-    plugin(
-        &home,
-        "fine",
-        "def register(ctx):\n    ctx.register_hook('pre_llm_call', lambda **k: 'fine')\n",
-    );
+    let folder = plugin(&home, "unstable", FAILS).parent().expect("a folder").to_owned();
+    plugin(&home, "fine", &adds_context("fine"));
     home.write_hooks(&format!(
-        "plugins: {{ enabled: [trouble, fine] }}\nhooks:\n  '*':\n    - {{ name: all, python: {}, timeout: 15, memory: 400 }}\n",
-        shown(&folder)
+        "plugins: {{ enabled: [unstable, fine] }}\nhooks:\n  '*':\n    - {{ name: all, python: {}, timeout: 15, memory: 400 }}\n",
+        path_text(&folder)
     ));
     let _daemon = home.serve();
     let ask = |message: &str| {
@@ -591,8 +591,17 @@ fn a_plugin_in_trouble_is_started_again_and_hurts_nobody_else() {
         .iter()
         .map(|row| row["verdicts"][1]["failure"].as_str().unwrap_or("").to_owned())
         .collect();
-    let expected =
-        ["", "oh", "SystemExit", "ended", "", "Memory", "", "no answer within", "left alone"];
+    let expected = [
+        "",
+        "oh",
+        "SystemExit",
+        "ended",
+        "",
+        "Memory",
+        "",
+        "no answer within",
+        "not called for a while",
+    ];
     for (failure, expected) in failures.iter().zip(expected) {
         assert!(
             failure.contains(expected) && failure.is_empty() == expected.is_empty(),
@@ -602,34 +611,29 @@ fn a_plugin_in_trouble_is_started_again_and_hurts_nobody_else() {
 }
 
 #[test]
-fn plugins_are_found_by_name_enabled_and_disabled() {
+fn only_enabled_plugins_are_loaded_in_the_order_of_their_directories() {
     let home = Home::new();
-    let says = |name: &str| {
-        format!("def register(ctx):\n    ctx.register_hook('pre_llm_call', lambda **k: '{name}')\n")
-    };
-    let folder = plugin(&home, "b-second", &says("second")).parent().expect("a folder").to_owned();
-    plugin(&home, "a-first", &says("first"));
-    plugin(&home, "group/inner", &says("inner"));
-    plugin(&home, "never", &says("never"));
-    let bridge = plugin(&home, "hookbus", &says("the bridge itself"));
+    let folder =
+        plugin(&home, "b-second", &adds_context("second")).parent().expect("a folder").to_owned();
+    plugin(&home, "a-first", &adds_context("first"));
+    plugin(&home, "group/inner", &adds_context("inner"));
+    plugin(&home, "never", &adds_context("never"));
+    let bridge = plugin(&home, "hookbus", &adds_context("the bridge itself"));
     write(&bridge, "bridge.json", "{}");
     write(&bridge, "client.py", "");
-    plugin(&home, "unnamed", &says("unnamed"));
+    plugin(&home, "unnamed", &adds_context("unnamed"));
     home.write_hooks(&format!(
         "plugins:\n  enabled: [b-second, a-first, group/inner, never, hookbus]\n  disabled: [never]\nhooks: {{ '*': [{{ python: {} }}] }}\n",
-        shown(&folder)
+        path_text(&folder)
     ));
     let ask = || home.answer("hermes", &call("pre_llm_call", &json!({})))["context"].clone();
     assert_eq!(ask(), "first\n\nsecond\n\ninner");
 }
 
 #[test]
-fn of_two_plugins_of_one_name_the_later_one_is_loaded_and_a_provider_is_not() {
+fn of_two_plugins_with_the_same_name_the_later_one_is_loaded_and_a_provider_never() {
     let home = Home::new();
-    let says = |name: &str| {
-        format!("def register(ctx):\n    ctx.register_hook('pre_llm_call', lambda **k: '{name}')\n")
-    };
-    let folder = plugin(&home, "a", &says("first")).parent().expect("a folder").to_owned();
+    let folder = plugin(&home, "a", &adds_context("first")).parent().expect("a folder").to_owned();
     for (path, name, kind) in [
         ("a", "same", "standalone"),
         ("b", "same", "standalone"),
@@ -639,7 +643,7 @@ fn of_two_plugins_of_one_name_the_later_one_is_loaded_and_a_provider_is_not() {
         ("e", "model", "model-provider"),
     ] {
         write(
-            &plugin(&home, path, &says(path)),
+            &plugin(&home, path, &adds_context(path)),
             "plugin.yaml",
             &format!("name: {name}\nkind: '{kind}'\n"),
         );
@@ -654,35 +658,31 @@ fn of_two_plugins_of_one_name_the_later_one_is_loaded_and_a_provider_is_not() {
     let all = |more: &str| {
         home.write_hooks(&format!(
             "plugins: {{ enabled: [same, other, memory, model] }}\nhooks: {{ '*': [{{ python: {} }}, {{ python: {} }}] }}\n{more}",
-            shown(&folder),
-            shown(&home.work().join("hooks"))
+            path_text(&folder),
+            path_text(&home.work().join("hooks"))
         ));
     };
     all("");
     let ask = || home.answer("hermes", &call("pre_llm_call", &json!({})))["context"].clone();
     assert_eq!(ask(), "b\n\nc\n\ngroup/a");
-    // Hooks of the gateway are all heard.
-    bridged(&home, &call("command:help", &json!({"command": "help"})));
-    let heard = home.decisions().pop().expect("a decision")["verdicts"].clone();
-    assert_eq!([&heard[0]["reason"], &heard[1]["reason"]], ["one", "two"], "{heard}");
-    hooks(&home, &folder.join("d"), "");
+    // Gateway hooks with the same name are all called.
+    bridge_answer(&home, &call("command:help", &json!({"command": "help"})));
+    let verdicts = home.last_decision()["verdicts"].clone();
+    assert_eq!([&verdicts[0]["reason"], &verdicts[1]["reason"]], ["one", "two"], "{verdicts}");
+    write_plugin_entry(&home, &folder.join("d"), "");
     assert_eq!(ask(), Value::Null);
     let listed = home.run(&["hooks", "list"]);
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
-    assert!(listed.contains("(memory) is a provider"), "{listed}");
+    assert!(listed.contains("holds only providers (memory;"), "{listed}");
 }
 
 #[test]
-fn a_plugin_without_its_variables_is_disabled_and_says_so() {
+fn a_plugin_whose_required_variables_are_missing_fails_with_their_names() {
     let home = Home::new();
-    let folder = plugin(
-        &home,
-        "keyed",
-        "def register(ctx):\n    ctx.register_hook('pre_llm_call', lambda **k: 'hello')\n",
-    );
+    let folder = plugin(&home, "keyed", &adds_context("hello"));
     let manifest = "name: keyed\nrequires_env:\n  - PLAIN_KEY\n  - name: RICH_KEY\n    description: for something\n    secret: true\n";
     write(&folder, "plugin.yaml", manifest);
-    hooks(&home, &folder, "");
+    write_plugin_entry(&home, &folder, "");
     let ask = |key: &str| {
         let mut command = home.command(["hook", "hermes"]);
         command.env("PLAIN_KEY", "x").env("RICH_KEY", key);
@@ -695,12 +695,12 @@ fn a_plugin_without_its_variables_is_disabled_and_says_so() {
 }
 
 #[test]
-fn what_a_plugin_needs_is_recorded_once_unless_it_is_to_block() {
+fn a_missing_variable_is_recorded_once_unless_on_failure_is_block() {
     for (more, times) in [("", 1), ("      on_failure: block\n", 3)] {
         let home = Home::with_daemon("running");
         let folder = plugin(&home, "keyed", "def register(ctx):\n    pass\n");
-        write(&folder, "plugin.yaml", "name: keyed\nrequires_env: [SOME_KEY_NOBODY_HAS]\n");
-        hooks(&home, &folder, more);
+        write(&folder, "plugin.yaml", "name: keyed\nrequires_env: [MISSING_VARIABLE]\n");
+        write_plugin_entry(&home, &folder, more);
         let _daemon = home.serve();
         for _ in 0..3 {
             home.answer("hermes", &tool("pre_tool_call", "terminal", &json!({}), &json!({})));
@@ -710,19 +710,19 @@ fn what_a_plugin_needs_is_recorded_once_unless_it_is_to_block() {
 }
 
 #[test]
-fn gateway_hooks_run_too_and_the_agent_does_not_wait_for_them() {
+fn gateway_hooks_run_and_the_agent_waits_only_for_those_that_can_answer() {
     let home = Home::with_daemon("running");
     let seen = home.work().join("seen");
     let code = format!(
         "import asyncio, json\nasync def handle(event_type, context):\n    await asyncio.sleep(0.3)\n    \
          open({:?}, 'a').write(event_type + ' ' + json.dumps(context) + '\\n')\n    \
          return {{'decision': 'deny', 'message': 'not ' + context.get('command', '')}}\n",
-        shown(&seen)
+        path_text(&seen)
     );
     let folder = gateway_hook(&home, "watch", "['agent:*', 'command:deploy']", &code);
-    hooks(&home, &folder, "");
+    write_plugin_entry(&home, &folder, "");
     let _daemon = home.serve();
-    let event = |name: &str, extra: Value| bridged(&home, &call(name, &extra));
+    let event = |name: &str, extra: Value| bridge_answer(&home, &call(name, &extra));
     assert_eq!(event("agent:start", json!({"message": "hi"})), Value::Null);
     assert_eq!(event("command:status", json!({"command": "status"})), Value::Null);
     assert_eq!(
@@ -730,20 +730,20 @@ fn gateway_hooks_run_too_and_the_agent_does_not_wait_for_them() {
         json!({"decision": "deny", "message": "not deploy"})
     );
     let lines = || fs::read_to_string(&seen).unwrap_or_default();
-    wait_until("both were seen", || lines().lines().count() == 2);
+    wait_until("both are handled", || lines().lines().count() == 2);
     assert!(
         lines().contains("agent:start {\"message\": \"hi\", \"session_id\": \"s\"}"),
         "{}",
         lines()
     );
-    assert_eq!(home.decisions().len(), 1, "who cannot answer decides nothing");
+    assert_eq!(home.decisions().len(), 1, "no decision for an event that cannot be answered");
 }
 
 #[test]
-fn a_plugin_that_cannot_be_loaded_says_why() {
+fn a_plugin_that_cannot_be_loaded_fails_with_the_reason() {
     let home = Home::new();
     let folder = plugin(&home, "broken", "import nothing_of_that_name\n");
-    hooks(&home, &folder, "      on_failure: block\n");
+    write_plugin_entry(&home, &folder, "      on_failure: block\n");
     let answer = home.answer("hermes", &tool("pre_tool_call", "terminal", &json!({}), &json!({})));
     assert!(
         answer["reason"].as_str().is_some_and(|why| why.contains("nothing_of_that_name")),

@@ -1,10 +1,10 @@
-//! The other processes that Hermes runs agents in: the backend of its terminal UI, its ACP server, its web
-//! servers, and programs that use it as a library. Hermes' own shell hooks never fire in these; the bridge that
-//! `hookbus connect hermes` installs carries their events, and what the bus answers takes effect.
+//! The other processes in which Hermes runs agents: the backend of its terminal UI, its ACP server, its web servers,
+//! and programs that use it as a library. Hermes runs no shell hooks in these; the bridge that `hookbus connect hermes`
+//! installs sends their events, and the answers take effect.
 
-use hookbus_tests::agents::{Act, Hermes, Run, Step, Talk};
-use hookbus_tests::home::{Home, shown};
-use hookbus_tests::wiring::{Agent, Firing, Recorder, decisions_on, firings};
+use hookbus_tests::agents::{Act, Hermes, RpcProcess, Run, Step};
+use hookbus_tests::home::{Home, path_text};
+use hookbus_tests::wiring::{Agent, RecordedEvent, Recorder, decisions_on, recorded_events};
 use serde_json::{Value, json};
 
 const POLICY: &str = "hooks:
@@ -13,13 +13,13 @@ const POLICY: &str = "hooks:
   transform_llm_output: [{ rule: { rewrite: { text: All is well. } } }]
 ";
 
-/// A Hermes that wants to make two files, of which one is not allowed; wired to the bus and to a shell hook.
-struct Scene {
+/// A Hermes that makes two files, one of which the policy blocks, connected to the bus and with a shell hook.
+struct Setup {
     home: Home,
     recorder: Recorder,
 }
 
-impl Scene {
+impl Setup {
     fn new() -> Self {
         let home = Home::with_daemon("auto");
         home.write_hooks(POLICY);
@@ -37,23 +37,23 @@ impl Scene {
             .connected(&self.home, "auto")
     }
 
-    /// Everything arrived once and in order, in one session, and every answer took effect.
-    fn is_played(&self, run: &Run, platform: &str, around: Around) {
+    /// Checks that every event arrived once, in order and in one session, and that every answer took effect.
+    fn check(&self, run: &Run, platform: &str, others: OtherEvents) {
         assert_eq!(run.steps_left, 0, "{}", run.stdout);
         assert_eq!(run.file("made.txt").as_deref(), Some("made\n"), "{}", run.stdout);
         assert_eq!(run.file("secret.txt"), None);
         let sent = |n: usize| run.requests[n].to_string();
         assert!(sent(0).contains("the moon is green"), "{}", sent(0));
         assert!(sent(2).contains("secrets need a person"), "{}", sent(2));
-        let all = firings(&self.home, "hermes");
-        let names: Vec<&str> = all.iter().map(Firing::name).collect();
-        assert_eq!(names, [around.before, &TURN, around.after].concat());
+        let all = recorded_events(&self.home, "hermes");
+        let names: Vec<&str> = all.iter().map(RecordedEvent::name).collect();
+        assert_eq!(names, [others.before, &TURN, others.after].concat());
         assert_eq!(self.recorder.names(), [""; 0], "shell hooks do not fire here");
         let first = &all[0].event;
         assert!(first["session"].as_str().is_some_and(|session| !session.is_empty()), "{first}");
-        for firing in &all {
-            assert_eq!(firing.event["session"], first["session"], "{}", firing.name());
-            assert_eq!(firing.event["context"]["wire"], "bridge");
+        for recorded in &all {
+            assert_eq!(recorded.event["session"], first["session"], "{}", recorded.name());
+            assert_eq!(recorded.event["context"]["wire"], "bridge");
         }
         assert_eq!(first["payload"]["extra"]["platform"], platform);
         let outcomes: Vec<Value> = decisions_on(&self.home, "hermes", "pre_tool_call")
@@ -86,49 +86,52 @@ const TURN: [&str; 17] = [
     "on_session_end",
 ];
 
-/// What else a process fires, before the turn and after it.
+/// The events of a process before and after the turn.
 #[derive(Clone, Copy)]
-struct Around {
+struct OtherEvents {
     before: &'static [&'static str],
     after: &'static [&'static str],
 }
 
-const NOTHING_ELSE: Around = Around { before: &[], after: &[] };
+const NONE: OtherEvents = OtherEvents { before: &[], after: &[] };
 
-/// A session is opened and closed by whoever sits before the screen.
-const BEFORE_A_SCREEN: Around =
-    Around { before: &["on_session_reset"], after: &["on_session_end", "on_session_finalize"] };
+/// A user interface opens and closes the session.
+const OF_A_USER_INTERFACE: OtherEvents = OtherEvents {
+    before: &["on_session_reset"],
+    after: &["on_session_end", "on_session_finalize"],
+};
 
-/// What a terminal UI and a desktop say: open a session, send a prompt, wait for the answer.
-fn one_turn(talk: &mut Talk, work: &str) -> String {
-    talk.until("a hello", |message| message["params"]["type"] == "gateway.ready");
-    let session = talk.ask("session.create", &json!({"cwd": work}))["session_id"].clone();
-    talk.ask("prompt.submit", &json!({"session_id": session, "text": "Make files."}));
+/// Does what a terminal UI and a desktop do: opens a session, sends a prompt, waits for the answer.
+fn run_turn(process: &mut RpcProcess, work: &str) -> String {
+    process.wait_for("the start", |message| message["params"]["type"] == "gateway.ready");
+    let session = process.request("session.create", &json!({"cwd": work}))["session_id"].clone();
+    process.request("prompt.submit", &json!({"session_id": session, "text": "Make files."}));
     let answer =
-        talk.until("the prompt", |message| message["params"]["type"] == "message.complete");
-    talk.ask("session.close", &json!({"session_id": session}));
+        process.wait_for("the prompt", |message| message["params"]["type"] == "message.complete");
+    process.request("session.close", &json!({"session_id": session}));
     answer["params"]["payload"]["text"].as_str().unwrap_or_default().to_owned()
 }
 
 #[test]
-fn the_backend_of_the_terminal_ui_is_on_the_bus() {
-    let scene = Scene::new();
-    let hermes = scene.hermes("tui");
-    let work = shown(&hermes.work());
-    let mut talk = hermes.tui_backend();
-    assert_eq!(one_turn(&mut talk, &work), "All is well.");
-    scene.is_played(&talk.end(), "tui", BEFORE_A_SCREEN);
+fn the_backend_of_the_terminal_ui_is_connected() {
+    let setup = Setup::new();
+    let hermes = setup.hermes("tui");
+    let work = path_text(&hermes.work());
+    let mut process = hermes.tui_backend();
+    assert_eq!(run_turn(&mut process, &work), "All is well.");
+    setup.check(&process.stop(), "tui", OF_A_USER_INTERFACE);
 }
 
 #[test]
-fn the_terminal_ui_itself_is_on_the_bus() {
-    let scene = Scene::new();
-    // The screen is drawn in bits and pieces; how far it is can be read in the log.
-    let has_come = |name: &str| {
-        let log = scene.home.run(&["log", "--json", "--name", name]);
+fn the_terminal_ui_is_connected() {
+    let setup = Setup::new();
+    // The screen is drawn in pieces, so the log tells how far the run is.
+    let has_arrived = |name: &str| {
+        let log = setup.home.run(&["log", "--json", "--name", name]);
         log.status.success() && !log.stdout.is_empty()
     };
-    let (is_ready, is_over) = (|| has_come("on_session_reset"), || has_come("on_session_end"));
+    let (is_ready, is_over) =
+        (|| has_arrived("on_session_reset"), || has_arrived("on_session_end"));
     let acts = [
         Act::Until(&is_ready),
         Act::See("❯"),
@@ -139,45 +142,45 @@ fn the_terminal_ui_itself_is_on_the_bus() {
         Act::Type("/exit"),
         Act::Enter,
     ];
-    let run = scene.hermes("tui").run_at_a_terminal_with(&["--tui"], &acts);
-    scene.is_played(&run, "tui", BEFORE_A_SCREEN);
+    let run = setup.hermes("tui").run_at_a_terminal_with(&["--tui"], &acts);
+    setup.check(&run, "tui", OF_A_USER_INTERFACE);
 }
 
 #[test]
-fn a_headless_web_server_as_the_desktop_runs_it_is_on_the_bus() {
-    let scene = Scene::new();
-    let hermes = scene.hermes("serve");
-    let work = shown(&hermes.work());
-    let mut talk = hermes.web_server(&["serve"]);
-    assert_eq!(one_turn(&mut talk, &work), "All is well.");
-    scene.is_played(&talk.end(), "tui", BEFORE_A_SCREEN);
+fn a_headless_web_server_as_the_desktop_runs_it_is_connected() {
+    let setup = Setup::new();
+    let hermes = setup.hermes("serve");
+    let work = path_text(&hermes.work());
+    let mut process = hermes.web_server(&["serve"]);
+    assert_eq!(run_turn(&mut process, &work), "All is well.");
+    setup.check(&process.stop(), "tui", OF_A_USER_INTERFACE);
 }
 
 #[test]
-fn a_dashboard_is_on_the_bus() {
-    let scene = Scene::new();
-    let hermes = scene.hermes("dashboard");
-    let work = shown(&hermes.work());
-    let mut talk = hermes.web_server(&["dashboard", "--skip-build", "--no-open"]);
-    assert_eq!(one_turn(&mut talk, &work), "All is well.");
-    scene.is_played(&talk.end(), "tui", BEFORE_A_SCREEN);
+fn a_dashboard_is_connected() {
+    let setup = Setup::new();
+    let hermes = setup.hermes("dashboard");
+    let work = path_text(&hermes.work());
+    let mut process = hermes.web_server(&["dashboard", "--skip-build", "--no-open"]);
+    assert_eq!(run_turn(&mut process, &work), "All is well.");
+    setup.check(&process.stop(), "tui", OF_A_USER_INTERFACE);
 }
 
 #[test]
-fn an_editor_over_acp_is_on_the_bus() {
-    let scene = Scene::new();
-    let hermes = scene.hermes("acp");
-    let work = shown(&hermes.work());
-    let mut talk = hermes.acp_server();
-    talk.ask("initialize", &json!({"protocolVersion": 1, "clientCapabilities": {}}));
-    let session = talk.ask("session/new", &json!({"cwd": work, "mcpServers": []}));
+fn an_editor_over_acp_is_connected() {
+    let setup = Setup::new();
+    let hermes = setup.hermes("acp");
+    let work = path_text(&hermes.work());
+    let mut process = hermes.acp_server();
+    process.request("initialize", &json!({"protocolVersion": 1, "clientCapabilities": {}}));
+    let session = process.request("session/new", &json!({"cwd": work, "mcpServers": []}));
     let prompt = json!({
         "sessionId": session["sessionId"], "prompt": [{"type": "text", "text": "Make files."}],
     });
-    assert_eq!(talk.ask("session/prompt", &prompt)["stopReason"], "end_turn");
-    let run = talk.end();
+    assert_eq!(process.request("session/prompt", &prompt)["stopReason"], "end_turn");
+    let run = process.stop();
     assert!(run.stdout.contains("All is well."), "{}", run.stdout);
-    scene.is_played(&run, "acp", NOTHING_ELSE);
+    setup.check(&run, "acp", NONE);
 }
 
 const LIBRARY: &str = "
@@ -186,13 +189,13 @@ from run_agent import AIAgent
 model = load_config()['model']
 agent = AIAgent(base_url=model['base_url'], api_key='none-needed', provider='custom', model=model['default'],
                 quiet_mode=True, platform='mine')
-print('heard:', agent.run_conversation('Make files.')['final_response'])
+print('answer:', agent.run_conversation('Make files.')['final_response'])
 ";
 
 #[test]
-fn a_program_that_uses_hermes_as_a_library_is_on_the_bus() {
-    let scene = Scene::new();
-    let run = scene.hermes("library").run_python(LIBRARY);
-    assert!(run.stdout.contains("heard: All is well."), "{} {}", run.stdout, run.stderr);
-    scene.is_played(&run, "mine", NOTHING_ELSE);
+fn a_program_that_uses_hermes_as_a_library_is_connected() {
+    let setup = Setup::new();
+    let run = setup.hermes("library").run_python(LIBRARY);
+    assert!(run.stdout.contains("answer: All is well."), "{} {}", run.stdout, run.stderr);
+    setup.check(&run, "mine", NONE);
 }

@@ -1,11 +1,11 @@
-//! `hookbus.yaml`: what people write, what it does, and what they are told when it is wrong.
+//! `hookbus.yaml`: what its entries do, and the messages about its mistakes.
 
-use hookbus_tests::home::{Home, feed, wait_until};
+use hookbus_tests::home::{Home, feed, is_alive, wait_until};
 use hookbus_tests::payloads::{self, gemini_shell, hermes_shell};
 use serde_json::{Value, json};
 
 #[test]
-fn hermes_own_block_works_as_it_is() {
+fn a_hooks_section_of_hermes_works_unchanged() {
     let home = Home::new();
     let block = home.script(
         "block.sh",
@@ -26,24 +26,24 @@ fn hermes_own_block_works_as_it_is() {
 }
 
 #[test]
-fn the_list_form_of_the_plugin_guide_is_read_too() {
+fn the_list_form_of_hermes_plugin_guide_is_read_too() {
     let home = Home::new();
     let note = home.script("note.sh", "#!/bin/sh\nprintf '%s\\n' \"$@\" > args.txt\n");
     home.write_hooks(&format!(
-        "hooks:\n  - event: post_tool_call\n    command: \"{note} 'Tool ran: {{tool_name}}' {{nobody}} {{status}}\"\n    when:\n      tools: [terminal, patch]\n"
+        "hooks:\n  - event: post_tool_call\n    command: \"{note} 'Tool ran: {{tool_name}}' {{unknown}} {{status}}\"\n    when:\n      tools: [terminal, patch]\n"
     ));
     let mut payload = payloads::one("hermes", "post_tool_call");
     payload["tool_name"] = json!("terminal");
     home.answer("hermes", &payload);
     let args = std::fs::read_to_string(home.work().join("args.txt")).expect("the hook ran");
-    assert_eq!(args, "Tool ran: terminal\n{nobody}\nok\n");
+    assert_eq!(args, "Tool ran: terminal\n{unknown}\nok\n");
     payload["tool_name"] = json!("read_file");
     home.answer("hermes", &payload);
     assert_eq!(home.decisions().len(), 1, "only the tools it names");
 }
 
 #[test]
-fn a_placeholder_cannot_become_another_word() {
+fn the_value_of_a_placeholder_stays_one_argument() {
     let home = Home::new();
     let note = home.script("note.sh", "#!/bin/sh\nprintf '%s\\n' \"$#\" > count.txt\n");
     home.write_hooks(&format!(
@@ -57,7 +57,7 @@ fn a_placeholder_cannot_become_another_word() {
 }
 
 #[test]
-fn every_answer_of_a_rule_does_what_it_says() {
+fn every_kind_of_rule_answer_is_encoded_for_gemini() {
     let cases = [
         ("block: because", json!({"decision": "deny", "reason": "because"}), "block"),
         ("stop: enough", json!({"continue": false, "stopReason": "enough"}), "stop"),
@@ -68,25 +68,25 @@ fn every_answer_of_a_rule_does_what_it_says() {
                    "tool_input": {"command": "ls", "description": "a test"}}}),
             "rewrite",
         ),
-        // Nobody sits before this Gemini, and told to ask it would end the session in silence.
+        // This Gemini has no terminal; told to ask, it would end the session without a message.
         (
             "ask: are you sure",
             json!({"decision": "deny",
-                   "reason": "are you sure (nobody can be asked here, so it is blocked)"}),
+                   "reason": "are you sure (no person can be asked here, so it is blocked)"}),
             "block",
         ),
-        // Gemini takes no context here; nothing is blocked over that.
+        // Gemini accepts no context here; that is no reason to block.
         ("context: by the way", Value::Null, "none"),
     ];
-    for (answer, told, outcome) in cases {
+    for (answer, expected, outcome) in cases {
         let home = Home::with_hooks(&format!("hooks:\n  BeforeTool:\n    - rule: {{{answer}}}\n"));
-        assert_eq!(home.answer("gemini", &gemini_shell("rm x")), told, "{answer}");
+        assert_eq!(home.answer("gemini", &gemini_shell("rm x")), expected, "{answer}");
         assert_eq!(home.decisions()[0]["outcome"], outcome, "{answer}");
     }
 }
 
 #[test]
-fn what_hermes_cannot_take_becomes_a_block_unless_it_may_fail() {
+fn an_answer_that_hermes_does_not_accept_becomes_a_block_unless_on_failure_is_allow() {
     for (answer, policy, blocked) in [
         ("rewrite: {command: ls}", "", true),
         ("rewrite: {command: ls}", "on_failure: allow", false),
@@ -98,42 +98,44 @@ fn what_hermes_cannot_take_becomes_a_block_unless_it_may_fail() {
         let home = Home::with_hooks(&format!(
             "hooks:\n  tool.before:\n    - rule: {{{answer}}}\n      {policy}\n"
         ));
-        let told = home.answer("hermes", &hermes_shell("rm x"));
-        assert_eq!(told["decision"] == "block", blocked, "{answer} {policy}: {told}");
+        let sent = home.answer("hermes", &hermes_shell("rm x"));
+        assert_eq!(sent["decision"] == "block", blocked, "{answer} {policy}: {sent}");
         let decision = &home.decisions()[0];
         assert_eq!(decision["outcome"], if blocked { "block" } else { "none" });
-        let note = decision["verdicts"][0]["note"].as_str().expect("both are recorded");
+        let note = decision["verdicts"][0]["note"].as_str().expect("a note");
         assert!(note.contains(if blocked { "blocked instead" } else { "left out" }), "{note}");
     }
 }
 
 #[test]
-fn the_model_hears_that_nobody_could_be_asked() {
+fn a_question_that_cannot_be_asked_blocks_and_the_reason_says_so() {
     let home = Home::with_hooks("hooks: {tool.before: [{name: asker, rule: {ask: sure?}}]}");
-    let told = "sure? (nobody can be asked here, so it is blocked)";
+    let reason = "sure? (no person can be asked here, so it is blocked)";
     let shell = home.answer("hermes", &hermes_shell("ls"));
-    assert_eq!(shell, json!({"decision": "block", "reason": told}));
+    assert_eq!(shell, json!({"decision": "block", "reason": reason}));
     let mut bridge = home.command(["hook", "hermes", "--wire", "bridge"]);
     bridge.env("HERMES_YOLO_MODE", "1");
-    let heard = feed(bridge, hermes_shell("ls").to_string().as_bytes());
-    let heard: Value = serde_json::from_str(&heard.stdout).expect("an answer");
-    assert_eq!(heard, json!({"action": "block", "message": told}));
-    // What the hook said is kept as it said it.
+    let output = feed(bridge, hermes_shell("ls").to_string().as_bytes());
+    let answer: Value = serde_json::from_str(&output.stdout).expect("an answer");
+    assert_eq!(answer, json!({"action": "block", "message": reason}));
+    // The hook's own reason is recorded unchanged.
     for decision in home.decisions() {
         assert_eq!(decision["verdicts"][0]["reason"], "sure?");
     }
-    // A question without a word is not left without one.
-    let mute = home.script(
-        "mute.sh",
+    // A question without a reason gets one.
+    let silent = home.script(
+        "silent.sh",
         "#!/bin/sh\necho '{\"hookSpecificOutput\": {\"permissionDecision\": \"ask\"}}'\n",
     );
-    home.write_hooks(&format!("hooks: {{tool.before: [{{name: mute, command: {mute}}}]}}"));
-    let told = home.answer("hermes", &hermes_shell("ls"));
-    assert_eq!(told["reason"], "hook `mute` wanted a person to be asked, and nobody can be");
+    home.write_hooks(&format!("hooks: {{tool.before: [{{name: silent, command: {silent}}}]}}"));
+    assert_eq!(
+        home.answer("hermes", &hermes_shell("ls"))["reason"],
+        "hook `silent` wanted to ask a person, and no person can be asked"
+    );
 }
 
 #[test]
-fn what_was_wanted_is_called_by_its_name() {
+fn the_note_names_what_the_hook_wanted_to_change() {
     let home = Home::with_hooks(
         "hooks:\n  turn.output: [{name: t, rule: {rewrite: {text: x}}}]\n  \
          tool.output: [{name: o, rule: {rewrite: {text: x}}}]\n  \
@@ -149,16 +151,15 @@ fn what_was_wanted_is_called_by_its_name() {
         ("pre_tool_call", "another tool input"),
     ] {
         home.answer("hermes", &json!({"hook_event_name": event, "session_id": "s", "extra": {}}));
-        let decisions = home.decisions();
-        let note = decisions.last().expect("a decision")["verdicts"][0]["note"].clone();
-        let note = note.as_str().expect("a note");
-        let said = format!("wanted {wanted}, which hermes takes none of here");
-        assert!(note.starts_with(&said), "{event}: {note}");
+        let decision = home.last_decision();
+        let note = decision["verdicts"][0]["note"].as_str().expect("a note");
+        let start = format!("wanted {wanted}, which hermes does not accept here");
+        assert!(note.starts_with(&start), "{event}: {note}");
     }
 }
 
 #[test]
-fn conditions_look_into_the_input_and_then_the_payload() {
+fn conditions_look_in_the_tool_input_and_then_in_the_payload() {
     let cases = [
         ("command: 'git\\s+push'", hermes_shell("git  push --force"), "hermes", true),
         ("command: 'git\\s+push'", hermes_shell("git pull"), "hermes", false),
@@ -178,13 +179,13 @@ fn conditions_look_into_the_input_and_then_the_payload() {
         assert_eq!(
             home.log(&["--kind", "decision"]).len(),
             usize::from(applies),
-            "no opinion, no row"
+            "no decision row without a verdict"
         );
     }
 }
 
 #[test]
-fn scripts_of_any_dialect_are_understood_under_a_kind() {
+fn under_a_kind_scripts_can_answer_in_any_dialect() {
     let blocks = [
         r#"echo '{"decision":"block","reason":"why"}'"#,
         r#"echo '{"action":"block","message":"why"}'"#,
@@ -220,7 +221,7 @@ fn scripts_of_any_dialect_are_understood_under_a_kind() {
 }
 
 #[test]
-fn a_failing_hook_does_what_its_policy_says() {
+fn on_failure_decides_what_a_failing_hook_does() {
     let failures = ["exit 1", "echo garbage", "kill -KILL $$", "sleep 30"];
     for body in failures {
         for (policy, blocked) in
@@ -231,8 +232,8 @@ fn a_failing_hook_does_what_its_policy_says() {
             home.write_hooks(&format!(
                 "hooks:\n  tool.before:\n    - command: {script}\n      timeout: 0.5\n      {policy}\n"
             ));
-            let told = home.answer("gemini", &gemini_shell("x"));
-            assert_eq!(told["decision"] == "deny", blocked, "{body} {policy}: {told}");
+            let answer = home.answer("gemini", &gemini_shell("x"));
+            assert_eq!(answer["decision"] == "deny", blocked, "{body} {policy}: {answer}");
             let verdict = &home.decisions()[0]["verdicts"][0];
             assert_eq!(verdict["failed"], true, "{body}");
             assert_eq!(verdict["policy"], if blocked { "block" } else { "allow" });
@@ -241,7 +242,7 @@ fn a_failing_hook_does_what_its_policy_says() {
 }
 
 #[test]
-fn a_hook_that_runs_out_of_time_takes_its_children_with_it() {
+fn a_hook_that_times_out_is_killed_with_its_children() {
     let home = Home::new();
     let script = home.script("hook.sh", "#!/bin/sh\nsleep 60 &\necho $! > child.pid\nwait\n");
     home.write_hooks(&format!(
@@ -249,14 +250,11 @@ fn a_hook_that_runs_out_of_time_takes_its_children_with_it() {
     ));
     home.answer("hermes", &hermes_shell("x"));
     let child = std::fs::read_to_string(home.work().join("child.pid")).expect("it ran");
-    wait_until("the grandchild is gone", || {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
-        stat.is_err() || stat.is_ok_and(|stat| stat.contains(") Z "))
-    });
+    wait_until("the child is gone", || !is_alive(child.trim()));
 }
 
 #[test]
-fn a_child_left_behind_does_not_hold_the_agent() {
+fn a_background_child_of_a_hook_does_not_delay_the_answer() {
     let home = Home::new();
     let script = home.script(
         "hook.sh",
@@ -266,14 +264,14 @@ fn a_child_left_behind_does_not_hold_the_agent() {
     home.write_hooks(&format!(
         "hooks:\n  tool.before:\n    - command: {script}\n      timeout: 20\n"
     ));
-    // Were the pipe waited for, the time-out would have come first and dropped the answer.
+    // If hookbus waited for the end of the pipe, the timeout would come first and discard the answer.
     assert_eq!(home.answer("hermes", &hermes_shell("x"))["reason"], "quick");
     std::fs::write(home.work().join("go"), "").expect("a file");
-    wait_until("the child was left alone, and has ended", || home.work().join("gone").exists());
+    wait_until("the child was not killed, and has ended", || home.work().join("gone").exists());
 }
 
 #[test]
-fn hooks_run_at_once_and_are_merged_in_the_order_they_are_written() {
+fn hooks_run_concurrently_and_are_merged_in_the_order_of_the_file() {
     let home = Home::new();
     let slow = home.script(
         "slow.sh",
@@ -284,14 +282,14 @@ fn hooks_run_at_once_and_are_merged_in_the_order_they_are_written() {
     home.write_hooks(&format!(
         "hooks:\n  turn.start:\n    - command: {slow}\n    - command: {quick}\n    - rule: {{context: third}}\n"
     ));
-    let told = home.answer("hermes", &payloads::one("hermes", "pre_llm_call"));
-    assert_eq!(told, json!({"context": "first\n\nsecond\n\nthird"}));
-    let told = home.answer("gemini", &payloads::one("gemini", "BeforeAgent"));
-    assert_eq!(told["hookSpecificOutput"]["additionalContext"], "first\nsecond\nthird");
+    let answer = home.answer("hermes", &payloads::one("hermes", "pre_llm_call"));
+    assert_eq!(answer, json!({"context": "first\n\nsecond\n\nthird"}));
+    let answer = home.answer("gemini", &payloads::one("gemini", "BeforeAgent"));
+    assert_eq!(answer["hookSpecificOutput"]["additionalContext"], "first\nsecond\nthird");
 }
 
 #[test]
-fn in_sequence_each_hook_sees_what_the_one_before_left() {
+fn a_sequential_hook_gets_the_input_that_the_hook_before_rewrote() {
     let home = Home::new();
     let add = home.script(
         "add.py",
@@ -301,12 +299,12 @@ fn in_sequence_each_hook_sees_what_the_one_before_left() {
     home.write_hooks(&format!(
         "hooks:\n  tool.before:\n    - {{command: {add} b, sequential: true}}\n    - {{command: {add} c}}\n"
     ));
-    let told = home.answer("gemini", &gemini_shell("a"));
-    assert_eq!(told["hookSpecificOutput"]["tool_input"]["command"], "abc");
+    let answer = home.answer("gemini", &gemini_shell("a"));
+    assert_eq!(answer["hookSpecificOutput"]["tool_input"]["command"], "abc");
 }
 
 #[test]
-fn a_mistake_is_told_with_its_line_and_what_to_write_instead() {
+fn a_mistake_is_reported_with_its_line_and_a_correction() {
     let yaml = "\
 hooks:
   pre_tool_cal:
@@ -329,9 +327,9 @@ hooks:
     let listed = home.run(&["hooks", "list"]);
     assert_eq!(listed.status.code(), Some(1));
     let listed = String::from_utf8_lossy(&listed.stdout);
-    for said in [
+    for message in [
         "hookbus.yaml:2: unknown event `pre_tool_cal`; did you mean `pre_tool_call`?",
-        "hookbus.yaml:6: `(` is no regex",
+        "hookbus.yaml:6: `(` is not a regex",
         "hookbus.yaml:8: unknown tool class `shel`; did you mean `shell`?",
         "hookbus.yaml:10: a rule has no `blok`; did you mean `block`?",
         "hookbus.yaml:11: this hook does nothing",
@@ -339,7 +337,7 @@ hooks:
         "hookbus.yaml:15: `on_failure` is `allow` or `block`",
         "hookbus.yaml:16: `BeforeTool` needs a list of hooks",
     ] {
-        assert!(listed.contains(said), "{said}\nis not in\n{listed}");
+        assert!(listed.contains(message), "{message}\nis not in\n{listed}");
     }
 }
 
@@ -352,11 +350,11 @@ fn a_broken_entry_counts_as_failed() {
     home.write_hooks(&format!("{entry}      on_failure: block\n"));
     assert_eq!(home.answer("hermes", &hermes_shell("ls"))["decision"], "block");
     let read = payloads::one("hermes", "pre_tool_call.nested_execute_code_no_session");
-    assert_eq!(home.answer("hermes", &read), Value::Null, "only where it would have applied");
+    assert_eq!(home.answer("hermes", &read), Value::Null, "only for tools that it matches");
 }
 
 #[test]
-fn a_broken_file_leaves_the_last_good_one_in_force() {
+fn a_broken_file_leaves_its_last_good_version_active() {
     let good =
         "trust: home\nhooks:\n  tool.before:\n    - rule: {when: {command: rm}, block: kept}\n";
     for mode in ["off", "running"] {
@@ -372,15 +370,15 @@ fn a_broken_file_leaves_the_last_good_one_in_force() {
         assert!(text.contains("hookbus.yaml:"), "{text}");
         assert_eq!(listed.status.code(), Some(1));
         home.write_hooks(
-            "hooks:\n  tool.before:\n    - rule: {when: {command: rm}, block: mended}\n",
+            "hooks:\n  tool.before:\n    - rule: {when: {command: rm}, block: fixed}\n",
         );
         assert_eq!(
             home.answer("hermes", &hermes_shell("rm x"))["reason"],
-            "mended",
+            "fixed",
             "{mode}: re-read"
         );
         let loaded = home.log(&["--kind", "hooks.loaded"]);
-        assert_eq!(loaded.len(), 2, "each content once");
+        assert_eq!(loaded.len(), 2, "each version once");
         assert_eq!(loaded[0]["payload"]["content"], good);
         let decisions = home.decisions();
         assert_eq!(decisions[0]["hooks"], loaded[0]["payload"]["hash"]);
@@ -389,7 +387,7 @@ fn a_broken_file_leaves_the_last_good_one_in_force() {
 }
 
 #[test]
-fn the_same_command_twice_counts_once() {
+fn the_same_command_twice_runs_once() {
     let home = Home::new();
     let count = home.script("count.sh", "#!/bin/sh\necho x >> ran.txt\n");
     home.write_hooks(&format!(
@@ -400,7 +398,7 @@ fn the_same_command_twice_counts_once() {
 }
 
 #[test]
-fn a_verdict_names_the_version_of_the_script_that_gave_it() {
+fn a_verdict_has_the_hash_of_the_script_that_gave_it() {
     let home = Home::new();
     let text = "#!/bin/sh\ncat >/dev/null\n";
     let script = home.script("hook.sh", text);
@@ -418,24 +416,27 @@ fn a_verdict_names_the_version_of_the_script_that_gave_it() {
 }
 
 #[test]
-fn a_runaway_continuation_is_let_go() {
+fn continuations_are_limited() {
     let home = Home::with_hooks(
         "max_continuations: 3\nhooks:\n  AfterAgent:\n    - rule: {block: not done yet}\n",
     );
     let mut done = payloads::one("gemini", "AfterAgent");
     assert_eq!(home.answer("gemini", &done)["decision"], "deny");
     done["stop_hook_active"] = json!(true);
-    let told: Vec<Value> =
+    let decisions: Vec<Value> =
         (0..4).map(|_| home.answer("gemini", &done)["decision"].clone()).collect();
-    assert_eq!(told, [json!("deny"), json!("deny"), Value::Null, Value::Null]);
-    let last = home.decisions().pop().expect("a decision");
-    assert!(last["note"].as_str().is_some_and(|note| note.contains("max_continuations")), "{last}");
+    assert_eq!(decisions, [json!("deny"), json!("deny"), Value::Null, Value::Null]);
+    let first_allowed = home.decisions()[3].clone();
+    let note = first_allowed["note"].as_str().unwrap_or_default();
+    for text in ["told to continue 3 times in a row", "max_continuations"] {
+        assert!(note.contains(text), "{first_allowed}");
+    }
     done["stop_hook_active"] = json!(false);
-    assert_eq!(home.answer("gemini", &done)["decision"], "deny", "another turn, another count");
+    assert_eq!(home.answer("gemini", &done)["decision"], "deny", "each turn is counted separately");
 }
 
 #[test]
-fn conditions_find_what_tools_really_call_it() {
+fn path_and_command_are_found_under_the_names_that_tools_use() {
     let cases = [
         ("gemini", "read_many_files", json!({"include": ["src/*.rs", ".env"]}), "path: '\\.env$'"),
         (
@@ -459,20 +460,20 @@ fn conditions_find_what_tools_really_call_it() {
 }
 
 #[test]
-fn what_hermes_reads_in_yaml_we_read_too() {
+fn merge_keys_are_read_and_a_second_document_is_refused() {
     let home = Home::with_hooks(
         "base: &base {tool: shell, on_failure: block}\nhooks:\n  tool.before:\n    - {<<: *base, rule: {block: no}}\n",
     );
     assert_eq!(home.answer("hermes", &hermes_shell("ls"))["reason"], "no");
     let read = payloads::one("hermes", "pre_tool_call.nested_execute_code_no_session");
-    assert_eq!(home.answer("hermes", &read), Value::Null, "what is brought in counts");
+    assert_eq!(home.answer("hermes", &read), Value::Null, "the merged `tool` applies");
     home.write_hooks("hooks: {}\n---\nhooks: {}\n");
     let listed = home.run(&["hooks", "list"]);
     assert!(String::from_utf8_lossy(&listed.stdout).contains("one document"), "{listed:?}");
 }
 
 #[test]
-fn a_hook_without_its_dash_counts_as_failed_and_not_as_absent() {
+fn an_entry_without_a_dash_counts_as_failed() {
     let home = Home::with_hooks(
         "hooks:\n  tool.before: {on_failure: block, rule: {when: {command: rm}, block: no}}\n",
     );
@@ -480,7 +481,7 @@ fn a_hook_without_its_dash_counts_as_failed_and_not_as_absent() {
 }
 
 #[test]
-fn a_matcher_that_we_cannot_run_is_broken_and_not_silently_a_name() {
+fn an_unsupported_matcher_is_a_failure() {
     let home = Home::with_hooks(
         "hooks:\n  pre_tool_call:\n    - {matcher: 'term(?=inal).*', on_failure: block, rule: {block: no}}\n    - {matcher: 'terminal\\Z', rule: {block: end}}\n",
     );
@@ -489,7 +490,7 @@ fn a_matcher_that_we_cannot_run_is_broken_and_not_silently_a_name() {
 }
 
 #[test]
-fn two_hooks_that_differ_in_their_environment_are_two() {
+fn two_entries_with_different_environments_both_run() {
     let home = Home::new();
     let say = home.script(
         "say.sh",

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use hookbus::event::EventId;
 use hookbus::log::{LogPath, LogReader, Query, ReadError, Row};
-use hookbus_tests::caller::Caller;
+use hookbus_tests::client::Client;
 use hookbus_tests::home::{Home, wait_until};
 use hookbus_tests::nats::NatsServer;
 use hookbus_tests::payloads::hermes_shell;
@@ -68,14 +68,14 @@ fn at_random_points(done: &Arc<AtomicUsize>, mut kill: impl FnMut() + Send) {
 
 /// Sends the events of one client. The rule blocks every tenth one.
 fn send_events(home: &Home, client: usize, done: &AtomicUsize) -> Vec<EventId> {
-    let caller = Caller::new(home);
+    let sender = Client::new(home);
     let call = |round: usize| {
         let verb = if round.is_multiple_of(10) { "rm" } else { "echo" };
-        let answered = caller.call(&hermes_shell(&format!("{verb} {client}-{round}")));
-        let reason = answered.answer["reason"].as_str();
+        let result = sender.call(&hermes_shell(&format!("{verb} {client}-{round}")));
+        let reason = result.answer["reason"].as_str();
         assert_eq!(reason, (verb == "rm").then_some("guarded"), "{verb} {client}-{round}");
         done.fetch_add(1, Ordering::Relaxed);
-        answered.id
+        result.id
     };
     (0..EVENTS / CLIENTS).map(call).collect()
 }

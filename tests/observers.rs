@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use hookbus_tests::home::{Home, Served, wait_until};
+use hookbus_tests::home::{Daemon, Home, wait_until};
 use hookbus_tests::nats::NatsServer;
 use hookbus_tests::payloads::{gemini_shell, hermes_shell, one};
 use hookbus_tests::plugins::write;
@@ -327,7 +327,7 @@ fn a_stand_by_worker_takes_over_when_the_first_is_killed(setup: &Setup) {
 }
 
 /// With NATS, a daemon that relays but runs no observers.
-fn relay_only(setup: &Setup) -> Option<Served> {
+fn relay_only(setup: &Setup) -> Option<Daemon> {
     let nats = setup.nats.as_ref()?;
     let hooks = fs::read_to_string(setup.home.path().join("hookbus.yaml")).expect("hooks");
     let other = setup.home.serve_with(&["--no-observers"]);

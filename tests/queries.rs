@@ -144,13 +144,13 @@ fn a_timeline_attributes_each_effect_to_the_hook_that_caused_it() {
     let text = timeline_of(hermes_shell("rm x"), "one");
     assert!(text.contains("blocked by guard: guarded\n"), "{text}");
     assert!(
-        text.contains("context by talker: by the way (hermes takes no context here: left out)")
+        text.contains("context by talker: by the way (hermes accepts no context here: left out)")
     );
     assert!(text.contains("failed broken: "), "{text}");
     assert_eq!(text.matches("blocked by").count(), 1, "{text}");
     // A question that became a block counts as a block.
     let text = timeline_of(hermes_shell("sudo x"), "two");
-    assert!(text.contains("blocked by asker: really (wanted a person to be asked"), "{text}");
+    assert!(text.contains("blocked by asker: really (wanted to ask a person"), "{text}");
     // At this event Hermes cannot be blocked, so the timeline must not say that it was.
     let text = timeline_of(payloads::one("hermes", "pre_llm_call"), "three");
     assert!(text.contains("block by late: too late (hermes cannot be blocked here: left out)"));

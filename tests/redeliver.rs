@@ -5,7 +5,7 @@
 
 use std::fs;
 
-use hookbus_tests::home::{Home, shown, wait_until};
+use hookbus_tests::home::{Home, path_text, wait_until};
 use hookbus_tests::nats::NatsServer;
 use hookbus_tests::payloads::{self, hermes_shell};
 use hookbus_tests::recording::damage;
@@ -54,11 +54,11 @@ fn summary(home: &Home, arguments: &[&str]) -> Value {
 #[test]
 fn an_exported_log_is_imported_whole_and_replays_the_same() {
     let home = recorded(GUARD);
-    let file = shown(&home.work().join("all.jsonl"));
+    let file = path_text(&home.work().join("all.jsonl"));
     home.text(&["export", "-o", &file]);
     let text = fs::read_to_string(&file).expect("an export");
     assert_eq!(text.lines().count(), home.log(&[]).len(), "one row per line");
-    let into = shown(&home.path().join("../imported"));
+    let into = path_text(&home.path().join("../imported"));
     let imported = home.json(&["import", &file, "--into", &into, "--json"]);
     assert_eq!(
         (&imported["added"], &imported["mistakes"]),
@@ -85,9 +85,9 @@ fn an_archive_keeps_the_scripts_of_each_bus_apart() {
         home.answer("hermes", &hermes_shell("ls"));
         home
     });
-    let into = shown(&homes[0].path().join("../both"));
+    let into = path_text(&homes[0].path().join("../both"));
     for home in &homes {
-        let file = shown(&home.work().join("all.jsonl"));
+        let file = path_text(&home.work().join("all.jsonl"));
         home.text(&["export", "-o", &file]);
         home.text(&["import", &file, "--into", &into]);
     }
@@ -108,7 +108,7 @@ fn one_session_can_be_exported() {
     assert_eq!(rows.iter().filter(others).count(), 0);
     let file = home.work().join("part.jsonl");
     fs::write(&file, text).expect("a file");
-    let report = summary(&home, &["--all", "--as-recorded", "--log", &shown(&file)]);
+    let report = summary(&home, &["--all", "--as-recorded", "--log", &path_text(&file)]);
     assert_eq!((&report["unchanged"], &report["not_comparable"]), (&report["events"], &json!(0)));
 }
 
@@ -118,16 +118,17 @@ fn import_leaves_out_and_reports_rows_that_were_changed() {
     let text = home.text(&["export"]).replace("rm 2", "ls 2");
     let file = home.work().join("forged.jsonl");
     fs::write(&file, format!("not a row\n{text}")).expect("a file");
-    let into = shown(&home.path().join("../imported"));
-    let imported = home.run(&["import", &shown(&file), "--into", &into]);
+    let into = path_text(&home.path().join("../imported"));
+    let imported = home.run(&["import", &path_text(&file), "--into", &into]);
     assert_eq!(imported.status.code(), Some(1));
     let output = String::from_utf8_lossy(&imported.stdout).into_owned();
     assert!(
-        output.contains("line 1: not an envelope") && output.contains("changed on its way"),
+        output.contains("line 1: not a hookbus envelope")
+            && output.contains("the row was changed after it was recorded"),
         "{output}"
     );
-    let into_itself = home.run(&["import", &shown(&file), "--into", &shown(&home.path())]);
-    assert!(String::from_utf8_lossy(&into_itself.stderr).contains("name another directory"));
+    let into_itself = home.run(&["import", &path_text(&file), "--into", &path_text(&home.path())]);
+    assert!(String::from_utf8_lossy(&into_itself.stderr).contains("choose another directory"));
 }
 
 #[test]

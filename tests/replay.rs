@@ -8,8 +8,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use hookbus_tests::agents::{Act, Gemini, Hermes, before_a_person};
-use hookbus_tests::home::{Home, feed, shown, wait_until};
+use hookbus_tests::agents::{Act, Gemini, Hermes, run_at_terminal};
+use hookbus_tests::home::{Home, feed, path_text, wait_until};
 use hookbus_tests::payloads::{self, gemini_shell, hermes_shell, one};
 use hookbus_tests::recording::{Mixed, damage, query};
 use hookbus_tests::wiring::Agent;
@@ -71,7 +71,7 @@ fn assert_unchanged(report: &Value) {
 fn candidate(home: &Home, yaml: &str) -> String {
     let path = home.work().join("candidate.yaml");
     fs::write(&path, yaml).expect("a candidate");
-    shown(&path)
+    path_text(&path)
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn the_log_stays_byte_for_byte_the_same() {
 fn commands_never_run_without_confirmation() {
     let home = Home::new();
     let mark = home.work().join("ran");
-    let touch = home.script("touch.sh", &format!("#!/bin/sh\n: > {}\n", shown(&mark)));
+    let touch = home.script("touch.sh", &format!("#!/bin/sh\n: > {}\n", path_text(&mark)));
     home.write_hooks(&format!("hooks: {{ tool.before: [{{ command: {touch} }}] }}"));
     home.answer("hermes", &hermes_shell("ls"));
     fs::remove_file(&mark).expect("it ran live");
@@ -243,11 +243,11 @@ fn the_user_is_asked_before_commands_run() {
     let home = Home::new();
     let mark = home.work().join("ran");
     home.answer("hermes", &hermes_shell("ls"));
-    let touch = home.script("touch.sh", &format!("#!/bin/sh\n: > {}\n", shown(&mark)));
+    let touch = home.script("touch.sh", &format!("#!/bin/sh\n: > {}\n", path_text(&mark)));
     home.write_hooks(&format!("hooks: {{ tool.before: [{{ command: {touch} }}] }}"));
     for (answer, exit, ran) in [("n", 1, false), ("y", 0, true)] {
         let acts = [Act::See("touch.sh"), Act::See("[y/N]"), Act::Type(answer), Act::Enter];
-        let (ended, screen) = before_a_person(home.command(["replay", "--all"]), &acts);
+        let (ended, screen) = run_at_terminal(home.command(["replay", "--all"]), &acts);
         assert_eq!((ended, mark.exists()), (Some(exit), ran), "{screen}");
     }
 }
@@ -256,8 +256,10 @@ fn the_user_is_asked_before_commands_run() {
 fn commands_run_in_a_scratch_directory_and_can_recognise_a_replay() {
     let home = Home::new();
     let seen = home.work().join("seen");
-    let look = home
-        .script("look.sh", &format!("#!/bin/sh\n{{ cat; echo; env; pwd; }} > {}\n", shown(&seen)));
+    let look = home.script(
+        "look.sh",
+        &format!("#!/bin/sh\n{{ cat; echo; env; pwd; }} > {}\n", path_text(&seen)),
+    );
     // Relative to the client's working directory, as Hermes resolves it.
     fs::create_dir_all(home.work().join("hooks")).expect("a directory");
     fs::copy(&look, home.work().join("hooks/look.sh")).expect("a script");
@@ -288,7 +290,7 @@ fn commands_are_listed_with_resolved_paths_and_variables() {
     home.write_hooks("hooks: { pre_tool_call: [{ command: ./c.sh, env: { LD_PRELOAD: x.so } }] }");
     home.answer("hermes", &hermes_shell("ls"));
     let text = home.text(&["replay", "--all", "--dry-run"]);
-    assert!(text.contains(&shown(&home.work().join("c.sh"))), "{text}");
+    assert!(text.contains(&path_text(&home.work().join("c.sh"))), "{text}");
     assert!(text.contains("with LD_PRELOAD=x.so"), "{text}");
     let json = report(&home, &["--all", "--dry-run", "--repeat", "3"]);
     assert_eq!(json["commands"][0]["env"]["LD_PRELOAD"], "x.so");
@@ -300,8 +302,8 @@ fn a_replay_that_a_signal_ends_leaves_nothing_behind() {
     for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
         let home = Home::new();
         let mark = home.work().join("pid");
-        let hangs =
-            home.script("hangs.sh", &format!("#!/bin/sh\necho $$ > {}\nsleep 600\n", shown(&mark)));
+        let hangs = home
+            .script("hangs.sh", &format!("#!/bin/sh\necho $$ > {}\nsleep 600\n", path_text(&mark)));
         home.answer("hermes", &hermes_shell("ls"));
         home.write_hooks(&format!("hooks: {{ tool.before: [{{ command: {hangs} }}] }}"));
         let tmp = home.path().join("..");
@@ -465,7 +467,7 @@ fn agents_that_are_only_recorded_and_a_missing_hooks_file_are_reported() {
     assert!(text.contains("there is no ") && text.contains("so no hook is used"), "{text}");
     let empty = home.work().join("empty.jsonl");
     fs::write(&empty, "\n").expect("a file");
-    let report = report(&home, &["--all", "--log", &shown(&empty)]);
+    let report = report(&home, &["--all", "--log", &path_text(&empty)]);
     assert_eq!(report["summary"]["events"], 0);
 }
 
@@ -515,7 +517,7 @@ fn selections_find_the_events_they_describe() {
     }
     let elsewhere = Home::new();
     for path in [home.path(), home.path().join("log.db")] {
-        let report = report(&elsewhere, &["--all", "--log", &shown(&path)]);
+        let report = report(&elsewhere, &["--all", "--log", &path_text(&path)]);
         assert_eq!(report["summary"]["events"], 9);
     }
     for (arguments, hint) in [
@@ -665,7 +667,7 @@ fn an_answer_that_a_skipped_command_may_have_given_is_not_comparable() {
 #[test]
 fn arguments_of_a_command_stay_unchanged() {
     let home = Home::new();
-    let seen = shown(&home.work().join("seen"));
+    let seen = path_text(&home.work().join("seen"));
     let tell = home.script("tell.sh", &format!("#!/bin/sh\necho \"$@\" >> {seen}\n"));
     fs::copy(tell, home.work().join("tell.sh")).expect("a script");
     fs::write(home.work().join("a.txt"), "").expect("a file");
@@ -729,7 +731,7 @@ fn a_recorded_session_becomes_a_policy_test() {
 
     candidate(&home, &RULES.replace("rm -rf", "git push"));
     let junit = home.work().join("report.xml");
-    let output = check(&["--junit", &shown(&junit)]);
+    let output = check(&["--junit", &path_text(&junit)]);
     assert_eq!(output.status.code(), Some(1), "{}", text_of(&output));
     let (tests, failures) = read_junit(&junit);
     assert_eq!((tests, failures), (2, 2), "the unreadable event has no verdict");
@@ -753,7 +755,7 @@ fn a_check_of_nothing_fails_and_an_update_that_would_lose_events_writes_nothing(
     let expect = home.work().join("e.jsonl");
     let check = |arguments: &[&str]| {
         let output =
-            replay(&home, &[&["--check", "--expect", &shown(&expect)], arguments].concat());
+            replay(&home, &[&["--check", "--expect", &path_text(&expect)], arguments].concat());
         (output.status.code(), text_of(&output))
     };
     assert_eq!(check(&["--update", "--all"]).0, Some(0));
@@ -829,7 +831,7 @@ fn junit_is_well_formed_for_any_payload() {
     home.answer("hermes", &hermes_shell("ls"));
     let none = candidate(&home, "hooks: {}");
     let junit = home.work().join("report.xml");
-    home.text(&["replay", "--all", "--hooks", &none, "--junit", &shown(&junit)]);
+    home.text(&["replay", "--all", "--hooks", &none, "--junit", &path_text(&junit)]);
     assert_eq!(read_junit(&junit), (2, 2));
 }
 

@@ -6,7 +6,7 @@
 use std::fs;
 
 use hookbus_tests::agents::{Hermes, Step};
-use hookbus_tests::home::{Home, feed, shown, wait_until};
+use hookbus_tests::home::{Home, feed, path_text, wait_until};
 use hookbus_tests::plugins::{call, gateway_hook, plugin, tool, write};
 use serde_json::{Value, json};
 
@@ -55,8 +55,8 @@ async def handle(event_type, context):
 fn enable(home: &Home) {
     home.write_hooks(&format!(
         "trust: home\nplugins: {{ enabled: [third, notes] }}\nhooks:\n  '*':\n    - python: {}\n    - python: {}\n",
-        shown(&home.work().join("plugins")),
-        shown(&home.work().join("hooks")),
+        path_text(&home.work().join("plugins")),
+        path_text(&home.work().join("hooks")),
     ));
 }
 
@@ -188,15 +188,15 @@ fn a_candidate_with_another_plugin_is_a_difference() {
     // It counts the same events and allows one call more.
     let other = plugin(&home, "fourth", &THIRD.replace(">= 2", ">= 3"));
     let file = home.work().join("candidate.yaml");
-    let plugins = shown(&home.work().join("plugins"));
+    let plugins = path_text(&home.work().join("plugins"));
     let entry = |folder: &str| format!("trust: home\nhooks:\n  '*': [{{ python: {folder} }}]\n");
-    fs::write(&file, entry(&shown(&other))).expect("a candidate");
-    let changed = report(&home, &["--all", "--kind", "tool.before", "--hooks", &shown(&file)]);
+    fs::write(&file, entry(&path_text(&other))).expect("a candidate");
+    let changed = report(&home, &["--all", "--kind", "tool.before", "--hooks", &path_text(&file)]);
     assert_eq!(changed["summary"]["newly_allowed"], 4, "{:#}", changed["summary"]);
     // The same plugin with fewer events has counted less: a difference, because its state is known.
     let less = entry(&format!("{plugins}/third")).replace("'*'", "pre_tool_call");
     fs::write(&file, less).expect("a candidate");
-    let less = report(&home, &["--all", "--kind", "tool.before", "--hooks", &shown(&file)]);
+    let less = report(&home, &["--all", "--kind", "tool.before", "--hooks", &path_text(&file)]);
     let counts = ["newly_allowed", "not_comparable"].map(|key| less["summary"][key].clone());
     assert_eq!(counts, [json!(4), json!(0)], "{:#}", less["summary"]);
     // An edited plugin gives another reason.
@@ -226,16 +226,19 @@ def register(ctx):
     ctx.register_hook('post_tool_call', after)
 ";
     let done = home.work().join("done");
-    let counts = counts.replace("DONE", &format!("{:?}", shown(&done)));
+    let counts = counts.replace("DONE", &format!("{:?}", path_text(&done)));
     let folder = plugin(&home, "counts", &counts);
-    home.write_hooks(&format!("trust: home\nhooks:\n  '*': [{{ python: {} }}]\n", shown(&folder)));
+    home.write_hooks(&format!(
+        "trust: home\nhooks:\n  '*': [{{ python: {} }}]\n",
+        path_text(&folder)
+    ));
     let daemon = home.serve();
     let turn = |session: &str| send(&home, session, call("pre_llm_call", &json!({})));
     assert_eq!(turn("first")["context"], "call 1");
     assert_eq!(turn("second")["context"], "call 2");
     assert_unchanged(&report(&home, &["--all", "--as-recorded"]));
     // An export of the second session lacks the events before it.
-    let export = shown(&home.work().join("second.jsonl"));
+    let export = path_text(&home.work().join("second.jsonl"));
     home.text(&["export", "second", "-o", &export]);
     let partly = report(&home, &["--all", "--as-recorded", "--log", &export]);
     assert_eq!(partly["summary"]["not_comparable"], 1, "{partly:#}");
@@ -265,18 +268,18 @@ def turn(**kwargs):
 def register(ctx):
     ctx.register_hook('pre_llm_call', turn)
 ";
-    let folder = shown(&plugin(&homes[0], "counts", counts));
+    let folder = path_text(&plugin(&homes[0], "counts", counts));
     let hooks = format!("trust: home\nhooks:\n  '*': [{{ python: {folder} }}]\n");
     let _daemons = homes.each_ref().map(|home| {
         home.write_hooks(&hooks);
         home.serve()
     });
-    let archive = shown(&homes[0].work().join("archive"));
+    let archive = path_text(&homes[0].work().join("archive"));
     for round in 1..=3 {
         for home in &homes {
             let answer = send(home, "s", call("pre_llm_call", &json!({})));
             assert_eq!(answer["context"], format!("call {round}"));
-            let export = shown(&home.work().join("all.jsonl"));
+            let export = path_text(&home.work().join("all.jsonl"));
             home.text(&["export", "-o", &export]);
             home.text(&["import", &export, "--into", &archive]);
         }
@@ -306,7 +309,10 @@ def register(ctx):
     ctx.register_hook('pre_llm_call', lambda **k: 'seen %d' % keep())
 ";
     let folder = plugin(&home, "keeps", code);
-    home.write_hooks(&format!("trust: home\nhooks:\n  '*': [{{ python: {} }}]\n", shown(&folder)));
+    home.write_hooks(&format!(
+        "trust: home\nhooks:\n  '*': [{{ python: {} }}]\n",
+        path_text(&folder)
+    ));
     let daemon = home.serve();
     let send = |event: Value| {
         let mut command = home.command(["hook", "hermes"]);
@@ -339,7 +345,7 @@ fn a_session_with_plugins_becomes_a_policy_test() {
     session(&home, "one");
     session(&home, "two");
     drop(daemon);
-    let file = shown(&home.work().join("expected.jsonl"));
+    let file = path_text(&home.work().join("expected.jsonl"));
     report(&home, &["--check", "--update", "two", "--expect", &file]);
     assert_unchanged(&report(&home, &["--check", "--expect", &file]));
     let third = home.work().join("plugins/third");

@@ -1,5 +1,5 @@
-//! What one event costs Hermes: over our bridge, and with Hermes' own shell hook running `/bin/true`. Both
-//! in one process of the real Hermes, in turn, so that whatever else the machine does hits both.
+//! How long one event takes in Hermes: over the bridge, and with a shell hook of Hermes that runs `/bin/true`.
+//! Both are measured in turn in one process of the real Hermes, so that other load affects both.
 //!
 //! `cargo build --release && cargo bench -p hookbus-tests --bench bridge`
 
@@ -22,14 +22,14 @@ def measure(name, fields):
     bridge, = manager._hooks[name]
     times = {'bridge': [], 'shell': []}
     for _ in range(300):
-        for who, callback in (('bridge', bridge), ('shell', shell)):
+        for kind, callback in (('bridge', bridge), ('shell', shell)):
             started = time.perf_counter()
             callback(**fields)
-            times[who].append((time.perf_counter() - started) * 1000)
-    medians = {who: statistics.median(all) for who, all in times.items()}
-    late = {who: sorted(all)[int(len(all) * 0.99)] for who, all in times.items()}
+            times[kind].append((time.perf_counter() - started) * 1000)
+    medians = {kind: statistics.median(all) for kind, all in times.items()}
+    p99 = {kind: sorted(all)[int(len(all) * 0.99)] for kind, all in times.items()}
     print('%-16s bridge p50 %.2f ms p99 %.2f ms   /bin/true p50 %.2f ms p99 %.2f ms   ratio %.2f   (aim: below 1)' % (
-        name, medians['bridge'], late['bridge'], medians['shell'], late['shell'], medians['bridge'] / medians['shell']))
+        name, medians['bridge'], p99['bridge'], medians['shell'], p99['shell'], medians['bridge'] / medians['shell']))
 call = {'tool_name': 'terminal', 'args': {'command': 'rm -rf /'}, 'session_id': 's', 'tool_call_id': '', 'turn_id': 's:t:1'}
 measure('pre_tool_call', call)
 measure('post_api_request', {'session_id': 's', 'response': 'x' * 48000})

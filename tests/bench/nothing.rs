@@ -1,3 +1,3 @@
-//! A program that does nothing: the floor that `hookbus hook` is measured against.
+//! A program that does nothing, to compare `hookbus hook` with.
 
 fn main() {}

@@ -1,10 +1,10 @@
-//! How soon an observer hears of an event: from the moment a hook heard it to the moment a long-lived
-//! observer has read its line, from the log and over NATS, beside the time of the hook itself.
+//! The time from the start of a hook until a long-lived observer has read the event, from the log and over NATS,
+//! compared with the time of the hook itself.
 
 #![expect(
     clippy::expect_used,
     clippy::print_stdout,
-    reason = "a bench that cannot set its scene has failed; its result is what it prints"
+    reason = "a bench whose setup fails has failed; the numbers are the result"
 )]
 
 use std::fs;
@@ -18,9 +18,9 @@ const EVENTS: usize = 400;
 
 fn main() {
     let nats = NatsServer::start();
-    let beside_the_log = measure("");
+    let from_log = measure("");
     let over_nats = measure(&format!("nats: {{url: \"{}\"}}\n", nats.url()));
-    for (what, (hook, observed)) in [("from the log", beside_the_log), ("over NATS", over_nats)] {
+    for (what, (hook, observed)) in [("from the log", from_log), ("over NATS", over_nats)] {
         println!(
             "observer {what}: p50 {:.2} ms, p99 {:.2} ms after the hook began; the hook itself took p50 {:.2} ms, p99 {:.2} ms ({:.2} times as long at p50)",
             at(&observed, 50),
@@ -32,12 +32,12 @@ fn main() {
     }
 }
 
-/// How long the hooks took, and how long it was until the observer knew, in milliseconds.
+/// The times of the hooks, and the times until the observer had the event, in milliseconds.
 fn measure(nats: &str) -> (Vec<f64>, Vec<f64>) {
     let home = Home::with_daemon("running");
     let seen = home.work().join("seen");
     let script = format!(
-        "#!/usr/bin/python3 -S\nimport json, sys, time, datetime\nfor line in sys.stdin:\n    now = time.time()\n    heard = json.loads(line)['hookbus']['time']\n    heard = datetime.datetime.fromisoformat(heard.replace('Z', '+00:00')).timestamp()\n    print(f'{{(now - heard) * 1000:.3f}}', file=open({:?}, 'a'))\n    print('ok', flush=True)\n",
+        "#!/usr/bin/python3 -S\nimport json, sys, time, datetime\nfor line in sys.stdin:\n    now = time.time()\n    began = json.loads(line)['hookbus']['time']\n    began = datetime.datetime.fromisoformat(began.replace('Z', '+00:00')).timestamp()\n    print(f'{{(now - began) * 1000:.3f}}', file=open({:?}, 'a'))\n    print('ok', flush=True)\n",
         seen.to_string_lossy()
     );
     home.script("watch.py", &script);
@@ -46,11 +46,11 @@ fn measure(nats: &str) -> (Vec<f64>, Vec<f64>) {
     ));
     let _daemon = home.serve();
     let lines = || fs::read_to_string(&seen).unwrap_or_default();
-    // The first ones pay for starting everything.
+    // The first events start all processes.
     for _ in 0..20 {
         home.answer("hermes", &hermes_shell("echo warm"));
     }
-    wait_until("it is warm", || lines().lines().count() == 20);
+    wait_until("the first events are observed", || lines().lines().count() == 20);
     let mut hook = Vec::new();
     for round in 0..EVENTS {
         let started = Instant::now();
@@ -58,7 +58,7 @@ fn measure(nats: &str) -> (Vec<f64>, Vec<f64>) {
         hook.push(started.elapsed().as_secs_f64() * 1000.0);
         std::thread::sleep(Duration::from_millis(5));
     }
-    wait_until("all are seen", || lines().lines().count() == 20 + EVENTS);
+    wait_until("all are observed", || lines().lines().count() == 20 + EVENTS);
     let observed = lines().lines().skip(20).map(|line| line.parse().expect("a number")).collect();
     (sorted(hook), sorted(observed))
 }

@@ -1,9 +1,9 @@
-//! How fast the relay empties a log into a real NATS server, beside a bare pipelined publisher of
-//! the same bodies, in one run.
+//! How fast the relay publishes a log to a real NATS server, compared in one run with a plain pipelined publisher of
+//! the same messages.
 //!
 //! `tests/fetch-nats && cargo bench -p hookbus-tests --bench relay`
 
-#![expect(clippy::expect_used, reason = "a bench that cannot set its scene has failed")]
+#![expect(clippy::expect_used, reason = "a bench whose setup fails has failed")]
 #![expect(clippy::print_stdout, reason = "the numbers are the result")]
 
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use hookbus_tests::payloads::hermes_shell;
 
 const EVENTS: usize = 30_000;
 
-/// How many unacknowledged messages the bare publisher has under way.
+/// How many unacknowledged messages the plain publisher has in flight.
 const WINDOW: usize = 256;
 
-/// Each is measured this often, in turn; the middle one counts.
+/// Each is measured this often, in turn; the median counts.
 const ROUNDS: usize = 5;
 
 #[tokio::main(flavor = "current_thread")]
@@ -34,18 +34,18 @@ async fn main() {
     let home = Home::new();
     let bus = Arc::new(Bus::for_daemon(&home.path(), &[]));
     fill(&bus).await;
-    let (mut relayed, mut bare) = (Vec::new(), Vec::new());
+    let (mut relayed, mut plain) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let server = quiet_server();
         relayed.push(relay(&bus, &server));
         let bodies = server.bodies().await;
         drop(server);
-        bare.push(publish(&quiet_server(), bodies).await);
+        plain.push(publish(&quiet_server(), bodies).await);
     }
-    let (relayed, bare) = (rate(relayed), rate(bare));
+    let (relayed, plain) = (rate(relayed), rate(plain));
     println!("the relay, from the log        {relayed:>8.0} events/s");
-    println!("bare, {WINDOW} under way            {bare:>8.0} events/s");
-    println!("relay / bare  {:.2}   (aim: 0.7 or more)", relayed / bare);
+    println!("plain, {WINDOW} in flight           {plain:>8.0} events/s");
+    println!("relay / plain  {:.2}   (aim: 0.7 or more)", relayed / plain);
 }
 
 fn rate(mut took: Vec<Duration>) -> f64 {
@@ -53,7 +53,7 @@ fn rate(mut took: Vec<Duration>) -> f64 {
     f64::from(u32::try_from(EVENTS).unwrap_or(u32::MAX)) / took[took.len() / 2].as_secs_f64()
 }
 
-/// A server, with the disk at rest: what was written before is not to be paid for now.
+/// A server, after pending writes to the disk are finished, so that they are not measured.
 fn quiet_server() -> NatsServer {
     rustix::fs::sync();
     NatsServer::start()
@@ -70,7 +70,7 @@ fn relay(bus: &Bus, server: &NatsServer) -> Duration {
     started.elapsed()
 }
 
-/// Records events through the real pipeline, many at once.
+/// Records events through the real pipeline, many concurrently.
 async fn fill(bus: &Arc<Bus>) {
     let payload = hermes_shell("echo something of an ordinary length").to_string().into_bytes();
     let local = tokio::task::LocalSet::new();
@@ -97,7 +97,7 @@ async fn publish(server: &NatsServer, bodies: Vec<(String, Vec<u8>)>) -> Duratio
     let client = async_nats::connect(server.url()).await.expect("a server");
     let context = jetstream::new(client);
     let config = stream::Config {
-        name: "BARE".to_owned(),
+        name: "PLAIN".to_owned(),
         subjects: vec!["hookbus.>".to_owned()],
         ..Default::default()
     };

@@ -1,11 +1,12 @@
-//! A NATS operator with one account and one user, as JWTs: JSON that the one above has signed.
+//! A NATS operator with one account and one user, as JWTs. The operator signs the accounts, the account
+//! signs the user.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use nkeys::KeyPair;
 use serde_json::{Value, json};
 
-/// What a server and a client need.
+/// What a server and a client need to use JWT authentication.
 #[derive(Debug)]
 pub struct Accounts {
     /// The server's configuration.
@@ -15,7 +16,7 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// New keys for all of them.
+    /// Makes new keys and tokens.
     pub fn new() -> Self {
         let operator = KeyPair::new_operator();
         let (system, account, user) =
@@ -57,7 +58,7 @@ impl Default for Accounts {
     }
 }
 
-/// What `issuer` says about `subject`, signed.
+/// A token about `subject`, signed by `issuer`.
 fn token(issuer: &KeyPair, subject: &KeyPair, claims: &Value) -> String {
     let part = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
     let name = subject.public_key();

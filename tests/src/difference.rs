@@ -1,5 +1,5 @@
-//! One hook, two ways: wired straight into a real agent, and through hookbus under the agent's own
-//! event name. A [`Case`] runs both and compares what they came to.
+//! Compares one hook in two setups: configured in a real agent directly, and in hookbus under the agent's
+//! own event name. A [`Case`] runs both and compares the outcomes.
 
 use serde_json::{Value, json};
 
@@ -13,8 +13,8 @@ pub struct Case {
     event: &'static str,
     hooks: Vec<Hook>,
     script: Option<Vec<Step>>,
-    report: Report,
-    asked: Asked,
+    failure_report: FailureReport,
+    matching: Matching,
 }
 
 #[derive(Debug, Clone)]
@@ -32,58 +32,64 @@ enum Program {
     Command(&'static str),
 }
 
-/// Whether Gemini CLI tells the person that a hook failed, by its command line and the
-/// milliseconds it took. The hook it has through us is ours, which does not fail; how the one
-/// behind it ended is in our log. So that report, and nothing else, is left out of the comparison.
+/// Whether the comparison ignores Gemini CLI's report of a failed hook, which names the command line and
+/// the milliseconds it took. Through hookbus Gemini runs `hookbus hook`, which does not fail, so it prints no
+/// such report; how the hook behind it ended is in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Report {
-    None,
-    LeftOut,
+enum FailureReport {
+    Compared,
+    Ignored,
 }
 
 /// How the lines of such a report begin.
-const REPORT: [&str; 4] = [
+const REPORT_LINES: [&str; 4] = [
     "Hook execution for ",
     "Hook(s) [",
     "[WARNING] Hook(s) [",
     "Hook execution error: Hook timed out",
 ];
 
-/// Whether the hooks are for the event at all.
+/// Whether the hooks match the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum Matching {
     Yes,
     No,
 }
 
-/// What shows that a case is about something.
+/// What must be visible in the run without hookbus. It proves that the case tests something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sign {
-    /// The file is there.
-    TheToolRan,
-    /// The file is not there.
-    TheToolDidNotRun,
-    /// This is in a request.
-    TheModelHeard(&'static str),
-    /// There was no request.
-    TheModelWasNotAsked,
-    /// This is in what the person saw.
-    TheAnswerHas(&'static str),
+pub enum Expected {
+    /// The tool made its file.
+    ToolRan,
+    /// The tool did not make its file.
+    ToolDidNotRun,
+    /// A request to the model contains this.
+    ModelWasSent(&'static str),
+    /// There was no request to the model.
+    ModelWasNotCalled,
+    /// The printed answer contains this.
+    AnswerContains(&'static str),
 }
 
-/// A case about `event`, without hooks so far.
+/// A case about `event`, without hooks.
 pub fn on(event: &'static str) -> Case {
-    Case { event, hooks: Vec::new(), script: None, report: Report::None, asked: Asked::Yes }
+    Case {
+        event,
+        hooks: Vec::new(),
+        script: None,
+        failure_report: FailureReport::Compared,
+        matching: Matching::Yes,
+    }
 }
 
 impl Case {
-    /// A hook that does these lines of shell.
+    /// Adds a hook: a shell script with these lines.
     #[must_use]
     pub fn does(self, lines: &'static str) -> Self {
         self.hook(Program::Lines(lines))
     }
 
-    /// A hook that is this command line.
+    /// Adds a hook: a command line.
     #[must_use]
     pub fn runs(self, command: &'static str) -> Self {
         self.hook(Program::Command(command))
@@ -112,65 +118,65 @@ impl Case {
         self
     }
 
-    /// What the model says, instead of calling its shell.
+    /// Sets the answers of the model, instead of one shell call.
     #[must_use]
     pub fn playing(self, script: Vec<Step>) -> Self {
         Self { script: Some(script), ..self }
     }
 
-    /// Gemini CLI reports the hook as failed.
+    /// Gemini CLI reports the hook as failed; the comparison ignores that report.
     #[must_use]
-    pub fn is_reported(self) -> Self {
-        Self { report: Report::LeftOut, ..self }
+    pub fn ignoring_failure_report(self) -> Self {
+        Self { failure_report: FailureReport::Ignored, ..self }
     }
 
-    /// No hook is for the event.
+    /// No hook matches the event.
     #[must_use]
-    pub fn asks_nobody(self) -> Self {
-        Self { asked: Asked::No, ..self }
+    pub fn matches_no_hook(self) -> Self {
+        Self { matching: Matching::No, ..self }
     }
 
-    /// Both ways lead to the same end, and these signs say which.
-    pub fn ends_the_same<A: Agent>(&self, signs: &[Sign]) {
-        let straight = self.straight::<A>();
-        for sign in signs {
-            assert!(sign.shows_in(&straight), "{sign:?}: {:#?}", straight.outcome());
+    /// Checks that both setups have the same outcome, and that it is the expected one.
+    pub fn ends_the_same<A: Agent>(&self, expected: &[Expected]) {
+        let direct = self.direct::<A>();
+        for it in expected {
+            assert!(it.holds_for(&direct), "{it:?}: {:#?}", direct.outcome());
         }
         let through = self.through::<A>(&Home::new());
-        assert_eq!(self.compared(&straight), self.compared(&through), "straight, through");
+        assert_eq!(self.compared(&direct), self.compared(&through), "direct, through hookbus");
     }
 
-    /// The agent overlooks the block, and the bus does not.
+    /// Checks that the agent ignores the block and that hookbus does not.
     pub fn only_blocks_through_hookbus<A: Agent>(&self) {
-        let straight = self.straight::<A>();
-        assert!(Sign::TheToolRan.shows_in(&straight), "{:#?}", straight.outcome());
+        let direct = self.direct::<A>();
+        assert!(Expected::ToolRan.holds_for(&direct), "{:#?}", direct.outcome());
         let home = Home::new();
         let through = self.through::<A>(&home);
-        for sign in [Sign::TheToolDidNotRun, Sign::TheModelHeard("not today")] {
-            assert!(sign.shows_in(&through), "{sign:?}: {:#?}", through.outcome());
+        for it in [Expected::ToolDidNotRun, Expected::ModelWasSent("not today")] {
+            assert!(it.holds_for(&through), "{it:?}: {:#?}", through.outcome());
         }
         assert_eq!(decisions_on(&home, A::NAME, self.event)[0]["outcome"], "block");
     }
 
-    /// The hooks are the agent's own.
-    pub fn straight<A: Agent>(&self) -> Run {
-        let agent = self.agent::<A>("straight");
+    /// Runs the agent with the hooks in its own configuration.
+    pub fn direct<A: Agent>(&self) -> Run {
+        let agent = self.agent::<A>("direct");
         let entries = self.entries(&agent);
         entries.iter().fold(agent, |agent, entry| agent.wire(self.event, entry)).go()
     }
 
-    /// The agent's own hook is hookbus, and the hooks are in this home's file.
+    /// Runs the agent with `hookbus hook` as its hook, and the hooks in the file of `home`.
     pub fn through<A: Agent>(&self, home: &Home) -> Run {
         let agent = self.agent::<A>("through hookbus");
-        let hooks: Vec<Value> = self.entries(&agent).iter().map(written).collect();
+        let hooks: Vec<Value> = self.entries(&agent).iter().map(yaml_entry).collect();
         home.write_hooks(&json!({"hooks": {self.event: hooks}}).to_string());
         let run = agent.through(home, "off", &[self.event]).go();
         let decisions = decisions_on(home, A::NAME, self.event);
-        assert!(!decisions.is_empty(), "{} never came to the bus", self.event);
-        let asked = if decisions[0].is_null() { Asked::No } else { Asked::Yes };
-        assert_eq!(asked, self.asked, "{decisions:#?}");
-        if self.report == Report::LeftOut {
-            assert_ne!(decisions[0]["verdicts"][0]["exit"], 0, "the log says how it ended");
+        assert!(!decisions.is_empty(), "{} was not recorded", self.event);
+        let matching = if decisions[0].is_null() { Matching::No } else { Matching::Yes };
+        assert_eq!(matching, self.matching, "{decisions:#?}");
+        if self.failure_report == FailureReport::Ignored {
+            assert_ne!(decisions[0]["verdicts"][0]["exit"], 0, "the log has the exit code");
         }
         assert!(home.is_sound());
         run
@@ -201,28 +207,29 @@ impl Case {
 
     fn compared(&self, run: &Run) -> Outcome {
         let mut outcome = run.outcome();
-        if self.report == Report::LeftOut {
-            let is_report = |line: &String| REPORT.iter().any(|start| line.starts_with(start));
+        if self.failure_report == FailureReport::Ignored {
+            let is_report =
+                |line: &String| REPORT_LINES.iter().any(|start| line.starts_with(start));
             outcome.notices.retain(|line| !is_report(line));
         }
         outcome
     }
 }
 
-impl Sign {
-    fn shows_in(self, run: &Run) -> bool {
+impl Expected {
+    fn holds_for(self, run: &Run) -> bool {
         match self {
-            Self::TheToolRan => run.file("made.txt").is_some(),
-            Self::TheToolDidNotRun => run.file("made.txt").is_none(),
-            Self::TheModelHeard(text) => run.sent_to_the_model().contains(text),
-            Self::TheModelWasNotAsked => run.requests.is_empty(),
-            Self::TheAnswerHas(text) => run.stdout.contains(text),
+            Self::ToolRan => run.file("made.txt").is_some(),
+            Self::ToolDidNotRun => run.file("made.txt").is_none(),
+            Self::ModelWasSent(text) => run.sent_to_the_model().contains(text),
+            Self::ModelWasNotCalled => run.requests.is_empty(),
+            Self::AnswerContains(text) => run.stdout.contains(text),
         }
     }
 }
 
-/// The entry as it stands in `hookbus.yaml`; JSON is YAML too.
-fn written(entry: &CommandHook) -> Value {
+/// The entry for `hookbus.yaml`. JSON is valid YAML.
+fn yaml_entry(entry: &CommandHook) -> Value {
     let fields = [
         ("command", Some(json!(entry.command))),
         ("matcher", entry.matcher.map(|text| json!(text))),

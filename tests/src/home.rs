@@ -1,5 +1,4 @@
-//! A scratch home and the real `hookbus` in it. Everything a home starts is ended by its own id
-//! when the home is dropped.
+//! A temporary home and the real `hookbus` in it. Dropping the home ends the daemon that its hooks started.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,8 +12,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Nothing here takes this long; whoever waits longer waits in vain.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// How long [`wait_until`] waits. Nothing here takes this long.
+const WAIT_LIMIT: Duration = Duration::from_mins(1);
 
 /// A home for one test.
 #[derive(Debug)]
@@ -27,18 +26,18 @@ pub struct Home {
 
 /// A daemon that a test started; killed when dropped.
 #[derive(Debug)]
-pub struct Served {
+pub struct Daemon {
     child: Child,
 }
 
-/// What a hook said to its agent.
+/// The result of a process, usually of `hookbus hook`.
 #[derive(Debug)]
-pub struct Heard {
+pub struct HookOutput {
     /// Its exit code.
     pub exit: Option<i32>,
     /// Its stdout, which belongs to the agent.
     pub stdout: String,
-    /// Its stderr, which should stay empty.
+    /// Its stderr, which a hook leaves empty.
     pub stderr: String,
 }
 
@@ -51,12 +50,12 @@ impl Home {
     /// An empty home with this `HOOKBUS_DAEMON`.
     pub fn with_daemon(mode: &'static str) -> Self {
         let folder = tempfile::Builder::new().prefix("hookbus-test-").tempdir();
-        let folder = folder.expect("a place for temporary files");
+        let folder = folder.expect("a temporary directory");
         Self { folder, mode, program: binary() }
     }
 
-    /// A home whose `hookbus` is not older than the test. A daemon makes room for a newer client, and
-    /// a test that calls it by itself would count as one.
+    /// A home whose `hookbus` is not older than the test. A daemon exits when a newer client calls, and
+    /// a test that calls the socket itself would count as one.
     pub fn with_new_binary(mode: &'static str) -> Self {
         let mut home = Self::with_daemon(mode);
         let copy = home.folder.path().join("hookbus");
@@ -77,14 +76,14 @@ impl Home {
         self.folder.path().join("home")
     }
 
-    /// A directory beside the home, where agents may work.
+    /// The working directory for agents and commands, beside the home.
     pub fn work(&self) -> PathBuf {
         let work = self.folder.path().join("work");
-        fs::create_dir_all(&work).expect("a place to work");
+        fs::create_dir_all(&work).expect("a working directory");
         work
     }
 
-    /// Writes `hookbus.yaml`, as somebody who trusts what they write there; consent has tests of its own.
+    /// Writes `hookbus.yaml` with `trust: home`, so that nothing needs an approval.
     pub fn write_hooks(&self, yaml: &str) {
         let text = match yaml.trim_start().strip_prefix('{') {
             _ if yaml.contains("trust:") => yaml.to_owned(),
@@ -94,21 +93,20 @@ impl Home {
         self.write_hooks_file(&text);
     }
 
-    /// Writes `hookbus.yaml` with this text and nothing else.
+    /// Writes `hookbus.yaml` with exactly this text.
     pub fn write_hooks_file(&self, text: &str) {
         fs::create_dir_all(self.path()).expect("a home");
         fs::write(self.path().join("hookbus.yaml"), text).expect("a hooks file");
     }
 
-    /// Writes an executable script outside of the home; gives back its path.
+    /// Writes an executable script outside of the home; returns its path.
     pub fn script(&self, name: &str, text: &str) -> String {
         let path = self.folder.path().join(name);
-        fs::write(&path, text).expect("a script");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a script");
-        path.to_string_lossy().into_owned()
+        write_executable(&path, text);
+        path_text(&path)
     }
 
-    /// `hookbus` with this home; more is up to the test.
+    /// `hookbus` with this home, ready to be started.
     pub fn command<I: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = I>) -> Command {
         let mut command = Command::new(&self.program);
         command
@@ -124,12 +122,12 @@ impl Home {
         command
     }
 
-    /// Runs a verb to its end.
+    /// Runs a command to its end.
     pub fn run(&self, arguments: &[&str]) -> Output {
         self.command(arguments).stdin(Stdio::null()).output().expect("hookbus runs")
     }
 
-    /// Runs a verb that must succeed; gives back its stdout.
+    /// Runs a command that must succeed; returns its stdout.
     pub fn text(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         let stderr = String::from_utf8_lossy(&output.stderr);
@@ -137,27 +135,27 @@ impl Home {
         String::from_utf8(output.stdout).expect("hookbus prints text")
     }
 
-    /// Runs a verb that prints JSON.
+    /// Runs a command that prints JSON.
     pub fn json(&self, arguments: &[&str]) -> Value {
         serde_json::from_str(&self.text(arguments)).expect("hookbus prints JSON")
     }
 
-    /// An event at the front door.
-    pub fn hook(&self, agent: &str, payload: impl AsRef<[u8]>) -> Heard {
+    /// Runs `hookbus hook` with this payload.
+    pub fn hook(&self, agent: &str, payload: impl AsRef<[u8]>) -> HookOutput {
         feed(self.command(["hook", agent]), payload.as_ref())
     }
 
-    /// An event at the front door that is answered with JSON; `Null` for silence.
+    /// Runs `hookbus hook` with this payload; returns the JSON that it prints, `Null` if it prints nothing.
     pub fn answer(&self, agent: &str, payload: &Value) -> Value {
-        let heard = self.hook(agent, payload.to_string());
-        assert_eq!((heard.exit, heard.stderr.as_str()), (Some(0), ""), "the agent is never harmed");
-        match heard.stdout.as_str() {
+        let output = self.hook(agent, payload.to_string());
+        assert_eq!((output.exit, output.stderr.as_str()), (Some(0), ""), "a hook never fails");
+        match output.stdout.as_str() {
             "" => Value::Null,
             answer => serde_json::from_str(answer).expect("an answer is JSON"),
         }
     }
 
-    /// The rows of the log that fit, as `hookbus log --json` prints them.
+    /// The rows of the log that match, as `hookbus log --json` prints them.
     pub fn log(&self, filters: &[&str]) -> Vec<Value> {
         let text = self.text(&[&["log", "--json"], filters].concat());
         text.lines().map(|line| serde_json::from_str(line).expect("a row is JSON")).collect()
@@ -168,13 +166,23 @@ impl Home {
         self.log(&["--kind", "decision"]).into_iter().map(|row| row["payload"].clone()).collect()
     }
 
+    /// The last decision in the log.
+    pub fn last_decision(&self) -> Value {
+        self.decisions().pop().expect("a decision")
+    }
+
+    /// Approves everything that waits for an approval.
+    pub fn approve(&self) {
+        self.text(&["hooks", "approve", "--accept-hooks"]);
+    }
+
     /// Starts a daemon and waits until it answers.
-    pub fn serve(&self) -> Served {
+    pub fn serve(&self) -> Daemon {
         self.serve_with(&[])
     }
 
     /// The same with more options.
-    pub fn serve_with(&self, options: &[&str]) -> Served {
+    pub fn serve_with(&self, options: &[&str]) -> Daemon {
         let child = self
             .command([&["serve"], options].concat())
             .stdin(Stdio::null())
@@ -182,9 +190,9 @@ impl Home {
             .stderr(Stdio::null())
             .spawn()
             .expect("hookbus serve starts");
-        let served = Served { child };
+        let daemon = Daemon { child };
         wait_until("the daemon answers", || self.run(&["status"]).status.success());
-        served
+        daemon
     }
 
     /// Whether a daemon answers.
@@ -192,7 +200,7 @@ impl Home {
         self.run(&["status"]).status.success()
     }
 
-    /// Whether the chain is sound.
+    /// Whether `hookbus verify` finds the hash chain intact.
     pub fn is_sound(&self) -> bool {
         self.run(&["verify"]).status.success()
     }
@@ -213,34 +221,34 @@ impl Drop for Home {
     }
 }
 
-impl Served {
+impl Daemon {
     /// The process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// SIGKILL, and the funeral.
+    /// Sends SIGKILL and waits for the exit.
     pub fn kill(&mut self) {
-        self.child.kill().expect("it can be killed");
-        self.child.wait().expect("it is ours to wait for");
+        self.child.kill().expect("our child");
+        self.child.wait().expect("our child");
     }
 
-    /// Whether it has left by itself.
-    pub fn has_left(&mut self) -> bool {
-        self.child.try_wait().expect("it is ours to ask about").is_some()
+    /// Whether it has exited.
+    pub fn has_exited(&mut self) -> bool {
+        self.child.try_wait().expect("our child").is_some()
     }
 }
 
-impl Drop for Served {
+impl Drop for Daemon {
     fn drop(&mut self) {
-        if !self.has_left() {
+        if !self.has_exited() {
             self.kill();
         }
     }
 }
 
-/// Runs a command with this on its stdin.
-pub fn feed(mut command: Command, stdin: &[u8]) -> Heard {
+/// Runs a command with this stdin.
+pub fn feed(mut command: Command, stdin: &[u8]) -> HookOutput {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -249,24 +257,30 @@ pub fn feed(mut command: Command, stdin: &[u8]) -> Heard {
         .expect("hookbus starts");
     let mut pipe = child.stdin.take().expect("a pipe");
     let bytes = stdin.to_vec();
-    // In its own thread: a large payload does not fit the pipe while nobody reads.
+    // In its own thread: a payload larger than the pipe blocks the writer until the child reads it.
     let writer = std::thread::spawn(move || drop(pipe.write_all(&bytes)));
     let output = child.wait_with_output().expect("hookbus ends");
     writer.join().expect("the payload is written");
-    Heard {
+    HookOutput {
         exit: output.status.code(),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
 }
 
-/// Waits for something that must come true.
+/// Waits until the condition holds; fails the test after a minute.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let started = Instant::now();
     while !is_so() {
-        assert!(started.elapsed() < PATIENCE, "waited in vain until {what}");
+        assert!(started.elapsed() < WAIT_LIMIT, "timed out waiting until {what}");
         sleep(Duration::from_millis(10));
     }
+}
+
+/// Whether this process runs; a zombie does not count.
+pub fn is_alive(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !stat.is_empty() && !stat.contains(") Z ")
 }
 
 /// The `hookbus` that was built with these tests: `HOOKBUS_TEST_BINARY`, or beside them.
@@ -277,10 +291,17 @@ pub fn binary() -> PathBuf {
     let tests = std::env::current_exe().expect("a test knows its own file");
     let binary = tests.ancestors().nth(2).map(|profile| profile.join("hookbus"));
     let binary = binary.filter(|path| path.is_file());
-    binary.unwrap_or_else(|| panic!("there is no hookbus beside the tests; run tests/run"))
+    binary.unwrap_or_else(|| panic!("hookbus is not built; run tests/run"))
 }
 
-/// Where a path leads, for scripts that need it.
-pub fn shown(path: &Path) -> String {
+/// Writes an executable, and creates its directory.
+pub fn write_executable(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+    fs::write(path, text).expect("an executable");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("an executable");
+}
+
+/// A path as text, for hooks files, scripts and arguments.
+pub fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }

@@ -1,14 +1,11 @@
-//! What the end-to-end tests stand on: a scratch home with the real binary, and real agents.
+//! Support for the end-to-end tests: a temporary home with the real binary, real agents, real NATS servers.
 
-#![expect(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test that cannot set its scene has failed"
-)]
+#![expect(clippy::expect_used, clippy::panic, reason = "a test whose setup fails has failed")]
 
 pub mod accounts;
 pub mod agents;
-pub mod caller;
+pub mod client;
+pub mod consent;
 pub mod difference;
 pub mod docs;
 pub mod home;

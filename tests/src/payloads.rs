@@ -1,16 +1,16 @@
-//! Payloads as the agents' hooks really get them; `payloads/<agent>/<event>.json`.
+//! Recorded payloads of the real agents, in `payloads/<agent>/<event>.json`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-/// Every recorded payload: the agent, the file's name, its bytes.
+/// Every recorded payload: agent, file name, bytes.
 pub fn all() -> Vec<(String, String, Vec<u8>)> {
     let mut found = Vec::new();
     for agent in ["hermes", "gemini", "claude", "codex"] {
         let mut files: Vec<PathBuf> = fs::read_dir(folder().join(agent))
-            .expect("the payloads are part of the tests")
+            .expect("the payloads")
             .map(|entry| entry.expect("a readable folder").path())
             .collect();
         files.sort();
@@ -22,7 +22,7 @@ pub fn all() -> Vec<(String, String, Vec<u8>)> {
     found
 }
 
-/// One recorded payload, to be changed by a test.
+/// One recorded payload, as JSON that a test can change.
 pub fn one(agent: &str, name: &str) -> Value {
     let bytes = fs::read(folder().join(agent).join(format!("{name}.json"))).expect("a payload");
     serde_json::from_slice(&bytes).expect("payloads are JSON")

@@ -1,4 +1,4 @@
-//! Hermes plugin and gateway hook directories, written for a test, and events for them.
+//! Writes Hermes plugin and gateway hook directories for a test, and makes events for them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::home::Home;
 
-/// Writes a plugin beside the home; gives back its directory.
+/// Writes a plugin beside the home; returns its directory.
 pub fn plugin(home: &Home, path: &str, code: &str) -> PathBuf {
     let folder = home.work().join("plugins").join(path);
     let name = folder.file_name().expect("a name").to_string_lossy().into_owned();
@@ -16,7 +16,7 @@ pub fn plugin(home: &Home, path: &str, code: &str) -> PathBuf {
     folder
 }
 
-/// Writes a gateway hook directory; gives it back.
+/// Writes a gateway hook; returns its directory.
 pub fn gateway_hook(home: &Home, name: &str, events: &str, code: &str) -> PathBuf {
     let folder = home.work().join("hooks").join(name);
     write(&folder, "HOOK.yaml", &format!("name: {name}\nevents: {events}\n"));
@@ -30,12 +30,12 @@ pub fn write(folder: &Path, name: &str, content: &str) {
     fs::write(folder.join(name), content).expect("a file");
 }
 
-/// An event of Hermes, as its bridge tells it.
+/// An event of Hermes, as its bridge sends it.
 pub fn call(name: &str, extra: &Value) -> Value {
     json!({"hook_event_name": name, "tool_name": null, "tool_input": null, "session_id": "s", "cwd": "/", "extra": extra})
 }
 
-/// One about a tool.
+/// A tool event of Hermes.
 pub fn tool(name: &str, tool: &str, input: &Value, extra: &Value) -> Value {
     json!({"hook_event_name": name, "tool_name": tool, "tool_input": input, "session_id": "s", "cwd": "/", "extra": extra})
 }

@@ -1,15 +1,15 @@
-//! Timings, for the benches.
+//! Measuring and printing times, for the benches.
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// As an agent does it: a process, the payload, its answer to the end.
+/// How long it takes to start a process, send the payload and read all of its answer, as an agent does.
 pub fn time(mut command: Command, payload: &[u8]) -> Duration {
     let started = Instant::now();
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
-    // A program that does nothing does not read either.
+    // The program that does nothing does not read its stdin, so writing may fail.
     let written = child.stdin.take().map(|mut stdin| stdin.write_all(payload));
     let mut answer = Vec::new();
     child.stdout.take().map(|mut stdout| stdout.read_to_end(&mut answer));
@@ -19,23 +19,23 @@ pub fn time(mut command: Command, payload: &[u8]) -> Duration {
     took
 }
 
-/// How long something took, over many tries.
+/// The sorted times of many runs.
 #[derive(Debug)]
 pub struct Percentiles(Vec<Duration>);
 
 impl Percentiles {
-    /// Of these times.
+    /// Sorts the times.
     pub fn of(mut times: Vec<Duration>) -> Self {
         times.sort();
         Self(times)
     }
 
-    /// The one in the middle, in milliseconds.
+    /// The median, in milliseconds.
     pub fn median(&self) -> f64 {
         self.at(50)
     }
 
-    /// The one that this many percent are below, in milliseconds.
+    /// The time that this many percent of the runs stay below, in milliseconds.
     pub fn at(&self, percent: usize) -> f64 {
         self.0[(self.0.len() - 1) * percent / 100].as_secs_f64() * 1000.0
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::agents::{Gemini, Hermes, Run, Step, gemini, hermes};
-use crate::home::{Home, binary, shown};
+use crate::home::{Home, binary, path_text};
 
 /// A command hook, with the settings that agents and `hookbus.yaml` have in common.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,9 +46,9 @@ pub trait Agent: Sized {
     /// Adds `hookbus hook` to these events; `daemon` is the value of `HOOKBUS_DAEMON`.
     #[must_use]
     fn through(self, home: &Home, daemon: &str, events: &[&str]) -> Self {
-        let command = format!("{} hook {}", shown(&binary()), Self::NAME);
+        let command = format!("{} hook {}", path_text(&binary()), Self::NAME);
         let entry = CommandHook { command, ..CommandHook::default() };
-        let path = shown(&home.path());
+        let path = path_text(&home.path());
         let agent = self.with("HOOKBUS_HOME", &path).with("HOOKBUS_DAEMON", daemon);
         events.iter().fold(agent, |agent, event| agent.wire(event, &entry))
     }
@@ -93,7 +93,7 @@ impl Agent for Hermes {
     }
 
     fn executable(&self, name: &str, content: &str) -> String {
-        shown(&self.program(name, content))
+        path_text(&self.program(name, content))
     }
 
     fn go(self) -> Run {
@@ -131,7 +131,7 @@ impl Agent for Gemini {
     }
 
     fn executable(&self, name: &str, content: &str) -> String {
-        shown(&self.program(name, content))
+        path_text(&self.program(name, content))
     }
 
     fn go(self) -> Run {
@@ -173,29 +173,29 @@ impl Recorder {
 
     fn script(&self) -> String {
         // Agents send one event after the other, so the time gives the order.
-        format!("#!/bin/sh\ncat > \"{}/$(date +%s%N)-$$\"\n", shown(&self.folder))
+        format!("#!/bin/sh\ncat > \"{}/$(date +%s%N)-$$\"\n", path_text(&self.folder))
     }
 }
 
 /// The rows of `agent` in a home's log: its events, each with the decision about it.
-pub fn firings(home: &Home, agent: &str) -> Vec<Firing> {
+pub fn recorded_events(home: &Home, agent: &str) -> Vec<RecordedEvent> {
     let rows = home.log(&["--agent", agent]);
     let (decisions, events): (Vec<Value>, Vec<Value>) =
         rows.into_iter().partition(|row| row["kind"] == "decision");
     let of = |event: &Value| decisions.iter().find(|row| row["cause"] == event["seq"]).cloned();
-    events.into_iter().map(|event| Firing { decision: of(&event), event }).collect()
+    events.into_iter().map(|event| RecordedEvent { decision: of(&event), event }).collect()
 }
 
 /// An event in the log and the decision that points at it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Firing {
+pub struct RecordedEvent {
     /// The event's row.
     pub event: Value,
     /// The decision's row.
     pub decision: Option<Value>,
 }
 
-impl Firing {
+impl RecordedEvent {
     /// The event's own name.
     pub fn name(&self) -> &str {
         self.event["name"].as_str().unwrap_or_default()
@@ -214,17 +214,21 @@ impl Firing {
 
 /// The decisions about events of this name, in order.
 pub fn decisions_on(home: &Home, agent: &str, event: &str) -> Vec<Value> {
-    let firings = firings(home, agent);
-    firings.iter().filter(|firing| firing.name() == event).map(Firing::decided).collect()
+    let recorded_events = recorded_events(home, agent);
+    recorded_events
+        .iter()
+        .filter(|recorded| recorded.name() == event)
+        .map(RecordedEvent::decided)
+        .collect()
 }
 
 /// Runs an agent under a policy, with a daemon (`running`) or without (`off`).
 pub fn under_policy<A: Agent>(policy: &str, daemon: &'static str) -> (Run, Home) {
     let home = Home::with_daemon(daemon);
     home.write_hooks(policy);
-    let served = (daemon == "running").then(|| home.serve());
+    let running = (daemon == "running").then(|| home.serve());
     let run = A::working(daemon).through_everywhere(&home, daemon).go();
-    drop(served);
+    drop(running);
     assert!(home.is_sound());
     (run, home)
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tidies a file that was just written: no blanks at the ends of lines, one newline at the end."""
+"""Formats a file that was just written: no trailing spaces, one newline at the end."""
 import json
 import sys
 

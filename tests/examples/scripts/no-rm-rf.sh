@@ -1,4 +1,4 @@
 #!/bin/sh
-# Refuses to delete whole trees.
+# Blocks `rm -rf`.
 grep -q '"command": *"[^"]*rm -rf' && echo '{"decision": "block", "reason": "whole trees are deleted by people"}'
 exit 0

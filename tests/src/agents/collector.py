@@ -1,4 +1,4 @@
-"""Stands in for a Langfuse server: keeps the spans it is sent, as lines of JSON. Says its port first."""
+"""Replaces a Langfuse server. Prints its port, and then each request with its spans, as lines of JSON."""
 import gzip
 import http.server
 import json

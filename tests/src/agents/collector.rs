@@ -1,5 +1,5 @@
-//! A place that a plugin of Hermes' sends traces to: it speaks OTLP as a Langfuse server does, and keeps what
-//! it is sent.
+//! A server that Hermes' Langfuse plugin sends traces to. It accepts OTLP as a Langfuse server does and
+//! keeps the requests.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -13,7 +13,7 @@ use crate::home::wait_until;
 
 const SERVER: &str = include_str!("collector.py");
 
-/// A collector that runs; ended when dropped.
+/// A running collector; killed when dropped.
 #[derive(Debug)]
 pub struct Collector {
     child: Child,
@@ -34,8 +34,8 @@ impl Collector {
         let (sink, from) = (Arc::clone(&lines), child.stdout.take().expect("a pipe"));
         thread::spawn(move || {
             for line in BufReader::new(from).lines().map_while(Result::ok) {
-                let line = serde_json::from_str(&line).expect("it says JSON");
-                sink.lock().expect("nobody panics here").push(line);
+                let line = serde_json::from_str(&line).expect("it prints JSON");
+                sink.lock().expect("no thread panics with the lock").push(line);
             }
         });
         let collector = Self { child, lines };
@@ -43,24 +43,24 @@ impl Collector {
         collector
     }
 
-    /// Where it listens.
+    /// Its URL.
     pub fn address(&self) -> String {
         format!("http://127.0.0.1:{}", self.lines()[0]["port"])
     }
 
-    /// What it was sent, a request each.
+    /// The requests it received.
     pub fn requests(&self) -> Vec<Value> {
         self.lines().split_off(1)
     }
 
-    /// The spans it was sent.
+    /// The spans in them.
     pub fn spans(&self) -> Vec<Value> {
         let list = |request: &Value| request["spans"].as_array().cloned().unwrap_or_default();
         self.requests().iter().flat_map(list).collect()
     }
 
     fn lines(&self) -> Vec<Value> {
-        self.lines.lock().expect("nobody panics here").clone()
+        self.lines.lock().expect("no thread panics with the lock").clone()
     }
 }
 

@@ -1,4 +1,4 @@
-"""A chat platform of two files: what stands in the one is said to the gateway, what it answers goes to the other."""
+"""A chat platform that consists of two files: messages to the gateway are read from one, its answers go to the other."""
 import asyncio
 import json
 import os
@@ -26,19 +26,19 @@ class FileChat(BasePlatformAdapter):
             self.listening.cancel()
 
     async def listen(self):
-        heard = 0
+        delivered = 0
         while True:
             lines = []
             if os.path.exists(INBOX):
                 with open(INBOX) as inbox:
                     lines = inbox.read().split("\n")[:-1]
-            for line in lines[heard:]:
-                said = json.loads(line)
+            for line in lines[delivered:]:
+                message = json.loads(line)
                 source = self.build_source(
-                    chat_id=said.get("chat", "c1"), chat_type="dm", user_id=said.get("user", "u1"), user_name="tester")
+                    chat_id=message.get("chat", "c1"), chat_type="dm", user_id=message.get("user", "u1"), user_name="tester")
                 await self.handle_message(MessageEvent(
-                    text=said["text"], message_type=MessageType.TEXT, source=source, message_id=uuid.uuid4().hex))
-            heard = len(lines)
+                    text=message["text"], message_type=MessageType.TEXT, source=source, message_id=uuid.uuid4().hex))
+            delivered = len(lines)
             await asyncio.sleep(0.05)
 
     async def send(self, chat_id, content, reply_to=None, metadata=None):

@@ -1,5 +1,5 @@
-//! A real `hermes gateway run` whose only chat platform is a pair of files: what a test says arrives as
-//! a message, what the gateway answers can be read.
+//! A real `hermes gateway run` whose only chat platform is a pair of files: a test writes messages to one
+//! and reads the gateway's answers from the other.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -11,28 +11,28 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::group::Group;
-use super::outcome::Wire;
-use super::process::{Ended, wait};
-use super::run::Played;
-use super::stage::Stage;
+use super::outcome::Protocol;
+use super::process::{ProcessResult, wait};
+use super::process_group::ProcessGroup;
+use super::run::RunOutput;
+use super::setup::RunSetup;
 use super::{ModelServer, Run, hermes_program};
-use crate::home::wait_until;
 
-/// The platform, as a plugin.
+/// The chat platform, a Hermes plugin.
 pub(super) const PLUGIN: [(&str, &str); 2] = [
     ("plugin.yaml", "name: filechat-platform\nlabel: FileChat\nkind: platform\nversion: 0.0.1\n"),
     ("__init__.py", include_str!("filechat.py")),
 ];
 
-const GOODBYE: Duration = Duration::from_secs(30);
+/// How long it may take to stop.
+const STOP_LIMIT: Duration = Duration::from_secs(30);
 
-/// A gateway that runs; ended when dropped.
+/// A running gateway; killed when dropped.
 #[derive(Debug)]
 pub struct Gateway {
     child: Child,
-    group: Option<Group>,
-    stage: Option<Stage>,
+    group: Option<ProcessGroup>,
+    setup: Option<RunSetup>,
     model: ModelServer,
     inbox: PathBuf,
     outbox: PathBuf,
@@ -40,30 +40,30 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    pub(super) fn start(mut stage: Stage, model: ModelServer) -> Self {
-        let place = |name: &str| stage.scratch.root().join(name);
-        let (inbox, outbox, log) = (place("inbox"), place("outbox"), place("gateway.log"));
-        stage.env("FILECHAT_INBOX", &inbox);
-        stage.env("FILECHAT_OUTBOX", &outbox);
-        stage.env("FILECHAT_ALLOW_ALL_USERS", "true");
+    pub(super) fn start(mut setup: RunSetup, model: ModelServer) -> Self {
+        let file = |name: &str| setup.scratch.root().join(name);
+        let (inbox, outbox, log) = (file("inbox"), file("outbox"), file("gateway.log"));
+        setup.env("FILECHAT_INBOX", &inbox);
+        setup.env("FILECHAT_OUTBOX", &outbox);
+        setup.env("FILECHAT_ALLOW_ALL_USERS", "true");
         let mut command = Command::new(hermes_program());
         command.args(["gateway", "run"]);
-        stage.enclose(&mut command);
-        let file = || File::create(&log).expect("a file in the scratch place");
-        command.stdin(Stdio::null()).stdout(file()).stderr(file()).process_group(0);
+        setup.isolate(&mut command);
+        let log_file = || File::create(&log).expect("a log file");
+        command.stdin(Stdio::null()).stdout(log_file()).stderr(log_file()).process_group(0);
         let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        let group = Some(Group::of(&child));
-        Self { child, group, stage: Some(stage), model, inbox, outbox, log }
+        let group = Some(ProcessGroup::of(&child));
+        Self { child, group, setup: Some(setup), model, inbox, outbox, log }
     }
 
-    /// Says something in a chat.
-    pub fn say(&self, text: &str) {
+    /// Sends a chat message.
+    pub fn send(&self, text: &str) {
         let mut inbox =
             OpenOptions::new().create(true).append(true).open(&self.inbox).expect("the inbox");
         writeln!(inbox, "{}", json!({"text": text})).expect("the inbox");
     }
 
-    /// What the gateway has answered so far.
+    /// The gateway's answers so far.
     pub fn answers(&self) -> Vec<String> {
         let text = fs::read_to_string(&self.outbox).unwrap_or_default();
         let content = |line: &str| {
@@ -72,11 +72,11 @@ impl Gateway {
         text.lines().filter_map(content).collect()
     }
 
-    /// Says something and waits until an answer holds this.
-    pub fn hears(&self, text: &str, answer: &str) {
+    /// Sends a chat message and waits for an answer that contains `answer`.
+    pub fn send_and_expect(&self, text: &str, answer: &str) {
         let before = self.answers().len();
-        self.say(text);
-        let found = || self.answers().iter().skip(before).any(|heard| heard.contains(answer));
+        self.send(text);
+        let found = || self.answers().iter().skip(before).any(|it| it.contains(answer));
         let started = Instant::now();
         while !found() {
             assert!(
@@ -89,46 +89,41 @@ impl Gateway {
         }
     }
 
-    /// What the model was asked so far.
+    /// The requests to the model so far.
     pub fn requests(&self) -> Vec<Value> {
         self.model.requests()
     }
 
-    /// Runs a command of Hermes' command line beside the gateway, in the same home.
-    pub fn beside(&self, words: &[&str]) {
+    /// Runs a `hermes` command while the gateway runs, with the same home.
+    pub fn run_hermes(&self, words: &[&str]) {
         let mut command = Command::new(hermes_program());
         command.args(words).stdin(Stdio::null());
-        self.stage.as_ref().expect("it runs").enclose(&mut command);
+        self.setup.as_ref().expect("it runs").isolate(&mut command);
         let output = command.output().expect("Hermes runs");
         assert!(output.status.success(), "{words:?}: {output:?}");
     }
 
-    /// Waits for something that must come true.
-    pub fn until(&self, what: &str, is_so: impl FnMut() -> bool) {
-        wait_until(what, is_so);
-    }
-
-    /// Asks it to end, and waits for that.
+    /// Stops it with SIGTERM and waits for its exit.
     pub fn stop(mut self) -> Run {
         let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         kill_process(id.expect("a process id"), Signal::TERM).expect("our own child");
-        let ended = wait(&mut self.child, Instant::now(), GOODBYE);
+        let ended = wait(&mut self.child, Instant::now(), STOP_LIMIT);
         let mut group = self.group.take().expect("it runs");
         if ended.is_none() {
             group.kill_with_descendants();
             self.child.wait().expect("our own child");
         }
         group.look_for_members();
-        let mut played = Played::default();
-        played.add(Ended {
+        let mut output = RunOutput::default();
+        output.add(ProcessResult {
             exit: ended.and_then(|status| status.code()),
             timed_out: ended.is_none(),
             stdout: fs::read_to_string(&self.log).unwrap_or_default(),
             stderr: String::new(),
             group,
         });
-        let stage = self.stage.take().expect("it runs");
-        Run::new(stage.label, Wire::OpenAi, stage.scratch, played, &self.model)
+        let setup = self.setup.take().expect("it runs");
+        Run::new(setup.label, Protocol::OpenAi, setup.scratch, output, &self.model)
     }
 }
 

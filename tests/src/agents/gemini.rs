@@ -1,13 +1,13 @@
-//! Gemini CLI, run for real: its own settings in a scratch project and home, command hooks wired
-//! straight in, one headless `gemini -p` per prompt.
+//! The real Gemini CLI, with its own settings in a temporary project and home, command hooks in them, and
+//! one headless `gemini -p` per prompt.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::outcome::Wire;
-use super::stage::{Stage, Turn};
+use super::outcome::Protocol;
+use super::setup::{RunSetup, Turn};
 use super::{Act, ModelServer, Run, Step, gemini_script, scratch};
 
 /// Every event Gemini CLI 0.61 fires hooks for.
@@ -40,23 +40,23 @@ pub struct Hook {
     pub sequential: Option<bool>,
 }
 
-/// A Gemini CLI run that is being put together.
+/// A run of Gemini CLI, before it starts.
 #[derive(Debug)]
 pub struct Gemini {
-    stage: Stage,
+    setup: RunSetup,
     hooks: Vec<(String, Hook)>,
     approval_mode: String,
 }
 
 impl Gemini {
-    /// A run without hooks whose model says nothing in particular. `label` names it in failures.
+    /// A run without hooks and without a script. `label` names it in failures.
     pub fn new(label: &str) -> Self {
-        let mut stage = Stage::new(label, defaults());
-        stage.env("GEMINI_CLI_HOME", stage.scratch.home());
-        stage.env("GEMINI_API_KEY", "none-needed");
-        stage.env("GEMINI_CLI_NO_RELAUNCH", "1"); // one process instead of two
-        stage.env("GEMINI_PTY_INFO", "child_process"); // plain pipes for shell commands
-        Self { stage, hooks: Vec::new(), approval_mode: "yolo".to_owned() }
+        let mut setup = RunSetup::new(label, defaults());
+        setup.env("GEMINI_CLI_HOME", setup.scratch.home());
+        setup.env("GEMINI_API_KEY", "none-needed");
+        setup.env("GEMINI_CLI_NO_RELAUNCH", "1"); // one process instead of two
+        setup.env("GEMINI_PTY_INFO", "child_process"); // plain pipes for shell commands
+        Self { setup, hooks: Vec::new(), approval_mode: "yolo".to_owned() }
     }
 
     /// Runs `command` on `event`.
@@ -81,84 +81,86 @@ impl Gemini {
     /// Sets a variable in the agent's environment, which its hooks inherit.
     #[must_use]
     pub fn env(mut self, name: &str, value: &str) -> Self {
-        self.stage.env(name, value);
+        self.setup.env(name, value);
         self
     }
 
     /// Sets a value of the project's `settings.json` by its dotted name.
     #[must_use]
     pub fn setting(mut self, name: &str, value: Value) -> Self {
-        self.stage.set(name, value);
+        self.setup.set(name, value);
         self
     }
 
-    /// `default`, `auto_edit`, `plan`, or `yolo`, which is what a run has unless told otherwise.
+    /// `default`, `auto_edit`, `plan` or `yolo` [default: `yolo`].
     #[must_use]
     pub fn approval_mode(mut self, mode: &str) -> Self {
         mode.clone_into(&mut self.approval_mode);
         self
     }
 
-    /// What the model answers.
+    /// Sets the answers of the model.
     #[must_use]
     pub fn script(mut self, script: Vec<Step>) -> Self {
-        self.stage.script = script;
+        self.setup.script = script;
         self
     }
 
-    /// Puts a file into the work directory.
+    /// Writes a file in the working directory.
     #[must_use]
     pub fn file(self, path: &str, content: &str) -> Self {
-        self.stage.file(path, content);
+        self.setup.file(path, content);
         self
     }
 
-    /// What the user asks; each prompt after the first resumes the session in a new process.
+    /// Sets the prompts; each prompt after the first resumes the session in a new process.
     #[must_use]
     pub fn prompts(mut self, prompts: &[&str]) -> Self {
-        self.stage.prompts = prompts.iter().map(|&prompt| prompt.to_owned()).collect();
+        self.setup.prompts = prompts.iter().map(|&prompt| prompt.to_owned()).collect();
         self
     }
 
-    /// Writes an executable outside of the work directory, for use as a hook.
+    /// Writes an executable outside of the working directory, for use as a hook.
     pub fn program(&self, name: &str, content: &str) -> PathBuf {
-        self.stage.program(name, content)
+        self.setup.program(name, content)
     }
 
     /// The directory the agent will work in.
     pub fn work(&self) -> PathBuf {
-        self.stage.scratch.work()
+        self.setup.scratch.work()
     }
 
     /// The home directory the agent will have.
     pub fn home(&self) -> PathBuf {
-        self.stage.scratch.home()
+        self.setup.scratch.home()
     }
 
     /// Runs the agent to its end.
     pub fn run(self) -> Run {
-        let (stage, model, mode) = self.prepare();
+        let (setup, model, mode) = self.prepare();
         let script = gemini_script();
-        stage.play(Wire::Google, &model, |prompt, turn| command(&script, &mode, prompt, turn))
+        setup.run_prompts(Protocol::Google, &model, |prompt, turn| {
+            command(&script, &mode, prompt, turn)
+        })
     }
 
-    /// Runs the agent at a terminal, before a person who does this.
+    /// Runs the agent at a terminal, with a user who does `acts`.
     pub fn run_at_a_terminal(self, acts: &[Act<'_>]) -> Run {
-        let (stage, model, mode) = self.prepare();
+        let (setup, model, mode) = self.prepare();
         let mut command = Command::new("node");
         command.arg(gemini_script()).args([&mode, "-m", "gemini-2.5-flash"]);
-        stage.play_at_a_terminal(Wire::Google, &model, command, acts)
+        setup.run_at_a_terminal(Protocol::Google, &model, command, acts)
     }
 
-    fn prepare(self) -> (Stage, ModelServer, String) {
-        let Self { mut stage, hooks, approval_mode } = self;
-        let model = ModelServer::start(std::mem::take(&mut stage.script));
-        stage.env("GOOGLE_GEMINI_BASE_URL", model.address());
+    fn prepare(self) -> (RunSetup, ModelServer, String) {
+        let Self { mut setup, hooks, approval_mode } = self;
+        let model = ModelServer::start(std::mem::take(&mut setup.script));
+        setup.env("GOOGLE_GEMINI_BASE_URL", model.address());
         for (event, hook) in &hooks {
-            stage.append(&format!("hooks.{event}"), group(hook));
+            setup.append(&format!("hooks.{event}"), group(hook));
         }
-        write_settings(&stage, &hooks);
-        (stage, model, format!("--approval-mode={approval_mode}"))
+        write_settings(&setup, &hooks);
+        (setup, model, format!("--approval-mode={approval_mode}"))
     }
 }
 
@@ -172,12 +174,12 @@ fn command(script: &Path, mode: &str, prompt: &str, turn: Turn) -> Command {
     command
 }
 
-fn write_settings(stage: &Stage, hooks: &[(String, Hook)]) {
-    let (home, work) = (stage.scratch.home(), stage.scratch.work());
+fn write_settings(setup: &RunSetup, hooks: &[(String, Hook)]) {
+    let (home, work) = (setup.scratch.home(), setup.scratch.work());
     let write = |path: PathBuf, content: Value| scratch::write(&path, &content.to_string());
-    write(work.join(".gemini/settings.json"), stage.settings.clone());
+    write(work.join(".gemini/settings.json"), setup.settings.clone());
     write(home.join(".gemini/settings.json"), defaults());
-    // A hook it has not seen before is announced on stderr; these it has seen.
+    // Gemini announces a hook that is not in this file on stderr.
     let name = |hook: &Hook| hook.name.clone().unwrap_or_default();
     let seen = hooks.iter().map(|(_, hook)| format!("{}:{}", name(hook), hook.command));
     let seen: Vec<String> = seen.collect();
@@ -203,7 +205,7 @@ fn group(hook: &Hook) -> Value {
     group
 }
 
-/// Nobody is asked, nothing is fetched, nothing is reported.
+/// No questions to the user, no downloads, no telemetry.
 fn defaults() -> Value {
     json!({
         "general": {
@@ -217,6 +219,6 @@ fn defaults() -> Value {
         "ide": {"enabled": false, "hasSeenNudge": true},
         "ui": {"hideTips": true, "hideBanner": true},
         "hooksConfig": {"enabled": true},
-        "skills": {"enabled": false}, // they are listed in the order the disk gave them
+        "skills": {"enabled": false}, // they are listed in directory order, which varies
     })
 }

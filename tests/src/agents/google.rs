@@ -1,24 +1,24 @@
-//! The model as Gemini CLI knows it: streamed answers for the conversation, whole ones for its helper
-//! calls, and a token count.
+//! The model in Google's protocol, for Gemini CLI: streamed answers for the conversation, whole answers for
+//! helper calls, and a token count.
 
 use serde_json::{Map, Value, json};
 
-use super::http::{Reply, Request};
+use super::http::{Request, Response};
 use super::model_server::{Model, unknown};
-use super::step::{Spoken, Step};
+use super::step::{ModelAnswer, Step};
 
 const HELPER_ANSWER: &str = "<state_snapshot>side answer</state_snapshot>";
 
-pub(super) fn answer(request: Request, model: &mut Model) -> Reply {
+pub(super) fn answer(request: Request, model: &mut Model) -> Response {
     match request.path.rsplit(':').next() {
         Some("streamGenerateContent") => stream(with_model(request), model),
         Some("generateContent") => help(with_model(request), model),
-        Some("countTokens") => Reply::ok(json!({"totalTokens": 11})),
+        Some("countTokens") => Response::ok(json!({"totalTokens": 11})),
         Some(_) | None => unknown(&request),
     }
 }
 
-/// This protocol names the model in the path; a test looks for it in the body.
+/// Copies the model's name from the path to the body, where tests look for it.
 fn with_model(request: Request) -> Value {
     let mut body = request.body;
     let name = request.path.rsplit('/').next().and_then(|last| last.split(':').next());
@@ -28,44 +28,45 @@ fn with_model(request: Request) -> Value {
     body
 }
 
-fn stream(body: Value, model: &mut Model) -> Reply {
-    // A helper that streams offers no tools; the conversation always does.
+fn stream(body: Value, model: &mut Model) -> Response {
+    // A helper call that streams offers no tools; the conversation always does.
     let is_main = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
     let step = if is_main {
-        model.asked(body)
+        model.next_step(body)
     } else {
-        model.asked_aside(body);
+        model.keep_side_request(body);
         Step::text(HELPER_ANSWER)
     };
-    match step.spoken() {
-        Ok(spoken) => Reply::Events(chunks(spoken)),
-        Err((status, message)) => Reply::Json {
+    match step.answer() {
+        Ok(answer) => Response::Events(chunks(answer)),
+        Err((status, message)) => Response::Json {
             status,
-            body: json!({"error": {"code": status, "message": message, "status": "PLAYED"}}),
+            body: json!({"error": {"code": status, "message": message, "status": "SCRIPTED"}}),
         },
     }
 }
 
-/// Text comes piece by piece, tool calls all together in one chunk, as the real model sends them.
-fn chunks(spoken: Spoken) -> Vec<String> {
-    let mut parts: Vec<Value> = spoken.pieces.iter().map(|text| json!([{"text": text}])).collect();
-    if !spoken.calls.is_empty() {
+/// One chunk per piece of text, and one for all tool calls, as the real model sends them.
+fn chunks(answer: ModelAnswer) -> Vec<String> {
+    let mut parts: Vec<Value> = answer.pieces.iter().map(|text| json!([{"text": text}])).collect();
+    if !answer.calls.is_empty() {
         let call = |(name, args)| json!({"functionCall": {"name": name, "args": args}});
-        parts.push(spoken.calls.into_iter().map(call).collect());
+        parts.push(answer.calls.into_iter().map(call).collect());
     }
     let last = parts.len().saturating_sub(1);
-    let ending = |index| if index == last { Ending::Stops } else { Ending::GoesOn };
-    let chunk = |(index, parts)| candidate(&parts, ending(index)).to_string();
+    let position = |index| if index == last { ChunkPosition::Last } else { ChunkPosition::Middle };
+    let chunk = |(index, parts)| candidate(&parts, position(index)).to_string();
     parts.into_iter().enumerate().map(chunk).collect()
 }
 
-/// Helper calls ask for a shape; any value of that shape lets the agent go on.
-fn help(body: Value, model: &mut Model) -> Reply {
+/// A helper call may ask for JSON of a schema; any value that fits lets the agent continue.
+fn help(body: Value, model: &mut Model) -> Response {
     let config = &body["generationConfig"];
     let schema = config.get("responseJsonSchema").or_else(|| config.get("responseSchema"));
-    let text = schema.map_or_else(|| HELPER_ANSWER.to_owned(), |shape| smallest(shape).to_string());
-    model.asked_aside(body);
-    Reply::ok(candidate(&json!([{"text": text}]), Ending::Stops))
+    let text =
+        schema.map_or_else(|| HELPER_ANSWER.to_owned(), |schema| smallest(schema).to_string());
+    model.keep_side_request(body);
+    Response::ok(candidate(&json!([{"text": text}]), ChunkPosition::Last))
 }
 
 /// The smallest value that fits a JSON schema.
@@ -88,14 +89,14 @@ fn smallest(schema: &Value) -> Value {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ending {
-    GoesOn,
-    Stops,
+enum ChunkPosition {
+    Middle,
+    Last,
 }
 
-fn candidate(parts: &Value, ending: Ending) -> Value {
+fn candidate(parts: &Value, position: ChunkPosition) -> Value {
     let mut candidate = json!({"index": 0, "content": {"role": "model", "parts": parts}});
-    if ending == Ending::Stops {
+    if position == ChunkPosition::Last {
         candidate["finishReason"] = json!("STOP");
     }
     json!({

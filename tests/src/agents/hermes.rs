@@ -1,5 +1,5 @@
-//! Hermes Agent, run for real: its own configuration in a scratch home, shell hooks wired straight in
-//! and accepted, one `hermes chat -Q -q` per prompt.
+//! The real Hermes Agent, with its own configuration in a temporary home, accepted shell hooks in it, and one
+//! `hermes chat -Q -q` per prompt.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,13 +7,13 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::gateway;
-use super::outcome::Wire;
-use super::stage::{Stage, Turn};
+use super::outcome::Protocol;
+use super::setup::{RunSetup, Turn};
 use super::{
-    Act, Gateway, ModelServer, Run, Step, Talk, hermes_extras, hermes_program, hermes_python,
+    Act, Gateway, ModelServer, RpcProcess, Run, Step, hermes_extras, hermes_program, hermes_python,
     openai, scratch,
 };
-use crate::home::{Home, shown};
+use crate::home::{Home, path_text};
 
 /// Every event Hermes 0.19 fires hooks for.
 pub const EVENTS: [&str; 23] = [
@@ -42,10 +42,10 @@ pub const EVENTS: [&str; 23] = [
     "kanban_task_blocked",
 ];
 
-/// Lines to and from the socket of a web server.
-const RELAY: &str = include_str!("serve.py");
+/// Passes lines to and from the socket of a web server.
+const SOCKET_CLIENT: &str = include_str!("serve.py");
 
-/// One shell hook. Hermes splits the command into words itself; no shell sees it.
+/// One shell hook. Hermes splits the command into words and runs it without a shell.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hook {
     /// The command line.
@@ -56,28 +56,28 @@ pub struct Hook {
     pub timeout: Option<u64>,
 }
 
-/// A Hermes run that is being put together.
+/// A run of Hermes, before it starts.
 #[derive(Debug)]
 pub struct Hermes {
-    stage: Stage,
+    setup: RunSetup,
     hooks: Vec<(String, Hook)>,
     connect: Option<Command>,
-    manner: Manner,
+    invocation: Invocation,
 }
 
 /// How Hermes is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Manner {
+enum Invocation {
     Chat,
     OneShot,
 }
 
 impl Hermes {
-    /// A run without hooks whose model says nothing in particular. `label` names it in failures.
+    /// A run without hooks and without a script. `label` names it in failures.
     pub fn new(label: &str) -> Self {
-        let mut stage = Stage::new(label, defaults());
-        stage.env("HERMES_HOME", stage.scratch.home().join(".hermes"));
-        Self { stage, hooks: Vec::new(), connect: None, manner: Manner::Chat }
+        let mut setup = RunSetup::new(label, defaults());
+        setup.env("HERMES_HOME", setup.scratch.home().join(".hermes"));
+        Self { setup, hooks: Vec::new(), connect: None, invocation: Invocation::Chat }
     }
 
     /// Runs `command` on `event`.
@@ -99,7 +99,7 @@ impl Hermes {
         EVENTS.iter().fold(self, |run, event| run.hook(event, command))
     }
 
-    /// Has `hookbus connect hermes` wire it to `home`; `daemon` is `HOOKBUS_DAEMON`.
+    /// Connects it to `home` with `hookbus connect hermes`; `daemon` is `HOOKBUS_DAEMON`.
     #[must_use]
     pub fn connected(self, home: &Home, daemon: &str) -> Self {
         self.connected_with(home, daemon, &[])
@@ -109,98 +109,98 @@ impl Hermes {
     #[must_use]
     pub fn connected_with(mut self, home: &Home, daemon: &str, options: &[&str]) -> Self {
         let mut connect = home.command([&["connect", "hermes", "--yes"], options].concat());
-        connect.env("HERMES_HOME", self.stage.scratch.home().join(".hermes"));
+        connect.env("HERMES_HOME", self.setup.scratch.home().join(".hermes"));
         self.connect = Some(connect);
-        self.env("HOOKBUS_HOME", &shown(&home.path())).env("HOOKBUS_DAEMON", daemon)
+        self.env("HOOKBUS_HOME", &path_text(&home.path())).env("HOOKBUS_DAEMON", daemon)
     }
 
     /// Starts it as `hermes -z`.
     #[must_use]
     pub fn one_shot(mut self) -> Self {
-        self.manner = Manner::OneShot;
+        self.invocation = Invocation::OneShot;
         self
     }
 
-    /// Puts a plugin directory into its home and enables it.
+    /// Writes a plugin into its home and enables it.
     #[must_use]
     pub fn plugin(mut self, name: &str, files: &[(&str, &str)]) -> Self {
-        let folder = self.stage.scratch.home().join(".hermes/plugins").join(name);
+        let folder = self.setup.scratch.home().join(".hermes/plugins").join(name);
         for (file, content) in files {
             scratch::write(&folder.join(file), content);
         }
-        self.stage.append("plugins.enabled", name.into());
+        self.setup.append("plugins.enabled", name.into());
         self
     }
 
     /// Sets a variable in the agent's environment, which its hooks inherit.
     #[must_use]
     pub fn env(mut self, name: &str, value: &str) -> Self {
-        self.stage.env(name, value);
+        self.setup.env(name, value);
         self
     }
 
     /// Sets a value of `config.yaml` by its dotted name.
     #[must_use]
     pub fn setting(mut self, name: &str, value: Value) -> Self {
-        self.stage.set(name, value);
+        self.setup.set(name, value);
         self
     }
 
-    /// What the model answers.
+    /// Sets the answers of the model.
     #[must_use]
     pub fn script(mut self, script: Vec<Step>) -> Self {
-        self.stage.script = script;
+        self.setup.script = script;
         self
     }
 
-    /// Puts a file into the work directory.
+    /// Writes a file in the working directory.
     #[must_use]
     pub fn file(self, path: &str, content: &str) -> Self {
-        self.stage.file(path, content);
+        self.setup.file(path, content);
         self
     }
 
-    /// What the user asks; each prompt after the first continues the session in a new process.
+    /// Sets the prompts; each prompt after the first continues the session in a new process.
     #[must_use]
     pub fn prompts(mut self, prompts: &[&str]) -> Self {
-        self.stage.prompts = prompts.iter().map(|&prompt| prompt.to_owned()).collect();
+        self.setup.prompts = prompts.iter().map(|&prompt| prompt.to_owned()).collect();
         self
     }
 
-    /// Writes an executable outside of the work directory, for use as a hook.
+    /// Writes an executable outside of the working directory, for use as a hook.
     pub fn program(&self, name: &str, content: &str) -> PathBuf {
-        self.stage.program(name, content)
+        self.setup.program(name, content)
     }
 
     /// The directory the agent will work in.
     pub fn work(&self) -> PathBuf {
-        self.stage.scratch.work()
+        self.setup.scratch.work()
     }
 
     /// The home directory the agent will have; its configuration is in `.hermes`.
     pub fn home(&self) -> PathBuf {
-        self.stage.scratch.home()
+        self.setup.scratch.home()
     }
 
     /// Runs the agent to its end.
     pub fn run(self) -> Run {
-        let (program, manner) = (hermes_program(), self.manner);
-        let (stage, model) = self.set_up();
-        let command = |prompt: &str, turn| command(&program, manner, prompt, turn);
-        stage.play(Wire::OpenAi, &model, command)
+        let (program, invocation) = (hermes_program(), self.invocation);
+        let (setup, model) = self.set_up();
+        let command = |prompt: &str, turn| command(&program, invocation, prompt, turn);
+        setup.run_prompts(Protocol::OpenAi, &model, command)
     }
 
-    /// Runs it at a terminal, before a person who types and does this.
+    /// Runs it at a terminal, with a user who does `acts`.
     pub fn run_at_a_terminal(self, acts: &[Act<'_>]) -> Run {
         self.run_at_a_terminal_with(&["chat"], acts)
     }
 
-    /// The same with other words on its command line.
+    /// The same with other arguments.
     pub fn run_at_a_terminal_with(self, words: &[&str], acts: &[Act<'_>]) -> Run {
-        let (stage, model) = self.set_up();
+        let (setup, model) = self.set_up();
         let mut command = Command::new(hermes_program());
         command.args(words);
-        stage.play_at_a_terminal(Wire::OpenAi, &model, command, acts)
+        setup.run_at_a_terminal(Protocol::OpenAi, &model, command, acts)
     }
 
     /// Starts it as a gateway with one chat.
@@ -210,76 +210,76 @@ impl Hermes {
             .setting("platforms.filechat.enabled", true.into())
             .setting("display.busy_input_mode", "queue".into())
             .setting("approvals.destructive_slash_confirm", false.into());
-        let (mut stage, model) = {
+        let (mut setup, model) = {
             let mut run = run;
-            run.stage.append("plugins.enabled", "filechat-platform".into());
+            run.setup.append("plugins.enabled", "filechat-platform".into());
             run.set_up()
         };
-        stage.env("PYTHONUNBUFFERED", "1");
-        Gateway::start(stage, model)
+        setup.env("PYTHONUNBUFFERED", "1");
+        Gateway::start(setup, model)
     }
 
     /// Starts the backend of its terminal UI, as the UI does.
-    pub fn tui_backend(self) -> Talk {
-        let (stage, model) = self.set_up();
+    pub fn tui_backend(self) -> RpcProcess {
+        let (setup, model) = self.set_up();
         let mut command = Command::new(hermes_python());
         command.args(["-m", "tui_gateway.entry"]);
-        Talk::start(stage, model, command)
+        RpcProcess::start(setup, model, command)
     }
 
     /// Starts its ACP server (`hermes-acp`), as an editor does.
-    pub fn acp_server(self) -> Talk {
-        let (stage, model) = self.with_extras().set_up();
-        Talk::start(stage, model, Command::new(hermes_program().with_file_name("hermes-acp")))
+    pub fn acp_server(self) -> RpcProcess {
+        let (setup, model) = self.with_extras().set_up();
+        RpcProcess::start(setup, model, Command::new(hermes_program().with_file_name("hermes-acp")))
     }
 
-    /// Starts one of its web servers, `serve` or `dashboard`, as a desktop does, and speaks with its socket.
-    pub fn web_server(self, words: &[&str]) -> Talk {
-        let (stage, model) = self.set_up();
+    /// Starts one of its web servers, `serve` or `dashboard`, as a desktop does, and connects to its socket.
+    pub fn web_server(self, words: &[&str]) -> RpcProcess {
+        let (setup, model) = self.set_up();
         let mut command = Command::new(hermes_python());
-        command.args(["-c", RELAY]).arg(hermes_program()).args(words).args(["--port", "0"]);
-        Talk::start(stage, model, command)
+        command.args(["-c", SOCKET_CLIENT]).arg(hermes_program()).args(words).args(["--port", "0"]);
+        RpcProcess::start(setup, model, command)
     }
 
-    /// Lets it find the packages that its optional parts need.
+    /// Adds the packages that its optional parts need to `PYTHONPATH`.
     #[must_use]
     pub fn with_extras(self) -> Self {
-        self.env("PYTHONPATH", &shown(&hermes_extras()))
+        self.env("PYTHONPATH", &path_text(&hermes_extras()))
     }
 
-    /// Runs a Python program with Hermes' own interpreter, in its place and with its configuration.
+    /// Runs a Python program with Hermes' interpreter, in its working directory and with its configuration.
     pub fn run_python(self, code: &str) -> Run {
-        let (stage, model) = self.set_up();
+        let (setup, model) = self.set_up();
         let python = hermes_python();
         let code = code.to_owned();
-        stage.play(Wire::OpenAi, &model, |_, _| {
+        setup.run_prompts(Protocol::OpenAi, &model, |_, _| {
             let mut command = Command::new(&python);
             command.args(["-c", &code]);
             command
         })
     }
 
-    fn set_up(mut self) -> (Stage, ModelServer) {
-        let mut stage = self.stage;
-        let model = ModelServer::start(std::mem::take(&mut stage.script));
-        stage.set("model.base_url", format!("{}/v1", model.address()).into());
+    fn set_up(mut self) -> (RunSetup, ModelServer) {
+        let mut setup = self.setup;
+        let model = ModelServer::start(std::mem::take(&mut setup.script));
+        setup.set("model.base_url", format!("{}/v1", model.address()).into());
         for (event, hook) in &self.hooks {
-            stage.append(&format!("hooks.{event}"), entry(hook));
+            setup.append(&format!("hooks.{event}"), entry(hook));
         }
-        // JSON is YAML too.
-        let config = stage.scratch.home().join(".hermes/config.yaml");
-        scratch::write(&config, &stage.settings.to_string());
+        // JSON is valid YAML.
+        let config = setup.scratch.home().join(".hermes/config.yaml");
+        scratch::write(&config, &setup.settings.to_string());
         if let Some(connect) = &mut self.connect {
             let connected = connect.output().expect("hookbus runs");
             assert!(connected.status.success(), "{connected:?}");
         }
-        (stage, model)
+        (setup, model)
     }
 }
 
-fn command(program: &Path, manner: Manner, prompt: &str, turn: Turn) -> Command {
+fn command(program: &Path, invocation: Invocation, prompt: &str, turn: Turn) -> Command {
     let mut command = Command::new(program);
-    if manner == Manner::OneShot {
+    if invocation == Invocation::OneShot {
         command.args(["-z", prompt]);
         return command;
     }
@@ -302,7 +302,7 @@ fn entry(hook: &Hook) -> Value {
     entry
 }
 
-/// Nobody is asked, nothing is fetched, nothing is remembered.
+/// No questions to the user, no downloads, no memory.
 fn defaults() -> Value {
     json!({
         "model": {

@@ -1,5 +1,5 @@
-//! Just enough HTTP/1.1 to play a model: one request per connection, a body with a length, and an
-//! answer that is either JSON or a stream of server-sent events.
+//! The part of HTTP/1.1 that a model server needs: one request per connection, a body with a length, and a
+//! response that is JSON or a stream of server-sent events.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -15,9 +15,9 @@ pub(super) struct Request {
     pub(super) body: Value,
 }
 
-/// What goes back.
+/// A response.
 #[derive(Debug)]
-pub(super) enum Reply {
+pub(super) enum Response {
     Json {
         status: u16,
         body: Value,
@@ -26,13 +26,13 @@ pub(super) enum Reply {
     Events(Vec<String>),
 }
 
-impl Reply {
+impl Response {
     pub(super) fn ok(body: Value) -> Self {
         Self::Json { status: 200, body }
     }
 }
 
-/// Reads one request; `None` when the other side hung up without one.
+/// Reads one request; `None` if the client closed the connection without one.
 pub(super) fn read(stream: &TcpStream) -> io::Result<Option<Request>> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
@@ -62,24 +62,24 @@ fn body_length(reader: &mut impl BufRead) -> io::Result<usize> {
             length = value.trim().parse().map_err(io::Error::other)?;
         }
         if name.eq_ignore_ascii_case("transfer-encoding") {
-            return Err(io::Error::other("the played model reads no chunked request bodies"));
+            return Err(io::Error::other("chunked request bodies are not supported"));
         }
     }
 }
 
-/// Writes the answer; closing the connection afterwards is what ends a stream of events.
-pub(super) fn write(stream: &mut TcpStream, reply: &Reply) -> io::Result<()> {
-    match reply {
-        Reply::Json { status, body } => {
+/// Writes the response. A stream of events ends when the connection is closed afterwards.
+pub(super) fn write(stream: &mut TcpStream, response: &Response) -> io::Result<()> {
+    match response {
+        Response::Json { status, body } => {
             let body = body.to_string();
             let length = body.len();
             write!(
                 stream,
-                "HTTP/1.1 {status} Played\r\nContent-Type: application/json\r\n\
+                "HTTP/1.1 {status} Scripted\r\nContent-Type: application/json\r\n\
                  Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
             )?;
         }
-        Reply::Events(events) => {
+        Response::Events(events) => {
             write!(
                 stream,
                 "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"

@@ -1,6 +1,6 @@
-//! Where the real agents are. `tests/fetch-agents` puts them into the target directory; the variable
-//! `HOOKBUS_TEST_AGENTS` names another place. A missing agent fails the test: a skipped test would say
-//! nothing while looking like a pass.
+//! Where the real agents are installed: in the target directory, by `tests/fetch-agents`, or in the directory
+//! that the variable `HOOKBUS_TEST_AGENTS` names. A missing agent fails the test, because a skipped test would
+//! look like a pass.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -27,8 +27,8 @@ pub fn hermes_plugins() -> PathBuf {
         .expect("a readable folder")
         .flatten()
         .map(|entry| entry.path());
-    let mut places = python.map(|python| python.join("site-packages/plugins"));
-    places.find(|place| place.is_dir()).expect("Hermes ships with plugins")
+    let mut folders = python.map(|python| python.join("site-packages/plugins"));
+    folders.find(|folder| folder.is_dir()).expect("Hermes ships with plugins")
 }
 
 /// The script that `node` runs as Gemini CLI.
@@ -37,33 +37,33 @@ pub fn gemini_script() -> PathBuf {
 }
 
 fn installed(agent: &str, program: &str) -> PathBuf {
-    let home = match named_place() {
-        Some(place) => place.join(agent),
-        None => finished(fetched_place().join(agent)),
+    let home = match named_folder() {
+        Some(folder) => folder.join(agent),
+        None => complete(fetched_folder().join(agent)),
     };
     let program = home.join(program);
-    assert!(program.exists(), "{} is not there; run tests/fetch-agents", program.display());
+    assert!(program.exists(), "{} is missing; run tests/fetch-agents", program.display());
     program
 }
 
-/// The marker is written last, so a half-installed agent does not have it.
-fn finished(home: PathBuf) -> PathBuf {
+/// `fetch-agents` writes the marker last, so an incomplete installation does not have it.
+fn complete(home: PathBuf) -> PathBuf {
     let marker = home.join(".installed");
-    assert!(marker.exists(), "{} is not there; run tests/fetch-agents", marker.display());
+    assert!(marker.exists(), "{} is missing; run tests/fetch-agents", marker.display());
     home
 }
 
-fn named_place() -> Option<PathBuf> {
+fn named_folder() -> Option<PathBuf> {
     variable("HOOKBUS_TEST_AGENTS").map(PathBuf::from)
 }
 
-fn fetched_place() -> PathBuf {
+fn fetched_folder() -> PathBuf {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let target = variable("CARGO_TARGET_DIR").unwrap_or_else(|| OsString::from("target"));
     workspace.join(target).join("agents") // an absolute target replaces the workspace
 }
 
-/// A variable of the test's own environment; set but empty counts as unset.
+/// An environment variable of the test; an empty one counts as unset.
 pub(super) fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }

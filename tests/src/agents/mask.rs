@@ -1,11 +1,11 @@
-//! Takes out of a text what differs between two runs of the same script: scratch paths, the model's
-//! address, ids, times. Everything else stays as it was.
+//! Masks what differs between two runs of the same script: temporary paths, the model's address, ids, times.
+//! Everything else stays as it is.
 
 use serde_json::Value;
 
 use super::Run;
 
-/// What is masked wherever it stands. `#` is a digit, `%` a hexadecimal digit; the last column says
+/// What is masked. `#` is a digit, `%` a hexadecimal digit; the last column says
 /// which characters after a match still belong to it.
 const PATTERNS: [(&str, &str, &str); 11] = [
     ("########_######_%%%%%%:%%%%%%%%-%%%%-%%%%-%%%%-%%%%%%%%%%%%:%%%%%%%%", "<turn>", ""),
@@ -23,26 +23,26 @@ const PATTERNS: [(&str, &str, &str); 11] = [
 
 const DAY: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789, ";
 
-/// Gemini CLI opens every conversation with the date, paths and a listing of the work directory.
+/// Gemini CLI starts every conversation with the date, paths and a listing of the working directory.
 const PREAMBLE: (&str, &str) = ("<session_context>", "</session_context>");
 
 #[derive(Debug)]
 pub(super) struct Mask {
-    /// The scratch place, as we name it and as an agent that resolves links names it.
-    places: Vec<String>,
+    /// The temporary directory, with and without links resolved.
+    roots: Vec<String>,
 }
 
 impl Mask {
     pub(super) fn of(run: &Run) -> Self {
         let root = run.scratch.root();
         let resolved = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
-        Self { places: [resolved.as_path(), root].map(|path| path.display().to_string()).into() }
+        Self { roots: [resolved.as_path(), root].map(|path| path.display().to_string()).into() }
     }
 
     pub(super) fn text(&self, text: &str) -> String {
         let mut text = without_preamble(text);
-        for place in &self.places {
-            text = text.replace(place, "<scratch>");
+        for root in &self.roots {
+            text = text.replace(root, "<scratch>");
         }
         without_patterns(&text)
     }
@@ -76,7 +76,7 @@ fn without_patterns(text: &str) -> String {
     let mut rest = text;
     let mut before = ' ';
     while let Some(first) = rest.chars().next() {
-        // An id never starts in the middle of a word or a longer number.
+        // An id does not start in the middle of a word or a longer number.
         let found = (!before.is_ascii_alphanumeric()).then(|| at_the_start(rest)).flatten();
         if let Some((name, length)) = found {
             masked.push_str(name);
@@ -91,7 +91,7 @@ fn without_patterns(text: &str) -> String {
     masked
 }
 
-/// The mask of the pattern `text` starts with, and how many bytes it covers.
+/// The mask for the pattern at the start of `text`, and how many bytes it covers.
 fn at_the_start(text: &str) -> Option<(&'static str, usize)> {
     PATTERNS.iter().find_map(|(pattern, name, trailing)| {
         let fits = text.len() >= pattern.len()
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preamble_is_cut_and_what_stands_around_it_stays() {
+    fn a_preamble_is_cut_and_the_text_around_it_stays() {
         let text = "a <session_context>\ntoday</session_context> b";
         assert_eq!(without_preamble(text), "a <session_context>…</session_context> b");
         assert_eq!(without_preamble("no preamble"), "no preamble");

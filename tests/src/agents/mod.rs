@@ -1,10 +1,9 @@
-//! Real agents, run offline: each one talks to a model that is played from a script, with hook
-//! commands wired in, and what happened comes back as a [`Run`]. Nothing here knows the bus: a hook
-//! is a command line. The agents are installed by `tests/fetch-agents`.
+//! Runs the real agents offline. Each one talks to a scripted model server, with hook commands in its
+//! configuration; the result is a [`Run`]. A hook is any command line. `tests/fetch-agents` installs the
+//! agents.
 
 mod collector;
 mod google;
-mod group;
 mod http;
 mod installed;
 mod mask;
@@ -12,17 +11,18 @@ mod model_server;
 mod openai;
 mod outcome;
 mod process;
+mod process_group;
 mod scratch;
 mod settings;
-mod stage;
+mod setup;
 mod step;
 mod terminal;
 
 pub mod gateway;
 pub mod gemini;
 pub mod hermes;
+pub mod rpc;
 pub mod run;
-pub mod talk;
 
 pub use collector::Collector;
 pub use gateway::Gateway;
@@ -30,8 +30,8 @@ pub use gemini::Gemini;
 pub use hermes::Hermes;
 pub use installed::{gemini_script, hermes_extras, hermes_plugins, hermes_program, hermes_python};
 pub use model_server::ModelServer;
-pub use outcome::{Asked, Outcome, Said};
+pub use outcome::{ConversationPart, ModelRequest, Outcome};
+pub use rpc::RpcProcess;
 pub use run::Run;
 pub use step::{SCRIPT_ENDED, Step};
-pub use talk::Talk;
-pub use terminal::{Act, before_a_person};
+pub use terminal::{Act, run_at_terminal, run_at_terminal as before_a_person};

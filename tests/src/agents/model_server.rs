@@ -1,7 +1,6 @@
-//! A model on loopback that plays a script and remembers what it was asked. It speaks both agents'
-//! protocols, never reaches the network, and stops when it is dropped. Only requests of the main
-//! conversation take a step of the script; side requests (titles, summaries, checks) get a fixed
-//! answer and are kept apart.
+//! A model server on 127.0.0.1 that answers by a script and keeps the requests. It implements both agents'
+//! protocols and stops when it is dropped. Only requests of the main conversation consume a step of the
+//! script; side requests (titles, summaries, checks) get a fixed answer and are kept separately.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -12,13 +11,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::http::{self, Reply, Request};
+use super::http::{self, Request, Response};
 use super::{SCRIPT_ENDED, Step, google, openai};
 
-/// Longer than any agent needs to send a request it has begun.
+/// How long an agent may take to send a request.
 const READ_LIMIT: Duration = Duration::from_secs(30);
 
-/// The played model.
+/// The scripted model.
 #[derive(Debug)]
 pub struct ModelServer {
     at: SocketAddr,
@@ -28,7 +27,7 @@ pub struct ModelServer {
 }
 
 impl ModelServer {
-    /// Starts playing `script` on a free port of 127.0.0.1.
+    /// Starts it with `script` on a free port of 127.0.0.1.
     pub fn start(script: Vec<Step>) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free loopback port");
         let at = listener.local_addr().expect("a bound listener has an address");
@@ -41,7 +40,7 @@ impl ModelServer {
         Self { at, model, stopping, listening: Some(listening) }
     }
 
-    /// Where it listens, for example `http://127.0.0.1:40123`.
+    /// Its URL, for example `http://127.0.0.1:40123`.
     pub fn address(&self) -> String {
         format!("http://{}", self.at)
     }
@@ -56,7 +55,7 @@ impl ModelServer {
         locked(&self.model).side.clone()
     }
 
-    /// How many steps of the script were never asked for.
+    /// How many steps of the script were not used.
     pub fn steps_left(&self) -> usize {
         locked(&self.model).script.len()
     }
@@ -65,7 +64,7 @@ impl ModelServer {
 impl Drop for ModelServer {
     fn drop(&mut self) {
         self.stopping.store(true, Ordering::SeqCst);
-        // The listener sits in `accept`; one more connection wakes it up to see the flag.
+        // The listener blocks in `accept`; one more connection makes it check the flag.
         drop(TcpStream::connect(self.at));
         if let Some(listening) = self.listening.take() {
             drop(listening.join());
@@ -73,7 +72,7 @@ impl Drop for ModelServer {
     }
 }
 
-/// The script that is left and what was asked so far.
+/// The rest of the script, and the requests so far.
 #[derive(Debug, Default)]
 pub(super) struct Model {
     script: VecDeque<Step>,
@@ -82,18 +81,18 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// A request of the main conversation: it is kept, and takes the next step.
-    pub(super) fn asked(&mut self, body: Value) -> Step {
+    /// Keeps a request of the main conversation; returns the next step of the script.
+    pub(super) fn next_step(&mut self, body: Value) -> Step {
         self.main.push(body);
         self.script.pop_front().unwrap_or_else(|| Step::text(SCRIPT_ENDED))
     }
 
-    /// Any other request: it is kept, and the script stays where it is.
-    pub(super) fn asked_aside(&mut self, body: Value) {
+    /// Keeps any other request.
+    pub(super) fn keep_side_request(&mut self, body: Value) {
         self.side.push(body);
     }
 
-    /// A number that grows with every request, for ids that must differ.
+    /// The number of requests so far, for ids that must differ.
     pub(super) fn turn(&self) -> usize {
         self.main.len() + self.side.len()
     }
@@ -109,7 +108,7 @@ fn listen(listener: &TcpListener, model: &Arc<Mutex<Model>>, stopping: &AtomicBo
             return;
         }
         let (Ok(stream), model) = (stream, Arc::clone(model)) else { continue };
-        // One thread per connection: an agent may ask for a title while it streams an answer.
+        // One thread per connection: an agent may request a title while it streams an answer.
         thread::spawn(move || serve(stream, &model));
     }
 }
@@ -117,12 +116,12 @@ fn listen(listener: &TcpListener, model: &Arc<Mutex<Model>>, stopping: &AtomicBo
 fn serve(mut stream: TcpStream, model: &Mutex<Model>) {
     let set_up = stream.set_read_timeout(Some(READ_LIMIT)).and(stream.set_nodelay(true));
     let Ok(Some(request)) = set_up.and_then(|()| http::read(&stream)) else { return };
-    let reply = answer(request, &mut locked(model));
-    // An agent that was killed does not wait for its answer; the test sees that elsewhere.
-    drop(http::write(&mut stream, &reply));
+    let response = answer(request, &mut locked(model));
+    // A killed agent closes the connection; the test notices that elsewhere.
+    drop(http::write(&mut stream, &response));
 }
 
-fn answer(request: Request, model: &mut Model) -> Reply {
+fn answer(request: Request, model: &mut Model) -> Response {
     if request.path.starts_with("/v1beta/") {
         google::answer(request, model)
     } else if request.path.starts_with("/v1/") {
@@ -132,8 +131,8 @@ fn answer(request: Request, model: &mut Model) -> Reply {
     }
 }
 
-/// What a path nobody plays is told.
-pub(super) fn unknown(request: &Request) -> Reply {
-    let message = format!("the played model has no {} {}", request.method, request.path);
-    Reply::Json { status: 404, body: json!({"error": {"code": 404, "message": message}}) }
+/// The response to a path that is not implemented.
+pub(super) fn unknown(request: &Request) -> Response {
+    let message = format!("the scripted model has no {} {}", request.method, request.path);
+    Response::Json { status: 404, body: json!({"error": {"code": 404, "message": message}}) }
 }

@@ -1,22 +1,22 @@
-//! The model as Hermes knows it: the chat completions of `OpenAI`, streamed or whole, and the model list.
+//! The model in `OpenAI`'s protocol, for Hermes: chat completions, streamed or whole, and the model list.
 
 use serde_json::{Value, json};
 
-use super::http::{Reply, Request};
+use super::http::{Request, Response};
 use super::model_server::{Model, unknown};
-use super::step::{Spoken, Step};
+use super::step::{ModelAnswer, Step};
 
-/// The one model there is.
-pub(super) const MODEL: &str = "played-model";
+/// The only model.
+pub(super) const MODEL: &str = "scripted-model";
 
-/// How many tokens it takes.
+/// Its context length in tokens.
 pub(super) const CONTEXT: u64 = 131_072;
 
 const SIDE_ANSWER: &str = "side answer";
 
-pub(super) fn answer(request: Request, model: &mut Model) -> Reply {
+pub(super) fn answer(request: Request, model: &mut Model) -> Response {
     match request.path.trim_end_matches('/') {
-        "/v1/models" => Reply::ok(json!({"object": "list", "data": [
+        "/v1/models" => Response::ok(json!({"object": "list", "data": [
             {"id": MODEL, "object": "model", "owned_by": "tests", "context_length": CONTEXT}
         ]})),
         "/v1/chat/completions" => complete(request.body, model),
@@ -24,39 +24,39 @@ pub(super) fn answer(request: Request, model: &mut Model) -> Reply {
     }
 }
 
-fn complete(body: Value, model: &mut Model) -> Reply {
+fn complete(body: Value, model: &mut Model) -> Response {
     let streamed = body["stream"] == true;
-    // Titles, summaries and judges are asked for without tools; the conversation always has some.
+    // Requests for titles, summaries and judgements offer no tools; the conversation always does.
     let is_main = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
     let step = if is_main {
-        model.asked(body)
+        model.next_step(body)
     } else {
-        model.asked_aside(body);
+        model.keep_side_request(body);
         Step::text(SIDE_ANSWER)
     };
-    match step.spoken() {
-        Ok(spoken) if streamed => stream(&spoken, model.turn()),
-        Ok(spoken) => whole(&spoken, model.turn()),
-        Err((status, message)) => Reply::Json {
+    match step.answer() {
+        Ok(answer) if streamed => stream(&answer, model.turn()),
+        Ok(answer) => whole(&answer, model.turn()),
+        Err((status, message)) => Response::Json {
             status,
             body: json!({"error": {"message": message, "type": "server_error"}}),
         },
     }
 }
 
-fn whole(spoken: &Spoken, turn: usize) -> Reply {
-    let mut message = json!({"role": "assistant", "content": spoken.pieces.concat()});
-    if !spoken.calls.is_empty() {
-        message["tool_calls"] = calls(spoken, turn).into();
+fn whole(answer: &ModelAnswer, turn: usize) -> Response {
+    let mut message = json!({"role": "assistant", "content": answer.pieces.concat()});
+    if !answer.calls.is_empty() {
+        message["tool_calls"] = calls(answer, turn).into();
     }
-    Reply::ok(json!({
+    Response::ok(json!({
         "id": format!("chatcmpl-{turn}"), "object": "chat.completion", "created": 0, "model": MODEL,
-        "choices": [{"index": 0, "message": message, "finish_reason": finish(spoken)}],
-        "usage": usage(spoken),
+        "choices": [{"index": 0, "message": message, "finish_reason": finish(answer)}],
+        "usage": usage(answer),
     }))
 }
 
-fn stream(spoken: &Spoken, turn: usize) -> Reply {
+fn stream(answer: &ModelAnswer, turn: usize) -> Response {
     let chunk = |choices: Value| {
         json!({
             "id": format!("chatcmpl-{turn}"), "object": "chat.completion.chunk", "created": 0,
@@ -65,31 +65,31 @@ fn stream(spoken: &Spoken, turn: usize) -> Reply {
     };
     let delta = |delta: Value| chunk(json!([{"index": 0, "delta": delta, "finish_reason": null}]));
     let mut events = vec![delta(json!({"role": "assistant", "content": ""}))];
-    events.extend(spoken.pieces.iter().map(|piece| delta(json!({"content": piece}))));
-    events.extend(calls(spoken, turn).into_iter().map(|call| delta(json!({"tool_calls": [call]}))));
-    events.push(chunk(json!([{"index": 0, "delta": {}, "finish_reason": finish(spoken)}])));
+    events.extend(answer.pieces.iter().map(|piece| delta(json!({"content": piece}))));
+    events.extend(calls(answer, turn).into_iter().map(|call| delta(json!({"tool_calls": [call]}))));
+    events.push(chunk(json!([{"index": 0, "delta": {}, "finish_reason": finish(answer)}])));
     let mut last = chunk(json!([]));
-    last["usage"] = usage(spoken);
+    last["usage"] = usage(answer);
     events.push(last);
     let done = "[DONE]".to_owned();
-    Reply::Events(events.iter().map(Value::to_string).chain([done]).collect())
+    Response::Events(events.iter().map(Value::to_string).chain([done]).collect())
 }
 
-fn calls(spoken: &Spoken, turn: usize) -> Vec<Value> {
+fn calls(answer: &ModelAnswer, turn: usize) -> Vec<Value> {
     let call = |(index, (name, args)): (usize, &(String, Value))| {
         json!({
             "index": index, "id": format!("call_{turn}_{index}"), "type": "function",
             "function": {"name": name, "arguments": args.to_string()},
         })
     };
-    spoken.calls.iter().enumerate().map(call).collect()
+    answer.calls.iter().enumerate().map(call).collect()
 }
 
-fn finish(spoken: &Spoken) -> &'static str {
-    if spoken.calls.is_empty() { "stop" } else { "tool_calls" }
+fn finish(answer: &ModelAnswer) -> &'static str {
+    if answer.calls.is_empty() { "stop" } else { "tool_calls" }
 }
 
-fn usage(spoken: &Spoken) -> Value {
-    let prompt = if spoken.is_crowded { CONTEXT - 1000 } else { 100 };
+fn usage(answer: &ModelAnswer) -> Value {
+    let prompt = if answer.context_is_nearly_full { CONTEXT - 1000 } else { 100 };
     json!({"prompt_tokens": prompt, "completion_tokens": 10, "total_tokens": prompt + 10})
 }

@@ -1,5 +1,5 @@
-//! One agent process with a time limit, in a process group of its own, which `group` ends. Output
-//! goes to files, so a child that keeps it open cannot hold up a test.
+//! Runs one agent process with a time limit, in its own process group. Its output goes to files, so that a
+//! background child that keeps it open does not delay a test.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -8,36 +8,36 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::group::Group;
+use super::process_group::ProcessGroup;
 use super::scratch::Scratch;
 
 const POLL: Duration = Duration::from_millis(10);
 
-/// How a process ended.
+/// The result of a process.
 #[derive(Debug)]
-pub(super) struct Ended {
-    /// `None` when a signal ended it, or the time limit.
+pub(super) struct ProcessResult {
+    /// `None` if a signal or the time limit ended it.
     pub(super) exit: Option<i32>,
     pub(super) timed_out: bool,
     pub(super) stdout: String,
     pub(super) stderr: String,
-    pub(super) group: Group,
+    pub(super) group: ProcessGroup,
 }
 
 /// Runs `command` to its end or to the limit.
-pub(super) fn run(mut command: Command, scratch: &Scratch, limit: Duration) -> Ended {
+pub(super) fn run(mut command: Command, scratch: &Scratch, limit: Duration) -> ProcessResult {
     let (stdout, stderr) = (scratch.root().join("stdout"), scratch.root().join("stderr"));
     command.stdin(Stdio::null()).stdout(file(&stdout)).stderr(file(&stderr)).process_group(0);
     let started = Instant::now();
     let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let mut group = Group::of(&child);
+    let mut group = ProcessGroup::of(&child);
     let ended = wait(&mut child, started, limit);
     if ended.is_none() {
         group.kill_with_descendants();
         child.wait().expect("our own child");
     }
     group.look_for_members();
-    Ended {
+    ProcessResult {
         exit: ended.and_then(|status| status.code()),
         timed_out: ended.is_none(),
         stdout: text(&stdout),
@@ -58,9 +58,9 @@ pub(super) fn wait(child: &mut Child, started: Instant, limit: Duration) -> Opti
 }
 
 fn file(path: &Path) -> Stdio {
-    File::create(path).expect("a file in the scratch place").into()
+    File::create(path).expect("an output file").into()
 }
 
 fn text(path: &Path) -> String {
-    String::from_utf8_lossy(&fs::read(path).expect("we made this file")).into_owned()
+    String::from_utf8_lossy(&fs::read(path).expect("an output file")).into_owned()
 }

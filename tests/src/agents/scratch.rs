@@ -1,5 +1,5 @@
-//! The throw-away place one run happens in: a home, a work directory the agent starts in, a place for
-//! programs and one for temporary files. It is gone when the last owner drops it.
+//! The temporary directory of one run: a home, a working directory, a directory for programs and one for
+//! temporary files. It is removed when it is dropped.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,11 +14,12 @@ pub(super) struct Scratch {
 
 impl Scratch {
     pub(super) fn new() -> Self {
-        // Always the same length, so that no agent wraps or cuts a path in one run and not in another.
-        let root = tempfile::Builder::new().prefix("agent-").tempdir().expect("a scratch place");
+        // Always the same length, so that agents wrap and cut paths in the same way in every run.
+        let root =
+            tempfile::Builder::new().prefix("agent-").tempdir().expect("a temporary directory");
         let scratch = Self { root };
-        for place in [scratch.home(), scratch.work(), scratch.programs(), scratch.temporary()] {
-            fs::create_dir(place).expect("a fresh directory");
+        for folder in [scratch.home(), scratch.work(), scratch.programs(), scratch.temporary()] {
+            fs::create_dir(folder).expect("a fresh directory");
         }
         scratch
     }
@@ -43,7 +44,7 @@ impl Scratch {
         self.root().join("bin")
     }
 
-    /// Writes an executable outside of the work directory and says where it is.
+    /// Writes an executable outside of the working directory; returns its path.
     pub(super) fn program(&self, name: &str, content: &str) -> PathBuf {
         let path = self.programs().join(name);
         write(&path, content);
@@ -52,7 +53,7 @@ impl Scratch {
     }
 }
 
-/// Writes a file, with the directories above it.
+/// Writes a file, and creates its directory.
 pub(super) fn write(path: &Path, content: &str) {
     let above = path.parent().expect("a file is in a directory");
     fs::create_dir_all(above).expect("the directories above a file");

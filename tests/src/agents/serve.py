@@ -1,5 +1,5 @@
-"""Starts a web server of Hermes' (`hermes serve`) and speaks with its socket: lines of ours become messages there,
-and its messages become lines. When we hang up it is ended, as a desktop does it.
+"""Starts a web server of Hermes (`hermes serve`) and connects to its socket. Lines on stdin become messages, and
+messages become lines on stdout. Ends the server when stdin is closed, as a desktop does.
 """
 import asyncio
 import os
@@ -15,11 +15,11 @@ async def main(command):
     server = await asyncio.create_subprocess_exec(
         *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=None,
         env=dict(os.environ, HERMES_DASHBOARD_SESSION_TOKEN=token, PYTHONUNBUFFERED="1"))
-    port = await ready(server.stdout)
-    asyncio.ensure_future(drained(server.stdout))
+    port = await wait_until_ready(server.stdout)
+    asyncio.ensure_future(copy_output(server.stdout))
     try:
         async with websockets.connect("ws://127.0.0.1:%s/api/ws?token=%s" % (port, token), max_size=None) as socket:
-            asyncio.ensure_future(hear(socket))
+            asyncio.ensure_future(print_messages(socket))
             loop = asyncio.get_running_loop()
             while line := await loop.run_in_executor(None, sys.stdin.readline):
                 await socket.send(line)
@@ -28,7 +28,7 @@ async def main(command):
         await server.wait()
 
 
-async def ready(output):
+async def wait_until_ready(output):
     while line := (await output.readline()).decode():
         print(line, end="", file=sys.stderr, flush=True)
         if found := re.search(r"HERMES_\w+_READY.*?port=(\d+)", line):
@@ -36,12 +36,12 @@ async def ready(output):
     raise SystemExit("the server ended before it was ready")
 
 
-async def drained(output):
+async def copy_output(output):
     while line := await output.readline():
         print(line.decode(), end="", file=sys.stderr, flush=True)
 
 
-async def hear(socket):
+async def print_messages(socket):
     async for message in socket:
         print(message, flush=True)
 

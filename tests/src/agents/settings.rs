@@ -2,25 +2,25 @@
 
 use serde_json::{Value, json};
 
-/// Sets one value, making the objects on the way to it.
+/// Sets a value, and creates the objects that contain it.
 pub(super) fn set(settings: &mut Value, name: &str, value: Value) {
-    *place(settings, name) = value;
+    *at(settings, name) = value;
 }
 
-/// Adds one value to the end of a list.
+/// Appends a value to a list.
 pub(super) fn append(settings: &mut Value, name: &str, value: Value) {
-    let list = place(settings, name);
+    let list = at(settings, name);
     match list.as_array_mut() {
         Some(values) => values.push(value),
         None => *list = json!([value]),
     }
 }
 
-fn place<'s>(settings: &'s mut Value, name: &str) -> &'s mut Value {
-    name.split('.').fold(settings, |place, part| {
-        if !place.is_object() {
-            *place = json!({});
+fn at<'s>(settings: &'s mut Value, name: &str) -> &'s mut Value {
+    name.split('.').fold(settings, |value, part| {
+        if !value.is_object() {
+            *value = json!({});
         }
-        &mut place[part]
+        &mut value[part]
     })
 }

@@ -1,9 +1,9 @@
-//! What the played model says, one step per request of the main conversation. The words are the same
-//! for both agents; `openai` and `google` turn them into each protocol's own shape.
+//! The script of the model: one step per request of the main conversation. Steps are the same for both
+//! agents; `openai` and `google` encode them for each protocol.
 
 use serde_json::Value;
 
-/// What the model answers once its script has ended, so that an agent never waits for more.
+/// The model's answer after the end of its script.
 pub const SCRIPT_ENDED: &str = "(the script has ended)";
 
 /// One answer of the model.
@@ -22,13 +22,13 @@ pub enum Step {
     },
     /// Several tool calls in one answer.
     Tools(Vec<(String, Value)>),
-    /// What another step says, by a model whose context is nearly full.
-    Crowded(Box<Step>),
-    /// The request fails. An agent that tries again is given the next step.
+    /// Another step, with a token count that says that the context is nearly full.
+    NearlyFull(Box<Step>),
+    /// The request fails. An agent that retries gets the next step.
     Error {
         /// The HTTP status.
         status: u16,
-        /// What the error body says.
+        /// The message in the error body.
         message: String,
     },
 }
@@ -54,10 +54,10 @@ impl Step {
         Self::Tools(calls.iter().map(|(name, args)| ((*name).to_owned(), args.clone())).collect())
     }
 
-    /// The same answer; the model counts so many tokens that an agent had better compress the conversation.
+    /// The same answer, with so many tokens that the agent compresses the conversation.
     #[must_use]
-    pub fn crowded(self) -> Self {
-        Self::Crowded(Box::new(self))
+    pub fn nearly_full(self) -> Self {
+        Self::NearlyFull(Box::new(self))
     }
 
     /// A failed request.
@@ -65,26 +65,28 @@ impl Step {
         Self::Error { status, message: message.to_owned() }
     }
 
-    /// The step as text pieces and tool calls, or the error it is.
-    pub(super) fn spoken(self) -> Result<Spoken, (u16, String)> {
+    /// The text and the tool calls of the step, or its error.
+    pub(super) fn answer(self) -> Result<ModelAnswer, (u16, String)> {
         match self {
-            Self::Text(text) => Ok(Spoken { pieces: vec![text], ..Spoken::default() }),
-            Self::Chunks(pieces) => Ok(Spoken { pieces, ..Spoken::default() }),
+            Self::Text(text) => Ok(ModelAnswer { pieces: vec![text], ..ModelAnswer::default() }),
+            Self::Chunks(pieces) => Ok(ModelAnswer { pieces, ..ModelAnswer::default() }),
             Self::Tool { name, args } => {
-                Ok(Spoken { calls: vec![(name, args)], ..Spoken::default() })
+                Ok(ModelAnswer { calls: vec![(name, args)], ..ModelAnswer::default() })
             }
-            Self::Tools(calls) => Ok(Spoken { calls, ..Spoken::default() }),
-            Self::Crowded(step) => Ok(Spoken { is_crowded: true, ..step.spoken()? }),
+            Self::Tools(calls) => Ok(ModelAnswer { calls, ..ModelAnswer::default() }),
+            Self::NearlyFull(step) => {
+                Ok(ModelAnswer { context_is_nearly_full: true, ..step.answer()? })
+            }
             Self::Error { status, message } => Err((status, message)),
         }
     }
 }
 
-/// A step that is not an error, ready to be put into a protocol's words.
+/// A step that is not an error.
 #[derive(Debug, Default)]
-pub(super) struct Spoken {
+pub(super) struct ModelAnswer {
     pub(super) pieces: Vec<String>,
     pub(super) calls: Vec<(String, Value)>,
-    /// Whether the model says that its context is nearly full.
-    pub(super) is_crowded: bool,
+    /// Whether the token count says that the context is nearly full.
+    pub(super) context_is_nearly_full: bool,
 }

@@ -1,5 +1,5 @@
-//! An agent before a person: the process gets a terminal of its own, and what a person would do is
-//! played: wait until something is on the screen, type, press return.
+//! Runs a program at a terminal of its own, with a scripted user who waits until something is on the screen,
+//! types, and presses return.
 
 use std::fmt;
 use std::fs::File;
@@ -13,15 +13,15 @@ use std::time::{Duration, Instant};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use super::group::Group;
-use super::process::{Ended, wait};
+use super::process::{ProcessResult, wait};
+use super::process_group::ProcessGroup;
 
-/// What a person does.
+/// One step of the user.
 #[derive(Clone, Copy)]
 pub enum Act<'a> {
-    /// Waits until this is on the screen, counted from the last thing waited for.
+    /// Waits until this is on the screen, after what the last `See` waited for.
     See(&'static str),
-    /// Waits until this is so.
+    /// Waits until this returns true.
     Until(&'a dyn Fn() -> bool),
     /// Types this.
     Type(&'static str),
@@ -43,30 +43,35 @@ impl fmt::Debug for Act<'_> {
     }
 }
 
-/// Fast enough for a test, slow enough that keys are not taken for a paste.
+/// Slow enough that programs do not take the keys for pasted text.
 const BETWEEN_KEYS: Duration = Duration::from_millis(40);
 
-/// By then what was typed is on the screen, if it ever is.
-const ECHO: Duration = Duration::from_secs(10);
+/// How long to wait for typed text to appear on the screen.
+const ECHO_LIMIT: Duration = Duration::from_secs(10);
 
-/// A person who has done everything does not wait for ever.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// How long an agent may take to end after the last step; then it is killed.
+const EXIT_LIMIT: Duration = Duration::from_secs(5);
 
-/// No program that ends by itself takes this long.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// How long other programs may take, for each step and to end.
+const PROGRAM_LIMIT: Duration = Duration::from_mins(1);
 
-/// Any program before a person: its exit code and what was on the screen.
-pub fn before_a_person(command: Command, acts: &[Act<'_>]) -> (Option<i32>, String) {
-    let ended = run_until(command, acts, PATIENCE, PATIENCE);
-    (ended.exit, ended.stdout)
+/// Runs a program at a terminal, with a user who does `acts`; returns its exit code and the screen.
+pub fn run_at_terminal(command: Command, acts: &[Act<'_>]) -> (Option<i32>, String) {
+    let result = run_until(command, acts, PROGRAM_LIMIT, PROGRAM_LIMIT);
+    (result.exit, result.stdout)
 }
 
-/// Runs `command` at a terminal until everything was done. `limit` is for what must be seen.
-pub(super) fn run(command: Command, acts: &[Act<'_>], limit: Duration) -> Ended {
-    run_until(command, acts, limit, FAREWELL)
+/// Runs an agent at a terminal until the user has done `acts`, within `limit`.
+pub(super) fn run(command: Command, acts: &[Act<'_>], limit: Duration) -> ProcessResult {
+    run_until(command, acts, limit, EXIT_LIMIT)
 }
 
-fn run_until(mut command: Command, acts: &[Act<'_>], limit: Duration, farewell: Duration) -> Ended {
+fn run_until(
+    mut command: Command,
+    acts: &[Act<'_>],
+    limit: Duration,
+    exit_limit: Duration,
+) -> ProcessResult {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let ours = openpt(flags).expect("a terminal");
     grantpt(&ours).expect("a terminal");
@@ -81,19 +86,19 @@ fn run_until(mut command: Command, acts: &[Act<'_>], limit: Duration, farewell: 
     command.stdin(theirs()).stdout(theirs()).stderr(theirs()).process_group(0);
     let started = Instant::now();
     let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    drop(command); // and with it our copies of the other end
-    let mut group = Group::of(&child);
+    drop(command); // closes our copies of the other end
+    let mut group = ProcessGroup::of(&child);
     let screen = Screen::watch(File::from(ours));
-    screen.play(acts, started, limit);
-    let ended = wait(&mut child, Instant::now(), farewell);
+    screen.perform(acts, started, limit);
+    let ended = wait(&mut child, Instant::now(), exit_limit);
     if ended.is_none() {
         group.kill_with_descendants();
         child.wait().expect("our own child");
     }
     group.look_for_members();
     let exit = ended.and_then(|status| status.code());
-    let stdout = screen.last();
-    Ended { exit, timed_out: ended.is_none(), stdout, stderr: String::new(), group }
+    let stdout = screen.final_text();
+    ProcessResult { exit, timed_out: ended.is_none(), stdout, stderr: String::new(), group }
 }
 
 struct Screen {
@@ -103,7 +108,7 @@ struct Screen {
 }
 
 impl Screen {
-    /// Collects what is shown, and answers what a terminal is asked: programs wait for that.
+    /// Collects what is on the screen, and answers the queries that programs send to a terminal and wait for.
     fn watch(terminal: File) -> Self {
         let shown = Arc::new(Mutex::new(String::new()));
         let (sink, mut reader) = (Arc::clone(&shown), terminal.try_clone().expect("a terminal"));
@@ -116,26 +121,28 @@ impl Screen {
                         drop(reader.write_all(answer.as_bytes()));
                     }
                 }
-                sink.lock().expect("nobody panics here").push_str(&without_escapes(&text));
+                sink.lock()
+                    .expect("no thread panics with the lock")
+                    .push_str(&without_escapes(&text));
             }
         });
         Self { terminal, shown, reader }
     }
 
-    /// What was shown in the end: all of it, unless somebody else still holds the terminal.
-    fn last(&self) -> String {
+    /// The whole screen. Waits until it is read to the end, unless another process keeps the terminal open.
+    fn final_text(&self) -> String {
         let ended = Instant::now();
-        while !self.reader.is_finished() && ended.elapsed() < FAREWELL {
+        while !self.reader.is_finished() && ended.elapsed() < EXIT_LIMIT {
             thread::sleep(BETWEEN_KEYS);
         }
         self.text()
     }
 
     fn text(&self) -> String {
-        self.shown.lock().expect("nobody panics here").clone()
+        self.shown.lock().expect("no thread panics with the lock").clone()
     }
 
-    fn play(&self, acts: &[Act<'_>], started: Instant, limit: Duration) {
+    fn perform(&self, acts: &[Act<'_>], started: Instant, limit: Duration) {
         let mut seen = 0;
         for act in acts {
             match act {
@@ -143,20 +150,20 @@ impl Screen {
                     let found = self.text()[seen..].find(wanted).map(|at| seen + at + wanted.len());
                     if let Some(found) = found {
                         seen = found;
-                        // What is on the screen is not always listening yet.
+                        // A program that shows a prompt may not read keys yet.
                         thread::sleep(Duration::from_secs(1));
                         break;
                     }
                     let screen = self.text();
                     assert!(
                         started.elapsed() < limit,
-                        "`{wanted}` never came on the screen:\n{screen}"
+                        "`{wanted}` did not appear on the screen:\n{screen}"
                     );
                     thread::sleep(BETWEEN_KEYS);
                 },
-                Act::Until(is_so) => {
-                    while !is_so() {
-                        assert!(started.elapsed() < limit, "waited in vain:\n{}", self.text());
+                Act::Until(condition) => {
+                    while !condition() {
+                        assert!(started.elapsed() < limit, "timed out:\n{}", self.text());
                         thread::sleep(BETWEEN_KEYS);
                     }
                 }
@@ -167,14 +174,14 @@ impl Screen {
         }
     }
 
-    /// A program that is busy takes keys that it reads all at once for a paste, and a return behind them for a
-    /// part of it: a person looks at what they typed first.
+    /// Types, and waits until the text is on the screen. A busy program takes keys that it reads all at once for
+    /// pasted text, and a return after them for a part of it.
     fn type_in(&self, text: &str) {
         let before = self.text().len();
         text.chars().for_each(|key| self.press(key));
         let typed = Instant::now();
-        // Not every program shows it in one piece.
-        while !self.text()[before..].contains(text) && typed.elapsed() < ECHO {
+        // Not every program shows it as one text, so this is no failure.
+        while !self.text()[before..].contains(text) && typed.elapsed() < ECHO_LIMIT {
             thread::sleep(BETWEEN_KEYS);
         }
         thread::sleep(BETWEEN_KEYS);
@@ -182,12 +189,14 @@ impl Screen {
 
     fn press(&self, key: char) {
         let mut bytes = [0; 4];
-        (&self.terminal).write_all(key.encode_utf8(&mut bytes).as_bytes()).expect("it listens");
+        (&self.terminal)
+            .write_all(key.encode_utf8(&mut bytes).as_bytes())
+            .expect("the terminal is open");
         thread::sleep(BETWEEN_KEYS);
     }
 }
 
-/// The text between the control sequences; enough to look for words in.
+/// The text without control sequences, good enough to search for words.
 fn without_escapes(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;

@@ -1,4 +1,4 @@
-"""Which commands are used, and by whom."""
+"""Logs which commands are used, and by which user."""
 import os
 
 

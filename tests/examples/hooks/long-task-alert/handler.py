@@ -1,4 +1,4 @@
-"""Somebody hears of a task that takes many steps."""
+"""Sends an alert about a task that takes many steps."""
 import json
 import os
 import urllib.request

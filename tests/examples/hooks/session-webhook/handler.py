@@ -1,4 +1,4 @@
-"""Another service hears of new sessions."""
+"""Sends new sessions to another service."""
 import json
 import os
 import urllib.request

@@ -1,4 +1,4 @@
-"""Group talk is kept until the agent is spoken to, and then said in one piece."""
+"""Buffers group messages until one mentions the agent, and then passes them on as one message."""
 HEARD = {}
 
 

@@ -1,4 +1,4 @@
-"""Tells somebody that a decision is needed, and keeps what was decided."""
+"""Runs a notifier when an approval is needed, and logs the answer."""
 import os
 import subprocess
 

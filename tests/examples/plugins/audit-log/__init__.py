@@ -1,4 +1,4 @@
-"""Every tool call in a file: who, which tool, with what."""
+"""Logs every tool call: session, tool, arguments."""
 import json
 import os
 

@@ -1,4 +1,4 @@
-"""A tool, and a hook that sees every call. Under the bus only the hook counts."""
+"""A tool, and a hook for every tool call. Under the bus only the hook is used."""
 import os
 
 from . import tools

@@ -1,4 +1,4 @@
-"""Sums, without names and without calls."""
+"""Arithmetic without names and function calls."""
 import ast
 import json
 import operator

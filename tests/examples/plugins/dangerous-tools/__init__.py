@@ -1,4 +1,4 @@
-"""Some tools need a person, whatever they are called with."""
+"""Blocks some tools, whatever their arguments."""
 REFUSED = {"computer_use", "delegate_task"}
 
 

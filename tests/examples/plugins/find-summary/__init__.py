@@ -1,4 +1,4 @@
-"""The end of a very long listing is a number."""
+"""Shortens a very long listing and adds the number of its lines."""
 
 
 def shorten(command, output, exit_code, cwd=None, task_id=None, **more):

@@ -1,4 +1,4 @@
-"""One sentence of policy with every prompt."""
+"""Adds a sentence of policy to every prompt."""
 
 
 def policy(**more):

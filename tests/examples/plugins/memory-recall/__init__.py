@@ -1,4 +1,4 @@
-"""What a memory service remembers about the question is put beside it."""
+"""Adds what a memory service knows about the question to the context."""
 import json
 import os
 import urllib.request

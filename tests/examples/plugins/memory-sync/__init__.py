@@ -1,4 +1,4 @@
-"""Every turn is told to a memory service; if that fails, so be it."""
+"""Sends every turn to a memory service; a failure is ignored."""
 import json
 import os
 import urllib.request

@@ -1,4 +1,4 @@
-"""How often each tool was used, and how often it failed; kept in the process."""
+"""Counts in memory how often each tool was used, and how often it failed."""
 import json
 import os
 from collections import Counter

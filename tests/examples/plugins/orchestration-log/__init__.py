@@ -1,4 +1,4 @@
-"""A line for each sub-agent that is done."""
+"""Logs a line for each finished sub-agent."""
 import os
 
 

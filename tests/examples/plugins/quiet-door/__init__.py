@@ -1,4 +1,4 @@
-"""Strangers who write privately hear nothing, not even a pairing code."""
+"""Drops direct messages of unknown users; they do not even get a pairing code."""
 import os
 
 

@@ -1,4 +1,4 @@
-"""Keys in a tool's result never reach the model."""
+"""Removes keys from the results of tools before the model gets them."""
 import re
 
 KEY = re.compile(r"sk-[A-Za-z0-9]{8,}")

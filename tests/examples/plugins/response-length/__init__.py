@@ -1,4 +1,4 @@
-"""How long the answers are, by model."""
+"""Logs the length of the answers, with the model."""
 import os
 
 

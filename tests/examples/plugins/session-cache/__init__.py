@@ -1,4 +1,4 @@
-"""What belongs to a session is kept while it is at work; then how it went, and for how long."""
+"""Keeps data of a session while it runs; logs its result at the end."""
 import os
 import time
 

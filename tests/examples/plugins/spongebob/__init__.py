@@ -1,4 +1,4 @@
-"""A change of voice, for those who asked for it."""
+"""Changes the style of the answers, if a variable says so."""
 import os
 
 

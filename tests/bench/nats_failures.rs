@@ -1,10 +1,9 @@
-//! What an agent's call costs with no NATS configured, with NATS up, with NATS killed again and
-//! again, and with NATS down for the whole run: in one run, in turn, as ratios. Nothing here fails on
-//! a slow machine.
+//! How long an agent's call takes without NATS, with NATS running, with NATS killed repeatedly, and with NATS
+//! down: in turn in one run, as ratios. No time limit, so a slow machine causes no failure.
 //!
-//! `tests/fetch-nats && cargo build --release && cargo bench -p hookbus-tests --bench nats_trouble`
+//! `tests/fetch-nats && cargo build --release && cargo bench -p hookbus-tests --bench nats_failures`
 
-#![expect(clippy::expect_used, reason = "a bench that cannot set its scene has failed")]
+#![expect(clippy::expect_used, reason = "a bench whose setup fails has failed")]
 #![expect(clippy::print_stdout, reason = "the numbers are the result")]
 
 use std::array;
@@ -13,8 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hookbus_tests::caller::Caller;
-use hookbus_tests::home::{Home, Served};
+use hookbus_tests::client::Client;
+use hookbus_tests::home::{Daemon, Home};
 use hookbus_tests::nats::NatsServer;
 use hookbus_tests::payloads::hermes_shell;
 use hookbus_tests::timing::{Percentiles, time};
@@ -22,28 +21,28 @@ use hookbus_tests::timing::{Percentiles, time};
 /// Calls through `hookbus hook`, one at a time.
 const ROUNDS: usize = 400;
 
-/// Turns of sixteen clients at once, and how many calls each makes in a turn.
-const TURNS: usize = 12;
+/// Rounds of concurrent clients, and how many calls each makes in a round.
+const CLIENT_ROUNDS: usize = 12;
 const CLIENTS: usize = 16;
 const CALLS: usize = 40;
 
 const NAMES: [&str; 4] =
-    ["no NATS configured", "NATS up", "NATS killed again and again", "NATS down for the whole run"];
+    ["no NATS configured", "NATS running", "NATS killed repeatedly", "NATS down"];
 
 const RULE: &str = "hooks:\n  tool.before:\n    - rule: {when: {command: rm}, block: no}\n";
 
 fn main() {
     let (up, down) = (NatsServer::start(), NatsServer::prepare(&[]));
-    let shaky = Shaky::start();
-    let urls = [None, Some(up.url()), Some(shaky.url.clone()), Some(down.url())];
+    let unstable = UnstableServer::start();
+    let urls = [None, Some(up.url()), Some(unstable.url.clone()), Some(down.url())];
     let homes = urls.map(|url| Arc::new(home(url)));
-    let _daemons: [Served; 4] = array::from_fn(|index| homes[index].serve());
+    let _daemons: [Daemon; 4] = array::from_fn(|index| homes[index].serve());
     thread::sleep(Duration::from_secs(1));
     println!("hookbus hook, one at a time");
-    compare(one_by_one(&homes));
-    println!("{CLIENTS} clients at once, over the socket");
-    compare(at_once(&homes));
-    println!("killed and started again {} times", shaky.stop());
+    compare(one_at_a_time(&homes));
+    println!("{CLIENTS} concurrent clients, over the socket");
+    compare(concurrent(&homes));
+    println!("killed and restarted {} times", unstable.stop());
 }
 
 fn home(url: Option<String>) -> Home {
@@ -53,8 +52,8 @@ fn home(url: Option<String>) -> Home {
     home
 }
 
-/// In turn, so that whatever else the machine does hits all of them.
-fn one_by_one(homes: &[Arc<Home>; 4]) -> [Vec<Duration>; 4] {
+/// Calls the homes in turn, so that other load affects all of them.
+fn one_at_a_time(homes: &[Arc<Home>; 4]) -> [Vec<Duration>; 4] {
     let payload = hermes_shell("rm x").to_string().into_bytes();
     let mut times: [Vec<Duration>; 4] = Default::default();
     for _ in 0..ROUNDS {
@@ -65,17 +64,17 @@ fn one_by_one(homes: &[Arc<Home>; 4]) -> [Vec<Duration>; 4] {
     times
 }
 
-fn at_once(homes: &[Arc<Home>; 4]) -> [Vec<Duration>; 4] {
+fn concurrent(homes: &[Arc<Home>; 4]) -> [Vec<Duration>; 4] {
     let mut times: [Vec<Duration>; 4] = Default::default();
-    for _ in 0..TURNS {
+    for _ in 0..CLIENT_ROUNDS {
         for (times, home) in times.iter_mut().zip(homes) {
             let client = |_| {
                 let home = Arc::clone(home);
                 thread::spawn(move || {
-                    let (caller, payload) = (Caller::new(&home), hermes_shell("rm x"));
+                    let (sender, payload) = (Client::new(&home), hermes_shell("rm x"));
                     let call = |_| {
                         let started = Instant::now();
-                        caller.call(&payload);
+                        sender.call(&payload);
                         started.elapsed()
                     };
                     (0..CALLS).map(call).collect::<Vec<_>>()
@@ -93,25 +92,29 @@ fn compare(times: [Vec<Duration>; 4]) {
     let all = times.map(Percentiles::of);
     for (name, times) in NAMES.iter().zip(&all) {
         let ratio = |percent| times.at(percent) / all[0].at(percent);
-        println!("  {name:<28} {times}   beside none: p50 {:.2}, p99 {:.2}", ratio(50), ratio(99));
+        println!(
+            "  {name:<28} {times}   compared with no NATS: p50 {:.2}, p99 {:.2}",
+            ratio(50),
+            ratio(99)
+        );
     }
 }
 
-/// A server that is killed and started again until told to stop.
-struct Shaky {
+/// A server that is killed and restarted until it is stopped.
+struct UnstableServer {
     url: String,
     stop: Arc<AtomicBool>,
     thread: thread::JoinHandle<usize>,
 }
 
-impl Shaky {
+impl UnstableServer {
     fn start() -> Self {
         let mut server = NatsServer::start();
         let (url, stop) = (server.url(), Arc::new(AtomicBool::new(false)));
-        let asked = Arc::clone(&stop);
+        let stopping = Arc::clone(&stop);
         let thread = thread::spawn(move || {
             let mut kills = 0;
-            while !asked.load(Ordering::Relaxed) {
+            while !stopping.load(Ordering::Relaxed) {
                 thread::sleep(Duration::from_millis(200 + 170 * (kills % 4)));
                 server.kill();
                 thread::sleep(Duration::from_millis(100 + 90 * (kills % 3)));
@@ -125,6 +128,6 @@ impl Shaky {
 
     fn stop(self) -> usize {
         self.stop.store(true, Ordering::Relaxed);
-        self.thread.join().expect("the killer is done")
+        self.thread.join().expect("the thread ends")
     }
 }

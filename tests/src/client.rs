@@ -1,12 +1,11 @@
-//! An agent that calls without a process per call: the daemon over its socket, or, where none
-//! answers, the same pipeline right here, as `hookbus hook` does it. For loads that would otherwise
-//! measure how fast processes start.
+//! Calls a home without starting a process per event: over the daemon's socket, or, if none answers, with
+//! the pipeline in this process, as `hookbus hook` does. For loads that would otherwise measure how fast
+//! processes start.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use hookbus::bus::Bus;
-
 use hookbus::event::{Agent, Clock, EventId, SystemClock};
 use hookbus::pipeline::{Call, handle};
 use hookbus::server::{BuildVersion, SocketPath, call};
@@ -15,31 +14,31 @@ use tokio::runtime::Runtime;
 
 use crate::home::Home;
 
-/// Calls one home, one call at a time.
+/// A client of one home, one call at a time.
 #[derive(Debug)]
-pub struct Caller {
+pub struct Client {
     home: PathBuf,
     runtime: Runtime,
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Debug)]
-pub struct Answered {
+pub struct CallResult {
     /// The event's id.
     pub id: EventId,
-    /// What the agent heard; `Null` for silence.
+    /// The answer to the agent; `Null` if there is none.
     pub answer: Value,
 }
 
-impl Caller {
-    /// A caller of `home`.
+impl Client {
+    /// A client of `home`.
     pub fn new(home: &Home) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         Self { home: home.path(), runtime: runtime.expect("a runtime") }
     }
 
-    /// One event of Hermes.
-    pub fn call(&self, payload: &Value) -> Answered {
+    /// Sends one event of Hermes.
+    pub fn call(&self, payload: &Value) -> CallResult {
         let at = SystemClock.now();
         let event = Call {
             id: EventId::mint(at),
@@ -60,6 +59,6 @@ impl Caller {
             [] => Value::Null,
             answer => serde_json::from_slice(answer).expect("an answer is JSON"),
         };
-        Answered { id, answer }
+        CallResult { id, answer }
     }
 }

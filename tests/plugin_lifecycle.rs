@@ -1,24 +1,25 @@
-//! What becomes of a plugin that is slow, hangs or is not wanted any more: who pays for it, and who is told.
+//! The life of a plugin's process: slow and hanging plugins, their timeouts, their child processes, their log,
+//! and when the process is ended.
 
 use std::fs;
+use std::path::Path;
 use std::process::Stdio;
 
-use hookbus_tests::home::{Home, feed, shown, wait_until};
+use hookbus_tests::consent::NOT_APPROVED;
+use hookbus_tests::home::{Home, feed, is_alive, path_text, wait_until};
 use hookbus_tests::plugins::{call, plugin, tool};
 use serde_json::{Value, json};
 
-fn hooks(home: &Home, folder: &std::path::Path, more: &str) {
-    home.write_hooks(&format!(
-        "trust: home\nhooks:\n  '*':\n    - python: {}\n{more}",
-        shown(folder)
-    ));
+/// Writes a hooks file with one plugin and this setting.
+fn write_plugin_entry(home: &Home, folder: &Path, setting: &str) {
+    home.write_hooks(&format!("hooks:\n  '*':\n    - python: {}\n{setting}", path_text(folder)));
 }
 
-/// An event over the bridge, from somebody who waits this many seconds at most.
-fn bridged(home: &Home, payload: &Value, deadline: &str) -> Value {
+/// The answer to an event over the bridge, of a client with this deadline in seconds.
+fn answer_within(home: &Home, payload: &Value, deadline: &str) -> Value {
     let command = home.command(["hook", "hermes", "--wire", "bridge", "--deadline", deadline]);
-    let heard = feed(command, payload.to_string().as_bytes());
-    serde_json::from_str(&heard.stdout).unwrap_or(Value::Null)
+    let output = feed(command, payload.to_string().as_bytes());
+    serde_json::from_str(&output.stdout).unwrap_or(Value::Null)
 }
 
 fn before(command: &str) -> Value {
@@ -30,7 +31,7 @@ fn failures(home: &Home) -> Vec<String> {
     home.decisions().iter().filter_map(failure).collect()
 }
 
-/// Takes its time until there is a file of this name, to load and at an event.
+/// Waits for the file `loaded` when it is loaded, and for the file `done` at the command `slow`.
 const SLOW: &str = "
 import os, time
 def until(name):
@@ -49,39 +50,44 @@ def register(ctx):
 ";
 
 #[test]
-fn who_cannot_wait_costs_nobody_else_the_plugin() {
+fn a_client_that_gives_up_does_not_end_the_plugin() {
     let home = Home::with_daemon("running");
-    let code = SLOW.replace("WORK", &format!("{:?}", shown(&home.work())));
-    hooks(&home, &plugin(&home, "slow", &code), "");
+    let code = SLOW.replace("WORK", &format!("{:?}", path_text(&home.work())));
+    write_plugin_entry(&home, &plugin(&home, "slow", &code), "");
     let _daemon = home.serve();
-    let go_on = |name: &str| fs::write(home.work().join(name), "").expect("a file");
-    // It is still loading when the first one has to leave.
+    let create = |name: &str| fs::write(home.work().join(name), "").expect("a file");
+    // The plugin is still loading when the first client gives up.
     let dispatch = call("pre_gateway_dispatch", &json!({"event": {"text": "hi"}}));
-    assert_eq!(bridged(&home, &dispatch, "5"), Value::Null);
-    go_on("loaded");
-    assert_eq!(bridged(&home, &before("x"), "55")["message"], "no 1");
-    // Warm, it keeps what it knows, and an answer that comes too late is nobody's.
-    assert_eq!(bridged(&home, &before("slow"), "5"), Value::Null);
-    go_on("done");
-    assert_eq!(bridged(&home, &before("x"), "55")["message"], "no 3");
+    assert_eq!(answer_within(&home, &dispatch, "5"), Value::Null);
+    create("loaded");
+    assert_eq!(answer_within(&home, &before("x"), "55")["message"], "no 1");
+    // The process stays, and its late answer is discarded.
+    assert_eq!(answer_within(&home, &before("slow"), "5"), Value::Null);
+    create("done");
+    assert_eq!(answer_within(&home, &before("x"), "55")["message"], "no 3");
     let failures = failures(&home);
     assert!(failures.iter().all(|why| why.contains("all the time there was")), "{failures:?}");
     assert_eq!(failures.len(), 2);
 }
 
 #[test]
-fn one_that_hangs_costs_a_deadline_once_however_short_it_is() {
+fn a_hanging_plugin_delays_only_the_first_client() {
     let home = Home::with_daemon("running");
     let code = "import threading\ndef before(**kwargs):\n    threading.Event().wait(3600)\n\
                 def register(ctx):\n    ctx.register_hook('pre_tool_call', before)\n";
-    hooks(&home, &plugin(&home, "stuck", code), "");
+    write_plugin_entry(&home, &plugin(&home, "stuck", code), "");
     let _daemon = home.serve();
     for _ in 0..3 {
-        assert_eq!(bridged(&home, &before("x"), "5"), Value::Null);
+        assert_eq!(answer_within(&home, &before("x"), "5"), Value::Null);
     }
     let failures = failures(&home);
     assert!(failures[0].contains("all the time there was"), "{failures:?}");
-    assert!(failures[1..].iter().all(|why| why.contains("somebody gave up on")), "{failures:?}");
+    assert!(
+        failures[1..]
+            .iter()
+            .all(|why| why.contains("it is still busy with an event whose caller has given up")),
+        "{failures:?}"
+    );
 }
 
 const HANGS: &str = "
@@ -95,34 +101,29 @@ def register(ctx):
 ";
 
 #[test]
-fn an_onlooker_that_hangs_is_ended_and_that_is_said() {
+fn a_plugin_that_hangs_at_a_notification_is_ended_and_this_is_logged() {
     let home = Home::with_daemon("auto");
-    // Long enough for a decision to come in between, on any machine.
-    hooks(&home, &plugin(&home, "hangs", HANGS), "      timeout: 20\n");
+    // Long enough for a decision in between, also on a slow machine.
+    write_plugin_entry(&home, &plugin(&home, "hangs", HANGS), "      timeout: 20\n");
     let process = || {
-        let said = home.answer("hermes", &call("pre_llm_call", &json!({})))["context"].clone();
-        said.as_str().unwrap_or_default().to_owned()
+        let answer = home.answer("hermes", &call("pre_llm_call", &json!({})));
+        answer["context"].as_str().unwrap_or_default().to_owned()
     };
     let first = process();
     home.answer("hermes", &tool("post_tool_call", "hang", &json!({}), &json!({})));
-    assert_eq!(process(), first, "a decision overtakes it");
+    assert_eq!(process(), first, "a decision does not wait for it");
     wait_until("it is gone", || !is_alive(&first));
     for log in ["plugins.log", "hookbus.log"] {
-        let said = || fs::read_to_string(home.path().join(log)).unwrap_or_default();
-        wait_until(log, || said().contains("post_tool_call took longer"));
+        let text = || fs::read_to_string(home.path().join(log)).unwrap_or_default();
+        wait_until(log, || text().contains("post_tool_call took longer"));
     }
     let second = process();
     assert!(is_alive(&second) && second != first, "{second}");
     assert_eq!(failures(&home), [""; 0]);
 }
 
-fn is_alive(pid: &str) -> bool {
-    let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    state.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.starts_with(" Z"))
-}
-
-/// Lets no other thread run, for longer than anybody lives.
-const HOLDS_ALL: &str = "
+/// A regular expression that never ends and does not release Python's lock.
+const HOLDS_THE_LOCK: &str = "
 import os, re, subprocess
 def after(tool_name, **kwargs):
     re.match(r'(a+)+$', 'a' * 60 + 'b')
@@ -133,17 +134,17 @@ def register(ctx):
 ";
 
 #[test]
-fn a_plugin_that_lets_no_other_thread_run_ends_all_the_same() {
-    for kept_by_the_daemon in [true, false] {
+fn a_plugin_that_holds_pythons_lock_is_ended_with_its_children() {
+    for daemon_lives in [true, false] {
         let home = Home::with_daemon("running");
-        let timeout = if kept_by_the_daemon { "      timeout: 10\n" } else { "" };
-        hooks(&home, &plugin(&home, "holds", HOLDS_ALL), timeout);
+        let timeout = if daemon_lives { "      timeout: 10\n" } else { "" };
+        write_plugin_entry(&home, &plugin(&home, "holds", HOLDS_THE_LOCK), timeout);
         let mut daemon = home.serve();
-        let said = home.answer("hermes", &call("pre_llm_call", &json!({})))["context"].clone();
-        let processes = said.as_str().expect("its processes").split(' ');
+        let answer = home.answer("hermes", &call("pre_llm_call", &json!({})));
+        let processes = answer["context"].as_str().expect("its processes").split(' ');
         let processes: Vec<String> = processes.map(str::to_owned).collect();
         home.answer("hermes", &tool("post_tool_call", "x", &json!({}), &json!({})));
-        if !kept_by_the_daemon {
+        if !daemon_lives {
             daemon.kill();
         }
         wait_until("it is gone", || !processes.iter().any(|pid| is_alive(pid)));
@@ -151,7 +152,7 @@ fn a_plugin_that_lets_no_other_thread_run_ends_all_the_same() {
 }
 
 #[test]
-fn what_a_plugin_started_goes_with_it_however_it_ends() {
+fn the_child_processes_of_a_plugin_are_ended_with_it() {
     let home = Home::with_daemon("running");
     let code = "
 import os, subprocess
@@ -164,7 +165,7 @@ def register(ctx):
     child = subprocess.Popen(['sleep', '600'])
     ctx.register_hook('pre_llm_call', step)
 ";
-    hooks(&home, &plugin(&home, "starts", code), "");
+    write_plugin_entry(&home, &plugin(&home, "starts", code), "");
     let _daemon = home.serve();
     let ask = |message: &str| {
         let payload = call("pre_llm_call", &json!({"user_message": message}));
@@ -177,7 +178,7 @@ def register(ctx):
 }
 
 #[test]
-fn an_event_that_is_not_as_it_should_be_costs_itself_and_not_what_the_plugin_knows() {
+fn a_malformed_event_fails_and_the_plugin_keeps_its_state() {
     let home = Home::with_daemon("running");
     let code = "
 seen = []
@@ -186,7 +187,7 @@ def register(ctx):
     ctx.register_hook('post_tool_call', lambda **k: seen.append('tool'))
     ctx.register_hook('post_api_request', lambda assistant_message, **k: seen.append(repr(assistant_message)))
 ";
-    hooks(&home, &plugin(&home, "knows", code), "");
+    write_plugin_entry(&home, &plugin(&home, "knows", code), "");
     let _daemon = home.serve();
     let ask =
         |extra: &Value| home.answer("hermes", &call("pre_llm_call", extra))["context"].clone();
@@ -204,59 +205,60 @@ def register(ctx):
 }
 
 #[test]
-fn what_onlookers_are_due_they_hear_before_the_daemon_leaves() {
+fn pending_notifications_are_delivered_before_the_daemon_exits() {
     let home = Home::with_daemon("running");
-    let heard = home.work().join("heard");
+    let received = home.work().join("received");
     let code = format!(
         "{}def after(tool_name, **kwargs):\n    open({:?}, 'a').write(tool_name + '\\n')\n\
          def register(ctx):\n    ctx.register_hook('post_tool_call', after)\n",
         SLOW.split("count = 0").next().unwrap_or_default(),
-        shown(&heard)
+        path_text(&received)
     );
-    let code = code.replace("WORK", &format!("{:?}", shown(&home.work())));
-    hooks(&home, &plugin(&home, "late", &code), "");
+    let code = code.replace("WORK", &format!("{:?}", path_text(&home.work())));
+    write_plugin_entry(&home, &plugin(&home, "late", &code), "");
     let mut daemon = home.serve();
     for name in ["a", "b", "c"] {
         home.answer("hermes", &tool("post_tool_call", name, &json!({}), &json!({})));
     }
-    assert_eq!(home.json(&["status", "--json"])["daemon"]["calls"], 3, "it has all three");
+    assert_eq!(home.json(&["status", "--json"])["daemon"]["calls"], 3, "it has accepted all three");
     let mut stop = home.command(["stop"]).stdout(Stdio::null()).spawn().expect("hookbus starts");
-    // It takes no more calls, and has not left: the plugin is still loading.
-    wait_until("it is leaving", || !home.path().join("bus.sock").exists());
-    assert!(!daemon.has_left() && !heard.exists());
+    // The daemon accepts no more calls, and has not exited: the plugin is still loading.
+    wait_until("it is stopping", || !home.path().join("bus.sock").exists());
+    assert!(!daemon.has_exited() && !received.exists());
     fs::write(home.work().join("loaded"), "").expect("a file");
     assert!(stop.wait().expect("hookbus ends").success());
-    let said = || fs::read_to_string(&heard).unwrap_or_default();
-    wait_until("all three are heard", || said() == "a\nb\nc\n");
+    let text = || fs::read_to_string(&received).unwrap_or_default();
+    wait_until("all three are delivered", || text() == "a\nb\nc\n");
 }
 
 #[test]
-fn a_plugin_that_is_not_agreed_to_any_more_does_not_stay() {
+fn a_plugin_whose_approval_is_revoked_is_ended_at_the_next_event() {
     let home = Home::with_daemon("running");
     let folder = plugin(&home, "warm", HANGS);
     home.write_hooks_file(&format!(
         "hooks:\n  '*':\n    - {{ name: warm, python: {} }}\n",
-        shown(&folder)
+        path_text(&folder)
     ));
-    home.text(&["hooks", "approve", "--accept-hooks"]);
+    home.approve();
     let _daemon = home.serve();
     let ask = || home.answer("hermes", &call("pre_llm_call", &json!({})))["context"].clone();
     let process = ask().as_str().expect("its process").to_owned();
     assert!(is_alive(&process));
     home.text(&["hooks", "revoke", "warm"]);
-    // The event that would have been its is its end, and nothing is started for it.
     assert_eq!(ask(), Value::Null);
-    let refused = home.decisions().pop().expect("a decision")["verdicts"][0].clone();
-    let why = refused["failure"].as_str().unwrap_or_default();
-    assert!(refused["refused"] == "consent" && why.contains("nobody has agreed"), "{refused}");
+    let verdict = home.last_decision()["verdicts"][0].clone();
+    assert_eq!(
+        (&verdict["refused"], &verdict["failure"]),
+        (&json!("consent"), &json!(NOT_APPROVED))
+    );
     wait_until("it is gone", || !is_alive(&process));
-    home.text(&["hooks", "approve", "--accept-hooks"]);
+    home.approve();
     let another = ask().as_str().expect("its process").to_owned();
     assert!(is_alive(&another) && another != process);
 }
 
 #[test]
-fn what_plugins_print_does_not_grow_without_end() {
+fn the_log_of_plugins_is_rotated() {
     let home = Home::with_daemon("running");
     let code = "
 import sys
@@ -266,11 +268,11 @@ def step(**kwargs):
 def register(ctx):
     ctx.register_hook('pre_llm_call', step)
 ";
-    hooks(&home, &plugin(&home, "prints", code), "");
+    write_plugin_entry(&home, &plugin(&home, "prints", code), "");
     let _daemon = home.serve();
     let size = |name: &str| fs::metadata(home.path().join(name)).map_or(0, |file| file.len());
-    // One process prints all of it: room is made while it runs.
-    wait_until("it is put aside", || {
+    // One process prints all of it: the file is rotated while the process has it open.
+    wait_until("it is rotated", || {
         assert_eq!(home.answer("hermes", &call("pre_llm_call", &json!({})))["context"], "printed");
         size("plugins.log.old") > 8 << 20
     });
@@ -280,14 +282,14 @@ def register(ctx):
 }
 
 #[test]
-fn a_plugin_that_is_left_alone_is_complained_about_once() {
+fn a_plugin_that_cannot_be_loaded_is_logged_once() {
     let home = Home::with_daemon("auto");
-    hooks(&home, &plugin(&home, "broken", "raise RuntimeError('not today')\n"), "");
+    write_plugin_entry(&home, &plugin(&home, "broken", "raise RuntimeError('not today')\n"), "");
     let after = tool("post_tool_call", "terminal", &json!({}), &json!({}));
-    bridged(&home, &after, "55");
+    answer_within(&home, &after, "55");
     wait_until("a daemon answers", || home.has_daemon());
     for _ in 0..20 {
-        bridged(&home, &after, "55");
+        answer_within(&home, &after, "55");
     }
     home.text(&["stop"]);
     let log = fs::read_to_string(home.path().join("hookbus.log")).expect("a log");

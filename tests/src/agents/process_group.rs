@@ -1,29 +1,29 @@
-//! Ends an agent's processes, by their ids and no others: at the time limit the whole family, and
-//! what a finished agent left in its process group once the [`Group`] is dropped. A process that
-//! detached itself (a daemon) is in neither and lives on.
+//! Kills an agent's processes by their ids: at the time limit the agent and all its descendants, and when
+//! the [`ProcessGroup`] is dropped what is left in the group of an agent that has ended. A daemon, which has
+//! detached itself, is in neither and stays.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
 /// The process group that an agent leads.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct ProcessGroup {
     id: u32,
-    /// Only a group that has members is killed: the id of an empty one may belong to someone else.
+    /// Only a group with members is killed: the id of an empty one may have been reused.
     has_members: bool,
 }
 
-impl Group {
+impl ProcessGroup {
     pub(super) fn of(leader: &Child) -> Self {
         Self { id: leader.id(), has_members: true }
     }
 
-    /// Ends a group whose leader still runs. Hermes gives its tools sessions of their own, so the
-    /// group alone would leave them running.
+    /// Kills the group and all descendants of its leader, which still runs. Hermes starts tools in their
+    /// own sessions, so they are not in the group.
     pub(super) fn kill_with_descendants(&mut self) {
-        let everyone = everyone();
+        let processes = running_processes();
         let mut family = vec![self.id];
-        while let Some(next) = everyone
+        while let Some(next) = processes
             .iter()
             .find(|process| family.contains(&process.parent) && !family.contains(&process.id))
         {
@@ -32,13 +32,14 @@ impl Group {
         kill(family.iter().map(u32::to_string).chain([format!("-{}", self.id)]));
     }
 
-    /// To be asked right after the leader's end, while nobody else can have taken its id.
+    /// Checks whether the group still has members. Call this right after the leader's end, before its id can be
+    /// reused.
     pub(super) fn look_for_members(&mut self) {
-        self.has_members = everyone().iter().any(|process| process.group == self.id);
+        self.has_members = running_processes().iter().any(|process| process.group == self.id);
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if self.has_members {
             kill([format!("-{}", self.id)]);
@@ -49,9 +50,9 @@ impl Drop for Group {
 fn kill(ids: impl IntoIterator<Item = String>) {
     let mut command = Command::new("kill");
     command.args(["-KILL", "--"]).args(ids).stderr(Stdio::null());
-    // Its exit code is no news: a process that ended by itself meanwhile makes it fail.
+    // The exit code does not matter: `kill` fails for a process that has ended in the meantime.
     let started = command.status();
-    assert!(started.is_ok(), "`kill` is needed to end what an agent left behind: {started:?}");
+    assert!(started.is_ok(), "`kill` cannot be started: {started:?}");
 }
 
 struct Process {
@@ -60,14 +61,14 @@ struct Process {
     group: u32,
 }
 
-/// Every process that runs; those that have ended and only wait to be read are left out.
-fn everyone() -> Vec<Process> {
+/// All running processes, without zombies.
+fn running_processes() -> Vec<Process> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let stats = entries.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
     stats.filter_map(|stat| read(&stat)).collect()
 }
 
-/// `id (name) state parent group …`, where a name may hold spaces and brackets.
+/// `id (name) state parent group …`; a name may contain spaces and brackets.
 fn read(stat: &str) -> Option<Process> {
     let (start, rest) = stat.rsplit_once(") ")?;
     let mut fields = rest.split(' ');

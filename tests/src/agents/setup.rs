@@ -1,5 +1,5 @@
-//! What both agents' runs have in common: a scratch place, a script, prompts, an environment of its
-//! own, configuration. It plays the prompts one process after the other and gathers the [`Run`].
+//! What the runs of both agents have in common: temporary directories, a script, prompts, an environment and
+//! configuration. It runs one process per prompt and collects the results in a [`Run`].
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,19 +8,19 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::outcome::Wire;
-use super::run::Played;
+use super::outcome::Protocol;
+use super::run::RunOutput;
 use super::scratch::{self, Scratch};
 use super::{Act, ModelServer, Run, Step, installed, process, settings, terminal};
 
-/// A healthy run takes seconds; this one hangs.
+/// A run takes seconds, unless it hangs.
 const TIME_LIMIT: Duration = Duration::from_mins(2);
 
-/// Agents look for updates and prices on the network; a proxy that is not there ends that at once.
-const NO_WAY_OUT: &str = "http://127.0.0.1:9";
+/// Agents look for updates and prices on the network; with a proxy that does not exist, that fails at once.
+const NO_PROXY: &str = "http://127.0.0.1:9";
 
 #[derive(Debug)]
-pub(super) struct Stage {
+pub(super) struct RunSetup {
     pub(super) label: String,
     pub(super) scratch: Scratch,
     pub(super) settings: Value,
@@ -30,7 +30,7 @@ pub(super) struct Stage {
     env: Vec<(String, OsString)>,
 }
 
-impl Stage {
+impl RunSetup {
     pub(super) fn new(label: &str, settings: Value) -> Self {
         Self {
             label: label.to_owned(),
@@ -63,48 +63,48 @@ impl Stage {
         self.scratch.program(name, content)
     }
 
-    /// Starts every prompt with `command`, which is told whether the conversation goes on.
-    pub(super) fn play(
+    /// Runs every prompt with `command`.
+    pub(super) fn run_prompts(
         self,
-        wire: Wire,
+        protocol: Protocol,
         model: &ModelServer,
         command: impl Fn(&str, Turn) -> Command,
     ) -> Run {
         let started = Instant::now();
-        let mut played = Played::default();
+        let mut output = RunOutput::default();
         for (index, prompt) in self.prompts.iter().enumerate() {
             let turn = if index == 0 { Turn::First } else { Turn::Later };
             let mut command = command(prompt, turn);
-            self.enclose(&mut command);
-            let ended = process::run(command, &self.scratch, self.limit);
-            let stop = ended.timed_out;
-            played.add(ended);
+            self.isolate(&mut command);
+            let result = process::run(command, &self.scratch, self.limit);
+            let stop = result.timed_out;
+            output.add(result);
             if stop {
                 break;
             }
         }
-        played.took = started.elapsed();
-        Run::new(self.label, wire, self.scratch, played, model)
+        output.took = started.elapsed();
+        Run::new(self.label, protocol, self.scratch, output, model)
     }
 
-    /// Starts `command` at a terminal, before a person who does `acts`.
-    pub(super) fn play_at_a_terminal(
+    /// Runs `command` at a terminal, with a user who does `acts`.
+    pub(super) fn run_at_a_terminal(
         self,
-        wire: Wire,
+        protocol: Protocol,
         model: &ModelServer,
         mut command: Command,
         acts: &[Act<'_>],
     ) -> Run {
         let started = Instant::now();
-        self.enclose(&mut command);
-        let mut played = Played::default();
-        played.add(terminal::run(command, acts, self.limit));
-        played.took = started.elapsed();
-        Run::new(self.label, wire, self.scratch, played, model)
+        self.isolate(&mut command);
+        let mut output = RunOutput::default();
+        output.add(terminal::run(command, acts, self.limit));
+        output.took = started.elapsed();
+        Run::new(self.label, protocol, self.scratch, output, model)
     }
 
-    /// Gives the agent nothing of the tester's environment but the way to programs.
-    pub(super) fn enclose(&self, command: &mut Command) {
+    /// Replaces the environment: only `PATH` is inherited.
+    pub(super) fn isolate(&self, command: &mut Command) {
         let path = installed::variable("PATH").expect("a PATH to find programs with");
         command
             .current_dir(self.scratch.work())
@@ -118,14 +118,14 @@ impl Stage {
             .env("TERM", "xterm-256color")
             .env("NO_COLOR", "1")
             .env("COLORTERM", "truecolor")
-            .env("HTTP_PROXY", NO_WAY_OUT)
-            .env("HTTPS_PROXY", NO_WAY_OUT)
+            .env("HTTP_PROXY", NO_PROXY)
+            .env("HTTPS_PROXY", NO_PROXY)
             .env("NO_PROXY", "127.0.0.1,localhost")
             .envs(self.env.iter().map(|(name, value)| (name, value)));
     }
 }
 
-/// Whether a prompt opens the conversation or goes on with it.
+/// Whether a prompt starts the conversation or continues it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
     First,
