@@ -64,12 +64,12 @@ fn full_name(command: &Command) -> &str {
 
 /// One sentence.
 fn summary(command: &Command) -> String {
-    command.get_about().map(|about| sentence(&about.to_string())).unwrap_or_default()
+    command.get_about().map(|about| sentences(&about.to_string())).unwrap_or_default()
 }
 
 /// All that `--help` says before the usage.
 fn about(command: &Command) -> String {
-    let about = command.get_long_about().map(|about| sentence(&about.to_string()));
+    let about = command.get_long_about().map(|about| sentences(&about.to_string()));
     about.unwrap_or_else(|| summary(command))
 }
 
@@ -93,7 +93,7 @@ fn row(arg: &Arg) -> String {
 
 fn meaning(arg: &Arg, takes_value: bool) -> String {
     let help = arg.get_long_help().or(arg.get_help());
-    let text = help.map(|help| sentence(&help.to_string())).unwrap_or_default();
+    let text = help.map(|help| sentences(&help.to_string())).unwrap_or_default();
     let values = if takes_value { arg.get_possible_values() } else { Vec::new() };
     let values: Vec<String> = values
         .iter()
@@ -106,13 +106,15 @@ fn meaning(arg: &Arg, takes_value: bool) -> String {
     if values.is_empty() { text } else { format!("{text} One of: {}.", values.join("; ")) }
 }
 
-/// Summaries have no full stop at their end.
-fn sentence(text: &str) -> String {
-    let text = text.trim();
-    if text.is_empty() || text.ends_with(['.', '?', '!']) {
-        return text.to_owned();
-    }
-    format!("{text}.")
+/// The first paragraph of a help text has no full stop at its end; in a document each one has.
+fn sentences(text: &str) -> String {
+    let full_stop = |paragraph: &str| match paragraph.trim_end() {
+        "" => String::new(),
+        text if text.ends_with(['.', '?', '!', ':', '|']) => text.to_owned(),
+        text => format!("{text}."),
+    };
+    let paragraphs: Vec<_> = text.trim().split("\n\n").map(full_stop).collect();
+    paragraphs.join("\n\n")
 }
 
 /// Text for one cell of a table.
