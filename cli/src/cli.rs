@@ -136,7 +136,7 @@ enum Verb {
     /// Run an agent on the start-up checklist in BOOT.md
     ///
     /// Made for an observer of `gateway:startup`: starts an agent in the background with the checklist
-    /// as its prompt, once per start, and writes its report to boot.log. An answer with [SILENT] in it
+    /// as its prompt, once per start, and writes its report to boot.log. An answer with `[SILENT]` in it
     /// means that there is nothing to report.
     Boot(boot::Arguments),
     /// Print a completion script for your shell
