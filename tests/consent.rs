@@ -8,7 +8,7 @@ use hookbus_tests::consent::{
     LAPSED, NOT_APPROVED, approve_at_terminal, assert_lapsed, block_reason, blocking_script,
     last_failure, tool_call,
 };
-use hookbus_tests::home::{Home, path_text};
+use hookbus_tests::home::{Home, path_text, write_executable};
 use hookbus_tests::plugins::write;
 use serde_json::{Value, json};
 
@@ -102,27 +102,40 @@ fn the_variable_and_the_setting_approve_without_asking() {
 fn an_approval_of_an_earlier_version_still_counts() {
     // SHA-256 of `{"env":[]}`: earlier versions covered the variables of an entry, not its whole text.
     const TERMS: &str = "5093e7a8c7aca31f9731ba52b78fae03a552e59c3dfefa1fd3e5b9bf6f799a71";
-    let (home, script) = guarded(", timeout: 5");
-    home.approve();
-    let file = home.path().join("consent.json");
-    let text = fs::read_to_string(&file).expect("approvals");
-    let hash =
-        serde_json::from_str::<Value>(&text).expect("JSON")["approvals"][0]["files"][0]["hash"]
-            .clone();
-    let earlier = json!({"approvals": [{
-        "event": "pre_tool_call", "command": script, "terms": TERMS,
-        "files": [{"path": script, "hash": hash}], "approved_at": "2026-11-16T10:00:00Z",
-    }]});
-    fs::write(&file, earlier.to_string()).expect("approvals");
-    assert_eq!(block_reason(&home), "guarded");
-    assert_eq!(home.json(&["hooks", "approve", "--json"]), json!({"approved": 0, "waiting": 0}));
-    fs::write(&script, blocking_script("edited")).expect("an edit");
-    assert_lapsed(&home, "edited");
-    home.script("guard.sh", &blocking_script("guarded"));
-    home.write_hooks_file(&format!(
-        "hooks: {{ pre_tool_call: [{{ command: {script}, env: {{ A: b }} }}] }}"
-    ));
-    assert_lapsed(&home, "other variables");
+    let home = Home::new();
+    let script = home.work().join("guard.sh");
+    // Earlier versions wrote the path of a relative command with the dot.
+    for (command, path) in [
+        (path_text(&script), path_text(&script)),
+        ("./guard.sh".to_owned(), path_text(&home.work()) + "/./guard.sh"),
+    ] {
+        let write_entry = |more: &str| {
+            home.write_hooks_file(&format!(
+                "hooks: {{ pre_tool_call: [{{ command: {command}{more} }}] }}"
+            ));
+        };
+        let file = home.path().join("consent.json");
+        write_executable(&script, &blocking_script("guarded"));
+        write_entry(", timeout: 5");
+        home.approve();
+        let text = fs::read_to_string(&file).expect("approvals");
+        let mut approvals: Value = serde_json::from_str(&text).expect("JSON");
+        let hash = approvals["approvals"][0]["files"][0]["hash"].take();
+        let earlier = json!({"approvals": [{
+            "event": "pre_tool_call", "command": command, "terms": TERMS,
+            "files": [{"path": path, "hash": hash}], "approved_at": "2026-11-16T10:00:00Z",
+        }]});
+        fs::write(&file, earlier.to_string()).expect("approvals");
+        assert_eq!(block_reason(&home), "guarded", "{path}");
+        let waiting = home.json(&["hooks", "approve", "--json"]);
+        assert_eq!(waiting, json!({"approved": 0, "waiting": 0}));
+        write_executable(&script, &blocking_script("edited"));
+        assert_lapsed(&home, "edited");
+        write_executable(&script, &blocking_script("guarded"));
+        write_entry(", env: { A: b }");
+        assert_lapsed(&home, "other variables");
+        fs::remove_file(&file).expect("approvals");
+    }
 }
 
 #[test]

@@ -158,8 +158,8 @@ fn an_entry_with_a_missing_file_cannot_be_approved() {
     for (entry, missing) in [
         ("command: python3 p.py, files: [rules.json]", "home/rules.json"),
         ("command: python3 gone.py, on_failure: allow", "work/gone.py"),
-        ("command: ./gone.sh, on_failure: allow", "work/./gone.sh"),
-        ("command: sh -c './gone.sh', on_failure: allow", "work/./gone.sh"),
+        ("command: ./gone.sh, on_failure: allow", "work/gone.sh"),
+        ("command: sh -c './gone.sh', on_failure: allow", "work/gone.sh"),
     ] {
         let home = Home::new();
         write_scripts(&home, "guarded");

@@ -190,7 +190,7 @@ def register(ctx):
         home.answer("hermes", &tool("post_tool_call", "x", &large, &json!({})));
     }
     let printed = || fs::read_to_string(home.path().join("plugins.log")).unwrap_or_default();
-    wait_until("some go by", || {
+    wait_until("some are dropped", || {
         printed().contains("the queue is full; post_tool_call was dropped")
     });
     write(&home.work(), "go", "");

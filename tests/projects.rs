@@ -321,8 +321,8 @@ fn an_approval_covers_the_entry_as_it_is_parsed_and_its_event() {
         project.write(&format!("hooks:\n  tool.before:\n    - {with_two_keys}\n"));
         assert_eq!(answer(&project.root, &home, "ls"), Value::Null, "the last good version counts");
         assert_eq!(answer(&project.root, &home, "deploy")["reason"], "GOOD");
-        let (well, listed) = run_in(&project.root, &home, &["hooks", "list"]);
-        assert!(!well && listed.contains("is here twice"), "{listed}");
+        let (ok, listed) = run_in(&project.root, &home, &["hooks", "list"]);
+        assert!(!ok && listed.contains("is here twice"), "{listed}");
     }
     project.write(&format!("hooks:\n  pre_tool_call:\n    - {good}\n"));
     assert_eq!(answer(&project.root, &home, "deploy"), Value::Null, "not approved for that event");
