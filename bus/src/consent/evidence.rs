@@ -32,6 +32,8 @@ pub(super) struct Evidence {
     pub(super) too_many: bool,
     /// Files that the entry needs and that do not exist.
     pub(super) missing: Vec<PathBuf>,
+    /// The same entry can stand for other files in another working directory.
+    pub(super) depends_on_cwd: bool,
 }
 
 /// What finding the evidence needs.
@@ -93,6 +95,7 @@ fn of_command(hook: &Hook, command: &Command, lookup: Lookup<'_>) -> Evidence {
     let mut evidence = Evidence {
         settings: command.env.iter().map(|(key, value)| format!("{key}={value}")).collect(),
         old_digest: old_digest(hook, &json!({"env": command.env})),
+        depends_on_cwd: true,
         ..Evidence::default()
     };
     for dialect in hook.possible_dialects() {

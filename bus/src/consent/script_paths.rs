@@ -1,13 +1,14 @@
 //! The files that a command line names directly: its program if that is a path, the script after an
 //! interpreter, and every other word that is a script. What these import or run, programs on the PATH, and
-//! what a shell line reaches through variables, `cd` or a wrapper are not found.
+//! what a shell line reaches through variables (other than `$HOME`), `cd` or `eval` are not found.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::{fs, io};
 
 use crate::caller::Caller;
-use crate::exec::looks_like_script;
+use crate::exec::{has_script_ending, is_path};
 
 /// Programs whose first argument is a script.
 const INTERPRETERS: [&str; 16] = [
@@ -34,7 +35,7 @@ pub(crate) fn script_paths(words: &[OsString], caller: &Caller) -> ScriptPaths {
     let inner = match words {
         [shell, flag, line] if is_shell(shell) && flag == "-c" => {
             let inner = line.to_str().and_then(shlex::split).unwrap_or_default();
-            inner.into_iter().map(|word| caller.expand_home(word)).collect()
+            inner.into_iter().map(|word| caller.expand_home(with_tilde(word))).collect()
         }
         [..] => words.to_vec(),
     };
@@ -42,16 +43,13 @@ pub(crate) fn script_paths(words: &[OsString], caller: &Caller) -> ScriptPaths {
     let Some((program, arguments)) = inner.split_first() else { return paths };
     // Without `.` components, which would only confuse the user who is asked.
     let resolve = |word: &OsStr| -> PathBuf { caller.cwd.join(word).components().collect() };
-    if has_slash(program) {
-        paths.add_main(resolve(program));
-    }
     let script = is_interpreter(program).then(|| first_operand(arguments)).flatten();
-    if let Some(script) = script {
-        paths.add_main(resolve(script));
+    for word in Some(program).filter(|program| is_path(program)).into_iter().chain(script) {
+        paths.add_main(resolve(word), is_literal(word));
     }
-    for word in arguments.iter().filter(|word| looks_like_script(word)) {
+    for word in arguments {
         let path = resolve(word);
-        if path.is_file() {
+        if path.is_file() && (has_script_ending(word) || is_path(word) && is_executable(&path)) {
             paths.add(path);
         }
     }
@@ -65,11 +63,12 @@ impl ScriptPaths {
         }
     }
 
-    /// Adds a file that must exist for the command to work.
-    fn add_main(&mut self, path: PathBuf) {
+    /// Adds a file that must exist for the command to work. What a variable stands for is not known here, so
+    /// only a literal path can be missing.
+    fn add_main(&mut self, path: PathBuf, is_literal: bool) {
         match fs::metadata(&path) {
             Ok(metadata) if metadata.is_file() => self.add(path),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && is_literal => {
                 self.missing.get_or_insert(path);
             }
             Ok(_) | Err(_) => {}
@@ -81,9 +80,24 @@ impl ScriptPaths {
 /// a value or hold the code itself, so then there is none.
 fn first_operand(arguments: &[OsString]) -> Option<&OsString> {
     let first = arguments.first()?;
-    let text = first.to_str()?;
-    let is_literal = !text.contains(['$', '`', '*', '?', '{', '@']) && !text.contains("://");
-    (!text.starts_with('-') && is_literal && looks_like_script(first)).then_some(first)
+    let is_option = first.as_encoded_bytes().starts_with(b"-");
+    (!is_option && (has_script_ending(first) || is_path(first))).then_some(first)
+}
+
+/// Whether a word is a path as it stands: not a URL, and nothing that a shell or a template replaces.
+fn is_literal(word: &OsStr) -> bool {
+    let text = word.to_string_lossy();
+    !text.contains(['$', '`', '*', '?', '{', '@']) && !text.contains("://")
+}
+
+/// `$HOME/x` as `~/x`.
+fn with_tilde(word: String) -> String {
+    let rest = word.strip_prefix("$HOME/").or_else(|| word.strip_prefix("${HOME}/"));
+    rest.map(|rest| format!("~/{rest}")).unwrap_or(word)
+}
+
+fn is_executable(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0)
 }
 
 fn is_interpreter(program: &OsStr) -> bool {
@@ -95,10 +109,6 @@ fn is_interpreter(program: &OsStr) -> bool {
 
 fn is_shell(program: &OsStr) -> bool {
     Path::new(program).file_name().is_some_and(|name| name == "bash" || name == "sh")
-}
-
-fn has_slash(word: &OsStr) -> bool {
-    word.as_encoded_bytes().contains(&b'/')
 }
 
 fn is_of_system(file: &Path) -> bool {
@@ -141,6 +151,7 @@ mod tests {
             ("python3.11 policy.py ./p.sh", vec!["policy.py", "p.sh"]),
             ("bash -c './p.sh --strict'", vec!["p.sh"]),
             ("bash -c '~/p.sh'", vec!["p.sh"]),
+            ("bash -c '\"$HOME\"/p.sh ./notes.txt'", vec!["p.sh"]),
             ("/usr/bin/env policy.py", vec!["policy.py"]),
             ("echo test", vec![]),
             ("jq . notes.txt", vec![]),
@@ -165,6 +176,8 @@ mod tests {
             "deno https://example.org/gone.ts",
             "jq . gone.py",
             "sh -c 'python3 $UNKNOWN/gone.py'",
+            "sh -c '$UNKNOWN/gone.py'",
+            "bash -c '/opt/*/gone.py'",
         ] {
             assert_eq!(named(line, &caller).1, None, "{line}");
         }

@@ -282,16 +282,14 @@ fn compare(approvals: &[&ApprovalRecord], evidence: &Evidence) -> Approval {
     if is_complete && same_text.iter().any(|it| it.files == files) {
         return Approval::Approved;
     }
-    // An approval that covers none of these paths is for the same command in another directory.
+    // An approval that covers none of these paths can be for the same command in another directory.
     let is_current_path =
         |path: &PathBuf| files.contains_key(path) || evidence.missing.contains(path);
     let is_of_this_folder = |it: &&&ApprovalRecord| it.files.keys().any(is_current_path);
     let has_no_files = files.is_empty() && evidence.missing.is_empty();
-    if has_no_files || same_text.iter().any(is_of_this_folder) {
-        Approval::Lapsed
-    } else {
-        Approval::NotApproved
-    }
+    let is_of_other_folder =
+        evidence.depends_on_cwd && !has_no_files && !same_text.iter().any(is_of_this_folder);
+    if is_of_other_folder { Approval::NotApproved } else { Approval::Lapsed }
 }
 
 /// Whether an approval of `new` replaces one of `old`: it is about the same paths, or about another version
@@ -339,6 +337,7 @@ mod tests {
             entry_digest: "text".to_owned(),
             files: list.iter().map(digest).collect(),
             missing: missing.iter().map(PathBuf::from).collect(),
+            depends_on_cwd: true,
             ..Evidence::default()
         }
     }
@@ -365,6 +364,8 @@ mod tests {
         let record = approved(&[("/a/p.sh", "1")]);
         assert_eq!(compare(&[&record], &now(&[("/b/p.sh", "1")], &[])), Approval::NotApproved);
         assert_eq!(compare(&[&record], &now(&[], &["/b/p.sh"])), Approval::NotApproved);
+        let plugin = Evidence { depends_on_cwd: false, ..now(&[("/b/p.sh", "1")], &[]) };
+        assert_eq!(compare(&[&record], &plugin), Approval::Lapsed, "a directory has one place");
     }
 
     #[test]

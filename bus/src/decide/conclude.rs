@@ -85,6 +85,6 @@ fn end_runaway(merged: &mut Verdict, limit: u32, so_far: u32) -> Option<String> 
     }
     *merged = Verdict { notice: merged.notice.take(), ..Verdict::silent() };
     Some(format!(
-        "told to continue {so_far} times in a row, which is the limit (`max_continuations`); it may finish now"
+        "told to continue {limit} times in a row, which is the limit (`max_continuations`); it may finish now"
     ))
 }

@@ -8,6 +8,6 @@ mod words;
 
 pub use run::{Finished, Program, RunError, StartError, run};
 pub use sandbox::Sandbox;
-pub(crate) use script::{is_path, looks_like_script, script_hash, script_word};
+pub(crate) use script::{has_script_ending, is_path, script_hash, script_word};
 pub use words::argv;
 pub(crate) use words::fill_placeholders;

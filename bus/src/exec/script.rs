@@ -35,12 +35,8 @@ pub(crate) fn script_word(words: &[OsString]) -> Option<usize> {
     by_ending.or_else(|| words.iter().position(|word| is_path(word)))
 }
 
-/// Whether a word can name a script: by its ending, or because it is a path.
-pub(crate) fn looks_like_script(word: &OsStr) -> bool {
-    has_script_ending(word) || is_path(word)
-}
-
-fn has_script_ending(word: &OsStr) -> bool {
+/// Whether a word ends as the name of a script.
+pub(crate) fn has_script_ending(word: &OsStr) -> bool {
     let ending = Path::new(word).extension().and_then(OsStr::to_str);
     ending.is_some_and(|ending| SCRIPT_ENDINGS.contains(&ending))
 }

@@ -34,4 +34,4 @@ pub use outcome::{ConversationPart, ModelRequest, Outcome};
 pub use rpc::RpcProcess;
 pub use run::Run;
 pub use step::{SCRIPT_ENDED, Step};
-pub use terminal::{Act, run_at_terminal, run_at_terminal as before_a_person};
+pub use terminal::{Act, run_at_terminal};

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::markdown::{Block, blocks};
 use super::transcript::{Step, steps};
-use crate::agents::{Act, before_a_person};
+use crate::agents::{Act, run_at_terminal};
 use crate::home::{binary, feed};
 
 /// How the user's home is called in the output that documents show.
@@ -136,7 +136,7 @@ impl Walkthrough {
         } else {
             let answer = |answer: &'static str| [Act::See("[y/N]"), Act::Type(answer), Act::Enter];
             let acts: Vec<Act<'_>> = answers.iter().flat_map(|it| answer(it)).collect();
-            before_a_person(shell, &acts)
+            run_at_terminal(shell, &acts)
         };
         let home = self.home().to_string_lossy().into_owned();
         (exit, output.replace('\r', "").replace(&home, SHOWN_HOME))
