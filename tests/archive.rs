@@ -7,10 +7,13 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use hookbus::envelope;
+use hookbus::event::{BusId, Seq, subject};
+use hookbus::log::{Received, payload_digest, row_hash};
 use hookbus_tests::home::{Home, wait_until};
 use hookbus_tests::nats::NatsServer;
 use hookbus_tests::payloads::{self, hermes_shell};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const GUARD: &str = "hooks:\n  tool.before:\n    - rule: {when: {command: rm}, block: guarded}\n";
 const KEEP: &str = "hooks:\n  \"*\":\n    - {name: keep, mode: observe, archive: .}\n";
@@ -172,4 +175,181 @@ fn the_log_of_a_bus_cannot_become_an_archive() {
     assert!(error.contains("choose another directory"), "{error}");
     assert_eq!(home.text(&["dead", "list"]), "no dead letters\n", "the event is not to blame");
     assert!(home.is_sound());
+}
+
+/// Each forged row is made from the last one of the bus, which the archive holds.
+#[test]
+fn forged_rows_enter_no_archive_and_stop_none() {
+    let server = NatsServer::start();
+    let bus = bus_on(&server);
+    let _daemon = bus.serve();
+    let archive_home = Home::new();
+    archive_home.write_hooks(&format!("nats: {{url: \"{}\"}}\n{KEEP}", server.url()));
+    let archived = |rows: usize| {
+        wait_until("all rows are archived", || {
+            archive_home.text(&["observe", "keep", "--drain"]);
+            archive_home.log(&[]).len() == rows
+        });
+    };
+    for round in 0..5 {
+        bus.answer("hermes", &hermes_shell(&format!("echo {round}")));
+    }
+    archived(bus.log(&[]).len());
+    let last = server.published().pop().expect("a message");
+    let forged = |changes: &[(&str, Value)]| {
+        let mut envelope = last.envelope();
+        for (key, value) in changes {
+            envelope[key] = value.clone();
+        }
+        (last.subject.clone(), envelope.to_string().into_bytes())
+    };
+    let id = json!("01a1e357-920d-7e19-bab5-6636f7000000");
+    server.forge([
+        forged(&[("data", json!({"forged": true})), ("hash", json!("1".repeat(64)))]),
+        forged(&[("seq", json!(last.seq + 1)), ("id", id)]),
+        forged(&[("seq", json!(last.seq + 2))]),
+    ]);
+    for round in 5..10 {
+        bus.answer("hermes", &hermes_shell(&format!("echo {round}")));
+    }
+    archived(bus.log(&[]).len());
+    assert_eq!(rows(&archive_home, &[]), rows(&bus, &[]));
+    assert_eq!(archive_home.json(&["verify", "--json"])["sound"], true);
+    let listed = archive_home.run(&["dead", "list", "--json"]);
+    let listed = String::from_utf8(listed.stdout).expect("text");
+    let errors: Vec<&str> = listed.lines().collect();
+    assert_eq!(errors.len(), 3, "{listed}");
+    assert!(errors[0].contains("holds a different row"), "{listed}");
+    assert!(errors[1].contains("does not follow from the row before it"), "{listed}");
+    assert!(errors[2].contains("the id of another row"), "{listed}");
+}
+
+/// A person with the password of the server invents a bus, whose decisions are not JSON.
+#[test]
+fn a_forged_decision_does_not_hide_the_sessions_of_the_others() {
+    let server = NatsServer::start();
+    let bus = bus_on(&server);
+    let _daemon = bus.serve();
+    let archive_home = Home::new();
+    archive_home.write_hooks(&format!("nats: {{url: \"{}\"}}\n{KEEP}", server.url()));
+    bus.answer("hermes", &hermes_shell("rm x"));
+    let own = bus.log(&[]).len();
+    wait_until("all rows are published", || server.published().len() == own);
+    let event = server.published().into_iter().find(|it| it.envelope()["agent"] == "hermes");
+    let Received { mut row, .. } = envelope::read(&event.expect("an event").body).expect("a row");
+    row.session = "forged".to_owned();
+    let invented: BusId = "01a1e357-920d-7e19-bab5-6636f7000000".parse().expect("a bus");
+    let mut before = None;
+    for (seq, id, kind, payload) in [
+        (1, "01a1e357-920d-7e19-bab5-6636f7000001", "tool.before", &b"{}"[..]),
+        (2, "01a1e357-920d-7e19-bab5-6636f7000002", "decision", b"garbage{"),
+        // SQLite could take these bytes for its binary form of JSON.
+        (3, "01a1e357-920d-7e19-bab5-6636f7000003", "decision", b"\x7c\xff"),
+    ] {
+        (row.seq, row.id) = (Seq::from_i64(seq), id.parse().expect("an id"));
+        (row.kind, row.payload) = (kind.to_owned(), payload.to_vec());
+        row.cause = (kind == "decision").then_some(Seq::FIRST);
+        row.hash = row_hash(invented, before.as_ref(), &row, &payload_digest(payload));
+        before = Some(row.hash);
+        let subject = subject(invented, &row.agent, &row.session, &row.name);
+        server.forge([(subject, envelope::write(invented, &row, None))]);
+    }
+    wait_until("all rows are archived", || {
+        archive_home.text(&["observe", "keep", "--drain"]);
+        archive_home.log(&[]).len() == own + 3
+    });
+    let session = hermes_shell("")["session_id"].as_str().expect("a session").to_owned();
+    let listed = archive_home.text(&["sessions", "--json"]);
+    let blocked = |session: &str| {
+        let sessions = listed.lines().map(serde_json::from_str::<Value>);
+        let mut sessions = sessions.map(|line| line.expect("JSON"));
+        sessions.find(|it| it["session"] == session).map(|it| it["blocked"].clone())
+    };
+    assert_eq!(
+        (blocked(&session), blocked("forged")),
+        (Some(json!(1)), Some(json!(0))),
+        "{listed}"
+    );
+    archive_home.text(&["show", "last"]);
+}
+
+#[test]
+fn an_import_refuses_rows_with_impossible_numbers_and_goes_on() {
+    let home = Home::new();
+    for round in 0..3 {
+        home.answer("hermes", &hermes_shell(&format!("echo {round}")));
+    }
+    let lines = home.text(&["export"]);
+    let lines: Vec<Value> =
+        lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let with_seq = |seq: i64| {
+        let mut line = lines[0].clone();
+        line["seq"] = json!(seq);
+        line["id"] = json!("01a1e357-920d-7e19-bab5-6636f7000000");
+        line.to_string()
+    };
+    let mut exported = vec![with_seq(i64::MAX), with_seq(0), with_seq(-5)];
+    exported.extend(lines.iter().map(Value::to_string));
+    // A start in the middle of another log, which cannot be judged.
+    exported.push(with_seq((1 << 53) - 1).replace("urn:hookbus:0", "urn:hookbus:1"));
+    let file = home.work().join("rows.jsonl");
+    fs::write(&file, exported.join("\n")).expect("a file");
+    let into = home.work().join("imported");
+    let (file, into) = (file.to_string_lossy(), into.to_string_lossy());
+    let imported = home.run(&["import", &file, "--into", &into, "--json"]);
+    let imported: Value = serde_json::from_slice(&imported.stdout).expect("JSON");
+    assert_eq!(imported["added"], lines.len() + 1, "{imported}");
+    assert_eq!(imported["mistakes"].as_array().map(Vec::len), Some(3), "{imported}");
+    let mut verify = home.command(["verify"]);
+    let verified = verify.env("HOOKBUS_HOME", &*into).output().expect("hookbus runs");
+    let text = String::from_utf8_lossy(&verified.stdout).into_owned();
+    assert!(text.contains("rows 1 to 9007199254740990 are missing"), "{text}");
+}
+
+/// An earlier version archived whatever number a row had.
+#[test]
+fn verify_of_an_archive_ends_whatever_seqs_it_holds() {
+    let home = Home::with_daemon("running");
+    home.write_hooks(&KEEP.replace("archive: .", "archive: ../archive"));
+    for round in 0..3 {
+        home.answer("hermes", &hermes_shell(&format!("echo {round}")));
+    }
+    home.text(&["observe", "keep", "--drain"]);
+    let file = home.path().join("../archive/log.db");
+    change_archive(
+        &file,
+        "DROP TRIGGER origins_are_never_changed; \
+         UPDATE origins SET bus_seq = 9223372036854775807 WHERE seq = 4",
+    );
+    let mut verify = home.command(["verify"]);
+    let verified = verify.env("HOOKBUS_HOME", home.path().join("../archive")).output();
+    let verified = verified.expect("hookbus runs");
+    let text = String::from_utf8_lossy(&verified.stdout).into_owned();
+    assert!(text.contains("rows 4 to 9223372036854775806 are missing"), "{verified:?}");
+}
+
+/// A full disk is not the fault of an event: the archive goes on where it was when there is space again.
+#[test]
+fn an_archive_on_a_full_disk_waits_for_space() {
+    let home = Home::with_daemon("running");
+    home.write_hooks(&KEEP.replace("archive: .", "archive: ../archive, tries: 1"));
+    home.answer("hermes", &hermes_shell("echo 0"));
+    home.text(&["observe", "keep", "--drain"]);
+    let mut large = hermes_shell("echo 1");
+    large["extra"]["filler"] = "x".repeat(400 << 10).into();
+    home.answer("hermes", &large);
+    // Files of this process cannot grow over 300 kB.
+    let observe = home.command(["observe", "keep", "--drain"]);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 600; exec \"$0\" \"$@\""]);
+    limited.arg(observe.get_program()).args(observe.get_args());
+    limited.envs(observe.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ended = limited.output().expect("sh runs");
+    assert!(!ended.status.success(), "{ended:?}");
+    assert_eq!(home.text(&["dead", "list"]), "no dead letters\n");
+    home.text(&["observe", "keep", "--drain"]);
+    let mut archived = home.command(["log", "--json"]);
+    let archived = archived.env("HOOKBUS_HOME", home.path().join("../archive")).output();
+    let archived = String::from_utf8(archived.expect("hookbus runs").stdout).expect("text");
+    assert_eq!(archived.lines().count(), home.log(&[]).len());
 }

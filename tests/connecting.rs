@@ -3,7 +3,6 @@
 
 #![expect(clippy::expect_used, reason = "a test whose setup fails has failed")]
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -11,7 +10,7 @@ use std::process::{Output, Stdio};
 
 use hookbus_tests::agents::{Act, hermes_program, run_at_terminal};
 use hookbus_tests::consent::blocking_script;
-use hookbus_tests::home::{Home, path_text};
+use hookbus_tests::home::{Home, everything, path_text};
 use hookbus_tests::plugins::write;
 use saphyr::{LoadableYamlNode, Yaml};
 use serde_json::{Value, json};
@@ -75,23 +74,6 @@ impl<'a> Hermes<'a> {
     }
 }
 
-/// Every file and directory below, with its bytes.
-fn everything(folder: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
-    let mut found = BTreeMap::new();
-    let mut waiting = vec![folder.to_owned()];
-    while let Some(next) = waiting.pop() {
-        if next.is_dir() {
-            let entries = fs::read_dir(&next).expect("a readable folder");
-            waiting.extend(entries.map(|entry| entry.expect("an entry").path()));
-            found.insert(next, None);
-        } else {
-            let bytes = fs::read(&next).expect("a readable file");
-            found.insert(next, Some(bytes));
-        }
-    }
-    found
-}
-
 #[test]
 fn connecting_and_disconnecting_leaves_every_file_as_it_was() {
     let without_newline = "model: x";
@@ -118,7 +100,13 @@ fn connecting_and_disconnecting_leaves_every_file_as_it_was() {
             fs::create_dir_all(hermes.folder.join("plugins/hookbus/__pycache__")).expect("a cache");
             hermes.done(&["disconnect", "hermes"]);
             assert_eq!(everything(&home.work()), before, "{config} {connects:?}");
-            assert_eq!(everything(&home.path()), ours, "{config} {connects:?}");
+            // What the log holds of the approvals stays, and so does the user's own PATH for other agents' hooks.
+            let mut left = everything(&home.path());
+            left.retain(|path, _| {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                name != "environment.json" && !name.starts_with("log.")
+            });
+            assert_eq!(left, ours, "{config} {connects:?}");
         }
     }
 }
@@ -217,6 +205,67 @@ fn hooks_that_are_approved_in_hermes_move_and_run_under_the_bus() {
     assert_eq!(hermes.config(), config);
     assert_eq!(home.answer("hermes", &call), Value::Null);
     assert!(!home.path().join("consent.json").exists(), "approvals are removed with the hooks");
+}
+
+#[test]
+fn a_moved_matcher_with_look_around_still_guards() {
+    let home = Home::new();
+    let script = guard(&home, "guard.sh");
+    let config = format!(
+        "hooks:\n  pre_tool_call:\n    - matcher: '(?!read_).*'\n      command: {script}\n      note: kept by Hermes\n"
+    );
+    let hermes = Hermes::with(&home, &config);
+    let approved = json!({"approvals": [{"event": "pre_tool_call", "command": script}]});
+    fs::write(hermes.folder.join("shell-hooks-allowlist.json"), approved.to_string())
+        .expect("consent");
+    hermes.done(&["connect", "hermes", "--hooks", "move"]);
+    assert!(!hermes.config().contains("guard.sh"), "it moved");
+    let call = |tool: &str| {
+        let call = json!({"hook_event_name": "pre_tool_call", "tool_name": tool, "tool_input": {}});
+        home.answer("hermes", &call)
+    };
+    assert_eq!(call("terminal"), json!({"decision": "block", "reason": "guarded"}));
+    assert_eq!(call("read_file"), Value::Null);
+}
+
+#[test]
+fn approvals_that_move_with_hooks_are_rows_and_block_when_their_file_is_lost() {
+    let home = Home::new();
+    let script = guard(&home, "guard.sh");
+    let config = format!("hooks:\n  pre_tool_call:\n    - command: {script}\n");
+    let hermes = Hermes::with(&home, &config);
+    let approved = json!({"approvals": [{"event": "pre_tool_call", "command": script}]});
+    fs::write(hermes.folder.join("shell-hooks-allowlist.json"), approved.to_string())
+        .expect("consent");
+    hermes.done(&["connect", "hermes", "--hooks", "move"]);
+    let [approved] = home.log(&["--kind", "hooks.approved"]).try_into().expect("one row");
+    assert_eq!(approved["payload"]["how"], "connect");
+    let approvals = home.path().join("consent.json");
+    let text = fs::read(&approvals).expect("approvals");
+    fs::remove_file(&approvals).expect("approvals");
+    let call =
+        json!({"hook_event_name": "pre_tool_call", "tool_name": "terminal", "tool_input": {}});
+    let answer = home.answer("hermes", &call);
+    assert_eq!(answer["decision"], "block", "{answer}");
+    assert!(answer["reason"].to_string().contains("approv"), "not asked: {answer}");
+    fs::write(&approvals, text).expect("approvals");
+    hermes.done(&["disconnect", "hermes"]);
+    assert_eq!(home.log(&["--kind", "hooks.revoked"]).len(), 1);
+    assert!(home.is_sound());
+}
+
+#[test]
+fn a_hook_that_the_bus_cannot_run_stays_in_hermes() {
+    let home = Home::new();
+    let script = guard(&home, "guard.sh");
+    let config = format!(
+        "hooks_auto_accept: true\nhooks:\n  pre_tool_call:\n    - matcher: 'term(inal'\n      command: {script}\n"
+    );
+    let hermes = Hermes::with(&home, &config);
+    let report = hermes.done(&["connect", "hermes", "--hooks", "move"]);
+    let remarks = report["remarks"].to_string();
+    assert!(remarks.contains("stays in Hermes") && remarks.contains("is not a regex"), "{report}");
+    assert!(hermes.config().contains(&script));
 }
 
 #[test]
@@ -682,7 +731,9 @@ fn concurrent_connects_and_approvals_lose_nothing() {
         let own: Vec<String> = (0..3).map(|n| guard(&home, &format!("own{n}.sh"))).collect();
         let entries = own.iter().map(|name| format!("    - command: {name}\n"));
         let entries = entries.collect::<Vec<_>>().concat();
-        home.write_hooks_file(&format!("hooks:\n  post_tool_call:\n{entries}"));
+        home.write_hooks_file(&format!(
+            "hooks_auto_accept: true\nhooks:\n  post_tool_call:\n{entries}"
+        ));
         let theirs = ["one", "two"].map(|name| guard(&home, &format!("{name}.sh")));
         let [one, two] = [0, 1].map(|n| another_hermes(&home, ["h-one", "h-two"][n], &theirs[n]));
         let before = everything(&home.work());
@@ -692,8 +743,7 @@ fn concurrent_connects_and_approvals_lose_nothing() {
             command.env("HERMES_HOME", &hermes.folder);
             command
         });
-        let approvals =
-            own.iter().map(|name| home.command(["hooks", "approve", "--accept-hooks", name]));
+        let approvals = own.iter().map(|name| home.command(["hooks", "approve", name]));
         let all: Vec<_> = connects
             .into_iter()
             .chain(approvals)
@@ -933,7 +983,7 @@ fn a_connection_of_another_home_has_to_be_undone_from_there() {
     let mut command = other.command(["disconnect", "hermes", "--yes"]);
     let output = command.env("HERMES_HOME", &hermes.folder).output().expect("hookbus runs");
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    let way = format!("HOOKBUS_HOME={}", path_text(&home.path()));
+    let way = format!("--home {}", path_text(&home.path()));
     assert!(!output.status.success() && stderr.contains(&way), "{stderr}");
     assert_eq!(everything(&home.work()), before);
     // A plugin that only has the same name is left alone.

@@ -2,8 +2,9 @@
 //! changed since. `hooks approve`, `hooks revoke`, observers, replays and the file of approvals.
 
 use std::fs;
+use std::thread;
 
-use hookbus_tests::agents::Act;
+use hookbus_tests::agents::{Act, run_at_terminal};
 use hookbus_tests::consent::{
     LAPSED, NOT_APPROVED, approve_at_terminal, assert_lapsed, block_reason, blocking_script,
     last_failure, tool_call,
@@ -41,7 +42,8 @@ fn an_approved_hook_runs_until_it_is_edited_and_then_blocks() {
     let (home, script) = guarded("");
     let without_terminal = home.run(&["hooks", "approve"]);
     assert!(!without_terminal.status.success(), "the question needs a terminal");
-    assert_eq!(home.json(&["hooks", "approve", "--accept-hooks", "--json"])["approved"], 1);
+    let (exit, screen) = home.approve_with(&["--json"]);
+    assert!(exit == Some(0) && screen.contains(r#""approved":1"#), "{screen}");
     assert_eq!(block_reason(&home), "guarded");
     fs::write(&script, blocking_script("edited")).expect("an edit");
     assert_lapsed(&home, "edited");
@@ -85,17 +87,48 @@ fn an_edited_entry_has_to_be_approved_again() {
 }
 
 #[test]
-fn the_variable_and_the_setting_approve_without_asking() {
+fn without_a_terminal_neither_the_option_nor_the_variable_approves() {
     let (home, _) = guarded("");
-    let mut command = home.command(["hooks", "approve"]);
-    assert!(command.env("HOOKBUS_ACCEPT_HOOKS", "1").status().expect("hookbus runs").success());
+    for arguments in [&["hooks", "approve"][..], &["hooks", "approve", "--accept-hooks"]] {
+        let mut command = home.command(arguments);
+        let refused = command.env("HOOKBUS_ACCEPT_HOOKS", "1").output().expect("hookbus runs");
+        assert!(!refused.status.success(), "{arguments:?}");
+        let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+        if arguments.len() == 3 {
+            assert!(stderr.contains("at a terminal"), "{stderr}");
+            assert!(stderr.contains("`hooks_auto_accept: true`"), "{stderr}");
+        }
+        assert_eq!(block_reason(&home), "", "{arguments:?}");
+    }
+    // Input and output at a terminal are not enough: it belongs to another process.
+    let command = home.command(["hooks", "approve", "--accept-hooks"]);
+    let acts = [Act::See("[y/N]"), Act::Type("n"), Act::Enter];
+    let (exit, screen) = run_at_terminal(command, &acts);
+    assert_eq!(exit, Some(1), "{screen}");
+    assert_eq!(block_reason(&home), "");
+    assert!(!home.path().join("consent.json").exists());
+    home.approve();
     assert_eq!(block_reason(&home), "guarded");
+}
+
+#[test]
+fn the_setting_approves_without_asking_but_not_the_hooks_of_a_project() {
     let (home, script) = guarded("");
     home.write_hooks_file(&format!(
         "hooks_auto_accept: true\nhooks: {{ pre_tool_call: [{{ command: {script} }}] }}\n"
     ));
     home.text(&["hooks", "approve"]);
     assert_eq!(block_reason(&home), "guarded");
+    let project = home.work().join("project");
+    write(
+        &project.join(".hookbus"),
+        "hookbus.yaml",
+        "hooks: { tool.before: [{ name: theirs, rule: { block: no } }] }",
+    );
+    let mut command = home.command(["hooks", "approve", "--accept-hooks"]);
+    let refused = command.current_dir(&project).output().expect("hookbus runs");
+    assert!(!refused.status.success());
+    assert!(!fs::read_to_string(home.path().join("consent.json")).expect("it").contains("theirs"));
 }
 
 #[test]
@@ -175,31 +208,21 @@ fn concurrent_approvals_are_all_stored() {
         (0..12).map(|n| home.script(&format!("guard{n}.sh"), &blocking_script("x"))).collect();
     let entries: Vec<String> = scripts.iter().map(|it| format!("{{ command: {it} }}")).collect();
     home.write_hooks_file(&format!("hooks: {{ pre_tool_call: [{}] }}", entries.join(", ")));
-    let processes: Vec<_> = scripts
-        .iter()
-        .map(|script| {
-            let mut approve = home.command(["hooks", "approve", "--accept-hooks", script]);
-            approve.spawn().expect("hookbus runs")
-        })
-        .collect();
-    for mut process in processes {
-        assert!(process.wait().expect("our child").success());
-    }
+    thread::scope(|scope| {
+        let processes: Vec<_> = scripts
+            .iter()
+            .map(|script| {
+                let home = &home;
+                scope.spawn(move || assert_eq!(home.approve_with(&[script]).0, Some(0)))
+            })
+            .collect();
+        for process in processes {
+            process.join().expect("it approved");
+        }
+    });
     assert_eq!(home.json(&["hooks", "approve", "--json"]), json!({"approved": 0, "waiting": 0}));
     let unknown = home.run(&["hooks", "approve", "nowhere.sh"]);
     assert!(!unknown.status.success(), "there is no such hook");
-}
-
-#[test]
-fn a_broken_file_of_approvals_is_reported_and_not_overwritten() {
-    let (home, _) = guarded("");
-    let file = home.path().join("consent.json");
-    fs::write(&file, "{").expect("a file");
-    let refused = home.run(&["hooks", "approve", "--accept-hooks"]);
-    let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(stderr.contains("consent.json is broken"), "{stderr}");
-    assert_eq!(fs::read(&file).expect("the file"), b"{");
-    assert_eq!(block_reason(&home), "", "no approval counts");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use hookbus_tests::agents::Act;
+use hookbus_tests::agents::{Act, run_at_terminal};
 use hookbus_tests::consent::{
     LAPSED, NOT_APPROVED, approve_at_terminal, approve_in, assert_lapsed, block_reason,
     block_reason_in, blocking_plugin, blocking_script, last_failure, tool_call,
@@ -86,9 +86,7 @@ fn a_program_behind_a_variable_can_be_approved() {
     write_scripts(&home, "guarded");
     let command = json!("sh -c '$GUARD_HOME/p.sh'");
     write_entry(&home, &format!("command: {command}, env: {{ GUARD_HOME: . }}"));
-    let approved = home.run(&["hooks", "approve", "--accept-hooks"]);
-    let stderr = String::from_utf8_lossy(&approved.stderr).into_owned();
-    assert!(approved.status.success(), "{stderr}");
+    home.approve();
     assert_eq!(block_reason(&home), "guarded");
 }
 
@@ -105,7 +103,9 @@ fn a_program_on_the_path_is_not_covered() {
         command.env("PATH", &path);
         feed(command, tool_call().to_string().as_bytes()).stdout
     };
-    run(&["hooks", "approve", "--accept-hooks"]);
+    let mut approve = home.command_at_terminal(["hooks", "approve", "--accept-hooks"]);
+    approve.env("PATH", &path);
+    run_at_terminal(approve, &[]);
     assert!(run(&["hook", "hermes"]).contains("guarded"));
     write_executable(&program, &blocking_script("edited"));
     assert!(run(&["hook", "hermes"]).contains("edited"));
@@ -164,10 +164,9 @@ fn an_entry_with_a_missing_file_cannot_be_approved() {
         let home = Home::new();
         write_scripts(&home, "guarded");
         write_entry(&home, entry);
-        let approved = home.run(&["hooks", "approve", "--accept-hooks"]);
-        let stderr = String::from_utf8_lossy(&approved.stderr).into_owned();
-        assert!(!approved.status.success());
-        assert!(stderr.contains(&format!("{missing} does not exist; create it")), "{stderr}");
+        let (exit, screen) = home.approve_with(&[]);
+        assert_eq!(exit, Some(1));
+        assert!(screen.contains(&format!("{missing} does not exist; create it")), "{screen}");
         assert!(!home.path().join("consent.json").exists());
         let (exit, screen) = approve_at_terminal(&home, &[], &[]);
         assert!(exit == Some(1) && screen.contains("does not exist"), "{screen}");
@@ -181,7 +180,7 @@ fn a_script_can_be_approved_once_it_exists() {
     let home = Home::new();
     let script = path_text(&home.work().join("p.py"));
     write_entry(&home, &format!("command: python3 {script}"));
-    assert!(!home.run(&["hooks", "approve", "--accept-hooks"]).status.success());
+    assert_eq!(home.approve_with(&[]).0, Some(1));
     let doctor = String::from_utf8_lossy(&home.run(&["hooks", "doctor"]).stdout).into_owned();
     assert!(doctor.contains(&format!("{script}` does not exist")), "{doctor}");
     write_scripts(&home, "guarded");
@@ -348,8 +347,10 @@ fn a_home_whose_path_is_not_utf8_has_approvals_too() {
             command.env("HOOKBUS_HOME", &odd).env("HOME", &odd);
             feed(command, tool_call().to_string().as_bytes())
         };
-        let approved = run(&["hooks", "approve", "--accept-hooks"]);
-        assert_eq!(approved.exit, Some(0), "{command}: {approved:?}");
+        let mut approve = home.command_at_terminal(["hooks", "approve", "--accept-hooks"]);
+        approve.env("HOOKBUS_HOME", &odd).env("HOME", &odd);
+        let (exit, screen) = run_at_terminal(approve, &[]);
+        assert_eq!(exit, Some(0), "{command}: {screen}");
         let answer = run(&["hook", "hermes"]).stdout;
         assert!(answer.contains("guarded"), "{command}: {answer}");
         let doctor = run(&["hooks", "doctor"]).stdout;
@@ -367,9 +368,9 @@ fn an_approval_that_was_given_through_a_link_to_the_home_counts() {
     write(&home.path(), "own.sh", &blocking_script("guarded"));
     let link = home.work().join("link");
     std::os::unix::fs::symlink(home.path(), &link).expect("a link");
-    let mut command = home.command(["hooks", "approve", "--accept-hooks"]);
-    let approved = command.env("HOOKBUS_HOME", &link).current_dir(home.path()).output();
-    assert!(approved.expect("hookbus runs").status.success());
+    let mut command = home.command_at_terminal(["hooks", "approve", "--accept-hooks"]);
+    command.env("HOOKBUS_HOME", &link).current_dir(home.path());
+    assert_eq!(run_at_terminal(command, &[]).0, Some(0));
     assert_eq!(block_reason_in(&home, &home.path()), "guarded");
     write(&home.path(), "own.sh", &blocking_script("edited"));
     assert!(block_reason_in(&home, &home.path()).contains(LAPSED));

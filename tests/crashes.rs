@@ -3,12 +3,15 @@
 #![expect(clippy::expect_used, reason = "a failed setup fails the test")]
 
 use std::collections::HashMap;
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use hookbus_tests::home::Home;
+use hookbus_tests::home::{Home, wait_until};
 use hookbus_tests::payloads::{gemini_shell, hermes_shell};
 
 const GUARD: &str = "hooks:\n  tool.before:\n    - rule: {when: {command: rm}, block: guarded}\n";
@@ -92,11 +95,10 @@ fn killed_clients_leave_a_valid_log() {
     let home = Arc::new(home);
     for kill in 0..40 {
         let mut command = home.command(["hook", "hermes"]);
-        command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::null());
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
         let mut client = command.spawn().expect("it starts");
         let mut stdin = client.stdin.take().expect("a pipe");
-        std::io::Write::write_all(&mut stdin, hermes_shell("rm x").to_string().as_bytes())
-            .expect("it reads");
+        stdin.write_all(hermes_shell("rm x").to_string().as_bytes()).expect("it reads");
         drop(stdin);
         // After a different delay each time, to hit different steps of its work.
         thread::sleep(Duration::from_micros(400 * (kill % 20)));
@@ -112,5 +114,41 @@ fn eight_processes_without_a_daemon_write_in_turn() {
     let home = Arc::new(Home::with_hooks(GUARD));
     let answered = send_events(&home, 8, 25);
     assert_eq!(answered.len(), 200);
+    assert_each_logged_once(&home, &answered);
+}
+
+#[test]
+fn clients_killed_while_they_wait_for_a_locked_log_or_spool_lose_no_answered_event() {
+    let home = Arc::new(Home::with_hooks(GUARD));
+    home.answer("hermes", &hermes_shell("first"));
+    let lock = fs::File::options().write(true).open(home.path().join("log.lock"));
+    let lock = lock.expect("the lock");
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).expect("it is free");
+    // A tenth of the deadline is the wait for the log; the kills are before, during and after the spooling.
+    let clients: Vec<_> = (0..24_u64)
+        .map(|number| {
+            let home = Arc::clone(&home);
+            thread::spawn(move || {
+                let command = format!("rm {number}");
+                let mut client = home.command(["hook", "hermes", "--deadline", "4"]);
+                client.stdin(Stdio::piped()).stdout(Stdio::piped());
+                let mut client = client.spawn().expect("it starts");
+                let mut stdin = client.stdin.take().expect("a pipe");
+                let payload = hermes_shell(&command).to_string();
+                stdin.write_all(payload.as_bytes()).expect("it reads");
+                drop(stdin);
+                thread::sleep(Duration::from_millis(380 + 12 * number));
+                client.kill().expect("our child");
+                let output = client.wait_with_output().expect("our child");
+                (!output.stdout.is_empty()).then_some(command)
+            })
+        })
+        .collect();
+    let answered: Vec<String> =
+        clients.into_iter().filter_map(|client| client.join().expect("the thread ends")).collect();
+    drop(lock);
+    let _daemon = home.serve();
+    let waiting = || home.json(&["status", "--json"])["spool"]["waiting"].as_u64();
+    wait_until("the spool is empty", || waiting() == Some(0));
     assert_each_logged_once(&home, &answered);
 }

@@ -58,15 +58,14 @@ fn a_hook_in_mode_off_ignores_a_running_daemon() {
     let _daemon = home.serve();
     home.answer("hermes", &hermes_shell("ls"));
     assert_eq!(home.json(&["status", "--json"])["daemon"]["calls"], 0);
-    assert_eq!(home.log(&[]).len(), 1);
+    assert_eq!(home.log(&["--agent", "hermes"]).len(), 1);
 }
 
 #[test]
 fn a_daemon_that_a_hook_started_exits_when_idle() {
     let home = Home::with_daemon("auto");
-    let mut command = home.command(["hook", "hermes"]);
-    command.env("HOOKBUS_IDLE", "0.6");
-    feed(command, hermes_shell("ls").to_string().as_bytes());
+    home.write_hooks("daemon: {idle: 0.6}");
+    home.answer("hermes", &hermes_shell("ls"));
     // Read its log, because it may exit before `hookbus status` could ask it.
     let log = || fs::read_to_string(home.path().join("hookbus.log")).unwrap_or_default();
     wait_until("the daemon has started", || log().contains("serving"));
@@ -159,7 +158,7 @@ fn status_describes_daemon_log_and_hooks_and_exits_accordingly() {
     let _daemon = home.serve();
     home.answer("hermes", &hermes_shell("rm x"));
     let status = home.json(&["status", "--json"]);
-    assert_eq!(status["log"]["rows"], 3);
+    assert_eq!(status["log"]["rows"], 4, "hooks, the daemon's start, the event, its decision");
     assert_eq!(status["hooks"]["count"], 1);
     assert_eq!(status["hooks"]["standing"], "current");
 }
@@ -358,4 +357,41 @@ fn hookbus_log_is_rotated_when_it_grows() {
     let earlier = fs::read_to_string(&rotated).expect("the rotated log");
     assert!(earlier.contains("serving"), "nothing is lost");
     assert_eq!(fs::metadata(&rotated).expect("the rotated log").permissions().mode() & 0o077, 0);
+}
+
+#[test]
+fn a_systemd_unit_is_written_shown_and_removed() {
+    let home = Home::new();
+    let run = |options: &[&str]| {
+        let mut command = home.command([&["serve"], options].concat());
+        command.env("HOME", home.work()).env_remove("XDG_CONFIG_HOME").stdin(Stdio::null());
+        let output = command.output().expect("hookbus runs");
+        (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let unit = home.work().join(".config/systemd/user/hookbus.service");
+    assert!(!run(&["--install"]).0 && !unit.exists(), "without a terminal it needs --yes");
+    let (written, shown) = run(&["--install", "--yes"]);
+    let text = fs::read_to_string(&unit).expect("a unit");
+    assert!(written && shown.contains(&text), "{shown}");
+    assert!(shown.contains("systemctl --user enable --now hookbus.service"), "{shown}");
+    // No variable of the user manager decides about the home.
+    let command =
+        |home: &str| format!("\nExecStart=\"{}\" --home \"{home}\" serve\n", binary().display());
+    assert!(text.contains(&command(&home.path().display().to_string())), "{text}");
+    assert!(!text.contains("Environment"), "{text}");
+    assert!(run(&["--install", "--yes"]).1.contains("up to date"));
+    let (removed, shown) = run(&["--uninstall", "--yes"]);
+    assert!(removed && !unit.exists() && shown.contains("systemctl --user disable"), "{shown}");
+    fs::write(&unit, "[Unit]\n").expect("a unit of the user");
+    assert!(!run(&["--install", "--yes"]).0 && !run(&["--uninstall", "--yes"]).0);
+    assert_eq!(fs::read_to_string(&unit).expect("the unit"), "[Unit]\n");
+    // systemd reads these characters as specifiers, variables, quotes and escapes.
+    fs::remove_file(&unit).expect("no unit");
+    let work = home.work().display().to_string();
+    let odd = format!(r#"{work}/50% of $HOME, "b\c""#);
+    let mut odd = home.command(["--home", &odd, "serve", "--install", "--yes"]);
+    odd.env("HOME", home.work()).env_remove("XDG_CONFIG_HOME").stdin(Stdio::null());
+    assert!(odd.status().expect("hookbus runs").success());
+    let text = fs::read_to_string(&unit).expect("a unit");
+    assert!(text.contains(&command(&format!(r#"{work}/50%% of $$HOME, \"b\\c\""#))), "{text}");
 }

@@ -22,7 +22,7 @@ const PREPARED: [(&str, &str); 2] = [
     ),
     (
         "replay/README.md",
-        "hookbus demo --home ~/.hookbus && cp ~/.hookbus/hookbus.yaml policy.yaml && mkdir tests && \
+        "hookbus --home ~/.hookbus demo && cp ~/.hookbus/hookbus.yaml policy.yaml && mkdir tests && \
          hookbus replay --check --update last --hooks policy.yaml --expect tests/policy.jsonl",
     ),
 ];
@@ -119,7 +119,7 @@ fn a_wrong_example_is_found() {
 
 #[test]
 fn the_settings_for_an_agent_name_events_that_it_really_sends() {
-    for (agent, is_complete) in [("gemini", true), ("codex", true), ("claude", false)] {
+    for (agent, is_complete) in [("codex", true), ("claude", false)] {
         let document = read(&Path::new("cli/docs").join(format!("{agent}.md")));
         let settings = blocks(&document).into_iter().find(|block| block.language == "json");
         let settings: Value =

@@ -252,6 +252,49 @@ fn the_doctor_knows_what_connect_can_fix_and_what_it_cannot() {
 }
 
 #[test]
+fn shell_hooks_that_name_no_home_are_reported_because_a_variable_could_lead_them_elsewhere() {
+    let home = Home::new();
+    let hermes = home.work().join("hermes");
+    fs::create_dir_all(&hermes).expect("a directory");
+    let wired = |options: &str| {
+        let config =
+            format!("hooks:\n  pre_tool_call: [{{command: hookbus hook hermes{options}}}]\n");
+        fs::write(hermes.join("config.yaml"), config).expect("a configuration");
+        findings(&home)
+    };
+    let at = path_text(&home.path());
+    let advice = format!("add `--home {at}` to it");
+    for options in ["", " --deadline 20", " --home ~/.hookbus"] {
+        let words = ["does not name its home", "HOOKBUS_HOME", "hookbus connect hermes", &advice];
+        says(&wired(options), &["Hermes in"], &words);
+    }
+    says(&wired(" --home /srv/other"), &["Hermes in"], &["another home", "/srv/other"]);
+    let named = format!(" --home {at} --on-failure block");
+    assert_eq!(about(&wired(&named), &["Hermes in"]), ["ok"]);
+}
+
+#[test]
+fn a_timeout_that_a_gateway_does_not_wait_for_is_reported() {
+    let home = Home::new();
+    let hermes = home.work().join("hermes");
+    fs::create_dir_all(&hermes).expect("a directory");
+    fs::write(hermes.join("config.yaml"), "model: x\n").expect("a configuration");
+    home.write_hooks(
+        "hooks:
+  message.in: [{ name: long, command: 'true', timeout: 30 }, { name: usual, command: 'true' }]
+  'command:*': [{ name: short, command: 'true', timeout: 1 }]
+  tool.before: [{ name: elsewhere, command: 'true', timeout: 30 }]
+",
+    );
+    assert!(!findings(&home).iter().any(|it| it.to_string().contains("gateway-deadline")));
+    let mut connect = home.command(["connect", "hermes", "--yes"]);
+    assert!(connect.env("HERMES_HOME", &hermes).status().expect("hookbus runs").success());
+    let found = findings(&home);
+    says(&found, &["long on message.in"], &["`timeout: 30`", "2 s", "--gateway-deadline 30"]);
+    assert_eq!(found.iter().filter(|it| it.to_string().contains("gateway-deadline")).count(), 1);
+}
+
+#[test]
 fn hooks_that_only_observe_are_shown_with_their_failure_and_their_time() {
     let home = Home::new();
     plugin(&home, "good", GOOD);

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
 
-use hookbus_tests::home::{Home, binary, feed};
+use hookbus_tests::home::{Daemon, Home, binary, feed, wait_until};
 use hookbus_tests::payloads::{gemini_shell, hermes_shell};
 use serde_json::{Value, json};
 
@@ -149,19 +149,229 @@ fn a_hook_does_not_wait_past_its_deadline_for_a_locked_log() {
     assert!(home.is_sound());
 }
 
+/// Holds the log of a home as another process would: its lock, or a write transaction of SQLite.
+enum LogHolder {
+    Flock(fs::File),
+    Transaction(std::process::Child),
+}
+
+impl LogHolder {
+    fn flock(home: &Home) -> Self {
+        let lock = fs::File::options().write(true).open(home.path().join("log.lock"));
+        let lock = lock.expect("the lock");
+        rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).expect("it is free");
+        Self::Flock(lock)
+    }
+
+    fn transaction(home: &Home) -> Self {
+        let hold = "import sqlite3, sys\ndb = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=30)\n\
+                    db.execute('BEGIN IMMEDIATE')\nprint('held', flush=True)\nsys.stdin.read()";
+        let mut holder = Command::new("python3")
+            .args(["-c", hold])
+            .arg(home.path().join("log.db"))
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("python3 runs");
+        let mut printed = [0; 4];
+        std::io::Read::read_exact(holder.stdout.as_mut().expect("a pipe"), &mut printed)
+            .expect("held");
+        Self::Transaction(holder)
+    }
+
+    fn release(self) {
+        match self {
+            Self::Flock(lock) => drop(lock),
+            Self::Transaction(mut holder) => {
+                drop(holder.stdin.take());
+                holder.wait().expect("our child");
+            }
+        }
+    }
+}
+
+/// A home with a command hook that blocks every tool, and one event in its log.
+fn home_with_blocking_command(mode: &'static str) -> (Home, Option<Daemon>) {
+    let home = Home::with_daemon(mode);
+    let script = home.script(
+        "block.sh",
+        "#!/bin/sh\ncat > /dev/null\necho '{\"decision\": \"block\", \"reason\": \"by the command\"}'\n",
+    );
+    home.write_hooks(&format!("hooks:\n  pre_tool_call:\n    - command: {script}\n"));
+    let daemon = (mode == "running").then(|| home.serve());
+    assert_eq!(home.answer("hermes", &hermes_shell("first"))["reason"], "by the command");
+    (home, daemon)
+}
+
+/// Every command is in the log once, marked as late, and followed by the one decision about it.
+fn assert_recorded_late(home: &Home, commands: &[String]) {
+    wait_until("the decisions are in the log", || home.decisions().len() == commands.len() + 1);
+    let rows = home.log(&[]);
+    for command in commands {
+        let events: Vec<&Value> = rows
+            .iter()
+            .filter(|row| row["payload"]["tool_input"]["command"] == command.as_str())
+            .collect();
+        assert_eq!(events.len(), 1, "{command}");
+        assert_eq!(events[0]["context"]["late"], true, "{command}");
+        let seq = &events[0]["seq"];
+        let decisions: Vec<&Value> = rows.iter().filter(|row| row["cause"] == *seq).collect();
+        assert_eq!(decisions.len(), 1, "{command}");
+        assert!(decisions[0]["seq"].as_i64() > seq.as_i64(), "after its event");
+        assert_eq!(decisions[0]["payload"]["answer"]["reason"], "by the command");
+        assert_eq!(decisions[0]["payload"]["verdicts"][0]["failed"], false);
+    }
+    assert!(home.is_sound());
+}
+
+#[test]
+fn while_the_log_is_locked_commands_still_have_their_time_and_block() {
+    for mode in ["off", "running"] {
+        for hold in [LogHolder::flock, LogHolder::transaction] {
+            let (home, _daemon) = home_with_blocking_command(mode);
+            let holder = hold(&home);
+            let output = feed(
+                home.command(["hook", "hermes", "--deadline", "20"]),
+                hermes_shell("rm x").to_string().as_bytes(),
+            );
+            assert!(output.stdout.contains("by the command"), "{mode}: {output:?}");
+            holder.release();
+            if mode == "off" {
+                // The next hook takes it in.
+                let lately = home.answer("hermes", &hermes_shell("rm x"));
+                assert_eq!(lately["reason"], "by the command");
+                wait_until("it is taken in", || home.decisions().len() == 3);
+                let rows = home.log(&["--kind", "tool.before"]);
+                let late: Vec<&Value> =
+                    rows.iter().filter(|row| row["context"]["late"] == true).collect();
+                assert_eq!((rows.len(), late.len()), (3, 1));
+                assert!(home.is_sound());
+            } else {
+                assert_recorded_late(&home, &["rm x".to_owned()]);
+            }
+        }
+    }
+}
+
+#[test]
+fn many_calls_at_once_do_not_wait_behind_each_other_for_a_locked_log() {
+    let (home, _daemon) = home_with_blocking_command("running");
+    let holder = LogHolder::flock(&home);
+    let commands: Vec<String> = (0..12).map(|number| format!("rm {number}")).collect();
+    let outputs: Vec<_> = std::thread::scope(|scope| {
+        let call = |command: &String| {
+            let payload = hermes_shell(command).to_string();
+            let hook = home.command(["hook", "hermes", "--deadline", "30"]);
+            scope.spawn(move || feed(hook, payload.as_bytes()))
+        };
+        let calls: Vec<_> = commands.iter().map(call).collect();
+        calls.into_iter().map(|call| call.join().expect("an answer")).collect()
+    });
+    for output in outputs {
+        assert!(output.stdout.contains("by the command"), "{output:?}");
+    }
+    holder.release();
+    assert_recorded_late(&home, &commands);
+}
+
+#[test]
+fn what_is_answered_after_the_log_was_deleted_is_in_the_new_log() {
+    let (home, mut daemon) = home_with_blocking_command("running");
+    for round in 0..8 {
+        if daemon.as_mut().is_none_or(Daemon::has_exited) {
+            daemon = Some(home.serve());
+        }
+        home.answer("hermes", &hermes_shell("before"));
+        let log = home.path().join("log.db");
+        match round % 3 {
+            0 => fs::remove_file(&log).expect("our file"),
+            1 => {
+                for file in ["log.db", "log.db-wal", "log.db-shm"] {
+                    fs::remove_file(home.path().join(file)).expect("our file");
+                }
+            }
+            // Another log in its place: one that was taken out of use before.
+            _ => {
+                let other = Home::new();
+                other.answer("hermes", &hermes_shell("of the other log"));
+                let copy = "import sqlite3, sys\nsqlite3.connect(sys.argv[1]).execute('VACUUM INTO ?', (sys.argv[2],))";
+                let new = home.path().join("new.db");
+                let mut python = Command::new("python3");
+                python.args(["-c", copy]).arg(other.path().join("log.db")).arg(&new);
+                assert!(python.status().expect("python3 runs").success());
+                let wal = "import sqlite3, sys\nsqlite3.connect(sys.argv[1]).execute('PRAGMA journal_mode=WAL')";
+                let mut python = Command::new("python3");
+                python.args(["-c", wal]).arg(&new);
+                assert!(python.status().expect("python3 runs").success());
+                fs::rename(&new, &log).expect("our file");
+            }
+        }
+        let command = format!("after {round}");
+        assert_eq!(home.answer("hermes", &hermes_shell(&command))["reason"], "by the command");
+        let rows = home.log(&[]);
+        let event =
+            rows.iter().find(|row| row["payload"]["tool_input"]["command"] == command.as_str());
+        let event = event.unwrap_or_else(|| panic!("round {round}: {command} is not in {rows:?}"));
+        let decisions = rows.iter().filter(|row| row["cause"] == event["seq"]).count();
+        assert_eq!(decisions, 1, "round {round}");
+        assert!(home.is_sound(), "round {round}");
+    }
+}
+
+#[test]
+fn a_log_that_is_deleted_while_a_hook_runs_leaves_event_and_decision_in_the_new_one() {
+    for mode in ["off", "running"] {
+        let home = Home::with_daemon(mode);
+        let script = home.script(
+            "delete.sh",
+            &format!(
+                "#!/bin/sh\ncat > /dev/null\nrm {}/log.db*\necho '{{\"decision\": \"block\", \"reason\": \"deleted\"}}'\n",
+                home.path().display()
+            ),
+        );
+        let _daemon = (mode == "running").then(|| home.serve());
+        home.answer("hermes", &hermes_shell("first"));
+        home.write_hooks(&format!("hooks:\n  pre_tool_call:\n    - command: {script}\n"));
+        assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "deleted");
+        if mode == "off" {
+            // The next hook takes in what is in the spool.
+            home.write_hooks("hooks: {}");
+            home.answer("hermes", &hermes_shell("next"));
+        }
+        wait_until("the decision is in the new log", || {
+            home.run(&["log", "--json"]).status.success() && home.decisions().len() == 1
+        });
+        let rows = home.log(&[]);
+        let cause = rows.iter().find(|row| row["kind"] == "decision").expect("it")["cause"].clone();
+        let event = rows.iter().find(|row| row["seq"] == cause).expect("its event");
+        assert_eq!(event["payload"]["tool_input"]["command"], "rm x", "{mode}");
+        assert!(home.is_sound(), "{mode}");
+    }
+}
+
 #[test]
 fn if_nothing_can_be_recorded_on_failure_decides() {
     let home = Home::with_hooks("on_failure: block\n");
     fs::create_dir_all(home.path().join("log.db")).expect("a directory instead of the file");
+    // No other directory can be written to: the places for spool files are all in `/tmp` or `/run`.
     let hook_without_spool_directory = |payload: &Value| {
-        let mut command = home.command(["hook", "hermes"]);
-        command.env("XDG_RUNTIME_DIR", "/dev/null/nowhere").env("TMPDIR", "/dev/null/nowhere");
-        feed(command, payload.to_string().as_bytes()).stdout
+        let script = r#"
+            cp -r "$HOOKBUS_HOME" /dev/shm/home-$$ && cp "$HOOKBUS" /dev/shm/hookbus-$$
+            mount -t tmpfs -o ro tmpfs /tmp
+            mkdir -p /run/user && mount -t tmpfs -o ro tmpfs /run/user
+            export XDG_RUNTIME_DIR=/dev/null/nowhere TMPDIR=/dev/null/nowhere
+            printf '%s' "$EVENT" | HOOKBUS_HOME=/dev/shm/home-$$ /dev/shm/hookbus-$$ hook hermes
+            rm -r /dev/shm/home-$$ /dev/shm/hookbus-$$
+        "#;
+        let mut command = Command::new("unshare");
+        command.args(["-rm", "sh", "-euc", script]).env("HOOKBUS", binary());
+        command.env("HOOKBUS_HOME", home.path()).env("HOOKBUS_DAEMON", "off");
+        let output = command.env("EVENT", payload.to_string()).output().expect("unshare runs");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
     };
     // As long as the event can be spooled it counts as recorded, and nothing is blocked.
     assert_eq!(hook_without_spool_directory(&hermes_shell("ls")), "");
-    assert_eq!(fs::read_dir(home.path().join("spool")).expect("a spool").count(), 1);
-    fs::remove_dir_all(home.path().join("spool")).expect("our file");
     fs::write(home.path().join("spool"), "in the way").expect("a file instead of the directory");
     let answer = hook_without_spool_directory(&hermes_shell("ls"));
     assert!(answer.contains("block") && answer.contains("cannot record this event"), "{answer}");
@@ -233,7 +443,8 @@ fn a_payload_of_twenty_megabytes_is_recorded_and_decided_like_any_other() {
         let mut payload = gemini_shell("rm x");
         payload["tool_input"]["filler"] = json!("x".repeat(20 << 20));
         assert_eq!(home.answer("gemini", &payload)["reason"], "guarded", "{mode}");
-        let raw = home.run(&["log", "--seq", "2", "--raw"]).stdout;
+        let seq = home.log(&["--agent", "gemini", "--kind", "tool.before"])[0]["seq"].to_string();
+        let raw = home.run(&["log", "--seq", &seq, "--raw"]).stdout;
         assert_eq!(raw.len(), payload.to_string().len());
         assert!(home.is_sound());
     }

@@ -15,6 +15,7 @@ hooks:
       rule: { when: { command: 'rm -rf /' }, block: not on my machine }
 ";
 
+/// The rows of agents, without those about the bus itself.
 fn rows(home: &Home) -> Vec<Row> {
     let log = LogReader::open(&LogPath::in_home(&home.path())).expect("a log");
     let mut rows = Vec::new();
@@ -23,6 +24,7 @@ fn rows(home: &Home) -> Vec<Row> {
         Ok::<_, ReadError>(())
     })
     .expect("a readable log");
+    rows.retain(|row| row.agent != "hookbus");
     rows
 }
 
@@ -34,6 +36,12 @@ fn every_payload_of_every_agent_is_recorded_byte_for_byte() {
     assert!(payloads.len() > 120, "the payloads of all four agents");
     for (agent, name, bytes) in &payloads {
         let ran = home.hook(agent, bytes);
+        if name.contains("WorktreeCreate") {
+            // Claude Code waits for a path, and there is no repository here: silence would be an answer.
+            assert_eq!((ran.exit, ran.stdout.as_str()), (Some(1), ""), "{name}");
+            assert!(ran.stderr.contains("git"), "{}", ran.stderr);
+            continue;
+        }
         assert_eq!(
             (ran.exit, ran.stdout, ran.stderr),
             (Some(0), String::new(), String::new()),
@@ -45,7 +53,8 @@ fn every_payload_of_every_agent_is_recorded_byte_for_byte() {
     for (row, (agent, name, bytes)) in rows.iter().zip(&payloads) {
         assert_eq!((&row.agent, &row.payload), (agent, bytes), "{agent} {name}");
     }
-    let raw = home.run(&["log", "--seq", "1", "--raw"]).stdout;
+    let first = rows[0].seq.to_string();
+    let raw = home.run(&["log", "--seq", &first, "--raw"]).stdout;
     assert_eq!(raw, payloads[0].2);
     assert!(home.is_sound());
 }
@@ -97,7 +106,8 @@ fn the_answer_is_the_same_with_and_without_a_daemon() {
             json!({"decision": "deny", "reason": "not on my machine"}),
         );
         assert_eq!(home.answer("gemini", &gemini_shell("ls")), Value::Null);
-        let kinds: Vec<Value> = home.log(&[]).iter().map(|row| row["kind"].clone()).collect();
+        let mut kinds: Vec<Value> = home.log(&[]).iter().map(|row| row["kind"].clone()).collect();
+        kinds.retain(|kind| kind != "daemon.started");
         assert_eq!(
             kinds,
             ["hooks.loaded", "tool.before", "decision", "tool.before", "decision", "tool.before"],
@@ -131,8 +141,8 @@ fn an_unreadable_event_is_recorded_and_allowed_unless_a_hook_blocks_on_failure()
         assert!(ran.stdout.contains(word) && ran.stdout.contains("no-rm"), "{ran:?}");
     }
     let rows = rows(&home);
-    assert_eq!(rows[1].payload, b"\xff\xfe not json");
-    assert_eq!(rows[1].name, "unreadable");
+    assert_eq!(rows[0].payload, b"\xff\xfe not json");
+    assert_eq!(rows[0].name, "unreadable");
 }
 
 #[test]

@@ -278,12 +278,74 @@ fn values_that_cannot_be_encoded_do_not_bypass_a_policy() {
     assert!(run.stdout.contains("all blocked"), "{} {}", run.stdout, run.stderr);
 }
 
+/// Tool calls that the bridge has to cut, with `git push --force` somewhere, and calls that it need not cut.
+const TOO_LARGE: &str = "
+from hermes_cli.plugins import discover_plugins, invoke_hook
+discover_plugins()
+class Raises(dict):
+    def items(self):
+        raise RuntimeError('no')
+    keys = values = __iter__ = items
+def message(args, **more):
+    answers = invoke_hook('pre_tool_call', tool_name='terminal', args=args, session_id='s', **more)
+    return ''.join(answer['message'] for answer in answers)
+push, half = 'git push --force x', 'x' * (20 << 20)
+pad = [0] * 600000
+many = {str(n): 0 for n in range(600000)}
+seen = {
+    'after a list': message({'pad': pad, 'command': push}),
+    'after many lists': message({**{'p%d' % n: pad for n in range(30)}, 'command': push}),
+    'after many keys': message({**many, 'command': push}),
+    'in the middle': message({'command': half + '; ' + push + ' ;' + half}, copy=half + half),
+    'in a list': message({'command': ['x'] * 600000 + [push]}),
+    'unreadable': message(Raises(command=push)),
+    'no dict': message([push]),
+    'harmless': message({'pad': pad, 'command': 'ls'}),
+    'large': message({'pad': [0] * 100000, 'command': 'ls'}),
+    'large push': message({'pad': [0] * 100000, 'command': push}),
+}
+for name, text in seen.items():
+    print(name, '=', text)
+";
+
+#[test]
+fn a_command_does_not_pass_a_rule_because_the_bridge_cuts_its_event() {
+    let home = Home::with_hooks(
+        "hooks:
+           tool.before:
+             - { tool: shell, rule: { when: { command: 'git push --force' }, block: guarded } }
+             - { rule: { when: { args: 'git push --force' }, block: guarded } }",
+    );
+    let run = Hermes::new("large").connected(&home, "off").run_python(TOO_LARGE);
+    let seen: Vec<(&str, &str)> =
+        run.stdout.lines().filter_map(|line| line.split_once(" =")).collect();
+    assert_eq!(seen.len(), 10, "{} {}", run.stdout, run.stderr);
+    for (name, message) in seen {
+        let is_right = match name {
+            "harmless" | "large" => message.trim().is_empty(),
+            "after a list" | "after many lists" | "no dict" | "large push" => {
+                message.contains("guarded")
+            }
+            _ => message.contains("too large to be searched completely"),
+        };
+        assert!(is_right, "{name}: {message}");
+    }
+    let places: Vec<_> = recorded_events(&home, "hermes")
+        .iter()
+        .map(|recorded| recorded.event["payload"]["hookbus_incomplete"].clone())
+        .collect();
+    assert_eq!(places[0], json!(["tool_input.pad"]));
+    assert_eq!(places[2], json!(["tool_input"]));
+    assert_eq!(places[3], json!(["tool_input.command", "extra.copy"]));
+    assert_eq!((&places[5], &places[8]), (&json!([""]), &json!(null)));
+}
+
 /// A process on the daemon's socket that sends invalid answers.
 const INVALID_ANSWERS: &str = "
 import os, socket, struct, threading
-os.makedirs(os.environ['HOOKBUS_HOME'], exist_ok=True)
+os.makedirs(os.environ['BUS_HOME'], exist_ok=True)
 other = socket.socket(socket.AF_UNIX)
-other.bind(os.path.join(os.environ['HOOKBUS_HOME'], 'bus.sock'))
+other.bind(os.path.join(os.environ['BUS_HOME'], 'bus.sock'))
 other.listen(50)
 part = lambda *parts: b''.join(struct.pack('>Q', len(one)) + one for one in parts)
 framed = lambda body: struct.pack('>Q', len(body)) + body
@@ -317,9 +379,9 @@ fn an_invalid_answer_does_not_allow_anything() {
 /// A daemon that accepts connections and never answers; with `ACKNOWLEDGES` it confirms that it has received the event.
 const HANGING_DAEMON: &str = "
 import os, socket, sys, threading
-os.makedirs(os.environ['HOOKBUS_HOME'], exist_ok=True)
+os.makedirs(os.environ['BUS_HOME'], exist_ok=True)
 daemon = socket.socket(socket.AF_UNIX)
-daemon.bind(os.path.join(os.environ['HOOKBUS_HOME'], 'bus.sock'))
+daemon.bind(os.path.join(os.environ['BUS_HOME'], 'bus.sock'))
 daemon.listen(50)
 called = []
 def take(acknowledges):

@@ -22,7 +22,7 @@ fn run_in_hermes(plugin: &str, setup: impl Fn(Hermes) -> Hermes) -> Run {
 /// Runs the same session with the plugin loaded by the bus and not by Hermes. The first event starts the daemon.
 fn run_under_bus(home: &Home, plugin: &str, setup: impl Fn(Hermes) -> Hermes) -> Run {
     home.write_hooks(&format!(
-        "hooks: {{ '*': [{{ python: {}, interpreter: {} }}] }}\n",
+        "hooks: {{ '*': [{{ python: {}, interpreter: {}, pass_env: [PYTHONPATH] }}] }}\n",
         path_text(&hermes_plugins().join(plugin)),
         path_text(&hermes_python())
     ));

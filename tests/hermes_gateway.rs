@@ -279,3 +279,24 @@ fn a_gateway_answers_despite_a_hanging_hook_and_a_killed_daemon() {
     assert!(failures.filter(|why| why.contains("no answer within")).count() == 2, "{decisions:?}");
     assert!(home.is_sound());
 }
+
+#[test]
+fn a_hook_that_takes_nearly_the_whole_deadline_of_the_gateway_is_waited_for() {
+    let home = Home::with_daemon("auto");
+    // Of the five seconds one part in nine is left when it answers.
+    let slow = home.script("slow", "#!/bin/sh\nsleep 4.4\necho 'no whispering' >&2\nexit 2\n");
+    home.write_hooks(&format!(
+        "hooks: {{ message.in: [{{ name: slow, command: {slow}, timeout: 30 }}] }}"
+    ));
+    let script = vec![Step::text("FIRST answer")];
+    let hermes = Hermes::new("slow-hook").script(script);
+    let gateway = hermes.connected_with(&home, "auto", &["--gateway-deadline", "5"]).gateway();
+    gateway.send("psst");
+    let decisions = ["log", "--json", "--kind", "decision"];
+    wait_until("the hook has answered", || !home.run(&decisions).stdout.is_empty());
+    let verdict = &home.decisions()[0]["verdicts"][0];
+    assert_eq!(verdict["failure"], Value::Null, "{verdict}");
+    assert_eq!(verdict["reason"], "no whispering", "{verdict}");
+    assert_eq!(gateway.requests(), Vec::<Value>::new(), "the model does not get the message");
+    gateway.stop();
+}

@@ -481,12 +481,117 @@ fn an_entry_without_a_dash_counts_as_failed() {
 }
 
 #[test]
-fn an_unsupported_matcher_is_a_failure() {
+fn a_matcher_that_is_no_regex_is_a_failure() {
     let home = Home::with_hooks(
-        "hooks:\n  pre_tool_call:\n    - {matcher: 'term(?=inal).*', on_failure: block, rule: {block: no}}\n    - {matcher: 'terminal\\Z', rule: {block: end}}\n",
+        "hooks:\n  pre_tool_call:\n    - {matcher: 'term(inal', on_failure: block, rule: {block: no}}\n    - {matcher: 'terminal\\Z', rule: {block: end}}\n",
     );
     assert_eq!(home.run(&["hooks", "list"]).status.code(), Some(1));
     assert_eq!(home.answer("hermes", &hermes_shell("ls"))["decision"], "block");
+}
+
+#[test]
+fn a_field_in_the_tools_input_does_not_hide_the_agents_own() {
+    let home = Home::with_hooks(
+        "hooks:
+  tool.before:
+    - { name: not-in-prod, rule: { when: { cwd: '^/prod', command: deploy }, block: not here } }
+    - { name: fine-at-home, rule: { when: { cwd: '^/home/me' }, allow: true } }
+",
+    );
+    let call = |cwd: &str, input: Value| {
+        let call = json!({"hook_event_name": "BeforeTool", "session_id": "s", "cwd": cwd,
+            "tool_name": "run_shell_command", "tool_input": input});
+        home.answer("gemini", &call)
+    };
+    for input in [json!({"command": "deploy"}), json!({"command": "deploy", "cwd": "/tmp"})] {
+        assert_eq!(call("/prod", input)["decision"], "deny");
+    }
+    call("/home/me", json!({"command": "ls"}));
+    assert_eq!(home.last_decision()["verdicts"][0]["hook"], "fine-at-home");
+    let decisions = home.decisions().len();
+    call("/srv", json!({"command": "ls", "cwd": "/home/me"}));
+    assert_eq!(home.decisions().len(), decisions, "the model's word allows nothing");
+}
+
+#[test]
+fn look_around_and_back_references_work_in_matchers_and_rules() {
+    let home = Home::with_hooks(
+        "hooks:\n  pre_tool_call:\n    - {matcher: '(?!read_).*', rule: {block: hermes}}\n  \
+         BeforeTool:\n    - {matcher: '(?<!safe_)run_shell', rule: {block: gemini}}\n  \
+         tool.before:\n    - {matcher: '(?=.*term).*', rule: {when: {command: ['rm (?!-i)', '(\\w)\\1\\1\\1']}, block: kind}}\n",
+    );
+    assert_eq!(home.run(&["hooks", "list"]).status.code(), Some(0));
+    let hermes = |tool: &str, command: &str| {
+        let mut payload = hermes_shell(command);
+        payload["tool_name"] = json!(tool);
+        home.answer("hermes", &payload)["reason"].clone()
+    };
+    assert_eq!(hermes("write_file", "ls"), "hermes");
+    assert_eq!(hermes("read_file", "ls"), Value::Null);
+    assert_eq!(hermes("read_term", "rm -i x"), Value::Null);
+    assert_eq!(hermes("read_term", "rm x"), "kind");
+    assert_eq!(hermes("read_term", "echo aaaa"), "kind");
+    assert_eq!(home.answer("gemini", &gemini_shell("ls"))["reason"], "gemini");
+}
+
+#[test]
+fn a_regex_that_gives_up_does_not_let_the_call_pass() {
+    for (policy, decision) in [("", json!("block")), ("on_failure: allow", Value::Null)] {
+        let home = Home::with_hooks(&format!(
+            "hooks:\n  tool.before:\n    - {{name: guard, rule: {{when: {{command: 'rm (?!-i)'}}, block: no}}, {policy}}}\n"
+        ));
+        // Longer than the engine takes; the command at its end would be found.
+        let long = format!("echo {}; rm x", "x".repeat(40_000));
+        let answer = home.answer("hermes", &hermes_shell(&long));
+        assert_eq!(answer["decision"], decision, "{answer}");
+        let verdict = home.last_decision()["verdicts"][0].clone();
+        assert_eq!(verdict["failed"], true, "{verdict}");
+        assert!(verdict["failure"].to_string().contains("look-around"), "{verdict}");
+        assert_eq!(home.answer("hermes", &hermes_shell("ls")), Value::Null);
+    }
+    let home = Home::with_hooks(
+        "hooks:\n  pre_tool_call:\n    - {name: guard, matcher: '(a|aa)+\\1b', rule: {context: x}}\n",
+    );
+    let mut payload = hermes_shell("ls");
+    payload["tool_name"] = json!("a".repeat(60));
+    assert_eq!(home.answer("hermes", &payload)["decision"], "block", "the matcher gave up");
+    assert!(home.last_decision().to_string().contains("steps"), "{}", home.last_decision());
+}
+
+#[test]
+fn of_two_gemini_entries_that_run_once_the_stricter_policy_counts() {
+    let home = Home::new();
+    let fails = home.script("fails.sh", "#!/bin/sh\ncat >/dev/null\nexit 1\n");
+    home.write_hooks(&format!(
+        "hooks:\n  BeforeTool:\n    - {{name: g, command: {fails}, matcher: run_shell_command}}\n    \
+         - {{name: g, command: {fails}, matcher: 'run_.*', on_failure: block}}\n"
+    ));
+    assert_eq!(home.answer("gemini", &gemini_shell("ls"))["decision"], "deny");
+    assert_eq!(home.decisions()[0]["verdicts"].as_array().map(Vec::len), Some(1), "it ran once");
+}
+
+#[test]
+fn under_a_kind_only_a_block_counts_from_a_program_that_then_fails() {
+    let cases = [
+        (r#"{"decision":"block","reason":"why"}"#, 1, false, "block"),
+        (r#"{"decision":"allow"}"#, 1, true, "block"),
+        (r#"{"context":"news"}"#, 3, true, "block"),
+        ("{}", 1, true, "block"),
+        (r#"{"decision":"allow"}"#, 2, false, "block"),
+        (r#"{"decision":"allow"}"#, 0, false, "allow"),
+    ];
+    for (json, exit, failed, outcome) in cases {
+        let home = Home::new();
+        let script = home
+            .script("hook.sh", &format!("#!/bin/sh\ncat >/dev/null\necho '{json}'\nexit {exit}\n"));
+        home.write_hooks(&format!(
+            "hooks:\n  tool.before:\n    - {{command: {script}, on_failure: block}}\n"
+        ));
+        home.answer("hermes", &hermes_shell("ls"));
+        let decision = home.last_decision();
+        assert_eq!(decision["verdicts"][0]["failed"] == true, failed, "{json} {exit}: {decision}");
+        assert_eq!(decision["outcome"], outcome, "{json} {exit}: {decision}");
+    }
 }
 
 #[test]

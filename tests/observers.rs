@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use hookbus_tests::home::{Daemon, Home, wait_until};
-use hookbus_tests::nats::NatsServer;
+use hookbus_tests::nats::{NatsServer, Published};
 use hookbus_tests::payloads::{gemini_shell, hermes_shell, one};
 use hookbus_tests::plugins::write;
 use rustix::process::{Pid, Signal, kill_process};
@@ -1092,4 +1092,153 @@ fn the_lag_counts_a_retried_event_and_those_after_it() {
     wait_until("both wait", || setup.status_of("no")["lag_events"].as_u64() >= Some(2));
     let status = setup.home.text(&["status"]);
     assert!(status.contains("rows wait") && !status.contains("nothing waits"), "{status}");
+}
+
+/// Messages that no bus published, made from one that a bus published: each with what is wrong with it.
+fn forged_from(genuine: &Published) -> Vec<((String, Vec<u8>), &'static str)> {
+    let own_bus = genuine.subject.split('.').nth(1).expect("a bus").to_owned();
+    let other_bus = "01a1e357-920d-7e19-bab5-6636f7000000";
+    let changed = |key: &str, value: Value| {
+        let mut envelope = genuine.envelope();
+        envelope[key] = value;
+        (genuine.subject.clone(), envelope.to_string().into_bytes())
+    };
+    vec![
+        ((genuine.subject.clone(), b"garbage \x1b[2J\xff".to_vec()), "not a hookbus envelope"),
+        (changed("source", json!(format!("urn:hookbus:{other_bus}"))), "its subject is of bus"),
+        (
+            (genuine.subject.replacen(&own_bus, other_bus, 1), genuine.body.clone()),
+            "its subject is of bus",
+        ),
+        (changed("subject", json!("another session")), "another one than in its subject"),
+        (changed("seq", json!(1_000_000)), "no row can have the seq 1000000"),
+        (changed("seq", json!(i64::MAX)), "no row can have the seq"),
+        (changed("seq", json!(0)), "no row can have the seq 0"),
+        (changed("seq", json!("7")), "its `seq` is invalid"),
+        (changed("time", json!(7)), "its `time` is invalid"),
+        (changed("dataref", json!("SECRETS/plan")), "which hookbus did not write"),
+    ]
+}
+
+/// Neither does a number in them move the position of the observer.
+#[test]
+fn forged_messages_are_refused_and_counted_and_every_event_after_them_is_delivered() {
+    let setup = Setup::with_nats(WATCH);
+    setup.observe_with(EVENT_NUMBER);
+    let daemon = setup.home.serve();
+    setup.send(0, 3);
+    wait_until("all events are delivered", || setup.seen().len() >= 3);
+    let nats = setup.nats.as_ref().expect("a server");
+    let forged = forged_from(&nats.published().pop().expect("an event"));
+    nats.forge(forged.iter().map(|(message, _)| message.clone()));
+    setup.send(3, 6);
+    wait_until("all events are delivered", || setup.seen().len() >= 6);
+    assert_eq!(numbers(&setup.seen()), (0..6).collect::<Vec<_>>());
+    wait_until("the status counts them", || setup.status_of("watch")["refused"] == forged.len());
+    assert!(setup.home.text(&["status"]).contains("10 messages from NATS refused"));
+    let listed = setup.dead_letters();
+    assert_eq!(listed.len(), forged.len(), "{listed:?}");
+    for (message, (_, reason)) in listed.iter().zip(&forged) {
+        assert!(message["error"].as_str().is_some_and(|error| error.contains(reason)), "{message}");
+    }
+    let text = setup.home.run(&["dead", "list"]);
+    assert!(!text.stdout.contains(&b'\x1b'), "{text:?}");
+    // What was refused is neither forgotten nor refused again by the next process.
+    drop(daemon);
+    let again = setup.home.json(&["observe", "watch", "--drain", "--json"]);
+    assert_eq!((&again["handled"], &again["refused"]), (&json!(0), &json!(0)));
+    assert_eq!(setup.status_of("watch")["refused"], forged.len());
+    let dropped = setup.home.json(&["dead", "drop", "watch", "--all", "--json"]);
+    assert_eq!(dropped["refused"], forged.len());
+    assert_eq!(setup.dead_letters(), Vec::<Value>::new());
+}
+
+/// A seq that is possible, but not the next one, is delivered, because only the log knows which row has it. The
+/// real events with this seq and below are delivered too.
+#[test]
+fn a_forged_seq_makes_an_observer_skip_nothing_even_after_a_purge() {
+    let setup = Setup::with_nats(WATCH);
+    setup.observe_with(EVENT_NUMBER);
+    let _daemon = setup.home.serve();
+    setup.send(0, 20);
+    wait_until("all events are delivered", || setup.seen().len() >= 20);
+    let nats = setup.nats.as_ref().expect("a server");
+    let genuine = nats.published().pop().expect("an event");
+    let mut envelope = genuine.envelope();
+    // The stream has a message for each row, and these messages.
+    let filler = (0..30).map(|_| (genuine.subject.clone(), b"filler".to_vec()));
+    nats.forge(filler);
+    envelope["seq"] = json!(genuine.seq + 25);
+    envelope["id"] = json!("01a1e357-920d-7e19-bab5-6636f7000000");
+    envelope["data"]["tool_input"]["command"] = json!("echo 1000");
+    nats.forge([(genuine.subject.clone(), envelope.to_string().into_bytes())]);
+    wait_until("the forged event is delivered", || setup.seen().len() >= 21);
+    setup.send(20, 30);
+    wait_until("all events are delivered", || without_repeats(&setup.seen()).len() >= 31);
+    let seen = numbers(&setup.seen());
+    assert_eq!(seen, (0..20).chain([1000]).chain(20..30).collect::<Vec<_>>());
+    // The bus publishes its rows again.
+    nats.with_stream(async |stream, _| stream.purge().await.expect("a purge"));
+    setup.send(30, 60);
+    wait_until("all events are delivered", || without_repeats(&setup.seen()).len() >= 61);
+    let unique = without_repeats(&setup.seen());
+    assert_eq!(unique, (0..20).chain([1000]).chain(20..60).collect::<Vec<_>>());
+}
+
+fn large_event(number: usize) -> Value {
+    let mut payload = hermes_shell(&format!("echo {number}"));
+    payload["tool_input"]["filler"] = json!("x".repeat(3 << 20));
+    payload
+}
+
+/// What is in the object store was put there by others, too.
+#[test]
+fn a_payload_that_was_replaced_in_the_object_store_is_refused() {
+    let setup = Setup::with_nats(WATCH);
+    setup.observe_with(EVENT_NUMBER);
+    let _daemon = setup.home.serve_with(&["--no-observers"]);
+    setup.send(0, 1);
+    setup.home.answer("hermes", &large_event(1));
+    setup.home.answer("hermes", &large_event(2));
+    setup.send(3, 4);
+    wait_until("the relay has published everything", || {
+        let status = setup.home.json(&["status", "--json"]);
+        status["relay"]["published"] == status["log"]["rows"]
+    });
+    let nats = setup.nats.as_ref().expect("a server");
+    let id = setup.home.log(&["--kind", "tool.before"])[1]["id"].clone();
+    let other = large_event(1000).to_string();
+    nats.with_stream(async |_, context| {
+        let bucket = context.get_object_store("HOOKBUS_LARGE").await.expect("a bucket");
+        let id = id.as_str().expect("an id");
+        bucket.put(id, &mut other.as_bytes()).await.expect("an object");
+    });
+    let arguments = ["observe", "watch", "--drain", "--from", "start", "--json"];
+    let summary = setup.home.json(&arguments);
+    assert_eq!((&summary["handled"], &summary["refused"]), (&json!(3), &json!(1)));
+    assert_eq!(numbers(&setup.seen()), [0, 2, 3]);
+    let listed = setup.dead_letters();
+    let error = listed[0]["error"].as_str().expect("an error");
+    assert!(error.contains("its digest is another one than the event names"), "{error}");
+}
+
+/// The dead letter names an object of NATS; the observer reads the log by now.
+#[test]
+fn a_large_dead_letter_is_retried_with_its_payload_whatever_the_source_is() {
+    let setup = Setup::with_nats(WATCH);
+    let broken = setup.home.work().join("broken");
+    fs::write(&broken, "").expect("a file");
+    setup.observe_with(&format!(
+        "len(e['tool_input']['filler'])\n        if os.path.exists({:?}):\n            value, answer = None, json.dumps({{'error': 'not now'}})",
+        broken.to_string_lossy()
+    ));
+    setup.write_hooks(&WATCH.replace("wait: 0.05", "tries: 1"));
+    let _daemon = setup.home.serve();
+    setup.home.answer("hermes", &large_event(0));
+    wait_until("it is a dead letter", || setup.dead_letters().len() == 1);
+    fs::remove_file(broken).expect("ours");
+    setup.write_hooks(&WATCH.replace("wait: 0.05", "tries: 1, source: log"));
+    setup.home.text(&["dead", "retry", "watch", "--all"]);
+    assert_eq!(setup.seen(), [(3 << 20).to_string()]);
+    assert_eq!(setup.dead_letters(), Vec::<Value>::new());
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use hookbus_tests::consent::{LAPSED, blocking_plugin};
+use hookbus_tests::consent::{LAPSED, approve_in, blocking_plugin};
 use hookbus_tests::home::{Home, feed, is_alive, path_text, wait_until};
 use hookbus_tests::plugins::{call, plugin, tool, write};
 use serde_json::{Value, json};
@@ -318,7 +318,7 @@ fn of_two_entries_for_one_plugin_one_approved_entry_is_enough() {
     ));
     assert_eq!(answer_text(&home, &before("x")), "");
     assert_eq!(failures(&home).len(), 1, "{:?}", failures(&home));
-    home.text(&["hooks", "approve", "--accept-hooks", "second"]);
+    assert_eq!(home.approve_with(&["second"]).0, Some(0));
     assert_eq!(answer_text(&home, &before("x")), "guarded");
 }
 
@@ -335,7 +335,7 @@ def register(ctx):
     home.write_hooks_file(&format!(
         "hooks:\n  '*':\n    - {{ name: plain, python: {folder} }}\n    - {{ name: own, python: {folder}, interpreter: {wrapper} }}\n"
     ));
-    home.text(&["hooks", "approve", "--accept-hooks", "plain"]);
+    assert_eq!(home.approve_with(&["plain"]).0, Some(0));
     let _daemon = home.serve();
     let ask = || answer_text(&home, &call("pre_llm_call", &json!({})));
     let first = ask();
@@ -363,8 +363,7 @@ def register(ctx):
         command.current_dir(&project);
         feed(command, stdin.as_bytes())
     };
-    let approved = run(&["hooks", "approve", "--accept-hooks"], "");
-    assert_eq!(approved.exit, Some(0), "{approved:?}");
+    approve_in(&home, &project);
     let _daemon = home.serve();
     let answer = run(&["hook", "hermes"], &call("pre_llm_call", &json!({})).to_string()).stdout;
     let answer: Value = serde_json::from_str(&answer).expect("an answer");

@@ -262,6 +262,49 @@ fn a_broken_hooks_file_of_a_project_leaves_its_last_good_version_active() {
 }
 
 #[test]
+fn approved_hooks_of_a_project_stay_under_a_key_that_breaks() {
+    for mode in ["off", "running"] {
+        let home = Home::with_daemon(mode);
+        let project = Project::new(&home, RULE);
+        let _daemon = (mode == "running").then(|| home.serve());
+        approve_in(&home, &project.root);
+        assert_eq!(answer(&project.root, &home, "deploy")["reason"], "not from here");
+        for (from, to) in
+            [("tool.before:", "tool.befor:"), ("tool.before:\n    -", "tool.before:\n     ")]
+        {
+            project.write(&RULE.replace(from, to));
+            assert_eq!(
+                answer(&project.root, &home, "deploy")["reason"],
+                "not from here",
+                "{mode} {to}"
+            );
+            assert_eq!(answer(&project.root, &home, "ls"), Value::Null, "{mode} {to}");
+            let (ok, listed) = run_in(&project.root, &home, &["hooks", "list"]);
+            assert!(!ok && listed.contains("kept as it was"), "{listed}");
+        }
+        // A changed entry of a project needs an approval, and is not replaced by an earlier one.
+        project.write(&RULE.replace("block:", "blokc:"));
+        let refused = answer(&project.root, &home, "deploy");
+        assert!(refused["reason"].to_string().contains(LAPSED), "{mode}: {refused}");
+        assert_unchanged(
+            &home,
+            home.log(&["--kind", "tool.before"]).len() as u64,
+            &["--as-recorded"],
+        );
+    }
+}
+
+#[test]
+fn a_project_file_full_of_mistakes_takes_no_time() {
+    let home = Home::new();
+    let project = Project::new(&home, "");
+    project.write(&format!("hooks: {{ tool.before: [{}] }}", "a, ".repeat(20_000)));
+    answer(&project.root, &home, "ls");
+    let (ok, listed) = run_in(&project.root, &home, &["hooks", "list"]);
+    assert!(!ok && listed.contains("a hundred mistakes at most"), "{listed}");
+}
+
+#[test]
 fn the_hooks_of_two_projects_are_recorded_once_each_and_replay_unchanged() {
     let home = Home::with_daemon("running");
     home.write_hooks(OWN_RULE);
@@ -338,11 +381,18 @@ fn an_unapproved_project_does_not_change_how_the_users_own_hooks_run() {
     home.write_hooks(&format!(
         "hooks: {{ tool.before: [{{ rule: {{ rewrite: {{ command: other }} }}, on_failure: allow }}, {{ command: {script} }}] }}"
     ));
-    let project =
-        Project::new(&home, "hooks: { tool.before: [{ sequential: true, rule: { block: x } }] }");
-    answer(&project.root, &home, "as it was");
-    let seen = fs::read_to_string(project.root.join("seen.txt")).expect("it ran");
-    assert_eq!(seen, "\"command\":\"as it was\"\n");
+    let project = Project::new(&home, "");
+    for hooks in [
+        "hooks: { tool.before: [{ sequential: true, rule: { block: x } }] }",
+        "hooks: { tool.before: [{ sequential: true, rule: { blokc: x } }] }",
+        "hooks: { tool.before: { sequential: true, rule: { block: x } } }",
+    ] {
+        project.write(hooks);
+        answer(&project.root, &home, "as it was");
+        let seen = fs::read_to_string(project.root.join("seen.txt")).expect("it ran");
+        assert_eq!(seen, "\"command\":\"as it was\"\n", "{hooks}");
+        fs::remove_file(project.root.join("seen.txt")).expect("ours");
+    }
 }
 
 fn assert_unchanged(home: &Home, events: u64, how: &[&str]) {

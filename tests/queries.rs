@@ -5,6 +5,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
+use hookbus_tests::agents::run_at_terminal;
 use hookbus_tests::home::Home;
 use hookbus_tests::payloads::{self, gemini_shell, hermes_shell};
 use serde_json::{Value, json};
@@ -164,7 +165,7 @@ fn a_timeline_names_hooks_that_did_not_run_for_lack_of_approval() {
     home.write_hooks_file(&format!(
         "hooks:\n  \"*\": [{{name: policy, command: {script}}}]\n  tool.before: [{{name: other, rule: {{allow: true}}}}]\n"
     ));
-    home.text(&["hooks", "approve", "--accept-hooks"]);
+    home.approve();
     home.script("policy.sh", "#!/bin/sh\n# changed\n");
     home.hook("hermes", in_session(payloads::one("hermes", "pre_llm_call"), "one"));
     let text = home.text(&["show", "one"]);
@@ -234,7 +235,7 @@ fn verify_finds_a_change_in_any_column_of_any_row() {
         ("UPDATE events SET name = 'other' WHERE seq = 4", 4),
         ("UPDATE events SET cause = 1 WHERE seq = 3", 3),
         ("UPDATE events SET context = NULL WHERE seq = 2", 2),
-        ("DELETE FROM events WHERE seq = 2", 3),
+        ("DELETE FROM events WHERE seq = 2", 2),
         ("UPDATE events SET hash = zeroblob(32) WHERE seq = 4", 4),
     ] {
         let home = Home::with_hooks(GUARD);
@@ -281,6 +282,10 @@ fn the_demo_blocks_one_call_adds_context_and_shows_the_timeline() {
     ] {
         assert!(text.contains(words), "{words} is not in\n{text}");
     }
+    let command = format!("hookbus --home {} verify", scratch.display());
+    assert!(text.contains(&command), "{text}");
+    // The next `connect` in that shell would wire a real agent to the scratch home.
+    assert!(!text.contains("HOOKBUS_HOME") && !text.contains("export"), "{text}");
     let mut verify = home.command(["verify"]);
     assert!(verify.env("HOOKBUS_HOME", &scratch).status().expect("hookbus runs").success());
     let mut status = home.command(["status"]);
@@ -295,6 +300,59 @@ fn escape_sequences_in_payloads_do_not_reach_the_terminal() {
     for verb in [&["log"][..], &["show", "s"], &["sessions"]] {
         assert!(!home.text(verb).contains('\u{1b}'), "{verb:?}");
     }
+}
+
+/// Characters that move the cursor of a terminal (DEL, C1) or reverse the text beside them.
+const HOSTILE: &str = "\u{7f}\u{85}\u{9b}2K\u{202e}\u{2066}\u{200f}\u{61c}";
+
+fn has_hostile(text: &str) -> bool {
+    HOSTILE.chars().filter(|it| !it.is_ascii_graphic()).any(|it| text.contains(it))
+}
+
+#[test]
+fn json_output_escapes_what_could_move_a_terminal_and_means_the_same() {
+    let home = Home::with_hooks(&format!(
+        "hooks: {{ tool.before: [{{ name: \"g\u{202e}\", rule: {{ block: \"no {HOSTILE}\" }} }}] }}"
+    ));
+    let command = format!("rm x {HOSTILE}");
+    home.hook("hermes", in_session(hermes_shell(&command), &format!("s{HOSTILE}")));
+    for verb in [
+        &["log", "--json"][..],
+        &["show", "s", "--json"],
+        &["sessions", "--json"],
+        &["hooks", "list", "--json"],
+        &["hooks", "doctor", "--json"],
+        &["hooks", "test", "pre_tool_call", "--json"],
+        &["status", "--json"],
+        &["replay", "--all", "--json"],
+        &["log"],
+        &["show", "s"],
+        &["sessions"],
+        &["hooks", "list"],
+        &["hooks", "doctor"],
+        &["replay", "--all", "--list"],
+    ] {
+        let output = home.run(verb);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(!text.is_empty() && !has_hostile(&text), "{verb:?}: {text}");
+    }
+    let rows = home.log(&["--kind", "tool.before"]);
+    assert_eq!(rows[0]["payload"]["tool_input"]["command"], command.as_str());
+}
+
+#[test]
+fn a_raw_payload_is_byte_for_byte_in_a_pipe_and_harmless_at_a_terminal() {
+    let home = Home::new();
+    let payload = in_session(hermes_shell(&format!("rm x {HOSTILE}")), "s");
+    home.hook("hermes", &payload);
+    let raw = ["log", "--raw", "--seq", "1"];
+    assert_eq!(home.run(&raw).stdout, payload.as_bytes());
+    let (exit, screen) = run_at_terminal(home.command(raw), &[]);
+    assert!(exit == Some(0) && screen.contains("rm x") && !has_hostile(&screen), "{screen}");
+    assert!(screen.contains("> file"), "it says how to get the bytes: {screen}");
+    let (_, screen) = run_at_terminal(home.command(["export"]), &[]);
+    assert!(screen.contains("rm x") && !has_hostile(&screen), "{screen}");
+    assert!(has_hostile(&home.text(&["export"])), "as recorded");
 }
 
 #[test]

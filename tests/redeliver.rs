@@ -91,7 +91,8 @@ fn an_archive_keeps_the_scripts_of_each_bus_apart() {
         home.text(&["export", "-o", &file]);
         home.text(&["import", &file, "--into", &into]);
     }
-    let report = summary(&homes[0], &["--all", "--as-recorded", "--yes", "--log", &into]);
+    let report =
+        summary(&homes[0], &["--all", "--as-recorded", "--run", "../say.sh", "--log", &into]);
     assert_eq!((&report["unchanged"], &report["events"]), (&json!(2), &json!(2)), "{report}");
 }
 
@@ -243,4 +244,87 @@ fn a_published_replay_stays_out_of_the_live_stream() {
     let expected: Vec<String> =
         expected_rows.iter().map(|row| format!("{} True 1", row["seq"])).collect();
     assert_eq!(seen(&home), expected);
+}
+
+/// A recording names commands that another person may have written: an export, another home, an archive.
+#[test]
+fn commands_of_a_foreign_recording_run_only_if_they_are_approved_by_name() {
+    let theirs = Home::new();
+    let ran = theirs.work().join("ran");
+    theirs.script(
+        "evil.sh",
+        &format!(
+            "#!/bin/sh\ntouch {}\necho '{{\"decision\": \"block\", \"reason\": \"evil\"}}'\n",
+            path_text(&ran)
+        ),
+    );
+    theirs
+        .write_hooks("trust: home\nhooks: { tool.before: [{ name: evil, command: ../evil.sh }] }");
+    assert_eq!(theirs.answer("hermes", &hermes_shell("ls"))["reason"], "evil");
+    fs::remove_file(&ran).expect("it ran");
+    let export = path_text(&theirs.work().join("all.jsonl"));
+    theirs.text(&["export", "-o", &export]);
+    let archive = path_text(&theirs.work().join("archive"));
+    theirs.text(&["import", &export, "--into", &archive]);
+    let home = path_text(&theirs.path());
+    let mine = Home::new();
+    for log in [&export, &home, &archive] {
+        let report = summary(&mine, &["--all", "--as-recorded", "--yes", "--log", log]);
+        assert_eq!(report["not_comparable"], 1, "{log}: {report}");
+        assert!(!ran.exists(), "{log}");
+        let shown = mine.run(&["replay", "--all", "--as-recorded", "--yes", "--log", log]);
+        let (text, told) =
+            (String::from_utf8_lossy(&shown.stdout), String::from_utf8_lossy(&shown.stderr));
+        assert!(text.contains("not run (foreign command): evil"), "{text}");
+        assert!(told.contains("evil.sh") && told.contains(log.as_str()), "{told}");
+        let plan =
+            mine.json(&["replay", "--all", "--as-recorded", "--log", log, "--dry-run", "--json"]);
+        assert_eq!((&plan["commands"], &plan["foreign"][0]["hook"]), (&json!([]), &json!("evil")));
+        assert!(!ran.exists(), "{log}");
+        let by_name = ["--all", "--as-recorded", "--run", "evil", "--log", log];
+        assert_eq!(summary(&mine, &by_name)["unchanged"], 1, "{log}");
+        // Where the system has no bubblewrap, it could write the file.
+        drop(fs::remove_file(&ran));
+    }
+    // The home of an archive is foreign too.
+    let mut in_archive = mine.command(["replay", "--all", "--as-recorded", "--yes", "--json"]);
+    let in_archive = in_archive.env("HOOKBUS_HOME", &archive).output().expect("hookbus runs");
+    assert!(String::from_utf8_lossy(&in_archive.stdout).contains("not run (foreign command)"));
+    let unknown = mine.run(&["replay", "--all", "--as-recorded", "--run", "guard", "--log", &home]);
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("has the name `guard`"));
+    // In its own home it is the user's own command.
+    let own = summary(&theirs, &["--all", "--as-recorded", "--yes"]);
+    assert_eq!(own["unchanged"], 1, "{own}");
+}
+
+/// The namespace of the network tells whether a command is kept apart.
+#[test]
+fn a_foreign_command_runs_in_the_sandbox_that_the_system_has() {
+    let theirs = Home::new();
+    theirs.script(
+        "where.sh",
+        "#!/bin/sh\necho \"{\\\"decision\\\": \\\"block\\\", \\\"reason\\\": \\\"$(readlink /proc/self/ns/net)\\\"}\"\n",
+    );
+    theirs.write_hooks(
+        "trust: home\nhooks: { tool.before: [{ name: where, command: ../where.sh }] }",
+    );
+    let here = theirs.answer("hermes", &hermes_shell("ls"))["reason"].clone();
+    assert!(here.as_str().is_some_and(|reason| reason.starts_with("net:")), "{here}");
+    let log = path_text(&theirs.path());
+    let replay = |home: &Home, more: &[&str]| {
+        let arguments = [&["replay", "--all", "--as-recorded", "--json"], more].concat();
+        let ran = home.run(&arguments);
+        let told = String::from_utf8_lossy(&ran.stderr).into_owned();
+        let report: Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+        (report["summary"]["changed"] == 1, told)
+    };
+    for (elsewhere, told) in [
+        replay(&Home::new(), &["--run", "where", "--log", &log]),
+        replay(&theirs, &["--yes", "--sandbox"]),
+    ] {
+        assert!(told.contains("commands run "), "{told}");
+        assert_eq!(elsewhere, !told.contains("this system has no sandbox"), "{told}");
+    }
+    let (elsewhere, told) = replay(&theirs, &["--yes"]);
+    assert!(!elsewhere && !told.contains("commands run "), "{told}");
 }

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use hookbus::log::{LogPath, LogReader};
+use hookbus::envelope;
+use hookbus::log::{LogPath, LogReader, Received, payload_digest, row_hash};
 use hookbus_tests::accounts::Accounts;
 use hookbus_tests::home::{Home, feed, wait_until};
 use hookbus_tests::nats::{NatsServer, Published, Version, python_client};
@@ -94,7 +95,7 @@ fn every_row_is_published_once_in_order_and_unchanged() {
             let value = raw.trim_ascii();
             let inside = message.body.windows(value.len()).any(|window| window == value);
             assert!(inside, "the envelope contains the payload byte for byte");
-            let read = hookbus::envelope::read(&message.body).expect("an envelope");
+            let read = envelope::read(&message.body).expect("an envelope");
             assert_eq!(read.row.payload, raw, "with the white space around it");
         } else {
             assert_eq!(envelope["data_base64"], "/yBub3QgdGV4dA==");
@@ -112,7 +113,7 @@ fn a_server_that_starts_later_gets_every_row() {
     }
     wait_until("the status shows the error", || relay_state(&home)["error"].is_string());
     assert_eq!(relay_state(&home)["connected"], false);
-    assert_eq!(relay_state(&home)["lag_events"], 11);
+    assert_eq!(relay_state(&home)["lag_events"], home.log(&[]).len());
     server.run();
     wait_until_caught_up(&home);
     assert_holds_log(&home, &server.published());
@@ -309,10 +310,12 @@ fn a_stream_that_was_emptied_or_deleted_is_filled_again() {
     assert_holds_log(&home, &server.published());
     // Also without a new event.
     server.with_stream(async |stream, _| stream.purge().await.expect("a purge"));
+    let rows = home.log(&[]).len();
     wait_until("the stream is filled again", || {
-        server.with_stream(async |mut stream, _| {
+        let messages = server.with_stream(async |mut stream, _| {
             stream.info().await.expect("a stream").state.messages
-        }) == 7
+        });
+        messages == rows as u64
     });
     assert_holds_log(&home, &server.published());
 }
@@ -511,4 +514,107 @@ asyncio.run(main())
         "{}",
         String::from_utf8_lossy(&ran.stderr)
     );
+}
+
+/// A first row with another payload, with the hash that a first row with that payload has.
+fn another_first_row(first: &Published) -> (String, Vec<u8>) {
+    let Received { bus, mut row, .. } = envelope::read(&first.body).expect("a row");
+    row.payload = b"{}".to_vec();
+    row.hash = row_hash(bus, None, &row, &payload_digest(&row.payload));
+    (first.subject.clone(), envelope::write(bus, &row, None))
+}
+
+/// A person with the password of the server publishes on the subjects of a bus, under load.
+fn goes_on_after_garbage(server: &NatsServer) {
+    let home = home_with(server);
+    let daemon = home.serve();
+    for _ in 0..3 {
+        home.answer("hermes", &hermes_shell("rm x"));
+    }
+    wait_until_caught_up(&home);
+    let own = server.published();
+    let subject = own[0].subject.clone();
+    let changed = |key: &str, value: Value| {
+        let mut envelope = own[4].envelope();
+        envelope[key] = value;
+        (own[4].subject.clone(), envelope.to_string().into_bytes())
+    };
+    server.forge([
+        (subject.clone(), b"garbage".to_vec()),
+        (subject, b"{}".to_vec()),
+        changed("seq", json!(8)),
+        changed("seq", json!(1_000_000)),
+        changed("hash", json!("0".repeat(64))),
+        // A message of its own that is published again must not move it back.
+        (own[1].subject.clone(), own[1].body.clone()),
+        // Whatever a first row says, its hash follows from the id of the bus.
+        another_first_row(&own[0]),
+    ]);
+    home.answer("hermes", &hermes_shell("rm x"));
+    wait_until_caught_up(&home);
+    assert_eq!(relay_state(&home)["foreign"], 7);
+    let status = home.text(&["status"]);
+    assert!(status.contains("7 messages on the subjects of this bus are not its own"), "{status}");
+    // A daemon that knows nothing of them yet.
+    drop(daemon);
+    server.forge([(own[1].subject.clone(), own[1].body.clone())]);
+    let mut alone = home.command(["hook", "hermes"]);
+    alone.env("HOOKBUS_DAEMON", "off");
+    feed(alone, hermes_shell("ls").to_string().as_bytes());
+    let _daemon = home.serve();
+    wait_until_caught_up(&home);
+    let rows = home.log(&[]);
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let bodies = runtime.block_on(server.bodies());
+    let published = |row: &Value| {
+        let hash = row["hash"].as_str().expect("a hash").as_bytes();
+        bodies.iter().filter(|(_, body)| body.windows(64).any(|part| part == hash)).count()
+    };
+    for row in &rows {
+        // Row 2 was published by the bus, and forged twice. Changed envelopes keep the hash of row 5.
+        let expected = match row["seq"].as_i64() {
+            Some(2 | 5) => 3,
+            _ => 1,
+        };
+        assert_eq!(published(row), expected, "{row}");
+    }
+}
+
+#[test]
+fn garbage_on_the_subjects_of_a_bus_does_not_stop_its_relay() {
+    goes_on_after_garbage(&NatsServer::start());
+}
+
+#[test]
+fn garbage_on_the_subjects_of_a_bus_does_not_stop_its_relay_on_older_servers() {
+    goes_on_after_garbage(&NatsServer::start_version(Version::V2_11));
+    goes_on_after_garbage(&NatsServer::start_version(Version::V2_10));
+}
+
+#[test]
+fn the_stream_exists_before_the_first_event() {
+    let server = NatsServer::start();
+    let home = home_with(&server);
+    let _daemon = home.serve();
+    wait_until("the relay is ready", || relay_state(&home)["phase"] == "publishing");
+    server.with_stream(async |mut stream, _| stream.info().await.expect("a stream").state.messages);
+    let own = |message: &Published| message.envelope()["agent"] == "hookbus";
+    assert!(server.published().iter().all(own), "no event of an agent");
+    assert!(home.run(&["status", "--check"]).status.success(), "no events yet is healthy");
+}
+
+#[test]
+fn the_relay_tells_the_age_of_the_oldest_row_that_waits() {
+    let mut server = NatsServer::start();
+    let home = home_with(&server);
+    server.kill();
+    // Recorded without a daemon, long before the relay starts.
+    home.answer("hermes", &hermes_shell("ls"));
+    thread::sleep(Duration::from_secs(3));
+    let _daemon = home.serve();
+    home.answer("hermes", &hermes_shell("ls"));
+    let relay = relay_state(&home);
+    assert!(relay["lag_s"].as_u64().is_some_and(|age| age >= 3), "{relay}");
+    assert!(!home.run(&["status", "--check"]).status.success());
 }

@@ -43,7 +43,9 @@ fn guard(home: &Home) -> String {
 fn record_all(home: &Home, agent: &str) {
     let payloads = payloads::all().into_iter().filter(|(of, ..)| of == agent);
     for (_, name, bytes) in payloads {
-        assert_eq!(home.hook(agent, bytes).exit, Some(0), "{name}");
+        // There is no git repository here to make a worktree in.
+        let exit = i32::from(name.contains("WorktreeCreate"));
+        assert_eq!(home.hook(agent, bytes).exit, Some(exit), "{name}");
     }
 }
 
@@ -622,6 +624,38 @@ fn a_repaired_entry_is_a_difference() {
     let good = candidate(&home, "hooks: { tool.before: [{ name: no-rm, rule: { block: no } }] }");
     let report = report(&home, &["--all", "--hooks", &good]);
     assert_eq!(report["summary"]["newly_blocked"], 1, "{report}");
+}
+
+#[test]
+fn decisions_of_kept_entries_are_unchanged_as_recorded() {
+    let home = Home::with_hooks(RULES);
+    let calls = ["rm -rf /", "ls"];
+    let record = |hooks: &str| {
+        home.write_hooks(hooks);
+        for command in calls {
+            home.answer("hermes", &hermes_shell(command));
+            home.answer("gemini", &gemini_shell(command));
+        }
+    };
+    record(RULES);
+    let typo = RULES.replace("block: not on", "blokc: not on");
+    record(&typo);
+    record(&typo.replace("  '*':", "  '*.nothing':"));
+    record(
+        "hooks:\n  tool.before:\n    - { name: new, rule: { when: { command: ls }, block: new } }\n",
+    );
+    let blocked = home.decisions().iter().filter(|it| it["outcome"] == "block").count();
+    assert_eq!(blocked, 3 * 2 + 2, "every version blocked what it had to");
+    assert_unchanged(&report(&home, &["--all", "--as-recorded"]));
+    // The hooks in force now, of which one is kept, give the same answers as when they were recorded.
+    home.write_hooks(&RULES.replace("block: not good", "block: good"));
+    home.answer("hermes", &hermes_shell("ls"));
+    home.write_hooks(&typo);
+    let now = report(&home, &["--all"]);
+    assert_eq!(
+        now["summary"]["newly_allowed"], 2,
+        "only those of the version without the rule: {now}"
+    );
 }
 
 #[test]

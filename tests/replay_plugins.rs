@@ -240,7 +240,8 @@ def register(ctx):
     // An export of the second session lacks the events before it.
     let export = path_text(&home.work().join("second.jsonl"));
     home.text(&["export", "second", "-o", &export]);
-    let partly = report(&home, &["--all", "--as-recorded", "--log", &export]);
+    let partly =
+        report(&home, &["--all", "--as-recorded", "--run", &path_text(&folder), "--log", &export]);
     assert_eq!(partly["summary"]["not_comparable"], 1, "{partly:#}");
     assert!(partly.to_string().contains("events that are not in this log"), "{partly:#}");
     // The decision overtook a slow observer, so the plugin had received one event less than in the replay.
@@ -284,7 +285,7 @@ def register(ctx):
             home.text(&["import", &export, "--into", &archive]);
         }
     }
-    let both = report(&homes[0], &["--all", "--as-recorded", "--log", &archive]);
+    let both = report(&homes[0], &["--all", "--as-recorded", "--run", &folder, "--log", &archive]);
     assert_unchanged(&both);
     assert_eq!(both["summary"]["events"], 6);
 }
@@ -292,7 +293,9 @@ def register(ctx):
 #[test]
 fn plugins_of_a_replay_do_not_touch_the_users_files() {
     let home = Home::with_daemon("running");
-    let (hermes, user) = (home.work().join("hermes"), home.work().join("user"));
+    // A home directory below the working directory would not count as the user's own.
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    let (hermes, user) = (home.work().join("hermes"), elsewhere.path().join("user"));
     for folder in [&hermes, &user] {
         fs::create_dir_all(folder).expect("a folder");
     }

@@ -8,6 +8,7 @@ use crate::caller::Caller;
 use crate::dialect::SessionLinks;
 use crate::event::{Clock, SystemClock};
 use crate::log::{Durability, LogPath, Recorder, Spool};
+use crate::notice::Told;
 
 /// Everything a call needs.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub struct Bus {
     pub clock: Arc<dyn Clock>,
     /// Finds the session of events that name none.
     pub session_links: SessionLinks,
+    /// What the user was told about the bus, by session.
+    pub told: Told,
 }
 
 impl Bus {
@@ -50,7 +53,22 @@ impl Bus {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let recorder =
             recorder(log.clone(), durability, Spool::new(home, shared), Arc::clone(&clock));
-        Self { recorder, hooks, projects, log, clock, session_links: SessionLinks::default() }
+        Self {
+            recorder,
+            hooks,
+            projects,
+            log,
+            clock,
+            session_links: SessionLinks::default(),
+            told: Told::default(),
+        }
+    }
+
+    /// The same where `default_home` is the user's own home too, not a project.
+    #[must_use]
+    pub fn with_default_home(mut self, default_home: Option<PathBuf>) -> Self {
+        self.projects = self.projects.with_default_home(default_home);
+        self
     }
 
     /// The hooks that an event from `caller` is checked against.

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use crate::event::{BusId, Seq};
 
 use crate::event::Time;
-use crate::log::{Received, Row};
+use crate::log::{Received, Row, StoredPayload};
 
 /// The prefix of `source`; the id of the bus follows.
 const SOURCE: &str = "urn:hookbus:";
@@ -27,9 +27,9 @@ const TYPE: &str = "hookbus.";
 #[error("not a hookbus envelope: {0}")]
 pub struct EnvelopeError(String);
 
-/// Writes the envelope of a row of `bus`. `stored` names the object that holds the payload, if it is too
-/// large for the envelope.
-pub fn write(bus: BusId, row: &Row, stored: Option<&str>) -> Vec<u8> {
+/// Writes the envelope of a row of `bus`. `stored` says where the payload is, if it is too large for the
+/// envelope.
+pub fn write(bus: BusId, row: &Row, stored: Option<&StoredPayload>) -> Vec<u8> {
     compose(bus, row, stored.map_or(PayloadForm::Unchanged, PayloadForm::StoredAt))
 }
 
@@ -51,7 +51,7 @@ enum PayloadForm<'a> {
     /// In base64.
     Base64,
     /// Not at all: this object holds it.
-    StoredAt(&'a str),
+    StoredAt(&'a StoredPayload),
 }
 
 fn compose(bus: BusId, row: &Row, form: PayloadForm<'_>) -> Vec<u8> {
@@ -127,9 +127,12 @@ impl Attributes {
         let json = match form {
             PayloadForm::Unchanged => json(),
             PayloadForm::Base64 => None,
-            PayloadForm::StoredAt(object) => {
+            PayloadForm::StoredAt(stored) => {
                 self.text("datacontenttype", "application/json");
-                return self.text("dataref", object);
+                if let Some(digest) = stored.digest {
+                    self.text("datahash", &hex::encode(digest));
+                }
+                return self.text("dataref", &stored.object);
             }
         };
         let Some((whole, value)) = json else {
@@ -174,18 +177,17 @@ pub fn read(envelope: &[u8]) -> Result<Received, EnvelopeError> {
         cause: fields.number("cause")?.map(Seq::from_i64),
         context: fields.text("context")?,
         payload: fields.payload()?,
-        hash: hex::decode(fields.required("hash")?)
-            .ok()
-            .and_then(|hash| hash.try_into().ok())
-            .ok_or_else(|| invalid("hash"))?,
+        hash: fields.hash("hash")?.ok_or_else(|| missing("hash"))?,
         origin: None,
     };
     let source = fields.required("source")?;
     let bus = source.strip_prefix(SOURCE).and_then(|bus| bus.parse().ok());
+    let object = fields.text("dataref")?;
+    let digest = fields.hash("datahash")?;
     Ok(Received {
         bus: bus.ok_or_else(|| invalid("source"))?,
         row,
-        stored: fields.text("dataref")?,
+        stored: object.map(|object| StoredPayload { object, digest }),
     })
 }
 
@@ -204,6 +206,12 @@ impl Fields<'_> {
     fn number(&self, key: &str) -> Result<Option<i64>, EnvelopeError> {
         let value = self.0.get(key).map(|value| value.get().parse());
         value.transpose().map_err(|_| invalid(key))
+    }
+
+    fn hash(&self, key: &str) -> Result<Option<[u8; 32]>, EnvelopeError> {
+        let Some(text) = self.text(key)? else { return Ok(None) };
+        let hash = hex::decode(text).ok().and_then(|hash| hash.try_into().ok());
+        hash.map(Some).ok_or_else(|| invalid(key))
     }
 
     fn payload(&self) -> Result<Vec<u8>, EnvelopeError> {
@@ -296,7 +304,9 @@ mod tests {
     #[test]
     fn a_large_payload_is_a_reference() {
         let row = row(b"{}".to_vec(), "s".to_owned(), None);
-        let read = read(&write(bus(), &row, Some("BUCKET/1"))).expect("an envelope");
-        assert_eq!((read.row.payload, read.stored.as_deref()), (Vec::new(), Some("BUCKET/1")));
+        let stored = StoredPayload::new("BUCKET", row.id, &row.payload);
+        let read = read(&write(bus(), &row, Some(&stored))).expect("an envelope");
+        assert_eq!((&read.row.payload, &read.stored), (&Vec::new(), &Some(stored)));
+        assert_eq!(read.payload_digest(), Some(crate::log::payload_digest(b"{}")));
     }
 }

@@ -3,9 +3,13 @@
 //! Python agents write `NaN`, `Infinity` and lone surrogates. A strict parser rejects the whole payload
 //! because of one of them, and a rule cannot block what it cannot read. So a payload that does not parse
 //! is repaired value by value and parsed again: an invalid value becomes `null`, a lone surrogate becomes
-//! U+FFFD. The log keeps the original bytes.
+//! U+FFFD. The log keeps the original bytes. [`read_within_budget`] also bounds the memory.
+
+mod budget;
 
 use serde_json::Value;
+
+pub use budget::{PartialJson, read_within_budget};
 
 /// A value nested deeper than this is read as `null`; `serde_json` itself fails at 128.
 const MAX_DEPTH: usize = 100;
@@ -19,6 +23,9 @@ pub enum JsonError {
     /// What the strict parser says.
     #[error(transparent)]
     Invalid(#[from] serde_json::Error),
+    /// It has more values than are kept, and its brackets do not match.
+    #[error("the payload has more than {0} values and is not valid JSON")]
+    TooManyValues(usize),
 }
 
 /// Parses `bytes` as JSON, repaired if necessary.

@@ -33,6 +33,8 @@ pub mod active;
 
 pub mod decide;
 
+pub mod notice;
+
 pub mod bus;
 
 pub mod pipeline;

@@ -9,13 +9,24 @@ use crate::active::HookSets;
 use crate::bus::Bus;
 use crate::caller::Caller;
 use crate::decide::{
-    DecisionContext, HookResult, Plan, conclude, plan, run_all, run_past_deadline, run_rules,
+    CommandSlots, DecisionContext, HookResult, Plan, RunOutcome, conclude, plan, run_all,
+    run_past_deadline, run_rules,
 };
-use crate::dialect::{Arrival, RecordedProject, decode, dialect_of, record_caller, session_hint};
+use crate::dialect::{
+    Arrival, NoticePlace, RecordedProject, decode, dialect_of, record_caller, session_hint,
+    session_to_record,
+};
 use crate::event::{
-    Agent, Decision, Event, EventId, Kind, OnFailure, RecordedDecision, Seq, Time, Verdict,
+    Agent, Decision, Event, EventId, Kind, Notice, OnFailure, Outcome, RecordedDecision, Seq, Time,
+    Verdict,
 };
 use crate::log::{LogReader, RecordOutcome, RowDraft};
+use crate::notice::{Situation, notice, notice_of_failures};
+
+/// Waiting for the log takes at most a tenth of the deadline, and not longer than this; for the decision
+/// afterwards half of it.
+const LOG_SHARE: u32 = 10;
+const MAX_LOG_WAIT: Duration = Duration::from_secs(2);
 
 /// One call of a client.
 #[derive(Debug, Clone)]
@@ -34,45 +45,135 @@ pub struct Call {
     pub deadline: Duration,
 }
 
-/// What the client prints for the agent: one line of JSON, or nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer(pub Option<String>);
+/// What the client prints for the agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// One line of JSON, or nothing.
+    pub text: Option<String>,
+    /// What the user is told besides, if the agent shows nothing of the answer.
+    pub notice: Option<String>,
+}
+
+/// A daemon that cannot handle a call now: the client has to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Declined;
+
+/// [`handle`] in a daemon: within the limits of its process, or not at all.
+///
+/// `hung_up` tells whether the client has closed its connection in the meantime.
+pub async fn handle_in_daemon(
+    call: Call,
+    bus: &Bus,
+    slots: &CommandSlots,
+    hung_up: impl Fn() -> bool,
+) -> Result<Answer, Declined> {
+    handle_within(call, bus, Some(slots), hung_up).await
+}
+
+/// Handles a call in the client's own process, which cannot decline.
+pub async fn handle(call: Call, bus: &Bus) -> Answer {
+    handle_within(call, bus, None, || false).await.unwrap_or_default()
+}
 
 /// Decode, append, decide, append, encode. The answer is durable before it is given, in as few commits as
 /// possible: if only rules decide, event and decision are one commit; if something runs outside of this
 /// process, the event is committed before that starts.
-///
-/// `hung_up` tells whether the client has closed its connection in the meantime.
-pub async fn handle(call: Call, bus: &Bus, hung_up: impl Fn() -> bool) -> Answer {
+async fn handle_within(
+    call: Call,
+    bus: &Bus,
+    slots: Option<&CommandSlots>,
+    hung_up: impl Fn() -> bool,
+) -> Result<Answer, Declined> {
     let started = Instant::now();
     let hooks = bus.hooks_for(&call.caller);
     let (event, caller, deadline) = decode_call(call, bus);
     // The event is redacted here, before it is recorded, once redaction exists.
     let plan = plan(&event, &hooks);
     let handling = Handling { bus, hooks: &hooks, event: &event, caller, started, deadline };
+    // Before anything is recorded or runs, so that the client starts from the beginning.
+    let _slots = match slots {
+        Some(slots) => Some(slots.take(&plan, handling.time_left() / 10).await.ok_or(Declined)?),
+        None => None,
+    };
     let appended = match handling.append(&plan).await {
         Ok(appended) => appended,
-        Err(AlreadyDecided(answer)) => return answer,
+        Err(AlreadyDecided(answer)) => return Ok(answer),
     };
-    let decision = handling.decide(&plan, &appended, hung_up).await;
+    let decision = match handling.decide(&plan, &appended, hung_up).await {
+        // The client finds the event in the log, asks all hooks again and records the decision.
+        Decided { short: true, .. } if slots.is_some() => return Err(Declined),
+        Decided { decision, .. } => decision,
+    };
+    let decision = handling.tell(decision).await;
     let recorded = handling.append_decision(appended, decision.as_ref()).await;
-    handling.encode(decision.as_ref(), recorded)
+    Ok(handling.encode(decision.as_ref(), recorded))
 }
 
 /// The answer when no time is left: rules count, whatever runs outside of this process has failed, and the
-/// event goes to the spool. If another process records it after all, that record stays.
+/// event goes to the spool. If another process records it after all, that record stays. The call's deadline is
+/// what is left for that.
 pub fn answer_past_deadline(call: Call, bus: &Bus) -> Answer {
     let started = Instant::now();
     let hooks = bus.hooks_for(&call.caller);
     let (event, caller, deadline) = decode_call(call, bus);
     let plan = plan(&event, &hooks);
     let handling = Handling { bus, hooks: &hooks, event: &event, caller, started, deadline };
-    let results = run_past_deadline(&plan, &event);
-    let decision = handling.conclude(&plan, results, None, WaitedFor::Yes);
+    let results = run_past_deadline(&plan, &event, handling.time_left());
+    let mut decision = handling.conclude(&plan, results, None, WaitedFor::Yes);
+    let notice = notice_of_failures(handling.situation(decision.as_ref()));
+    if let (Some(decision), Some(notice)) = (&mut decision, notice) {
+        decision.add_notice(notice);
+    }
     let row = decision.as_ref().map(|decision| handling.decision_row(decision));
-    let recorded =
-        bus.recorder.spool_event(&handling.event_row(), row.as_ref(), &hooks.to_record());
+    let recorded = bus.recorder.spool_event(handling.event_row(), row, &hooks.to_record());
     handling.encode(decision.as_ref(), Some(recorded))
+}
+
+/// When the user of an agent is told that no hook could be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TellUser {
+    /// At the start of a session and of a turn: it stays that way for a while.
+    AtStart,
+    /// Now: the next event may be answered as usual.
+    Now,
+}
+
+/// The answer of a client that cannot read its home, so that nothing is recorded and no hook is known: a block where the
+/// agent can be blocked, if the wiring asks for that; otherwise the agent goes on, and its user is told.
+pub fn answer_without_policy(
+    call: Call,
+    on_failure: OnFailure,
+    why: &str,
+    when: TellUser,
+) -> Answer {
+    let Call { id, at, agent, raw, caller, .. } = call;
+    let session_hint = session_hint(agent, &caller);
+    let event = decode(Arrival { id, at, agent, wire: caller.wire, raw, session_hint });
+    let dialect = dialect_of(agent);
+    if on_failure == OnFailure::Block && can_refuse(&event) {
+        return Answer::with(dialect.encode(&event, &Verdict::block(why)).as_ref(), None);
+    }
+    let is_start = matches!(event.kind, Kind::SessionStart | Kind::TurnStart);
+    if when == TellUser::AtStart && !is_start {
+        return Answer::default();
+    }
+    let place = dialect.notice_place(&event, None, &caller);
+    if place == NoticePlace::Nowhere {
+        // The model reads a context, and can pass it on.
+        let context = Some(format!("Tell the user: {why}"));
+        let verdict = Verdict { context, ..Verdict::silent() };
+        return Answer::with(dialect.encode(&event, &verdict).as_ref(), None);
+    }
+    let in_answer = place == NoticePlace::InAnswer;
+    let notice = Notice { text: why.to_owned(), about: Vec::new(), in_answer };
+    Answer::with(notice.add_to(None).as_ref(), Some(&notice))
+}
+
+/// Whether the agent can be refused what it is about to do. Refusing the end of a turn would only make it continue,
+/// again and again.
+fn can_refuse(event: &Event) -> bool {
+    dialect_of(event.agent).capabilities(event).block
+        && !matches!(event.kind, Kind::TurnEnd | Kind::TurnVerify)
 }
 
 fn decode_call(call: Call, bus: &Bus) -> (Event, Caller, Duration) {
@@ -109,6 +210,13 @@ enum Appended {
     },
 }
 
+/// What the hooks decided.
+struct Decided {
+    decision: Option<Decision>,
+    /// Whether a hook could not start because this process is short of something.
+    short: bool,
+}
+
 /// An earlier try of the same call got this answer.
 struct AlreadyDecided(Answer);
 
@@ -140,17 +248,20 @@ impl Handling<'_> {
         plan: &Plan<'_>,
         appended: &Appended,
         hung_up: impl Fn() -> bool,
-    ) -> Option<Decision> {
+    ) -> Decided {
         let seq = match appended {
             Appended::WithDecision => {
-                return self.conclude(plan, run_rules(plan, self.event), None, WaitedFor::Yes);
+                let results = run_rules(plan, self.event, self.time_left());
+                let decision = self.conclude(plan, results, None, WaitedFor::Yes);
+                return Decided { decision, short: false };
             }
             Appended::At(seq) => Some(*seq),
             Appended::Spooled | Appended::Lost { .. } => None,
         };
-        let results = run_all(plan, self.event, seq, &self.caller, self.time_left()).await;
+        let RunOutcome { results, short } =
+            run_all(plan, self.event, seq, &self.caller, self.time_left()).await;
         let waited_for = if hung_up() { WaitedFor::No } else { WaitedFor::Yes };
-        self.conclude(plan, results, seq, waited_for)
+        Decided { decision: self.conclude(plan, results, seq, waited_for), short }
     }
 
     /// None if there are no results.
@@ -173,6 +284,40 @@ impl Handling<'_> {
         Some(conclude(self.event, plan, results, &context))
     }
 
+    /// Adds what the user should know about the bus itself, if there is anything. That alone is an answer too.
+    async fn tell(&self, decision: Option<Decision>) -> Option<Decision> {
+        let situation = self.situation(decision.as_ref());
+        if decision.as_ref().is_some_and(|decision| !decision.waited_for) {
+            return decision;
+        }
+        let Some(notice) = notice(situation, &self.bus.told, &self.bus.log).await else {
+            return decision;
+        };
+        let mut decision = decision.unwrap_or_else(|| Decision {
+            hooks: self.hooks.own.file.hash.clone(),
+            verdicts: Vec::new(),
+            outcome: Outcome::None,
+            answer: None,
+            took: self.started.elapsed(),
+            waited_for: true,
+            can_ask: None,
+            note: None,
+            notice: None,
+        });
+        decision.add_notice(notice);
+        Some(decision)
+    }
+
+    fn situation<'a>(&'a self, decision: Option<&'a Decision>) -> Situation<'a> {
+        Situation {
+            event: self.event,
+            caller: &self.caller,
+            hooks: self.hooks,
+            decision,
+            time: self.time_left(),
+        }
+    }
+
     /// None if there is nothing more to record.
     async fn append_decision(
         &self,
@@ -187,8 +332,9 @@ impl Handling<'_> {
             Appended::Lost { why } if row.is_none() => return Some(RecordOutcome::Lost { why }),
             Appended::Lost { .. } => None,
         };
-        let (event, hooks, time) = (self.event_row(), self.hooks.to_record(), self.time_left());
-        let recorded = self.bus.recorder.decision(&event, row?, &hooks, cause, time).await;
+        let (event, hooks) = (self.event_row(), self.hooks.to_record());
+        let wait = self.wait_for_log(LOG_SHARE * 2, MAX_LOG_WAIT / 2);
+        let recorded = self.bus.recorder.decision(event, row?, hooks, cause, wait).await;
         Some(self.log_if_spooled(recorded))
     }
 
@@ -209,13 +355,11 @@ impl Handling<'_> {
     fn encode_unrecorded(&self, decision: Option<&Decision>, why: &str) -> Answer {
         tracing::error!(event_id = %self.event.id, why, "the event cannot be recorded");
         let dialect = dialect_of(self.event.agent);
-        // Refusing the end of a turn would only make the agent continue, again and again.
-        let can_refuse = dialect.capabilities(self.event).block && self.event.kind != Kind::TurnEnd;
         match self.hooks.own.file.on_failure {
-            OnFailure::Block if can_refuse => {
+            OnFailure::Block if can_refuse(self.event) => {
                 let reason = format!("hookbus cannot record this event: {why}");
                 let answer = dialect.encode(self.event, &Verdict::block(reason));
-                Answer(answer.map(|answer| answer.to_string()))
+                Answer { text: answer.map(|answer| answer.to_string()), notice: None }
             }
             OnFailure::Block | OnFailure::Allow => Answer::of(decision),
         }
@@ -223,7 +367,8 @@ impl Handling<'_> {
 
     async fn record_event(&self, decision: Option<RowDraft>) -> RecordOutcome {
         let (event, hooks) = (self.event_row(), self.hooks.to_record());
-        let recorded = self.bus.recorder.event(event, decision, hooks, self.time_left()).await;
+        let wait = self.wait_for_log(LOG_SHARE, MAX_LOG_WAIT);
+        let recorded = self.bus.recorder.event(event, decision, hooks, wait).await;
         self.log_if_spooled(recorded)
     }
 
@@ -240,16 +385,24 @@ impl Handling<'_> {
             file: active.snapshot.path.clone(),
             hooks: active.snapshot.hash.clone(),
         });
-        RowDraft::of_event(self.event, Some(record_caller(&self.caller, project)))
+        let context = record_caller(&self.caller, project, session_to_record(self.event));
+        RowDraft::of_event(self.event, Some(context))
     }
 
     fn decision_row(&self, decision: &Decision) -> RowDraft {
         RowDraft::of_decision(self.event, decision, self.bus.clock.now())
     }
 
-    /// What is left of the client's deadline, minus a reserve for the answer itself.
+    /// How long to wait for the log: one part in `share` of the deadline. If another process holds the log for
+    /// longer, the row goes to the spool, and the hooks have the rest of the time.
+    fn wait_for_log(&self, share: u32, most: Duration) -> Duration {
+        (self.deadline / share).min(most).min(self.time_left())
+    }
+
+    /// What is left of the client's deadline, minus a reserve for the answer itself. Small, because clients keep
+    /// a reserve of their own.
     fn time_left(&self) -> Duration {
-        let reserve = (self.deadline / 10).min(Duration::from_secs(1));
+        let reserve = (self.deadline / 40).min(Duration::from_secs(1));
         self.deadline.saturating_sub(self.started.elapsed()).saturating_sub(reserve)
     }
 
@@ -271,15 +424,27 @@ impl Handling<'_> {
 
 impl Answer {
     fn of(decision: Option<&Decision>) -> Self {
-        Self(decision.and_then(|decision| decision.answer.as_ref()).map(Value::to_string))
+        let answer = decision.and_then(|decision| decision.answer.as_ref());
+        let notice = decision.and_then(|decision| decision.notice.as_ref());
+        Self::with(answer, notice)
+    }
+
+    fn with(answer: Option<&Value>, notice: Option<&Notice>) -> Self {
+        let beside = notice.filter(|notice| !notice.in_answer);
+        Self {
+            text: answer.map(Value::to_string),
+            notice: beside.map(|notice| notice.text.clone()),
+        }
     }
 }
 
 /// The answer in a recorded decision.
 fn earlier_answer(decision: &[u8]) -> Answer {
     let decision = serde_json::from_slice(decision).unwrap_or_default();
-    let decision = RecordedDecision::from_json(decision).ok();
-    Answer(decision.and_then(|decision| decision.answer).map(|answer| answer.to_string()))
+    RecordedDecision::from_json(decision).map_or_else(
+        |_| Answer::default(),
+        |decision| Answer::with(decision.answer.as_ref(), decision.notice.as_ref()),
+    )
 }
 
 #[cfg(test)]

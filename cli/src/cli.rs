@@ -1,6 +1,7 @@
 //! The verbs, as `hookbus --help` lists them, and their exit codes. The options of a verb are in its own file; the
 //! groups of the list are in `help.rs`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -8,8 +9,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::output::{self, StdoutClosed};
 use crate::settings::{Format, Settings};
 use crate::{
-    boot, completions, connect, dead, demo, export, help, hook, hooks, import, log, man, observe,
-    replay, serve, sessions, show, status, stop, verify,
+    boot, completions, connect, dead, demo, export, help, hook, hooks, import, init, log, man,
+    observe, replay, serve, sessions, show, status, stop, verify,
 };
 
 /// An event-sourced hook bus for AI agents
@@ -31,6 +32,13 @@ struct Cli {
     #[arg(long, global = true, display_order = 900)]
     json: bool,
 
+    /// Home of hookbus.yaml and log.db [default: `HOOKBUS_HOME`, else ~/.hookbus]
+    ///
+    /// An absolute path. With it, no environment variable that begins with `HOOKBUS_` counts; every
+    /// setting comes from the home's hookbus.yaml.
+    #[arg(long, global = true, value_name = "DIR", value_parser = absolute_home, display_order = 901)]
+    home: Option<PathBuf>,
+
     #[command(subcommand)]
     verb: Verb,
 }
@@ -42,7 +50,12 @@ enum Verb {
     /// Starts a daemon in a scratch home with a sample policy, sends it the events of a short Hermes
     /// session and a short Gemini CLI session, prints the answers and both timelines, and stops the
     /// daemon. Your own home is not touched.
-    Demo(demo::Arguments),
+    Demo,
+    /// Write a first policy
+    ///
+    /// Writes hookbus.yaml with a few rules and comments into the home of hookbus, if there is none. The rules
+    /// keep agents away from hookbus itself, and block or ask about commands that cannot be undone.
+    Init(init::Arguments),
     /// Wire an agent to hookbus
     ///
     /// Shows the changes to the agent's files and asks before it writes them. Run it again to change
@@ -72,11 +85,15 @@ enum Verb {
     /// Shows the turns of a session, its tool calls with their results, its sub-agents, and the
     /// decisions with their reasons.
     Show(show::Arguments),
-    /// Check the hash chain of the log
+    /// Check that the log is whole and unchanged
     ///
-    /// Recomputes the hash of every row. Exits with 0 if the log is sound, and with 1 if a row was
-    /// changed, inserted or removed. In an archive it checks the chain of each bus.
-    Verify,
+    /// Recomputes the hash of every row and the columns that follow from it, and checks the pages and
+    /// indexes of the file. Says what happened to which row: altered, missing, inserted or reordered.
+    /// The file alone does not show rows that were cut off its end, or another log in its place; a
+    /// comparison with `--against` does. In an archive it checks each bus. Exits with 0 if the log is
+    /// sound, else with 1.
+    #[command(after_help = help::VERIFY)]
+    Verify(verify::Arguments),
     /// Run recorded events through hooks and compare the decisions
     ///
     /// Select the events (sessions, filters or --all) and the hooks: the current ones, those that were
@@ -94,7 +111,7 @@ enum Verb {
     Export(export::Arguments),
     /// Import exported events into an archive
     ///
-    /// An archive holds the logs of many buses in one directory. Set `HOOKBUS_HOME` to it to
+    /// An archive holds the logs of many buses in one directory. Name it with `--home` to
     /// query, verify and replay it. Rows that the archive already holds are skipped. A row whose hash
     /// does not follow from the row before it is reported and left out.
     #[command(after_help = help::IMPORT)]
@@ -145,6 +162,15 @@ enum Verb {
     Man(man::Arguments),
 }
 
+fn absolute_home(text: &str) -> Result<PathBuf, String> {
+    let home = PathBuf::from(text);
+    if home.is_absolute() {
+        return Ok(home);
+    }
+    Err("agents call hookbus from any directory, so a home is an absolute path; begin it with `/`"
+        .to_owned())
+}
+
 /// The definition of the whole command line.
 pub(crate) fn command() -> clap::Command {
     help::with_groups(Cli::command())
@@ -161,7 +187,7 @@ pub(crate) enum Exit {
 
 /// Parses the arguments and runs the verb. Wrong usage exits with 1, never with more: an agent may
 /// take a higher code for a block.
-pub(crate) fn run(settings: Settings) -> ExitCode {
+pub(crate) fn run() -> ExitCode {
     let parsed = command().try_get_matches();
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
@@ -173,16 +199,18 @@ pub(crate) fn run(settings: Settings) -> ExitCode {
             return if is_wrong_usage { ExitCode::FAILURE } else { ExitCode::SUCCESS };
         }
     };
+    let settings = Settings::load(cli.home);
     let format = if cli.json { Format::Json } else { Format::Text };
     let ended = match cli.verb {
-        Verb::Demo(arguments) => demo::run(&arguments, format, settings),
+        Verb::Demo => demo::run(format, &settings),
+        Verb::Init(arguments) => init::run(&arguments, format, &settings),
         Verb::Connect(arguments) => connect::connect(arguments, format, &settings),
         Verb::Disconnect(arguments) => connect::disconnect(&arguments, format, &settings),
         Verb::Hooks(verb) => hooks::run(&verb, format, &settings),
         Verb::Log(arguments) => log::run(&arguments, format, &settings),
         Verb::Sessions(arguments) => sessions::run(&arguments, format, &settings),
         Verb::Show(arguments) => show::run(&arguments, format, &settings),
-        Verb::Verify => verify::run(format, &settings),
+        Verb::Verify(arguments) => verify::run(&arguments, format, &settings),
         Verb::Replay(arguments) => replay::run(&arguments, format, &settings),
         Verb::Export(arguments) => export::run(&arguments, format, &settings),
         Verb::Import(arguments) => import::run(&arguments, format, &settings),

@@ -1,10 +1,12 @@
 //! `hookbus dead`: lists, shows, retries and drops dead letters, the events that failed every attempt of an
-//! observer.
+//! observer. Lists and drops the messages from NATS that an observer refused, too.
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use hookbus::log::Received;
-use hookbus_subscribers::{DeadLetter, DeadLetterStore, StoredDeadLetter, retry_dead_letter};
+use hookbus_subscribers::{
+    DeadLetter, DeadLetterStore, RefusedMessage, StoredDeadLetter, retry_dead_letter,
+};
 use serde_json::{Value, json};
 
 use crate::args::nats_settings;
@@ -19,7 +21,7 @@ const CANNOT_LIST: &str = "cannot list the dead letters";
 /// `hookbus dead …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// List dead letters, the oldest first. Exits 1 if there are any.
+    /// List dead letters, the oldest first, and messages from NATS that were refused. Exits 1 if there are any.
     List {
         /// Only those of this observer.
         observer: Option<String>,
@@ -68,8 +70,10 @@ fn store(settings: &Settings) -> DeadLetterStore {
 }
 
 async fn list(observer: Option<&str>, format: Format, settings: &Settings) -> Result<Exit> {
-    let all = store(settings).list(observer).await.context(CANNOT_LIST)?;
-    if all.is_empty() && format == Format::Text {
+    let store = store(settings);
+    let all = store.list(observer).await.context(CANNOT_LIST)?;
+    let refused = store.refused(observer);
+    if all.is_empty() && refused.is_empty() && format == Format::Text {
         output::line("no dead letters")?;
     }
     for stored in &all {
@@ -81,7 +85,19 @@ async fn list(observer: Option<&str>, format: Format, settings: &Settings) -> Re
     if !all.is_empty() && format == Format::Text {
         output::to_stderr("next: `hookbus dead show|retry|drop <observer> <seq>`");
     }
-    Ok(if all.is_empty() { Exit::Success } else { Exit::Failure })
+    for (observer, message) in &refused {
+        output::line(match format {
+            Format::Json => refused_to_json(observer, message).to_string(),
+            Format::Text => describe_refused(observer, message, Paint(settings.colour)),
+        })?;
+    }
+    if !refused.is_empty() && format == Format::Text {
+        output::to_stderr(
+            "refused messages were not delivered: they are not what a bus publishes; find out who may \
+             publish to the stream, then `hookbus dead drop <observer> --all`",
+        );
+    }
+    Ok(if all.is_empty() && refused.is_empty() { Exit::Success } else { Exit::Failure })
 }
 
 async fn show(name: &str, event: &str, format: Format, settings: &Settings) -> Result<Exit> {
@@ -100,12 +116,12 @@ async fn show(name: &str, event: &str, format: Format, settings: &Settings) -> R
 
 async fn retry(choice: &Choice, format: Format, settings: &Settings) -> Result<Exit> {
     let assignment = assignment(&choice.observer, None, None, settings)?;
-    let store = store(settings);
+    let (store, nats) = (store(settings), nats_settings(None, settings));
     let all = chosen(choice, store.list(Some(&choice.observer)).await.context(CANNOT_LIST)?)?;
     let mut progress = Progress::new(all.len() as u64, "events");
     let mut failed = Vec::new();
     for (index, stored) in all.iter().enumerate() {
-        match retry_dead_letter(&assignment, &stored.letter).await {
+        match retry_dead_letter(&assignment, nats.as_ref(), &stored.letter).await {
             Ok(()) => store.delete(stored).await?,
             Err(error) => {
                 store.record_failure(stored, &error).await?;
@@ -141,11 +157,19 @@ async fn drop_letters(choice: &Choice, format: Format, settings: &Settings) -> R
     for stored in &all {
         store.delete(stored).await?;
     }
+    let refused = if choice.all { store.refused(Some(&choice.observer)).len() } else { 0 };
+    if refused > 0 {
+        store.delete_refused(&choice.observer)?;
+    }
     output::line(match format {
-        Format::Json => json!({"dropped": all.len()}).to_string(),
+        Format::Json => json!({"dropped": all.len(), "refused": refused}).to_string(),
         Format::Text => {
             let dropped = count(all.len(), "dead letter");
-            format!("{dropped} dropped; the log of the bus still has the event")
+            let refused = match refused {
+                0 => String::new(),
+                refused => format!("; {} forgotten", count(refused, "refused message")),
+            };
+            format!("{dropped} dropped; the log of the bus still has the event{refused}")
         }
     })?;
     Ok(Exit::Success)
@@ -181,6 +205,28 @@ fn to_json(letter: &DeadLetter) -> Value {
         "error": letter.error,
         "event": serde_json::from_slice::<Value>(&letter.envelope).unwrap_or_default(),
     })
+}
+
+fn refused_to_json(observer: &str, message: &RefusedMessage) -> Value {
+    json!({
+        "observer": observer,
+        "refused": message.at.to_string(),
+        "message": message.sequence,
+        "subject": message.subject,
+        "error": message.reason,
+        "body": message.body,
+    })
+}
+
+fn describe_refused(observer: &str, message: &RefusedMessage, paint: Paint) -> String {
+    format!(
+        "{:<20} {:>6}  {}  {}  {}",
+        paint.bold(&sanitize(observer)),
+        "-",
+        paint.dim(&local_time(message.at).format("%m-%d %H:%M:%S").to_string()),
+        shorten(&format!("message {} on {}", message.sequence, message.subject), 100),
+        paint.bad(&format!("refused: {}", shorten(&message.reason, 200))),
+    )
 }
 
 fn describe(letter: &DeadLetter, paint: Paint) -> String {

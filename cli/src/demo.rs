@@ -3,6 +3,7 @@
 
 mod sessions;
 
+use std::borrow::Cow;
 use std::fs::{self, DirBuilder};
 use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
@@ -12,7 +13,6 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use clap::Args;
 use hookbus::event::{Clock, EventId, SystemClock};
 use serde_json::{Value, json};
 
@@ -25,16 +25,9 @@ const POLICY: &str = include_str!("demo/policy.yaml");
 
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The arguments of `hookbus demo`.
-#[derive(Debug, Args)]
-pub(crate) struct Arguments {
-    /// Directory of the scratch home [default: a new temporary directory]
-    #[arg(long, value_name = "DIRECTORY")]
-    home: Option<PathBuf>,
-}
-
-pub(crate) fn run(arguments: &Arguments, format: Format, mut settings: Settings) -> Result<Exit> {
-    settings.home = scratch_home(arguments)?;
+pub(crate) fn run(format: Format, settings: &Settings) -> Result<Exit> {
+    let home = scratch_home(settings.is_pinned.then_some(&settings.home))?;
+    let settings = settings.for_home(home);
     let policy = settings.home.join("hookbus.yaml");
     fs::write(&policy, POLICY).with_context(|| format!("cannot write {}", policy.display()))?;
     let program = std::env::current_exe().context("cannot find the hookbus program")?;
@@ -52,8 +45,9 @@ pub(crate) fn run(arguments: &Arguments, format: Format, mut settings: Settings)
     Ok(Exit::Success)
 }
 
-fn scratch_home(arguments: &Arguments) -> Result<PathBuf> {
-    let home = arguments.home.clone().unwrap_or_else(|| {
+/// The home that the user named, or a new temporary directory.
+fn scratch_home(named: Option<&PathBuf>) -> Result<PathBuf> {
+    let home = named.cloned().unwrap_or_else(|| {
         let id = EventId::mint(SystemClock.now()).to_string();
         std::env::temp_dir().join(format!("hookbus-demo-{}", &id[id.len() - 8..]))
     });
@@ -68,8 +62,9 @@ fn scratch_home(arguments: &Arguments) -> Result<PathBuf> {
 
 fn start_daemon(program: &Path, settings: &Settings) -> Result<Child> {
     let child = Command::new(program)
+        .arg("--home")
+        .arg(&settings.home)
         .args(["serve", "--idle", "60"])
-        .env("HOOKBUS_HOME", &settings.home)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -79,7 +74,7 @@ fn start_daemon(program: &Path, settings: &Settings) -> Result<Child> {
     while status::state(settings)["daemon"].is_null() {
         if started.elapsed() > START_TIMEOUT {
             bail!(
-                "the daemon did not start; run `HOOKBUS_HOME={} hookbus serve` to see why",
+                "the daemon did not start; run `hookbus --home {} serve` to see why",
                 settings.home.display()
             );
         }
@@ -126,9 +121,8 @@ fn call_hook(
     event: &Value,
 ) -> Result<Option<Value>> {
     let mut child = Command::new(program)
-        .args(["hook", agent])
-        .env("HOOKBUS_HOME", &settings.home)
-        .env("HOOKBUS_DAEMON", "running")
+        .args(["hook", agent, "--home"])
+        .arg(&settings.home)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -163,16 +157,19 @@ fn print_next_steps(program: &Path, settings: &Settings) -> Result<()> {
         output::line("")?;
         show::print_session(settings, session)?;
     }
-    let home = settings.home.display();
-    let hookbus = program.display();
+    // Each command names the home: a variable would also apply to the next `hookbus connect` in this shell.
+    let home = settings.home.to_string_lossy();
+    let word =
+        |path: &str| shlex::try_quote(path).map_or_else(|_| path.to_owned(), Cow::into_owned);
+    let hookbus = format!("{} --home {}", word(&program.to_string_lossy()), word(&home));
     output::line(format!(
-        "\n{}\n  export HOOKBUS_HOME={home}\n  \
+        "\n{}\n  \
          {hookbus} log --kind decision     all decisions, with their reasons\n  \
          {hookbus} hooks list              the sample policy, from {home}/hookbus.yaml\n  \
          {hookbus} replay --all            the same events again; try it after changing the policy\n  \
          {hookbus} verify                  check the hash chain of the log\n  \
          echo '{{\"hook_event_name\":\"pre_tool_call\",\"tool_name\":\"terminal\",\"tool_input\":{{\"command\":\"rm -rf /\"}}}}' | {hookbus} hook hermes\n\
-         To wire your own agent, run `hookbus connect hermes`, or see the README for Gemini CLI.\n\
+         To wire your own agent, run `hookbus connect hermes` or `hookbus connect gemini`.\n\
          You can delete this scratch home at any time.",
         paint.bold("Try next:")
     ))?;

@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
             || (in_session && agent.as_ref().is_none_or(|agent| *agent == row.agent))
     };
     let (written, damaged) = match &arguments.output {
-        None => write(&log, &query, is_selected, &mut io::stdout().lock())?,
+        None => write(&log, &query, is_selected, &mut output::JsonLines::on_stdout())?,
         Some(path) => {
             let file = File::create(path);
             let file = file.with_context(|| format!("cannot write {}", path.display()))?;

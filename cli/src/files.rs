@@ -37,7 +37,9 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
             file.write_all(text.as_bytes())?;
             file.sync_all()
         })
-        .and_then(|()| fs::rename(&temporary, &target));
+        .and_then(|()| fs::rename(&temporary, &target))
+        // Without this a power cut could bring the old file back.
+        .and_then(|()| fs::File::open(target.parent().unwrap_or(Path::new("/")))?.sync_all());
     written.map_err(|error| {
         drop(fs::remove_file(&temporary));
         anyhow::Error::new(error)

@@ -6,7 +6,7 @@ use clap::builder::{Resettable, StyledStr};
 
 /// The verbs of the front page, by group. Verbs that are in none of these groups are listed last.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Getting started", &["demo", "connect", "disconnect"]),
+    ("Getting started", &["demo", "init", "connect", "disconnect"]),
     ("Policy", &["hooks"]),
     ("Look at the log", &["log", "sessions", "show", "verify"]),
     ("Replay", &["replay", "export", "import"]),
@@ -18,29 +18,40 @@ pub(crate) const MORE: &str = "Run `hookbus <COMMAND> --help` for the options of
 
 /// The end of `hookbus --help`.
 pub(crate) const ENVIRONMENT: &str = "\
-Environment:
-  HOOKBUS_HOME          Home of hookbus.yaml and log.db [default: ~/.hookbus]
-  HOOKBUS_DAEMON        Whether `hook` uses a daemon: auto (starts one), running
-                        (only if there is one) or off [default: auto]
-  HOOKBUS_IDLE          Seconds without calls until a daemon that `hook`
-                        started exits [default: 900]
-  HOOKBUS_NATS_URL      NATS servers, in place of those in hookbus.yaml
-  HOOKBUS_ACCEPT_HOOKS  1 makes `hooks approve` approve without asking
-  HOOKBUS_LOG           Log level of daemon and observers [default: info]
-  NO_COLOR              Any value switches colours off
+Environment, unless --home names the home:
+  HOOKBUS_HOME      Home of hookbus.yaml and log.db [default: ~/.hookbus]
+  HOOKBUS_DAEMON    Whether `hook` uses a daemon: auto (starts one), running
+                    (only if there is one) or off [default: auto]
+  HOOKBUS_IDLE      Seconds without calls until `serve --background` exits
+                    [default: 900]
+  HOOKBUS_NATS_URL  NATS servers, in place of those in hookbus.yaml
+  HOOKBUS_LOG       Log level of daemon and observers [default: info]
+  NO_COLOR          Any value switches colours off
+
+A daemon that `hook` starts takes its settings from hookbus.yaml alone.
 
 Run `hookbus <COMMAND> --help` for the options of a command.";
 
 pub(crate) const CONNECT: &str = "\
 Examples:
   hookbus connect hermes               Show the changes, ask, and make them
-  hookbus connect hermes --hooks move  Also move your Hermes hooks to hookbus";
+  hookbus connect hermes --hooks move  Also move your Hermes hooks to hookbus
+  hookbus connect gemini --project     Connect Gemini in this directory only";
 
 pub(crate) const HOOKS: &str = "\
 Examples:
   hookbus hooks list                Show what is in force
   hookbus hooks approve             Review and approve what hooks run
   hookbus hooks test pre_tool_call  Try the hooks on a sample event";
+
+pub(crate) const VERIFY: &str = "\
+Examples:
+  hookbus verify                          Check the log
+  hookbus verify --save-head head.json    Keep its head, on another machine
+  hookbus verify --against head.json      Is all still there that was then?
+  hookbus verify --against nats           Compare with the stream
+  hookbus verify --against ~/archive      Compare with an archive
+  hookbus verify --repair                 Mend indexes and derived columns";
 
 pub(crate) const REPLAY: &str = "\
 Examples:
@@ -56,7 +67,7 @@ Examples:
 pub(crate) const IMPORT: &str = "\
 Examples:
   hookbus import week.jsonl --into ~/archive  Add the rows to an archive
-  HOOKBUS_HOME=~/archive hookbus sessions     Query the archive";
+  hookbus --home ~/archive sessions           Query the archive";
 
 pub(crate) const OBSERVE: &str = "\
 Examples:

@@ -1,37 +1,39 @@
 //! `hookbus hook <agent>`: the command that agents call. Its stdout belongs to the agent: the answer, or nothing. It
 //! exits with 0 whatever happens (1 for wrong usage) and writes nothing to stderr once it has read an event: Gemini
-//! would show that to the user, or take it for an answer.
+//! would show that to the user, or take it for an answer. The one exception is a notice for the user of Hermes, which
+//! shows nothing of an answer: it logs the stderr of a hook that exits with 1, and still reads the answer. The other is
+//! a worktree for Claude Code that cannot be made (`worktree.rs`).
 
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+mod arguments;
+mod start_daemon;
+
+use std::fs;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::panic::catch_unwind;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
-use clap::Args;
-use hookbus::active::{HooksSource, Projects};
+use hookbus::active::{ActiveHooks, HooksSource, HooksStatus, Projects};
 use hookbus::bus::Bus;
 use hookbus::caller::Caller;
-use hookbus::config::{Hook, Mode};
-use hookbus::event::{Agent, Clock, EventId, SystemClock, Wire};
+use hookbus::config::{DaemonMode, Mode};
+use hookbus::event::{Agent, Clock, EventId, OnFailure, SystemClock, Wire};
 use hookbus::log::LogPath;
-use hookbus::pipeline::{Answer, Call, answer_past_deadline, handle};
+use hookbus::pipeline::{
+    Answer, Call, TellUser, answer_past_deadline, answer_without_policy, handle,
+};
 use hookbus::server::{BuildVersion, DaemonError, SocketPath, call};
-use hookbus::sys::descriptors::wait_readable;
+use hookbus::sys::descriptors::{raise_limit, wait_readable};
 
-use crate::output;
-use crate::settings::{Settings, UseDaemon};
-
-/// In seconds; below the 60 that both Hermes and Gemini give a hook.
-const DEFAULT_DEADLINE: f64 = 55.0;
-
-/// The least time between two attempts to start a daemon.
-const START_BACKOFF: Duration = Duration::from_secs(5);
+pub(crate) use self::arguments::{Arguments, parse_fast};
+use self::start_daemon::start_daemon;
+use crate::settings::Settings;
+use crate::unusable_home::{Needed, why_unusable};
+use crate::{output, worktree};
 
 /// How long to wait for a daemon that was just started, and how often to try to connect.
 const START_TIMEOUT: Duration = Duration::from_secs(2);
@@ -40,51 +42,21 @@ const CONNECT_INTERVAL: Duration = Duration::from_millis(5);
 /// A longer deadline is a typing error, and could overflow the clock.
 const MAX_DEADLINE: Duration = Duration::from_hours(1);
 
-/// Time kept at the end for an answer by rules alone.
-const LAST_RESORT_TIME: Duration = Duration::from_millis(300);
+/// Time kept at the end for an answer by rules alone: a twentieth of the deadline within these bounds, and for a
+/// large payload also the time to read it; never more than a quarter.
+const LEAST_LAST_RESORT: Duration = Duration::from_millis(100);
+const MOST_LAST_RESORT: Duration = Duration::from_millis(300);
+const BYTES_READ_PER_MS: usize = 100_000;
 
 /// The agent waits until this process exits, so moving spooled events to the log may take no longer.
 const SPOOL_TIME: Duration = Duration::from_millis(200);
 
-const EXAMPLES: &str = "\
-Examples:
-  hookbus hook gemini < event.json               Handle one event by hand
-  hookbus hook hermes --deadline 5 < event.json  Answer within five seconds";
+/// A payload that takes much time to look at.
+const LARGE_PAYLOAD: usize = 4 << 20;
 
-/// The arguments of `hookbus hook`.
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct Arguments {
-    /// Agent that sends the event: hermes, gemini, claude or codex
-    ///
-    /// Events of claude and codex are recorded; hooks do not run for them yet.
-    #[arg(value_name = "AGENT")]
-    agent: String,
-    /// Answer within this many seconds; stay below the agent's own timeout
-    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_DEADLINE)]
-    deadline: f64,
-    /// How the event arrived: `shell`, or `bridge` from the plugin that `hookbus connect` installs
-    #[arg(long, value_name = "WIRE", default_value = "shell", hide = true)]
-    wire: String,
-    /// The id of the event, if the client has tried to deliver it before
-    #[arg(long, value_name = "UUID", hide = true)]
-    id: Option<String>,
-}
-
-/// Parses the common command lines without clap, which is slower to start; none for all others.
-pub(crate) fn parse_fast(mut words: impl Iterator<Item = OsString>) -> Option<Arguments> {
-    if words.next()? != "hook" {
-        return None;
-    }
-    let agent = words.next()?.into_string().ok()?.parse::<Agent>().ok()?.as_str().to_owned();
-    let deadline = match words.next() {
-        None => DEFAULT_DEADLINE,
-        Some(option) if option == "--deadline" => words.next()?.into_string().ok()?.parse().ok()?,
-        Some(_) => return None,
-    };
-    let wire = Wire::Shell.as_str().to_owned();
-    words.next().is_none().then_some(Arguments { agent, deadline, wire, id: None })
-}
+/// What the agent's user reads when not even the rules could be asked.
+const TOO_LATE: &str =
+    "hookbus could not read its hooks in time, so none of them ran; run `hookbus status`";
 
 /// Reads an event, has it handled, and prints the answer.
 pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> ExitCode {
@@ -105,15 +77,45 @@ pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> ExitCode {
         return ExitCode::FAILURE;
     };
     let id = arguments.id.as_deref().and_then(|id| id.parse::<EventId>().ok());
-    let (settings, started) = (settings.clone(), Instant::now());
-    let client = HookClient { settings, started, deadline, wire, id };
+    let client = HookClient {
+        settings: settings.clone(),
+        started: Instant::now(),
+        deadline,
+        wire,
+        id,
+        on_failure: OnFailure::parse(&arguments.on_failure).unwrap_or(OnFailure::Allow),
+        without_daemon: arguments.without_daemon,
+        own_hooks: OnceLock::new(),
+    };
     // A panic must not reach the agent, neither as text nor as an exit code.
     std::panic::set_hook(Box::new(|_| {}));
     let answered = catch_unwind(|| client.answer(agent));
-    if let Ok(AfterAnswer::StartDaemon) = answered {
-        client.start_daemon();
+    if let Ok(Answered { then: AfterAnswer::StartDaemon, .. }) = answered {
+        start_daemon(&client.settings.home);
     }
-    ExitCode::SUCCESS
+    match answered {
+        // The bridge reads stderr itself.
+        Ok(Answered { printed: Printed::WithNotice, .. }) if client.wire == Wire::Shell => {
+            ExitCode::FAILURE
+        }
+        Ok(_) | Err(_) => ExitCode::SUCCESS,
+    }
+}
+
+/// How a call ended.
+#[derive(Clone, Copy)]
+struct Answered {
+    printed: Printed,
+    then: AfterAnswer,
+}
+
+/// What was printed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Printed {
+    /// The answer, or nothing.
+    Answer,
+    /// The answer, and a notice for the user or an error on stderr.
+    WithNotice,
 }
 
 /// What to do once the agent has its answer.
@@ -124,71 +126,135 @@ enum AfterAnswer {
 }
 
 /// One call of an agent.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 struct HookClient {
     settings: Settings,
     started: Instant,
     deadline: Duration,
     wire: Wire,
     id: Option<EventId>,
+    /// What the agent may do when the home cannot be opened.
+    on_failure: OnFailure,
+    /// The daemon hangs, as the client knows.
+    without_daemon: bool,
+    /// Read only if no daemon answers.
+    own_hooks: OnceLock<OwnHooks>,
+}
+
+/// What the user's own hooks file says about the daemon.
+#[derive(Debug, Clone, Copy)]
+struct OwnHooks {
+    /// Whether clients may start one. A home that is served elsewhere says no; what cannot be read may say so too.
+    may_start_daemon: bool,
+    has_plugins: bool,
 }
 
 impl HookClient {
-    fn answer(&self, agent: Agent) -> AfterAnswer {
+    fn answer(&self, agent: Agent) -> Answered {
         let call = self.read_call(agent);
-        match self.ask_daemon(&call) {
-            Ok(answer) => {
-                print_answer(&answer);
-                AfterAnswer::Nothing
-            }
+        let worktree = (agent == Agent::Claude).then(|| worktree::Request::of(&call.raw)).flatten();
+        let cwd = call.caller.cwd.clone();
+        let answered = self.handle_call(call);
+        match worktree {
+            Some(request) => Answered { printed: fulfil(&request, &cwd), ..answered },
+            None => answered,
+        }
+    }
+
+    fn handle_call(&self, call: Call) -> Answered {
+        let mut answer = self.ask_daemon(&call);
+        let is_answered = matches!(answer, Ok(_) | Err(DaemonError::TimedOut));
+        if !is_answered && let Some(why) = self.why_unusable() {
+            let answer = answer_without_policy(call, self.on_failure, &why, TellUser::AtStart);
+            return Answered { printed: print_answer(&answer), then: AfterAnswer::Nothing };
+        }
+        if let Err(DaemonError::NotRunning) = answer
+            && self.may_start_daemon()
+            && self.has_plugins(&call)
+        {
+            answer = self.wait_for_new_daemon(&call);
+        }
+        match answer {
+            Ok(answer) => Answered { printed: print_answer(&answer), then: AfterAnswer::Nothing },
             Err(DaemonError::TimedOut) => {
-                self.answer_by_rules(call);
-                AfterAnswer::Nothing
+                Answered { printed: self.answer_by_rules(call), then: AfterAnswer::Nothing }
             }
             // An append is idempotent by event id, also if the daemon recorded the event before it broke off.
             Err(DaemonError::NotRunning | DaemonError::Declined | DaemonError::Failed(_)) => {
-                self.answer_in_process(call);
-                match self.settings.daemon {
-                    UseDaemon::Auto => AfterAnswer::StartDaemon,
-                    UseDaemon::Running | UseDaemon::Off => AfterAnswer::Nothing,
-                }
+                let printed = self.answer_in_process(call);
+                let then = if self.may_start_daemon() {
+                    AfterAnswer::StartDaemon
+                } else {
+                    AfterAnswer::Nothing
+                };
+                Answered { printed, then }
             }
         }
     }
 
-    fn ask_daemon(&self, call: &Call) -> Result<Vec<u8>, DaemonError> {
-        let socket = SocketPath::in_home(&self.settings.home);
-        let ask = || self::call(&socket, BuildVersion::current(), call);
+    fn ask_daemon(&self, call: &Call) -> Result<Answer, DaemonError> {
         match self.settings.daemon {
-            UseDaemon::Off => Err(DaemonError::NotRunning),
-            UseDaemon::Running => ask(),
-            UseDaemon::Auto => match ask() {
+            DaemonMode::Auto | DaemonMode::Running if !self.without_daemon => {
+                let socket = SocketPath::in_home(&self.settings.home);
+                self::call(&socket, BuildVersion::current(), call)
+            }
+            DaemonMode::Auto | DaemonMode::Running | DaemonMode::Off => {
                 Err(DaemonError::NotRunning)
-                    if self.has_plugins(call) && (self.start_daemon() || self.is_starting()) =>
-                {
-                    let timeout = START_TIMEOUT.min(self.time_left() / 4);
-                    let started = Instant::now();
-                    let mut answer = Err(DaemonError::NotRunning);
-                    while matches!(answer, Err(DaemonError::NotRunning))
-                        && started.elapsed() < timeout
-                    {
-                        thread::sleep(CONNECT_INTERVAL);
-                        answer = ask();
-                    }
-                    answer
-                }
-                answer => answer,
-            },
+            }
         }
+    }
+
+    /// Starts a daemon, or waits for one that another hook has just started, and asks it.
+    fn wait_for_new_daemon(&self, call: &Call) -> Result<Answer, DaemonError> {
+        let mut answer = Err(DaemonError::NotRunning);
+        if !start_daemon(&self.settings.home) && !self.is_starting() {
+            return answer;
+        }
+        let timeout = START_TIMEOUT.min(self.time_left(call.raw.len()) / 4);
+        let started = Instant::now();
+        while matches!(answer, Err(DaemonError::NotRunning)) && started.elapsed() < timeout {
+            thread::sleep(CONNECT_INTERVAL);
+            answer = self.ask_daemon(call);
+        }
+        answer
+    }
+
+    /// Why the home cannot be used, if so.
+    fn why_unusable(&self) -> Option<String> {
+        let needed = match self.on_failure {
+            _ if !self.settings.is_pinned => Needed::Nothing,
+            OnFailure::Allow => Needed::Directory,
+            OnFailure::Block => Needed::Content,
+        };
+        why_unusable(&self.settings.home, needed)
+    }
+
+    /// Whether this client may start a daemon.
+    fn may_start_daemon(&self) -> bool {
+        self.settings.daemon == DaemonMode::Auto
+            && !self.without_daemon
+            && self.own_hooks().may_start_daemon
     }
 
     /// Whether a decision plugin is in force. Plugins keep state, so only the daemon's processes should run them. If no daemon is up, wait for it: that is faster than starting the plugin here.
     fn has_plugins(&self, call: &Call) -> bool {
-        let (home, log) = (&self.settings.home, LogPath::in_home(&self.settings.home));
-        let project = Projects::new(home, log.clone()).at(&call.caller);
-        let own = HooksSource::new(home, log).active();
-        let decides = |hook: &Hook| hook.is_plugin() && hook.mode == Mode::Decide;
-        project.iter().chain([&own]).any(|it| it.file.hooks.iter().any(decides))
+        let home = &self.settings.home;
+        let projects = Projects::new(home, LogPath::in_home(home))
+            .with_default_home(self.settings.default_home.clone());
+        self.own_hooks().has_plugins
+            || projects.at(&call.caller).is_some_and(|project| has_plugins(&project))
+    }
+
+    fn own_hooks(&self) -> OwnHooks {
+        *self.own_hooks.get_or_init(|| {
+            let home = &self.settings.home;
+            let own = HooksSource::new(home, LogPath::in_home(home)).active();
+            let is_known = !matches!(own.status, HooksStatus::NothingGood(_));
+            OwnHooks {
+                may_start_daemon: is_known && own.file.daemon.mode == DaemonMode::Auto,
+                has_plugins: has_plugins(&own),
+            }
+        })
     }
 
     /// Whether another hook has just started a daemon.
@@ -199,127 +265,99 @@ impl HookClient {
     }
 
     fn read_call(&self, agent: Agent) -> Call {
-        let raw = read_stdin(|| self.time_left());
+        let raw = read_stdin(|read| self.time_left(read));
         let at = SystemClock.now();
         let caller = Caller {
             cwd: std::env::current_dir().unwrap_or_default(),
-            env: std::env::vars_os().collect(),
+            env: self.settings.environment(),
             pid: Some(std::process::id()),
             wire: self.wire,
         };
         let id = self.id.unwrap_or_else(|| EventId::mint(at));
-        Call { id, at, agent, raw, caller, deadline: self.time_left() }
+        let deadline = self.time_left(raw.len());
+        Call { id, at, agent, raw, caller, deadline }
     }
 
     /// Runs the same pipeline in this process, on the same log, with the same answer. It runs in a thread of its own,
     /// so that a hanging disk or a panic does not delay the agent beyond its deadline.
-    fn answer_in_process(&self, call: Call) {
+    fn answer_in_process(&self, call: Call) -> Printed {
         let (sender, answers) = channel();
         let (client, own_call) = (self.clone(), call.clone());
         thread::spawn(move || client.handle(own_call, &sender));
-        match answers.recv_timeout(self.time_left()) {
-            Ok(Answer(answer)) => {
-                print_answer(answer.unwrap_or_default().as_bytes());
+        match answers.recv_timeout(self.time_left(call.raw.len())) {
+            Ok(answer) => {
+                let printed = print_answer(&answer);
                 // The thread moves spooled events to the log and then closes the channel.
                 if answers.recv_timeout(SPOOL_TIME).is_ok() {
                     tracing::debug!("unexpected second answer");
                 }
+                printed
             }
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                self.answer_by_rules(call);
+                self.answer_by_rules(call)
             }
         }
     }
 
     fn handle(&self, mut call: Call, answers: &Sender<Answer>) {
-        call.deadline = self.time_left();
-        let bus = Bus::for_client(&self.settings.home, &self.settings.spool_fallbacks);
+        call.deadline = self.time_left(call.raw.len());
+        raise_limit();
+        let bus = self.bus();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let Ok(runtime) = runtime else { return };
-        runtime.block_on(async {
-            let answer = handle(call, &bus, || false).await;
-            if answers.send(answer).is_ok() {
-                bus.recorder.append_spooled().await;
-            }
-        });
+        let answer = runtime.block_on(handle(call, &bus));
+        if answers.send(answer).is_ok() {
+            let left = bus.recorder.append_spooled();
+            tracing::debug!(left, "spooled events that are not in the log yet");
+        }
         // Appends that still wait for the log's lock end with this process; their events are in the spool.
         runtime.shutdown_background();
     }
 
     /// The daemon or the pipeline failed or ran out of time: answers by the rules and the failure policies, within
     /// the time that was kept for this.
-    fn answer_by_rules(&self, call: Call) {
+    fn answer_by_rules(&self, call: Call) -> Printed {
         let (sender, answers) = channel();
-        let (home, spools) = (self.settings.home.clone(), self.settings.spool_fallbacks.clone());
-        thread::spawn(move || {
-            sender.send(answer_past_deadline(call, &Bus::for_client(&home, &spools)))
-        });
-        if let Ok(Answer(Some(answer))) = answers.recv_timeout(self.last_resort_time()) {
-            print_answer(answer.as_bytes());
-        }
+        let time = self.last_resort_time(call.raw.len());
+        let (client, own_call) = (self.clone(), Call { deadline: time, ..call.clone() });
+        thread::spawn(move || sender.send(answer_past_deadline(own_call, &client.bus())));
+        // Not even the hooks file could be read: the disk hangs, or the machine is overloaded.
+        // A guard must not be passed by a payload that takes too long to look at.
+        let is_large = call.raw.len() > LARGE_PAYLOAD;
+        let on_failure = if is_large { OnFailure::Block } else { self.on_failure };
+        let without_policy = |_| answer_without_policy(call, on_failure, TOO_LATE, TellUser::Now);
+        print_answer(&answers.recv_timeout(time).unwrap_or_else(without_policy))
     }
 
-    /// What is left of the deadline, less the time for an answer of last resort.
-    fn time_left(&self) -> Duration {
-        self.deadline.saturating_sub(self.started.elapsed()).saturating_sub(self.last_resort_time())
+    fn bus(&self) -> Bus {
+        let Settings { home, spool_fallbacks, default_home, .. } = &self.settings;
+        Bus::for_client(home, spool_fallbacks).with_default_home(default_home.clone())
     }
 
-    fn last_resort_time(&self) -> Duration {
-        LAST_RESORT_TIME.min(self.deadline / 4)
+    /// What is left of the deadline, less the time for an answer of last resort to a payload of `bytes`.
+    fn time_left(&self, bytes: usize) -> Duration {
+        let left = self.deadline.saturating_sub(self.started.elapsed());
+        left.saturating_sub(self.last_resort_time(bytes))
     }
 
-    /// Starts a daemon for later calls; returns whether it did. The daemon inherits none of our streams, because the
-    /// agent waits for their end of file. A second daemon finds the home locked and exits.
-    fn start_daemon(&self) -> bool {
-        let lock = self.settings.home.join("serve.lock");
-        if !may_start(&lock) {
-            return false;
-        }
-        let Ok(program) = std::env::current_exe() else { return false };
-        let started = Command::new(program)
-            .args(["serve", "--background"])
-            .env("HOOKBUS_HOME", &self.settings.home)
-            .current_dir("/")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        if let Err(error) = &started {
-            tracing::debug!(%error, "cannot start a daemon");
-        }
-        started.is_ok()
+    fn last_resort_time(&self, bytes: usize) -> Duration {
+        let by_rules = (self.deadline / 20).clamp(LEAST_LAST_RESORT, MOST_LAST_RESORT);
+        let milliseconds = u64::try_from(bytes / BYTES_READ_PER_MS).unwrap_or(u64::MAX);
+        (by_rules + Duration::from_millis(milliseconds)).min(self.deadline / 4)
     }
 }
 
-/// Whether the last attempt to start a daemon is long enough ago; if so, records this one.
-fn may_start(lock: &Path) -> bool {
-    let Ok(file) =
-        OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(lock)
-    else {
-        return false; // the daemon could not open it either
-    };
-    let now = UNIX_EPOCH + Duration::from_micros(SystemClock.now().micros().unsigned_abs());
-    let last_attempt = file.metadata().and_then(|file| file.modified()).unwrap_or(UNIX_EPOCH);
-    let is_new = file.metadata().is_ok_and(|file| file.len() == 0);
-    let recent = now.duration_since(last_attempt).is_ok_and(|ago| ago < START_BACKOFF);
-    if recent && !is_new {
-        return false;
-    }
-    mark(file).is_ok()
-}
-
-/// Records an attempt by the modification time of the file.
-fn mark(mut file: File) -> io::Result<()> {
-    file.write_all(b".")
+fn has_plugins(hooks: &ActiveHooks) -> bool {
+    hooks.file.hooks.iter().any(|hook| hook.is_plugin() && hook.mode == Mode::Decide)
 }
 
 /// Reads stdin to its end, or until the time is up: a partial event is recorded too.
-fn read_stdin(time_left: impl Fn() -> Duration) -> Vec<u8> {
+fn read_stdin(time_left: impl Fn(usize) -> Duration) -> Vec<u8> {
     let mut stdin = io::stdin().lock();
     let (mut raw, mut chunk) = (Vec::new(), vec![0; 64 << 10]);
     loop {
         // An agent that never closes the pipe still gets an answer.
-        if !wait_readable(&stdin, time_left()).unwrap_or(false) {
+        if !wait_readable(&stdin, time_left(raw.len())).unwrap_or(false) {
             return raw;
         }
         match stdin.read(&mut chunk) {
@@ -331,10 +369,26 @@ fn read_stdin(time_left: impl Fn() -> Duration) -> Vec<u8> {
     }
 }
 
-fn print_answer(answer: &[u8]) {
+/// Does what the agent leaves to its hook, after the event is recorded.
+fn fulfil(request: &worktree::Request, cwd: &Path) -> Printed {
+    match request.fulfil(cwd) {
+        Ok(text) => print_answer(&Answer { text: Some(text), notice: None }),
+        Err(error) => {
+            output::to_stderr(output::sanitize_lines(&format!("hookbus: {error:#}")));
+            Printed::WithNotice
+        }
+    }
+}
+
+/// Prints the answer, and then what the user is told besides.
+fn print_answer(answer: &Answer) -> Printed {
     let mut stdout = io::stdout().lock();
+    let text = answer.text.as_deref().unwrap_or_default();
     // Not an error: the agent has stopped waiting.
-    if stdout.write_all(answer).and_then(|()| stdout.flush()).is_err() {
+    if stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_err() {
         tracing::debug!("the agent closed stdout");
     }
+    let Some(notice) = &answer.notice else { return Printed::Answer };
+    output::to_stderr(notice);
+    Printed::WithNotice
 }

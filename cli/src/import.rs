@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use hookbus::envelope;
 use hookbus::event::{Clock, SystemClock};
-use hookbus::log::{Archive, ArchiveError, LogPath, Received};
+use hookbus::log::{Archive, LogPath, Received};
 use serde_json::json;
 
 use crate::cli::Exit;
@@ -21,7 +21,7 @@ const BATCH: usize = 500;
 /// Most mistakes to print one by one.
 const MOST_MISTAKES: usize = 10;
 
-/// Add exported rows to an archive, a directory that `HOOKBUS_HOME` can name.
+/// Add exported rows to an archive, a directory that `--home` can name.
 ///
 /// Rows that the archive already holds are skipped, so a file can be imported twice. Rows whose hash does
 /// not follow from the row before are skipped and reported, and the exit code is then 1.
@@ -57,7 +57,9 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
                 0 => String::new(),
                 known => format!(", {known} already in the archive"),
             };
-            let home = arguments.into.display();
+            let home =
+                std::path::absolute(&arguments.into).unwrap_or_else(|_| arguments.into.clone());
+            let home = home.display();
             output::line(format!("{} added{known}", count(added, "row")))?;
             let paint = Paint(settings.colour);
             for mistake in mistakes.iter().take(MOST_MISTAKES) {
@@ -66,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
             if mistakes.len() > MOST_MISTAKES {
                 output::line(paint.bad(&format!("and {} more", mistakes.len() - MOST_MISTAKES)))?;
             }
-            output::line(format!("`HOOKBUS_HOME={home} hookbus sessions` lists its sessions"))?;
+            output::line(format!("`hookbus --home {home} sessions` lists its sessions"))?;
         }
     }
     Ok(if mistakes.is_empty() { Exit::Success } else { Exit::Failure })
@@ -112,10 +114,10 @@ impl Imported {
             match archive.append([row]) {
                 Ok(0) => self.known += 1,
                 Ok(_) => self.added += 1,
-                Err(error @ (ArchiveError::Differs { .. } | ArchiveError::Broken { .. })) => {
+                Err(error) if error.is_wrong_row() => {
                     self.mistakes.push(format!("line {line}: {error}"));
                 }
-                Err(ArchiveError::Append(error)) => return Err(error.into()),
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use hookbus::event::{Outcome, RecordedDecision, RecordedVerdict, Seq, gist};
+use hookbus::event::{Kind, Outcome, RecordedDecision, RecordedVerdict, Seq, gist};
 use hookbus::log::{LogPath, LogReader, Query, Row};
 use serde_json::Value;
 
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     let log = if arguments.follow { wait_for_log(settings)? } else { open_log(settings)? };
     let query = query(arguments, &log)?;
     if arguments.raw {
-        output::bytes(&only_row(&log, &query)?.payload)?;
+        output::payload(&only_row(&log, &query)?.payload)?;
         return Ok(Exit::Success);
     }
     if arguments.seq.is_some() {
@@ -141,7 +141,9 @@ fn describe(row: &Row, paint: Paint) -> String {
     let payload = row.payload_json();
     let what = match row.kind.as_str() {
         "decision" => describe_decision(payload, row.cause, paint),
-        "hooks.loaded" => shorten(payload["path"].as_str().unwrap_or_default(), 60),
+        kind if Kind::parse(kind).is_some_and(Kind::is_of_bus) => {
+            shorten(&describe_bus_row(kind, &payload), 100)
+        }
         _ => shorten(&summarize(row, &payload), 80),
     };
     format!(
@@ -152,6 +154,27 @@ fn describe(row: &Row, paint: Paint) -> String {
         shorten(&row.session, 12),
         shorten(&row.name, 40),
     )
+}
+
+/// What happened to the bus itself.
+fn describe_bus_row(kind: &str, payload: &Value) -> String {
+    let text = |key: &str| payload[key].as_str().unwrap_or_default();
+    match Kind::parse(kind) {
+        Some(Kind::HooksApproved | Kind::HooksRevoked) => {
+            let what = payload["hook"].as_str().unwrap_or(text("command"));
+            format!("{what} on {}, in {}", text("event"), text("file"))
+        }
+        Some(Kind::SettingsChanged) => {
+            let keys = payload["changes"].as_array().into_iter().flatten();
+            let keys: Vec<&str> = keys.filter_map(|change| change["key"].as_str()).collect();
+            format!("{} in {}", keys.join(", "), text("file"))
+        }
+        Some(Kind::DaemonStarted) => {
+            let pid = &payload["pid"];
+            format!("{} in the {}, process {pid} on {}", text("version"), text("how"), text("host"))
+        }
+        Some(_) | None => text("path").to_owned(),
+    }
 }
 
 fn describe_decision(payload: Value, cause: Option<Seq>, paint: Paint) -> String {
@@ -171,7 +194,8 @@ fn describe_decision(payload: Value, cause: Option<Seq>, paint: Paint) -> String
             reason.map_or_else(String::new, |reason| format!(" ({})", shorten(&reason, 60)));
         format!("{hook}: {verdict}{reason}")
     };
-    let verdicts: Vec<String> = decision.verdicts.into_iter().map(describe).collect();
+    let mut verdicts: Vec<String> = decision.verdicts.into_iter().map(describe).collect();
+    verdicts.extend(decision.notice.map(|notice| format!("told the user: {}", notice.text)));
     format!("{outcome}{cause}  {}", shorten(&verdicts.join(", "), 100))
 }
 

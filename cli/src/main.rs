@@ -2,6 +2,7 @@
 
 mod args;
 mod boot;
+mod bus_rows;
 mod cli;
 mod completions;
 mod connect;
@@ -14,6 +15,7 @@ mod home_lock;
 mod hook;
 mod hooks;
 mod import;
+mod init;
 mod log;
 mod man;
 mod observe;
@@ -28,15 +30,16 @@ mod show;
 mod status;
 mod stop;
 mod timeline;
+mod unusable_home;
 mod verify;
+mod worktree;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let settings = settings::Settings::from_env();
     // Agents call `hookbus hook` many times per turn, so it skips the argument parser.
-    if let Some(arguments) = hook::parse_fast(std::env::args_os().skip(1)) {
-        return hook::run(&arguments, &settings);
+    if let Some((arguments, home)) = hook::parse_fast(std::env::args_os().skip(1)) {
+        return hook::run(&arguments, &settings::Settings::load(home));
     }
-    cli::run(settings)
+    cli::run()
 }

@@ -78,16 +78,19 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
             None => Ok(observe(assignment, stop).await),
         }
     })?;
-    let ObserveSummary { handled, failed, held_elsewhere, error } = summary;
+    let ObserveSummary { handled, failed, refused, held_elsewhere, error } = summary;
     match format {
         Format::Json => {
-            output::line(json!({"handled": handled, "set_aside": failed}).to_string())?;
+            output::line(
+                json!({"handled": handled, "set_aside": failed, "refused": refused}).to_string(),
+            )?;
         }
         Format::Text if arguments.supervised => {}
         Format::Text => output::line(format!(
-            "{} handled, {failed} failed{}",
+            "{} handled, {failed} failed{}{}",
             count(usize::try_from(handled).unwrap_or(usize::MAX), "event"),
-            if failed > 0 && arguments.replay.is_none() {
+            if refused > 0 { format!(", {refused} refused") } else { String::new() },
+            if failed + refused > 0 && arguments.replay.is_none() {
                 "; `hookbus dead list` shows them"
             } else {
                 ""
@@ -128,11 +131,16 @@ pub(crate) fn assignment(
             )
         }
     };
+    let mut env = settings.environment();
+    if settings.is_pinned {
+        // A command that calls hookbus itself (`hookbus boot`) finds the same home.
+        env.push(("HOOKBUS_HOME".into(), settings.home.clone().into()));
+    }
     Ok(Assignment {
         observer: Arc::new(observer),
         read_from,
         home: settings.home.clone(),
-        env: std::env::vars_os().collect(),
+        env: env.into(),
         clock: Arc::new(SystemClock),
         start: None,
         exit_when_drained: false,

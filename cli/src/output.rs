@@ -1,21 +1,67 @@
 //! Writes to stdout and stderr for all verbs but `hookbus hook`: results as text for people or JSON for programs,
-//! colours, text made safe for a terminal, and the progress line of long jobs.
+//! colours, text made safe for a terminal, and the progress line of long jobs. No verb writes a character that moves
+//! the cursor or reverses text, in JSON either: people read that at a terminal too.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Local};
-use hookbus::event::Time;
+use hookbus::event::{Time, is_plain};
 
 /// Writes one line to stdout. When the reader has closed it (`| head`), the program ends quietly.
 pub(crate) fn line(text: impl AsRef<str>) -> Result<(), StdoutClosed> {
     clear_progress();
     let mut stdout = io::stdout().lock();
     stdout
-        .write_all(text.as_ref().as_bytes())
+        .write_all(escape(text.as_ref()).as_bytes())
         .and_then(|()| stdout.write_all(b"\n"))
         .map_err(|_| StdoutClosed)
+}
+
+/// Writes a part of a line to stdout.
+pub(crate) fn part(text: &str) -> Result<(), StdoutClosed> {
+    bytes(escape(text).as_bytes())
+}
+
+/// Writes a payload to stdout: byte for byte to a file or a program, readable and harmless to a terminal.
+pub(crate) fn payload(payload: &[u8]) -> Result<(), StdoutClosed> {
+    if !io::stdout().is_terminal() {
+        return bytes(payload);
+    }
+    to_stderr(
+        "shown for a terminal, with control characters replaced; `> file` writes the bytes as they are",
+    );
+    line(sanitize_lines(&String::from_utf8_lossy(payload)))
+}
+
+/// Stdout for lines of JSON that hold payloads: as they are to a file or a program, escaped to a terminal.
+pub(crate) struct JsonLines {
+    stdout: io::StdoutLock<'static>,
+    to_terminal: bool,
+}
+
+impl JsonLines {
+    pub(crate) fn on_stdout() -> Self {
+        Self { stdout: io::stdout().lock(), to_terminal: io::stdout().is_terminal() }
+    }
+}
+
+impl Write for JsonLines {
+    /// Whole lines only.
+    fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
+        if self.to_terminal {
+            self.stdout.write_all(escape(&String::from_utf8_lossy(lines)).as_bytes())?;
+        } else {
+            self.stdout.write_all(lines)?;
+        }
+        Ok(lines.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stdout.flush()
+    }
 }
 
 /// Writes bytes to stdout unchanged.
@@ -28,7 +74,7 @@ pub(crate) fn bytes(bytes: &[u8]) -> Result<(), StdoutClosed> {
 pub(crate) fn to_stderr(text: impl AsRef<str>) {
     clear_progress();
     let mut stderr = io::stderr().lock();
-    if writeln!(stderr, "{}", text.as_ref()).is_err() {
+    if writeln!(stderr, "{}", escape(text.as_ref())).is_err() {
         tracing::debug!("stderr is closed");
     }
 }
@@ -101,27 +147,34 @@ pub(crate) fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
+/// Escapes what could move the cursor of a terminal or reverse text, as JSON does it: within a JSON string the meaning
+/// stays the same. The control characters below U+0020 stay: JSON has none of them, and text for people has line
+/// breaks and colours of our own (what others wrote is made safe by [`sanitize`]).
+fn escape(text: &str) -> Cow<'_, str> {
+    let is_escaped = |character: char| character >= '\u{7f}' && !is_plain(character);
+    // Most output is ASCII.
+    if text.bytes().all(|byte| byte < 0x7f) || !text.chars().any(is_escaped) {
+        return Cow::Borrowed(text);
+    }
+    let escaped = |character: char| {
+        let units = character.encode_utf16(&mut [0; 2]).to_vec();
+        units.into_iter().map(|unit| format!("\\u{unit:04x}")).collect::<Vec<_>>().concat()
+    };
+    let shown = |character| {
+        if is_escaped(character) { escaped(character) } else { character.to_string() }
+    };
+    Cow::Owned(text.chars().map(shown).collect())
+}
+
 /// Makes text from agents, models and files safe for a terminal. Characters that move the cursor, change colours,
 /// reverse the text or are invisible could hide a line of the record; each is replaced.
 pub(crate) fn sanitize(text: &str) -> String {
-    text.chars().map(|character| if is_safe(character) { character } else { '\u{fffd}' }).collect()
+    text.chars().map(|character| if is_plain(character) { character } else { '\u{fffd}' }).collect()
 }
 
 /// The same for text of several lines: line breaks stay.
 pub(crate) fn sanitize_lines(text: &str) -> String {
     text.split('\n').map(sanitize).collect::<Vec<_>>().join("\n")
-}
-
-/// Whether a character is visible and nothing else: not a control character, and not one of Unicode's format
-/// characters (invisible ones, direction marks, tags).
-fn is_safe(character: char) -> bool {
-    !character.is_control()
-        && !matches!(character,
-            '\u{ad}' | '\u{61c}' | '\u{70f}' | '\u{115f}' | '\u{1160}' | '\u{180e}'
-            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-            | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Text as one sanitized line of at most `most` characters.
@@ -215,6 +268,17 @@ mod tests {
             (sanitize(fine), sanitize_lines("a\nb\u{1b}")),
             (fine.into(), "a\nb\u{fffd}".into())
         );
+    }
+
+    #[test]
+    fn escaped_json_means_the_same() {
+        let text = "a\u{7f}\u{9b}\u{202e}\u{2066}\u{200f}\u{61c}\u{e0041}b naïve 漢字 🦀";
+        let json = serde_json::Value::from(text).to_string();
+        let escaped = escape(&json);
+        assert_eq!(serde_json::from_str::<String>(&escaped).expect("JSON"), text);
+        assert!(escaped.contains("\\u202e") && escaped.contains("naïve 漢字 🦀"), "{escaped}");
+        assert!(escaped.chars().all(is_plain), "{escaped}");
+        assert_eq!(escape("\x1b[31mred\x1b[0m\n"), "\x1b[31mred\x1b[0m\n", "our own colours");
     }
 
     #[test]

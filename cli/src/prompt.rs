@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, IsTerminal};
 
 use anyhow::{Context, Result};
+use hookbus::sys::process::has_own_terminal;
 
 use crate::output;
 
@@ -22,6 +23,12 @@ pub(crate) fn is_interactive(stream: PromptOn) -> bool {
         PromptOn::Stderr => io::stderr().is_terminal(),
     };
     is_seen && io::stdin().is_terminal()
+}
+
+/// Whether the user is at the terminal that this process belongs to, and sees its output. A program that an agent
+/// started has its input and output elsewhere.
+pub(crate) fn is_user_at_terminal() -> bool {
+    is_interactive(PromptOn::Stdout) && has_own_terminal(io::stdin())
 }
 
 /// Asks a yes/no question and reads the answer.

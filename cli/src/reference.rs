@@ -8,7 +8,8 @@ const HEAD: &str = "# Commands
 <!-- Generated from the command line definition. To update: UPDATE_DOCS=1 tests/run -E 'binary(docs)' -->
 
 Every command has `--help`. Every command takes `--json` and then prints its result as JSON, for programs
-([what is in it](output.md)). Exit codes are [0 and 1](output.md#exit-codes).
+([what is in it](output.md)). Exit codes are [0 and 1](output.md#exit-codes). Every command takes `--home DIR`, an absolute path: the
+[home](home.md) to use, and then [no variable counts](home.md#--home-pins-a-call) that begins with `HOOKBUS_`.
 
 Session and event ids may be shortened, as long as only one fits; `last` is the latest session. `--since` and `--until` take `90s`, `30m`,
 `2h`, `7d`, `today`, `yesterday`, `2026-11-16`, `2026-11-16 14:05` (local time) or RFC 3339. `--kind` and `--name` take a

@@ -1,6 +1,8 @@
 //! `hookbus serve`: runs the daemon, in the foreground or (as hooks start it) in the background, and sets up where
 //! it logs.
 
+mod systemd;
+
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
@@ -10,8 +12,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use hookbus::active::HooksSource;
 use hookbus::bus::Bus;
+use hookbus::config::{DaemonMode, DaemonSettings};
 use hookbus::files::rotate_if_large;
+use hookbus::log::LogPath;
 use hookbus::server::{Daemon, DaemonOptions, Lifetime, ObserverProgram, ServeError};
 use hookbus::sys::descriptors::close_inherited;
 use hookbus::sys::process::start_session;
@@ -24,11 +29,15 @@ use crate::status::describe_hung_daemon;
 /// How often the daemon checks the size of hookbus.log.
 const ROTATION_INTERVAL: Duration = Duration::from_secs(2);
 
+/// How long a daemon in the background stays up without calls, if nothing else is set.
+const BACKGROUND_IDLE: Duration = Duration::from_mins(15);
+
 const EXAMPLES: &str = "\
 Examples:
   hookbus serve                           Run until `hookbus stop` or Ctrl-C
   hookbus serve --idle 600                Exit after ten minutes without a call
-  hookbus serve --nats nats://nats1:4222  Relay the log to this NATS server";
+  hookbus serve --nats nats://nats1:4222  Relay the log to this NATS server
+  hookbus serve --install                 Let systemd keep a daemon running";
 
 /// The arguments of `hookbus serve`.
 #[derive(Debug, Args)]
@@ -45,18 +54,33 @@ pub(crate) struct Arguments {
     no_observers: bool,
     /// Run as if started by a hook
     ///
-    /// Detaches from the terminal, logs to hookbus.log in the home and exits after `HOOKBUS_IDLE`
-    /// seconds (900) without a call.
+    /// Detaches from the terminal, logs to hookbus.log in the home and exits after the seconds without
+    /// a call that hookbus.yaml sets (`daemon: {idle: 900}`).
     #[arg(long)]
     background: bool,
+    #[command(flatten)]
+    unit: systemd::UnitArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> Result<Exit> {
+    if let Some(exit) = systemd::run(&arguments.unit, settings)? {
+        return Ok(exit);
+    }
+    let home = &settings.home;
+    let daemon = home_settings(settings);
+    if daemon.mode == DaemonMode::Off {
+        bail!(
+            "{} says `daemon: off`, so no daemon serves this home; write `daemon: running` to start one by hand",
+            home.join("hookbus.yaml").display()
+        );
+    }
     let idle = arguments.idle.map(Duration::try_from_secs_f64).transpose();
     let idle = idle.context("--idle takes a number of seconds; write `--idle 600`")?;
     let lifetime = match (idle, arguments.background) {
         (Some(after), _) => Lifetime::UntilIdle(after),
-        (None, true) => Lifetime::UntilIdle(settings.idle),
+        (None, true) => {
+            Lifetime::UntilIdle(settings.idle.or(daemon.idle).unwrap_or(BACKGROUND_IDLE))
+        }
         (None, false) => Lifetime::UntilStopped,
     };
     if arguments.background {
@@ -65,15 +89,16 @@ pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> Result<Exit> {
         start_session();
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let home = &settings.home;
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         let plans = DaemonOptions {
             lifetime,
+            in_background: arguments.background,
             nats_urls: settings.nats_urls(arguments.nats.as_deref()),
             observers: observer_program(arguments, settings).filter(|_| !arguments.no_observers),
         };
         let daemon = match Daemon::start(home, plans, || {
             Bus::for_daemon(home, &settings.spool_fallbacks)
+                .with_default_home(settings.default_home.clone())
         }) {
             Ok(daemon) => daemon,
             // Another hook started a daemon at the same time.
@@ -90,19 +115,33 @@ pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> Result<Exit> {
             rotation.abort();
         }
         served.map(|()| Exit::Success)
-    })
+    });
+    // A large event that is still being handled on another thread must not keep the process.
+    runtime.shutdown_background();
+    served
+}
+
+/// What the home's file says about the daemon.
+fn home_settings(settings: &Settings) -> DaemonSettings {
+    let hooks = HooksSource::new(&settings.home, LogPath::in_home(&settings.home));
+    hooks.active().file.daemon.clone()
 }
 
 /// How the daemon starts an observer: this program with the verb `observe`.
 fn observer_program(arguments: &Arguments, settings: &Settings) -> Option<ObserverProgram> {
     let program = std::env::current_exe().ok()?;
-    let mut words: Vec<OsString> = vec!["observe".into(), "--supervised".into()];
+    let mut words: Vec<OsString> = Vec::new();
+    if settings.is_pinned {
+        words.extend(["--home".into(), settings.home.clone().into()]);
+    }
+    words.extend(["observe".into(), "--supervised".into()]);
     if let Some(nats) = &arguments.nats {
         words.extend(["--nats".into(), nats.into()]);
     }
     words.push("--".into());
     let log = arguments.background.then(|| log_file(settings));
-    Some(ObserverProgram { program, arguments: words, stderr_file: log })
+    let env_file = settings.home.join("observers.env");
+    Some(ObserverProgram { program, arguments: words, stderr_file: log, env_file })
 }
 
 /// Sets up logging to stderr, for processes in the foreground.
@@ -113,7 +152,8 @@ pub(crate) fn log_to_stderr(settings: &Settings) {
 
 fn filter(settings: &Settings) -> EnvFilter {
     // The NATS client logs every connection; `hookbus status` shows what matters of that.
-    let directives = format!("async_nats=error,{}", settings.log_level);
+    let level = settings.log_level.clone().or_else(|| home_settings(settings).log);
+    let directives = format!("async_nats=error,{}", level.as_deref().unwrap_or("info"));
     EnvFilter::try_new(directives).unwrap_or_else(|_| EnvFilter::new("info"))
 }
 

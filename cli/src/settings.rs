@@ -1,20 +1,15 @@
-//! The environment variables, read once at the start.
+//! The settings of one run: from `--home` and the home's own file, or from the environment variables.
+//!
+//! Agents load the `.env` file of a repository into their environment. So a run whose home comes from `--home` is pinned:
+//! no variable that begins with `HOOKBUS_` counts for it, nor one that says where the user's directories are.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Whether `hookbus hook` uses a daemon.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum UseDaemon {
-    /// Uses a running daemon, and starts one if there is none.
-    Auto,
-    /// Uses a running daemon, but does not start one.
-    Running,
-    /// Never uses a daemon.
-    Off,
-}
+use hookbus::config::DaemonMode;
+use hookbus::sys::process::effective_uid;
 
 /// How results are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,64 +20,87 @@ pub(crate) enum Format {
     Json,
 }
 
-/// The settings from the environment.
+/// The settings of one run.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    /// `HOOKBUS_HOME`: the directory of hookbus.yaml, the log and everything else.
+    /// `--home` or `HOOKBUS_HOME`: the directory of hookbus.yaml, the log and everything else.
     pub(crate) home: PathBuf,
+    /// Whether the home comes from `--home`.
+    pub(crate) is_pinned: bool,
+    /// The default home by the environment, which is no project. None if pinned.
+    pub(crate) default_home: Option<PathBuf>,
     /// Directories to spool events in when the home is not writable, in order.
     pub(crate) spool_fallbacks: Vec<PathBuf>,
-    /// `HOOKBUS_DAEMON`.
-    pub(crate) daemon: UseDaemon,
+    /// `HOOKBUS_DAEMON`. The home's file can say that no daemon is started, too.
+    pub(crate) daemon: DaemonMode,
     /// An unknown value of `HOOKBUS_DAEMON`; `auto` is used in its place.
     pub(crate) unknown_daemon_mode: Option<String>,
-    /// `HOOKBUS_IDLE`: how long a daemon that a hook started stays up without calls.
-    pub(crate) idle: Duration,
+    /// `HOOKBUS_IDLE`: how long a daemon in the background stays up without calls; none: as the home's file says.
+    pub(crate) idle: Option<Duration>,
     /// `HOOKBUS_NATS_URL`: NATS servers, in place of those in hookbus.yaml.
     pub(crate) nats: Option<String>,
     /// `HERMES_HOME`, by default `~/.hermes`.
     pub(crate) hermes: Option<PathBuf>,
-    /// `HOOKBUS_ACCEPT_HOOKS`: approve hooks without asking.
-    pub(crate) accept_hooks: bool,
+    /// `GEMINI_CLI_HOME`, by default the home directory: where Gemini CLI has its `.gemini`.
+    pub(crate) gemini: Option<PathBuf>,
     /// Whether to colour text.
     pub(crate) colour: bool,
-    /// `HOOKBUS_LOG`: the log level of the daemon and the observers.
-    pub(crate) log_level: String,
+    /// `HOOKBUS_LOG`: the log level of the daemon and the observers; none: as the home's file says.
+    pub(crate) log_level: Option<String>,
 }
 
 impl Settings {
-    pub(crate) fn from_env() -> Self {
-        let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    /// The settings of a run with `--home`, or of one without.
+    pub(crate) fn load(home: Option<PathBuf>) -> Self {
+        home.map_or_else(Self::from_env, Self::pinned)
+    }
+
+    /// The settings of a run that names its home. Everything else is in the home's file.
+    fn pinned(home: PathBuf) -> Self {
+        let runtime = PathBuf::from(format!("/run/user/{}", effective_uid()));
+        Self {
+            home: absolute(home),
+            is_pinned: true,
+            default_home: None,
+            spool_fallbacks: vec![runtime, PathBuf::from("/tmp")],
+            daemon: DaemonMode::Auto,
+            unknown_daemon_mode: None,
+            idle: None,
+            nats: None,
+            hermes: hermes(),
+            gemini: gemini(),
+            colour: colour(),
+            log_level: None,
+        }
+    }
+
+    fn from_env() -> Self {
         let temporary = std::env::temp_dir();
         let spools = var("XDG_RUNTIME_DIR").map(PathBuf::from).into_iter().chain([temporary]);
         // `home_dir` falls back to the password file if `HOME` is not set.
-        let home = var("HOOKBUS_HOME")
-            .map(PathBuf::from)
-            .or_else(|| std::env::home_dir().map(|home| home.join(".hookbus")));
+        let default_home = std::env::home_dir().map(|home| home.join(".hookbus"));
+        let home = var("HOOKBUS_HOME").map(PathBuf::from).or_else(|| default_home.clone());
+        let daemon = var("HOOKBUS_DAEMON").map(|value| value.to_string_lossy().into_owned());
+        let mode = daemon.as_deref().and_then(DaemonMode::parse);
         Self {
             home: absolute(home.unwrap_or_else(|| PathBuf::from("/nonexistent/.hookbus"))),
+            is_pinned: false,
+            default_home,
             spool_fallbacks: spools.collect(),
-            daemon: match var("HOOKBUS_DAEMON").as_ref().and_then(|value| value.to_str()) {
-                Some("off") => UseDaemon::Off,
-                Some("running") => UseDaemon::Running,
-                Some(_) | None => UseDaemon::Auto,
-            },
-            unknown_daemon_mode: var("HOOKBUS_DAEMON")
-                .map(|value| value.to_string_lossy().into_owned())
-                .filter(|value| !["auto", "running", "off"].contains(&value.as_str())),
-            idle: seconds(var("HOOKBUS_IDLE")).unwrap_or(Duration::from_mins(15)),
+            daemon: mode.unwrap_or(DaemonMode::Auto),
+            unknown_daemon_mode: daemon.filter(|_| mode.is_none()),
+            idle: seconds(var("HOOKBUS_IDLE")),
             nats: var("HOOKBUS_NATS_URL").and_then(|value| value.into_string().ok()),
-            hermes: var("HERMES_HOME")
-                .map(PathBuf::from)
-                .or_else(|| std::env::home_dir().map(|home| home.join(".hermes"))),
-            accept_hooks: var("HOOKBUS_ACCEPT_HOOKS").is_some_and(|word| {
-                ["1", "true", "yes", "on"].iter().any(|yes| word.eq_ignore_ascii_case(yes))
-            }),
-            colour: var("NO_COLOR").is_none() && std::io::stdout().is_terminal(),
-            log_level: var("HOOKBUS_LOG")
-                .and_then(|value| value.into_string().ok())
-                .unwrap_or_else(|| "info".to_owned()),
+            hermes: hermes(),
+            gemini: gemini(),
+            colour: colour(),
+            log_level: var("HOOKBUS_LOG").and_then(|value| value.into_string().ok()),
         }
+    }
+
+    /// The same for another home, which is then pinned.
+    pub(crate) fn for_home(&self, home: PathBuf) -> Self {
+        Self { colour: self.colour, ..Self::pinned(home) }
     }
 
     /// The NATS servers from the command line, else from the environment.
@@ -90,6 +108,30 @@ impl Settings {
         let urls = argument.or(self.nats.as_deref())?;
         Some(urls.split(',').map(|url| url.trim().to_owned()).collect())
     }
+
+    /// The environment that hooks and observers get: this process' own. In a pinned run without the variables of
+    /// hookbus, which are those of an agent.
+    pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
+        let is_ours = |name: &OsStr| name.as_encoded_bytes().starts_with(b"HOOKBUS_");
+        std::env::vars_os().filter(|(name, _)| !(self.is_pinned && is_ours(name))).collect()
+    }
+}
+
+fn var(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+fn hermes() -> Option<PathBuf> {
+    let named = var("HERMES_HOME").map(PathBuf::from);
+    named.or_else(|| std::env::home_dir().map(|home| home.join(".hermes")))
+}
+
+fn gemini() -> Option<PathBuf> {
+    var("GEMINI_CLI_HOME").map(PathBuf::from).or_else(std::env::home_dir)
+}
+
+fn colour() -> bool {
+    var("NO_COLOR").is_none() && std::io::stdout().is_terminal()
 }
 
 /// The home as an absolute path without symlinks: a daemon that we start runs in another directory, and approvals are

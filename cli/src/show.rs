@@ -182,13 +182,16 @@ fn decision_lines(decision: &DecisionSummary, paint: Paint) -> Vec<String> {
         .filter(|hook| hook.verdict != "none" || hook.reason.is_some())
         .map(|hook| format!("{indent}{}", hook_line(hook, &decision.outcome, paint)))
         .collect();
-    if lines.is_empty() {
+    if lines.is_empty() && !(decision.hooks.is_empty() && decision.notice.is_some()) {
         let hooks: Vec<String> =
             decision.hooks.iter().map(|hook| shorten_middle(&hook.hook, 60)).collect();
         let outcome = describe_outcome(&decision.outcome, paint);
         lines.push(format!("{indent}{outcome} from {}", shorten(&hooks.join(", "), 200)));
     }
     lines.extend(decision.note.iter().map(|note| format!("{indent}{}", shorten(note, 200))));
+    lines.extend(decision.notice.iter().map(|notice| {
+        format!("{indent}{} {}", paint.notable("told the user:"), shorten(notice, 300))
+    }));
     lines
 }
 

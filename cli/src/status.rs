@@ -1,13 +1,16 @@
 //! `hookbus status`: the state of the daemon, the log, the relay, the observers and the hooks. Without a daemon it
 //! reads the log and the hooks file itself.
 
+mod health;
+
 use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
 use hookbus::active::HooksSource;
-use hookbus::log::LogPath;
+use hookbus::event::{Clock, SystemClock};
+use hookbus::log::{LogPath, Spool};
 use hookbus::server::{
     DaemonError, DaemonReply, DaemonRequest, LockOwner, SocketPath, ask, describe,
 };
@@ -26,6 +29,7 @@ const START_GRACE: Duration = Duration::from_millis(300);
 const EXAMPLES: &str = "\
 Examples:
   hookbus status                   Show everything
+  hookbus status --check           Check everything, as a health check
   hookbus status --observer audit  Check one observer, as a health check
   hookbus status --json            Print all details as JSON";
 
@@ -33,15 +37,23 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Show this observer only; exit with 0 if it is working or standing by
+    /// Show this observer only; exit with 0 if it is working or standing by, without an error and without dead
+    /// letters
     #[arg(long, value_name = "NAME")]
     observer: Option<String>,
+    /// Show only what is broken, and exit with 0 if nothing is: the daemon, the log and its spool, the hooks and
+    /// their approvals, the relay, the observers that the daemon runs
+    #[arg(long, conflicts_with = "observer")]
+    check: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
     let state = state(settings);
     if let Some(name) = &arguments.observer {
         return show_observer(name, &state, format, settings);
+    }
+    if arguments.check {
+        return show_problems(&health::problems(&state), format);
     }
     let ending = if state["daemon"].is_null() { Exit::Failure } else { Exit::Success };
     match format {
@@ -60,8 +72,24 @@ fn show_observer(name: &str, state: &Value, format: Format, settings: &Settings)
         Format::Json => observer.to_string(),
         Format::Text => describe_observer(observer, Paint(settings.colour)),
     })?;
-    let is_healthy = ["working", "standing by"].iter().any(|state| observer["state"] == *state);
+    let is_healthy = health::problem_of_observer(observer).is_none();
     Ok(if is_healthy { Exit::Success } else { Exit::Failure })
+}
+
+fn show_problems(problems: &[String], format: Format) -> Result<Exit> {
+    match format {
+        Format::Json => {
+            let report = json!({"healthy": problems.is_empty(), "problems": problems});
+            output::line(report.to_string())?;
+        }
+        Format::Text if problems.is_empty() => output::line("healthy")?,
+        Format::Text => {
+            for problem in problems {
+                output::line(sanitize(problem))?;
+            }
+        }
+    }
+    Ok(if problems.is_empty() { Exit::Success } else { Exit::Failure })
 }
 
 /// The daemon's own report, or what can be found out without a daemon.
@@ -76,6 +104,8 @@ pub(crate) fn state(settings: &Settings) -> Value {
     let mut state = describe(&log, &hooks);
     state.insert("daemon".to_owned(), Value::Null);
     state.insert("hung".to_owned(), hung);
+    let spool = Spool::new(&settings.home, &settings.spool_fallbacks);
+    state.insert("spool".to_owned(), spool.backlog().to_json(SystemClock.now()));
     Value::Object(state)
 }
 
@@ -101,7 +131,7 @@ fn query_daemon(settings: &Settings) -> DaemonState {
         Ok(DaemonReply::Status(json)) => {
             serde_json::from_slice(&json).map_or(DaemonState::Absent, DaemonState::Answers)
         }
-        Ok(DaemonReply::Answer(_) | DaemonReply::Declined) | Err(DaemonError::Declined) => {
+        Ok(DaemonReply::Answer { .. } | DaemonReply::Declined) | Err(DaemonError::Declined) => {
             DaemonState::Absent
         }
         Err(DaemonError::NotRunning) if holder.is_none() => DaemonState::Absent,
@@ -142,32 +172,7 @@ fn print(state: &Value, settings: &Settings) -> Result<()> {
         ));
     }
     output::line(format!("home    {}", settings.home.display()))?;
-    let daemon = &state["daemon"];
-    if let Some(hung) = state["hung"].as_object() {
-        let pid = hung["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok());
-        output::line(format!(
-            "daemon  {}; until then each `hookbus hook` handles its event itself",
-            paint.bad(&describe_hung(pid))
-        ))?;
-    } else if daemon.is_null() {
-        output::line(format!(
-            "daemon  {}: each `hookbus hook` handles its event itself; `hookbus serve` starts one",
-            paint.bad("not running")
-        ))?;
-    } else {
-        let up = format_duration(Duration::from_secs(daemon["uptime_s"].as_u64().unwrap_or(0)));
-        let idle = daemon["leaves_after_idle_s"].as_u64().map_or_else(String::new, |after| {
-            format!(", exits after {} without calls", format_duration(Duration::from_secs(after)))
-        });
-        output::line(format!(
-            "daemon  {} (pid {}, version {}), up {up}, {} calls, {} in flight{idle}",
-            paint.good("running"),
-            daemon["pid"],
-            daemon["version"].as_str().unwrap_or("?"),
-            daemon["calls"],
-            daemon["in_flight"],
-        ))?;
-    }
+    output::line(describe_daemon(state, paint))?;
     let log = &state["log"];
     output::line(match log["error"].as_str() {
         Some(error) => format!("log     {}", paint.bad(error)),
@@ -178,6 +183,9 @@ fn print(state: &Value, settings: &Settings) -> Result<()> {
             log["last"].as_str().unwrap_or("never")
         ),
     })?;
+    for line in describe_spool(&state["spool"]) {
+        output::line(format!("spool   {}", paint.bad(&line)))?;
+    }
     if let Some(relay) = describe_relay(&state["relay"], paint) {
         output::line(relay)?;
     }
@@ -188,10 +196,73 @@ fn print(state: &Value, settings: &Settings) -> Result<()> {
     let standing = hooks["standing"].as_str().unwrap_or_default();
     output::line(format!("hooks   {} ({standing})", hooks["count"]))?;
     let problems = hooks["problems"].as_array().into_iter().flatten();
-    for problem in hooks["error"].as_str().into_iter().chain(problems.filter_map(Value::as_str)) {
+    let errors = ["error", "consent_error"].iter().filter_map(|key| hooks[*key].as_str());
+    for problem in errors.chain(problems.filter_map(Value::as_str)) {
         output::line(format!("        {}", paint.bad(&sanitize(problem))))?;
     }
     Ok(())
+}
+
+/// The line about the daemon.
+fn describe_daemon(state: &Value, paint: Paint) -> String {
+    let daemon = &state["daemon"];
+    if let Some(hung) = state["hung"].as_object() {
+        let pid = hung["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok());
+        format!(
+            "daemon  {}; until then each `hookbus hook` handles its event itself",
+            paint.bad(&describe_hung(pid))
+        )
+    } else if daemon.is_null() {
+        format!(
+            "daemon  {}: each `hookbus hook` handles its event itself; `hookbus serve` starts one",
+            paint.bad("not running")
+        )
+    } else {
+        let up = format_duration(Duration::from_secs(daemon["uptime_s"].as_u64().unwrap_or(0)));
+        let idle = daemon["leaves_after_idle_s"].as_u64().map_or_else(String::new, |after| {
+            format!(", exits after {} without calls", format_duration(Duration::from_secs(after)))
+        });
+        format!(
+            "daemon  {} (pid {}, version {}), up {up}, {} calls, {} in flight{idle}",
+            paint.good("running"),
+            daemon["pid"],
+            daemon["version"].as_str().unwrap_or("?"),
+            daemon["calls"],
+            daemon["in_flight"],
+        )
+    }
+}
+
+/// What is in the spool, one line for each thing that the user should know; none if it is empty.
+pub(crate) fn describe_spool(spool: &Value) -> Vec<String> {
+    let texts = |key: &str| -> Vec<String> {
+        let texts = spool[key].as_array().into_iter().flatten();
+        texts.filter_map(Value::as_str).map(sanitize).collect()
+    };
+    let mut lines = Vec::new();
+    let waiting = spool["waiting"].as_u64().unwrap_or(0);
+    if waiting > 0 {
+        let age = Duration::from_secs(spool["oldest_age_s"].as_u64().unwrap_or(0));
+        let why =
+            spool["why"].as_str().map_or_else(String::new, |why| format!(": {}", sanitize(why)));
+        let (noun, verb) = if waiting == 1 { ("event", "waits") } else { ("events", "wait") };
+        let age = format_duration(age);
+        lines.push(format!("{waiting} {noun} {verb} for the log, the oldest for {age}{why}"));
+    }
+    let unreadable = spool["unreadable"].as_u64().unwrap_or(0);
+    if unreadable > 0 {
+        let files = texts("unreadable_files").join(", ");
+        let (noun, them) =
+            if unreadable == 1 { ("file holds", "it") } else { ("files hold", "them") };
+        lines.push(format!(
+            "{unreadable} {noun} no event, set aside; look at {them} and delete {them}: {files}"
+        ));
+    }
+    for directory in texts("unusable_directories") {
+        lines
+            .push(format!("{directory} cannot be read, or other users can write to it; remove it"));
+    }
+    lines
 }
 
 fn describe_observer(observer: &Value, paint: Paint) -> String {
@@ -203,11 +274,23 @@ fn describe_observer(observer: &Value, paint: Paint) -> String {
     let lag = match number("lag_events") {
         None => String::new(),
         Some(0) => ", nothing waits".to_owned(),
-        Some(lag) => format!(", {lag} rows wait"),
+        Some(lag) => match number("lag_s") {
+            None => format!(", {lag} rows wait"),
+            Some(age) => {
+                let age = format_duration(Duration::from_secs(age));
+                format!(", {lag} rows wait, the oldest for {age}")
+            }
+        },
     };
     let dead = match number("dead_letters") {
         None | Some(0) => String::new(),
         Some(dead) => paint.bad(&format!(", {dead} dead letters (`hookbus dead list`)")),
+    };
+    let refused = match number("refused") {
+        None | Some(0) => String::new(),
+        Some(refused) => {
+            paint.bad(&format!(", {refused} messages from NATS refused (`hookbus dead list`)"))
+        }
     };
     let restarts = match observer["process"]["deaths"].as_u64() {
         None | Some(0) => String::new(),
@@ -216,7 +299,7 @@ fn describe_observer(observer: &Value, paint: Paint) -> String {
     let error = observer["error"]
         .as_str()
         .map_or_else(String::new, |error| format!(": {}", shorten(error, 100)));
-    format!("observer {name}  {state}{pid}{lag}{dead}{restarts}{error}")
+    format!("observer {name}  {state}{pid}{lag}{dead}{refused}{restarts}{error}")
 }
 
 fn describe_relay(relay: &Value, paint: Paint) -> Option<String> {
@@ -224,9 +307,20 @@ fn describe_relay(relay: &Value, paint: Paint) -> Option<String> {
     let phase = if phase == "publishing" { paint.good(phase) } else { paint.bad(phase) };
     let lag = match relay["lag_events"].as_u64() {
         Some(0) | None => "nothing waits".to_owned(),
-        Some(lag) => format!("{lag} events wait, {} s", relay["lag_s"]),
+        Some(lag) => {
+            let age = Duration::from_secs(relay["lag_s"].as_u64().unwrap_or(0));
+            format!("{lag} events wait, the oldest for {}", format_duration(age))
+        }
     };
     let error =
         relay["error"].as_str().map_or_else(String::new, |error| format!(": {}", sanitize(error)));
-    Some(format!("relay   {phase}, published up to row {}, {lag}{error}", relay["published"]))
+    let foreign = match relay["foreign"].as_u64() {
+        None | Some(0) => String::new(),
+        Some(foreign) => paint.bad(&format!(
+            ", {foreign} messages on the subjects of this bus are not its own and were stepped over; \
+             find out who else may publish there"
+        )),
+    };
+    let published = &relay["published"];
+    Some(format!("relay   {phase}, published up to row {published}, {lag}{foreign}{error}"))
 }

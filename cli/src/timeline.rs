@@ -71,6 +71,8 @@ pub(crate) struct DecisionSummary {
     pub(crate) hooks: Vec<HookVerdict>,
     /// A remark on the decision as a whole.
     pub(crate) note: Option<String>,
+    /// What the bus told the user.
+    pub(crate) notice: Option<String>,
 }
 
 /// What one hook contributed to a decision.
@@ -201,13 +203,17 @@ impl Timeline {
     fn add_decision(&mut self, row: &Row, payload: Value) {
         self.decisions += 1;
         let decision = match RecordedDecision::from_json(payload) {
-            Ok(RecordedDecision { outcome, verdicts, note, .. }) => {
+            Ok(RecordedDecision { outcome, verdicts, note, notice, .. }) => {
                 self.blocked += usize::from(outcome.refuses());
                 let hooks = verdicts.into_iter().map(HookVerdict::from).collect();
-                DecisionSummary { outcome: outcome.to_string(), hooks, note }
+                let notice = notice.map(|notice| notice.text);
+                DecisionSummary { outcome: outcome.to_string(), hooks, note, notice }
             }
             // A later version may write outcomes that this one does not know.
-            Err(_) => DecisionSummary { outcome: "?".to_owned(), hooks: Vec::new(), note: None },
+            Err(_) => {
+                let outcome = "?".to_owned();
+                DecisionSummary { outcome, hooks: Vec::new(), note: None, notice: None }
+            }
         };
         let cause = row.cause.map(hookbus::event::Seq::as_i64);
         if let Some(item) = self.items().find(|item| Some(item.seq) == cause) {
@@ -311,6 +317,7 @@ impl Item {
             "decision": self.decision.as_ref().map(|decision| json!({
                 "outcome": decision.outcome,
                 "note": decision.note,
+                "notice": decision.notice,
                 "hooks": decision.hooks.iter().map(HookVerdict::to_json).collect::<Vec<_>>(),
             })),
         });

@@ -1,51 +1,207 @@
-//! `hookbus verify`: recomputes the hash chain of the log, or of each bus in an archive.
+//! `hookbus verify`: is the log whole and unchanged? Compares it with a copy of its end that was kept elsewhere, and
+//! mends what can be computed again.
 
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::Result;
-use hookbus::event::Seq;
-use hookbus::log::{LogPath, VerifyReport, verify};
-use serde_json::{Value, json};
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use hookbus::dialect::derive;
+use hookbus::event::{BusId, Clock, Seq, SystemClock};
+use hookbus::log::{
+    Flaw, LogPath, LogReader, Reference, Repaired, SavedHead, Verification, VerifyReport, repair,
+    verify,
+};
+use hookbus::relay::published_head;
+use serde_json::{Map, Value, json};
 
-use crate::args::open_log;
+use crate::args::{nats_settings, open_log};
 use crate::cli::Exit;
-use crate::output::{self, Paint, Progress, format_duration};
+use crate::output::{self, Paint, Progress, count, format_duration, sanitize};
 use crate::settings::{Format, Settings};
 
-pub(crate) fn run(format: Format, settings: &Settings) -> Result<Exit> {
+/// A file with saved heads is not larger than this.
+const MAX_SAVED: u64 = 16 << 20;
+
+/// The arguments of `hookbus verify`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Compare with a saved head, an archive, a copy of the log, or a NATS stream
+    ///
+    /// A file of `--save-head` or of `verify --json`; a directory or file with an archive or a copy of
+    /// the log; `nats` for the stream of hookbus.yaml, or the URL of a NATS server. Finds rows that
+    /// were cut off the end, a log that was rewritten, and another log in its place.
+    #[arg(long, value_name = "WHERE")]
+    against: Option<String>,
+    /// Save the last row and its hash, for a later `--against`
+    #[arg(long, value_name = "FILE")]
+    save_head: Option<PathBuf>,
+    /// Mend indexes, triggers and derived columns; a copy of the log is kept
+    ///
+    /// What the hash of a row covers is never changed.
+    #[arg(long)]
+    repair: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
+    let path = LogPath::in_home(&settings.home);
+    let repaired =
+        if arguments.repair { Some(repair(&path, &derive, SystemClock.now())?) } else { None };
     let log = open_log(settings)?;
-    let rows = log.head()?.map_or(0, |(seq, _)| seq.as_i64());
+    let rows = log.head().ok().flatten().map_or(0, |(seq, _)| seq.as_i64());
     let mut progress = Progress::new(rows.unsigned_abs(), "rows");
     let started = Instant::now();
-    let reports = verify(&LogPath::in_home(&settings.home), |done| progress.update(done))?;
+    let mut verified = verify(&path, &derive, |done| progress.update(done))?;
     drop(progress);
-    let sound = reports.iter().all(|report| report.flaws.is_empty());
-    let took = format_duration(started.elapsed());
-    match (format, reports.as_slice()) {
-        (Format::Json, [own]) if !log.is_archive() => output::line(to_json(own).to_string())?,
-        (Format::Json, buses) => {
-            let buses: Vec<Value> = buses.iter().map(to_json).collect();
-            output::line(json!({"sound": sound, "buses": buses}).to_string())?;
-        }
-        (Format::Text, reports) => {
-            for report in reports {
-                output::line(describe(report, &took, Paint(settings.colour)))?;
-            }
-        }
+    if let Some(place) = &arguments.against {
+        let (reference, name) = find_reference(place, &verified, settings)?;
+        verified.compare(&log, &reference, &name)?;
     }
-    Ok(if sound { Exit::Success } else { Exit::Failure })
+    if let Some(file) = &arguments.save_head {
+        if !verified.is_sound() {
+            print(&verified, None, started, &log, format, settings)?;
+            bail!("the log is not sound, so its head is not saved");
+        }
+        save_head(file, &verified)?;
+    }
+    print(&verified, repaired.as_ref(), started, &log, format, settings)?;
+    Ok(if verified.is_sound() { Exit::Success } else { Exit::Failure })
+}
+
+/// What `--against` names, and how messages call it.
+fn find_reference(
+    place: &str,
+    verified: &Verification,
+    settings: &Settings,
+) -> Result<(Reference, String)> {
+    if place == "nats" || place.contains("://") {
+        let url = (place != "nats").then_some(place);
+        let Some(nats) = nats_settings(url, settings) else {
+            bail!("there is no `nats:` in hookbus.yaml; write `--against nats://HOST`");
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let mut heads = Vec::new();
+        for VerifyReport { bus, .. } in &verified.buses {
+            let head = runtime.block_on(published_head(&nats, *bus))?;
+            heads.extend(head.map(|head| SavedHead { bus: *bus, head: Some(head) }));
+        }
+        return Ok((Reference::Heads(heads), format!("the stream {}", nats.stream)));
+    }
+    let path = Path::new(place);
+    if path.is_dir() {
+        let log = LogReader::open(&LogPath::in_home(path))?;
+        return Ok((Reference::Log(Box::new(log)), place.to_owned()));
+    }
+    let mut content = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MAX_SAVED).read_to_end(&mut content))
+        .with_context(|| format!("cannot read {place}"))?;
+    if content.starts_with(b"SQLite format 3\0") {
+        let log = LogReader::open(&LogPath::of_file(path))?;
+        return Ok((Reference::Log(Box::new(log)), place.to_owned()));
+    }
+    let heads = serde_json::from_slice(&content).ok().and_then(|json| read_heads(&json));
+    let heads = heads.with_context(|| {
+        format!("{place} is neither a saved head nor a log; `hookbus verify --save-head FILE` writes one")
+    })?;
+    Ok((Reference::Heads(heads), place.to_owned()))
+}
+
+/// Reads what `--save-head` and `verify --json` write: one bus, or several under `buses`.
+fn read_heads(json: &Value) -> Option<Vec<SavedHead>> {
+    let buses = match json.get("buses") {
+        Some(buses) => buses.as_array()?.iter().collect(),
+        None => vec![json],
+    };
+    let read = |bus: &Value| {
+        let id: BusId = bus.get("bus")?.as_str()?.parse().ok()?;
+        let head = bus.get("head")?;
+        let head = if head.is_null() {
+            None
+        } else {
+            let seq = Seq::from_i64(head.get("seq")?.as_i64()?);
+            let hash = hex::decode(head.get("hash")?.as_str()?).ok()?;
+            Some((seq, hash.try_into().ok()?))
+        };
+        Some(SavedHead { bus: id, head })
+    };
+    buses.into_iter().map(read).collect()
+}
+
+fn save_head(file: &Path, verified: &Verification) -> Result<()> {
+    let buses: Vec<Value> = verified
+        .buses
+        .iter()
+        .map(|bus| json!({"bus": bus.bus.to_string(), "head": head_json(bus)}))
+        .collect();
+    let saved = json!({"time": SystemClock.now().to_string(), "buses": buses});
+    let temporary = file.with_extension("part");
+    fs::write(&temporary, format!("{saved}\n"))
+        .and_then(|()| fs::rename(&temporary, file))
+        .with_context(|| format!("cannot write {}", file.display()))
+}
+
+fn print(
+    verified: &Verification,
+    repaired: Option<&Repaired>,
+    started: Instant,
+    log: &LogReader,
+    format: Format,
+    settings: &Settings,
+) -> Result<()> {
+    if format == Format::Json {
+        output::line(to_json(verified, repaired, log.is_archive()).to_string())?;
+        return Ok(());
+    }
+    let paint = Paint(settings.colour);
+    for line in repaired.map(describe_repair).unwrap_or_default() {
+        output::line(line)?;
+    }
+    for flaw in &verified.flaws {
+        output::line(format!("{}: {}", paint.bad("not sound"), sanitize(&flaw.to_string())))?;
+    }
+    let took = format_duration(started.elapsed());
+    for report in &verified.buses {
+        output::line(describe(report, &took, paint))?;
+    }
+    Ok(())
+}
+
+fn describe_repair(repaired: &Repaired) -> Vec<String> {
+    let Repaired { backup: Some(backup), indexes, restored, rows } = repaired else {
+        return vec!["nothing to repair".to_owned()];
+    };
+    let mut lines = vec![format!("the log as it was is kept in {}", backup.display())];
+    if *indexes {
+        lines.push("repaired: the indexes were built again".to_owned());
+    }
+    if !restored.is_empty() {
+        lines.push(format!("repaired: restored {}", restored.join(", ")));
+    }
+    if *rows > 0 {
+        let rows = count(usize::try_from(*rows).unwrap_or(usize::MAX), "row");
+        lines.push(format!("repaired: the derived columns of {rows} were computed again"));
+    }
+    lines
 }
 
 fn describe(report: &VerifyReport, took: &str, paint: Paint) -> String {
-    let VerifyReport { bus, rows, head, flaws, gaps, .. } = report;
+    let VerifyReport { bus, rows, head, flaws, flaw_count, gaps, .. } = report;
     let gaps: Vec<String> = gaps
         .iter()
         .map(|gap| format!("\n  rows {} to {} are missing", gap.start(), gap.end()))
         .collect();
-    if !flaws.is_empty() {
-        let flaws: Vec<String> = flaws.iter().map(|flaw| format!("\n  {flaw}")).collect();
+    if *flaw_count > 0 {
+        let mut listed: Vec<String> =
+            flaws.iter().map(|flaw| format!("\n  {}", sanitize(&flaw.to_string()))).collect();
+        let more = flaw_count.saturating_sub(flaws.len() as u64);
+        if more > 0 {
+            listed.push(format!("\n  and {more} more"));
+        }
         let word = paint.bad("not sound");
-        return format!("{word}: {rows} rows, bus {bus}{}{}", flaws.concat(), gaps.concat());
+        return format!("{word}: {rows} rows, bus {bus}{}{}", listed.concat(), gaps.concat());
     }
     let head = head.map_or_else(String::new, |(seq, hash)| {
         format!(", head {seq} {}", &hex::encode(hash)[..12])
@@ -54,21 +210,57 @@ fn describe(report: &VerifyReport, took: &str, paint: Paint) -> String {
     format!("{}: {rows} rows{head} (bus {bus}, {took}){}", paint.good(word), gaps.concat())
 }
 
-fn to_json(report: &VerifyReport) -> Value {
-    let flaws: Vec<Value> = report
-        .flaws
-        .iter()
-        .map(|flaw| json!({"seq": flaw.seq.as_i64(), "what": flaw.what}))
-        .collect();
+/// The log of one bus is one object; an archive has one for each bus under `buses`.
+fn to_json(verified: &Verification, repaired: Option<&Repaired>, is_archive: bool) -> Value {
+    let file_flaws = verified.flaws.iter();
+    let mut object = match verified.buses.as_slice() {
+        [own] if !is_archive => {
+            let mut object = bus_json(own);
+            let flaws = own.flaws.iter().chain(file_flaws).map(flaw_json).collect();
+            object.insert("flaws".to_owned(), Value::Array(flaws));
+            object.insert("sound".to_owned(), json!(verified.is_sound()));
+            object
+        }
+        buses => Map::from_iter([
+            ("sound".to_owned(), json!(verified.is_sound())),
+            ("flaws".to_owned(), file_flaws.map(flaw_json).collect()),
+            ("buses".to_owned(), buses.iter().map(bus_json).collect()),
+        ]),
+    };
+    if let Some(repaired) = repaired {
+        let repaired = json!({
+            "backup": repaired.backup.as_ref().map(|file| file.to_string_lossy()),
+            "indexes": repaired.indexes,
+            "restored": repaired.restored,
+            "rows": repaired.rows,
+        });
+        object.insert("repaired".to_owned(), repaired);
+    }
+    Value::Object(object)
+}
+
+fn bus_json(report: &VerifyReport) -> Map<String, Value> {
+    let flaws: Vec<Value> = report.flaws.iter().map(flaw_json).collect();
     let gaps: Vec<[i64; 2]> = report.gaps.iter().map(|gap| [*gap.start(), *gap.end()]).collect();
-    json!({
-        "sound": flaws.is_empty(),
-        "whole": gaps.is_empty(),
-        "gaps": gaps,
-        "bus": report.bus.to_string(),
-        "rows": report.rows,
-        "first": report.first.map(Seq::as_i64),
-        "head": report.head.map(|(seq, hash)| json!({"seq": seq.as_i64(), "hash": hex::encode(hash)})),
-        "flaws": flaws,
-    })
+    Map::from_iter([
+        ("sound".to_owned(), json!(report.flaw_count == 0)),
+        ("whole".to_owned(), json!(gaps.is_empty())),
+        ("gaps".to_owned(), json!(gaps)),
+        ("bus".to_owned(), json!(report.bus.to_string())),
+        ("rows".to_owned(), json!(report.rows)),
+        ("first".to_owned(), json!(report.first.map(Seq::as_i64))),
+        ("head".to_owned(), head_json(report)),
+        ("flaws".to_owned(), Value::Array(flaws)),
+        ("flaw_count".to_owned(), json!(report.flaw_count)),
+    ])
+}
+
+fn head_json(report: &VerifyReport) -> Value {
+    report
+        .head
+        .map_or(Value::Null, |(seq, hash)| json!({"seq": seq.as_i64(), "hash": hex::encode(hash)}))
+}
+
+fn flaw_json(flaw: &Flaw) -> Value {
+    json!({"kind": flaw.kind.as_str(), "seq": flaw.seq.map(Seq::as_i64), "what": flaw.what})
 }

@@ -320,6 +320,7 @@ mod tests {
             waited_for: true,
             can_ask: None,
             note: None,
+            notice: None,
         }
     }
 

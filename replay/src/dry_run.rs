@@ -29,6 +29,8 @@ pub struct PlannedCommand {
     pub command: String,
     /// The command line with resolved paths, and the variables that its entry sets.
     pub runs: CommandPreview,
+    /// Whether a foreign recording names it.
+    pub is_foreign: bool,
 }
 
 /// What a replay would run.
@@ -36,6 +38,8 @@ pub struct PlannedCommand {
 pub struct DryRun {
     /// Every command, and how often it would run.
     pub commands: BTreeMap<PlannedCommand, u64>,
+    /// Foreign commands that are not approved and would not run, and how often they would.
+    pub refused: BTreeMap<PlannedCommand, u64>,
     /// Whether a plugin would run for a selected event.
     pub has_plugins: bool,
     /// The events that the recorded plugin processes were started for.
@@ -109,21 +113,27 @@ impl DryRun {
         let caller = recorded_caller(&row, env);
         // Only plugins receive events that are not selected.
         for hook in plan.outside().filter(|hook| is_selected || hook.is_plugin()) {
-            self.has_plugins |= hook.is_plugin() && is_selected;
+            let is_refused = hooks.is_refused(hook, &row);
+            self.has_plugins |= hook.is_plugin() && is_selected && !is_refused;
             let summary = hook.summary();
             let planned = PlannedCommand {
                 hook: summary.name,
                 event: summary.event,
                 command: summary.command.unwrap_or_default(),
                 runs: CommandPreview::new(&plan, hook, agent, &caller),
+                is_foreign: hooks.is_foreign(hook, &row),
             };
-            *self.commands.entry(planned).or_default() += 1;
+            let list = if is_refused { &mut self.refused } else { &mut self.commands };
+            *list.entry(planned).or_default() += 1;
         }
     }
 
     fn merge(&mut self, other: Self) {
         for (planned, times) in other.commands {
             *self.commands.entry(planned).or_default() += times;
+        }
+        for (planned, times) in other.refused {
+            *self.refused.entry(planned).or_default() += times;
         }
         self.has_plugins |= other.has_plugins;
         self.restarts.merge(other.restarts);

@@ -17,6 +17,8 @@ mod recorded_decision;
 
 mod unapproved;
 
+mod foreign;
+
 mod command_runner;
 
 mod plugin_warmup;

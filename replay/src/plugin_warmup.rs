@@ -37,6 +37,7 @@ pub(crate) fn notify_plugins(
     let Ok(sets) = hooks.for_event(row, hash) else { return };
     let mut plan = plan(event, &sets);
     drop(skip_unapproved(&mut plan, hooks, row, recorded));
+    hooks.leave_out_refused(&mut plan, row);
     if matches!(decision, KnownDecision::Unknown) {
         skip_project(&mut plan);
     }

@@ -14,7 +14,8 @@ pub enum DecisionError {
     Decision(#[from] BadDecision),
 }
 
-/// Reads the payload of a decision row.
+/// Reads the payload of a decision row. What the bus itself told the user is left out: it depends on the state of
+/// the bus at that time, not on the hooks' answers.
 pub(crate) fn read_decision(payload: &[u8]) -> Result<RecordedDecision, DecisionError> {
-    Ok(RecordedDecision::from_json(read_leniently(payload)?)?)
+    Ok(RecordedDecision::from_json(read_leniently(payload)?)?.without_notice())
 }

@@ -11,6 +11,8 @@ use hookbus::dialect::{RecordedProject, recorded_project};
 use hookbus::event::{BusId, Event, Seq};
 use hookbus::log::{HooksSnapshot, LoadedHooks, LogReader, ReadError, RecordedEvent};
 
+use crate::foreign::ForeignApprovals;
+
 /// The hooks that were in force, by bus and position in its log.
 #[derive(Debug)]
 pub struct RecordedHooks {
@@ -22,6 +24,8 @@ pub struct RecordedHooks {
     /// Canonical location of each project's hooks file.
     canonical: HashMap<String, PathBuf>,
     no_hooks: Arc<ActiveHooks>,
+    /// Set if another person may have written the recording: then only approved commands run.
+    pub(crate) foreign: Option<ForeignApprovals>,
 }
 
 /// A version of the hooks, if it is still valid.
@@ -64,6 +68,7 @@ impl RecordedHooks {
             projects: Some(HashMap::new()),
             canonical: HashMap::new(),
             no_hooks: Arc::new(ActiveHooks::for_replay(HooksFile::empty(Path::new("/")))),
+            foreign: None,
         };
         for LoadedHooks { bus, seq, hooks } in log.replay().hooks_loaded()? {
             if let Some(draft) = hooks.as_ref().filter(|draft| draft.of_project) {
@@ -92,6 +97,13 @@ impl RecordedHooks {
             self.versions.push(HooksVersion { path: draft.path, hash: draft.hash, hooks });
             self.versions.len() - 1
         })
+    }
+
+    /// The hooks of a recording that another person may have written: none of its commands runs unless it is
+    /// approved by name.
+    #[must_use]
+    pub fn of_foreign_recording(self) -> Self {
+        Self { foreign: Some(ForeignApprovals::default()), ..self }
     }
 
     /// Leaves the hooks of projects out.
@@ -215,7 +227,8 @@ pub fn canonical_hooks_path(file: &Path) -> PathBuf {
     canonical.unwrap_or_else(|| file.to_owned())
 }
 
-/// Approval is not checked: the user confirms the list of commands before a replay runs them.
+/// Approval is not checked here: before a replay runs commands the user confirms the list of them, and approves
+/// those of a foreign recording by name.
 fn parse(draft: &HooksSnapshot) -> ParsedHooks {
     let base = Path::new(&draft.path).parent().unwrap_or(Path::new("/"));
     let file = if draft.of_project {

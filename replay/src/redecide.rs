@@ -2,7 +2,7 @@
 //! `conclude`) and with the working directory and session variables that were recorded.
 
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hookbus::decide::{DecisionContext, HookResult, Plan, conclude, plan, run_rules};
 use hookbus::dialect::{Arrival, decode, dialect_of, recorded_wire};
@@ -57,6 +57,8 @@ struct NewDecision {
     nondeterministic: Option<NondeterministicHook>,
     /// Whether commands were skipped.
     skipped_commands: bool,
+    /// A foreign command that was not run, by the name of its hook.
+    refused: Option<String>,
     /// Whether the skipped commands could have changed the outcome.
     is_undecided: bool,
     /// Names of the plugins that gave a verdict.
@@ -205,12 +207,14 @@ impl<'a> Redecider<'a> {
         let hooks = self.hooks.for_event(row, hash)?;
         let mut plan = plan(event, &hooks);
         let carried = skip_unapproved(&mut plan, self.hooks, row, recorded);
+        let refused = self.hooks.leave_out_refused(&mut plan, row);
         let same_hooks = hash == Some(plan.hooks_hash());
         let (verdicts, skipped_commands) = match (&self.runner, plan.runs_outside()) {
             (Some(runner), true) => (runner.run(&plan, event, row), false),
-            (None, true) => (run_rules(&plan, event), true),
-            (_, false) => (run_rules(&plan, event), false),
+            (None, true) => (run_rules(&plan, event, Duration::MAX), true),
+            (_, false) => (run_rules(&plan, event, Duration::MAX), false),
         };
+        let skipped_commands = skipped_commands || refused.is_some();
         let verdicts = carried.insert_into(verdicts);
         let conclude = |verdicts: Vec<HookResult<'_>>, can_ask: bool| {
             let limit = hooks.own.file.max_continuations;
@@ -245,6 +249,7 @@ impl<'a> Redecider<'a> {
             without_user,
             nondeterministic,
             skipped_commands,
+            refused,
             is_undecided,
             plugins,
             same_hooks,
@@ -285,7 +290,10 @@ impl<'a> Redecider<'a> {
             self.hooks.recorded().is_some_and(|hooks| hooks.was_malformed(row, hash, hook))
         };
         let compare = |replayed: Option<&Decision>| compare(recorded, replayed, &was_malformed);
-        let skipped = || Comparison::not_comparable("it depends on a command that was skipped");
+        let skipped = || match &new.refused {
+            Some(hook) => Comparison::not_comparable(format!("not run (foreign command): {hook}")),
+            None => Comparison::not_comparable("it depends on a command that was skipped"),
+        };
         if new.is_undecided {
             return skipped();
         }

@@ -8,6 +8,7 @@ use hookbus::config::NatsSettings;
 use crate::connection::NatsConnection;
 use crate::dead_letter::DeadLetter;
 use crate::error::{DeliveryError, ObserverError};
+use crate::refused::{RefusedMessage, RefusedMessages};
 use crate::store::{ObserverStore, observer_names};
 
 /// The dead letters of a home and, if configured, of a NATS server.
@@ -58,6 +59,23 @@ impl DeadLetterStore {
         }
         all.sort_by_key(|stored| stored.letter.at);
         Ok(all)
+    }
+
+    /// The messages that this observer, or all observers, refused, with the name of the observer.
+    pub fn refused(&self, observer: Option<&str>) -> Vec<(String, RefusedMessage)> {
+        let names =
+            observer.map_or_else(|| observer_names(&self.home), |name| vec![name.to_owned()]);
+        let of_observer = |name: String| {
+            let messages = RefusedMessages::of(&self.home, &name).list();
+            messages.into_iter().map(move |message| (name.clone(), message))
+        };
+        names.into_iter().flat_map(of_observer).collect()
+    }
+
+    /// Deletes the messages that this observer refused.
+    pub fn delete_refused(&self, observer: &str) -> Result<(), ObserverError> {
+        let cleared = RefusedMessages::of(&self.home, observer).clear();
+        cleared.map_err(ObserverError::file(&self.home))
     }
 
     /// Deletes a dead letter.

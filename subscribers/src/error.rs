@@ -8,10 +8,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use hookbus::envelope::EnvelopeError;
-use hookbus::log::{AppendError, ArchiveError, ReadError};
+use hookbus::log::{ArchiveError, ReadError};
 
 use crate::connection::NatsError;
 use crate::deliver::{CommandError, LongLivedError, PluginsError, WebhookError};
+use crate::source::FetchError;
 
 /// Why an observer did not handle an event.
 #[derive(Debug, thiserror::Error)]
@@ -36,13 +37,37 @@ pub enum DeliveryError {
     Archive(#[from] ArchiveError),
     /// The payload could not be fetched from the object store.
     #[error("{0}")]
-    Payload(NatsError),
+    Payload(FetchError),
+    /// The payload is in the object store, and no server is configured.
+    #[error(
+        "its payload is in the object store of NATS; name the server with `nats:` in hookbus.yaml"
+    )]
+    NoServerForPayload,
     /// The dead letter holds no event that can be read.
     #[error("{0}")]
     Unreadable(EnvelopeError),
     /// The filters of the observer do not match the event any more.
     #[error("the observer does not match this event any more; drop it with `hookbus dead drop`")]
     NotWanted,
+}
+
+impl DeliveryError {
+    /// Whether the event itself is wrong, so that another attempt would fail as well.
+    pub(crate) const fn is_wrong_event(&self) -> bool {
+        match self {
+            Self::Archive(error) => error.is_wrong_row(),
+            Self::Payload(FetchError::Refused { .. }) => true,
+            Self::Payload(FetchError::Nats(_))
+            | Self::NotApproved(_)
+            | Self::Command(_)
+            | Self::LongLived(_)
+            | Self::Plugins(_)
+            | Self::Webhook(_)
+            | Self::Unreadable(_)
+            | Self::NoServerForPayload
+            | Self::NotWanted => false,
+        }
+    }
 }
 
 /// Why an observer cannot go on.
@@ -64,7 +89,7 @@ pub enum ObserverError {
     },
     /// The archive cannot be written.
     #[error("{0}")]
-    Archive(AppendError),
+    Archive(ArchiveError),
     /// The dead letter's event has no readable id.
     #[error("{0}")]
     Unreadable(EnvelopeError),

@@ -130,7 +130,8 @@ impl Observer {
 
     /// The caller when no event is involved.
     pub(crate) fn caller(&self, env: &[(OsString, OsString)]) -> Caller {
-        Caller { cwd: self.base.clone(), env: env.to_vec(), ..Caller::default() }
+        let agent = Caller { cwd: self.base.clone(), env: env.to_vec(), ..Caller::default() };
+        self.approvals.store().hook_caller(&agent, self.first_entry().pass_env())
     }
 
     pub(crate) fn first_entry(&self) -> &Hook {
@@ -153,8 +154,8 @@ fn has_filters(hook: &Hook) -> bool {
 
 /// The event in a row; none for rows of the bus itself.
 pub(crate) fn recorded_event(row: &Row) -> Option<Event> {
-    let own = [Kind::Decision.as_str(), Kind::HooksLoaded.as_str()];
-    if own.contains(&row.kind.as_str()) { None } else { decode_row(row) }
+    let is_of_bus = |kind: Kind| kind == Kind::Decision || kind.is_of_bus();
+    if Kind::parse(&row.kind).is_some_and(is_of_bus) { None } else { decode_row(row) }
 }
 
 /// A decision, as an event about the same tool of the same agent.

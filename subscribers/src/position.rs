@@ -1,8 +1,9 @@
 //! How far an observer is: the last handled event of each bus, and where that event was in the stream.
 //!
-//! The position per bus decides what has been handled. The stream mark only says where to read next,
-//! and counts only while the stream still holds the same event there: a stream that was emptied or
-//! restored from a backup restarts its numbering.
+//! The sequence numbers of the stream come from the server: the mark says where to read next, and counts only
+//! while the stream still holds the same message there. A stream that was emptied or restored from a backup
+//! is read again; then the position per bus says which of its rows were handled before. The seq in it is what
+//! the sender of a message wrote, so it alone never makes the observer skip a row: see [`BusPosition::covers`].
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +15,8 @@ use serde_json::{Map, Value, json};
 /// The clocks of a bus and of an observer may differ by this much.
 const CLOCK_SKEW: Duration = Duration::from_secs(2);
 
-/// A message of the stream: its sequence number, and the event in it.
+/// A message of the stream: its sequence number, and the event in it. A message that is not an event has an id
+/// made from its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StreamMark {
     pub(crate) sequence: u64,
@@ -26,6 +28,29 @@ pub(crate) struct StreamMark {
 pub(crate) struct BusPosition {
     pub(crate) seq: Seq,
     pub(crate) id: Option<EventId>,
+    /// The sequence number of its message, if it came from the stream.
+    pub(crate) place: Option<u64>,
+    /// When the observer was done with it, by its own clock.
+    pub(crate) handled: Option<Time>,
+}
+
+impl BusPosition {
+    /// Whether a row of a stream that is read again was handled before: its seq is not later, and it was
+    /// recorded before the position was reached. Without the time, one forged seq would make the observer
+    /// skip everything that the bus publishes later.
+    pub(crate) fn covers(&self, row: &Row) -> bool {
+        let is_older = self.handled.is_none_or(|handled| row.at.before(CLOCK_SKEW) <= handled);
+        row.seq <= self.seq && is_older
+    }
+
+    /// Whether this position was reached before another one of the same bus. The seq decides only where a
+    /// position of an earlier version has no time.
+    fn is_before(&self, other: &Self) -> bool {
+        match (self.handled, other.handled) {
+            (Some(own), Some(theirs)) => own < theirs,
+            (None, _) | (_, None) => self.seq < other.seq,
+        }
+    }
 }
 
 /// How far an observer is. Everything up to here is done.
@@ -58,32 +83,48 @@ impl ObserverPosition {
         self.buses.get(&bus).copied()
     }
 
-    /// Whether a row was handled already, or is older than the start time.
-    pub(crate) fn is_past(&self, bus: BusId, row: &Row) -> bool {
-        match (self.of(bus), self.earliest()) {
-            (Some(last), _) => row.seq <= last.seq,
-            (None, Some(earliest)) => row.at < earliest,
-            (None, None) => false,
-        }
+    /// Whether a row of a bus without a position is older than the start time.
+    pub(crate) fn is_before_start(&self, row: &Row) -> bool {
+        self.earliest().is_some_and(|earliest| row.at < earliest)
     }
 
     /// Marks everything up to this row as done.
-    pub(crate) fn advance(&mut self, bus: BusId, row: &Row, mark: Option<StreamMark>) {
+    pub(crate) fn advance(&mut self, bus: BusId, row: &Row, mark: Option<StreamMark>, now: Time) {
         if self.of(bus).is_none_or(|last| row.seq > last.seq) {
-            self.set(bus, row.seq, Some(row.id));
+            self.set_handled(bus, row, mark, now);
         }
+        self.move_mark(mark);
+    }
+
+    /// Sets the position to a row that was handled just now, also if an earlier message had a later seq: one of
+    /// the two is forged, and only the lower seq makes the observer skip nothing.
+    pub(crate) fn set_handled(
+        &mut self,
+        bus: BusId,
+        row: &Row,
+        mark: Option<StreamMark>,
+        now: Time,
+    ) {
+        let place = mark.map(|mark| mark.sequence);
+        let done = BusPosition { seq: row.seq, id: Some(row.id), place, handled: Some(now) };
+        self.buses.insert(bus, done);
+        self.move_mark(mark);
+    }
+
+    /// Marks everything up to this message as done; without one, the mark stays.
+    pub(crate) fn move_mark(&mut self, mark: Option<StreamMark>) {
         self.mark = mark.or(self.mark);
     }
 
     /// Sets the position in one bus, forwards or backwards.
     pub(crate) fn set(&mut self, bus: BusId, seq: Seq, id: Option<EventId>) {
-        self.buses.insert(bus, BusPosition { seq, id });
+        self.buses.insert(bus, BusPosition { seq, id, place: None, handled: None });
     }
 
     /// Combines two positions that are both correct: per bus, the later one.
     pub(crate) fn furthest(mut self, other: &Self) -> Self {
         for (bus, position) in &other.buses {
-            if self.of(*bus).is_none_or(|own| own.seq < position.seq) {
+            if self.of(*bus).is_none_or(|own| own.is_before(position)) {
                 self.buses.insert(*bus, *position);
             }
         }
@@ -99,7 +140,7 @@ impl ObserverPosition {
         for other in rest {
             earliest.buses.retain(|bus, position| {
                 let Some(theirs) = other.of(*bus) else { return false };
-                if theirs.seq < position.seq {
+                if theirs.is_before(position) {
                     *position = theirs;
                 }
                 true
@@ -112,7 +153,14 @@ impl ObserverPosition {
     }
 
     pub(crate) fn to_json(&self) -> Value {
-        let position = |at: &BusPosition| json!({"seq": at.seq.as_i64(), "id": at.id.map(|id| id.to_string())});
+        let position = |at: &BusPosition| {
+            json!({
+                "seq": at.seq.as_i64(),
+                "id": at.id.map(|id| id.to_string()),
+                "place": at.place,
+                "handled": at.handled.map(Time::micros),
+            })
+        };
         let buses: Map<String, Value> =
             self.buses.iter().map(|(bus, at)| (bus.to_string(), position(at))).collect();
         json!({
@@ -126,7 +174,12 @@ impl ObserverPosition {
     pub(crate) fn from_json(value: &Value) -> Self {
         let id = |value: &Value| value.as_str().and_then(|id| id.parse().ok());
         let position = |value: &Value| {
-            Some(BusPosition { seq: Seq::from_i64(value["seq"].as_i64()?), id: id(&value["id"]) })
+            Some(BusPosition {
+                seq: Seq::from_i64(value["seq"].as_i64()?),
+                id: id(&value["id"]),
+                place: value["place"].as_u64(),
+                handled: value["handled"].as_i64().map(Time::from_micros),
+            })
         };
         let buses = value["buses"].as_object().into_iter().flatten();
         let mark = &value["stream"];
@@ -163,8 +216,61 @@ mod tests {
         let now = Time::from_micros(1_700_000_000_000_000);
         let mut position = ObserverPosition::since(now);
         position.set(bus(1), Seq::from_i64(7), Some(EventId::mint(now)));
+        position.advance(
+            bus(2),
+            &row(3, now),
+            Some(StreamMark { sequence: 9, id: EventId::mint(now) }),
+            now,
+        );
         position.mark = Some(StreamMark { sequence: 12, id: EventId::mint(now) });
         assert_eq!(ObserverPosition::from_json(&position.to_json()), position);
+    }
+
+    fn row(seq: i64, at: Time) -> Row {
+        Row {
+            seq: Seq::from_i64(seq),
+            id: EventId::mint(at),
+            at,
+            agent: "hermes".to_owned(),
+            session: String::new(),
+            turn: None,
+            name: "agent:step".to_owned(),
+            kind: "agent.step".to_owned(),
+            tool: None,
+            tool_class: None,
+            cause: None,
+            context: None,
+            payload: Vec::new(),
+            hash: [0; 32],
+            origin: None,
+        }
+    }
+
+    #[test]
+    fn a_position_of_an_earlier_version_is_read() {
+        let id = EventId::mint(Time::from_micros(1));
+        let old = json!({"buses": {bus(1).to_string(): {"seq": 7, "id": id.to_string()}}});
+        let read = ObserverPosition::from_json(&old).of(bus(1)).expect("a position");
+        assert_eq!((read.seq, read.id), (Seq::from_i64(7), Some(id)));
+        assert!(
+            read.covers(&row(7, Time::from_micros(1)))
+                && !read.covers(&row(8, Time::from_micros(1)))
+        );
+    }
+
+    #[test]
+    fn a_large_seq_does_not_cover_rows_that_were_recorded_later() {
+        let (now, minute) = (1_700_000_000_000_000, 60_000_000);
+        let mut position = ObserverPosition::start();
+        position.advance(
+            bus(1),
+            &row(1_000_000, Time::from_micros(now)),
+            None,
+            Time::from_micros(now),
+        );
+        let reached = position.of(bus(1)).expect("a position");
+        assert!(reached.covers(&row(43, Time::from_micros(now))));
+        assert!(!reached.covers(&row(43, Time::from_micros(now + 2 * minute))));
     }
 
     #[test]

@@ -3,19 +3,22 @@
 
 use std::sync::Arc;
 
-use crate::observer::Observer;
+use hookbus::config::NatsSettings;
 use hookbus::event::BusId;
-use hookbus::log::Row;
+use hookbus::log::{Row, StoredPayload};
+use hookbus::relay::{BUCKET, StreamForm};
 
 use crate::assignment::Assignment;
+use crate::connection::NatsConnection;
 use crate::dead_letter::DeadLetter;
 use crate::deliver::{Attempt, Delivery};
 use crate::error::{DeliveryError, ObserverError};
+use crate::observer::Observer;
 use crate::position::ObserverPosition;
-use crate::replay_publisher::stream_and_root;
+use crate::replay_publisher::{bucket_of, stream_and_root};
 use crate::retry_delay::RetryDelay;
 use crate::runtime::{ObserveSummary, StopSignal};
-use crate::source::{SourceEvent, StreamSource, fetch_payload};
+use crate::source::{FetchError, SourceEvent, StreamSource, fetch_payload};
 
 /// How many events of a published replay are read per batch.
 const BATCH: usize = 256;
@@ -69,12 +72,16 @@ pub async fn observe_replay(
 ) -> Result<ObserveSummary, ObserverError> {
     let connection = assignment.connection().ok_or(ObserverError::NoServer)?;
     let (stream, root) = stream_and_root(&connection.settings, run);
-    let mut source = StreamSource::new(connection.for_stream(stream), vec![format!("{root}.>")]);
+    let form = StreamForm { bucket: bucket_of(&stream), root, holds_every_row: false };
+    let subjects = vec![format!("{}.>", form.root)];
+    let mut source = StreamSource::of_form(connection.for_stream(stream), subjects, form);
     let (mut position, mut summary) = (ObserverPosition::start(), ObserveSummary::default());
     let mut redelivery = Redelivery::new(assignment);
     while !*stop.borrow() {
-        let Some(events) = source.next_until_end(&position, BATCH).await? else { break };
-        for SourceEvent { bus, row, mark, .. } in events {
+        let Some(batch) = source.next_until_end(&position, BATCH).await? else { break };
+        position.move_mark(batch.end);
+        summary.refused += batch.refused.len() as u64;
+        for SourceEvent { bus, row, .. } in batch.events {
             match redelivery.deliver(bus, &row).await {
                 Ok(true) => summary.handled += 1,
                 Ok(false) => {}
@@ -83,7 +90,6 @@ pub async fn observe_replay(
                     tracing::warn!(%error, seq = row.seq.as_i64(), "a replayed event failed");
                 }
             }
-            position.advance(bus, &row, mark);
         }
     }
     redelivery.delivery.close().await;
@@ -93,13 +99,23 @@ pub async fn observe_replay(
     Ok(summary)
 }
 
-/// Makes one more attempt to deliver a dead letter. The caller deletes it after success.
+/// Makes one more attempt to deliver a dead letter. The caller deletes it after success. `nats` is the configured
+/// server, which may hold the payload even if the observer reads the log now.
 pub async fn retry_dead_letter(
     assignment: &Assignment,
+    nats: Option<&NatsSettings>,
     letter: &DeadLetter,
 ) -> Result<(), DeliveryError> {
     let mut event = letter.event().map_err(DeliveryError::Unreadable)?;
-    if let (Some(stored), Some(connection)) = (&event.stored, assignment.connection()) {
+    if let Some(stored) = &event.stored {
+        let configured = || nats.map(|nats| NatsConnection::new(nats.clone()));
+        let connection = assignment.connection().or_else(configured);
+        let connection = connection.ok_or(DeliveryError::NoServerForPayload)?;
+        if stored.object != StoredPayload::object(BUCKET, event.row.id) {
+            let object = stored.object.clone();
+            let reason = "hookbus did not write it".to_owned();
+            return Err(DeliveryError::Payload(FetchError::Refused { object, reason }));
+        }
         let fetched = fetch_payload(&connection, stored).await;
         event.row.payload = fetched.map_err(DeliveryError::Payload)?;
     }

@@ -10,7 +10,7 @@ use async_nats::jetstream::{self, Context, object_store, stream};
 use hookbus::config::NatsSettings;
 use hookbus::envelope;
 use hookbus::event::{BusId, encode_token, subject};
-use hookbus::log::Row;
+use hookbus::log::{Row, StoredPayload};
 use hookbus::relay::{connect, max_body_len, store_large_payload};
 
 use crate::connection::NatsError;
@@ -31,6 +31,11 @@ const ACTION: &str = "publish the replay";
 pub(crate) fn stream_and_root(settings: &NatsSettings, run: &str) -> (String, String) {
     let stream = format!("{}_REPLAY", settings.stream);
     (stream, format!("{}.{}", all_replays(settings), encode_token(run)))
+}
+
+/// The bucket for payloads of a stream for replays that do not fit a message.
+pub(crate) fn bucket_of(stream: &str) -> String {
+    format!("{stream}_LARGE")
 }
 
 /// The root of the subjects of all replays.
@@ -58,7 +63,7 @@ impl ReplayPublisher {
         let context = jetstream::new(connection.client);
         let (name, root) = stream_and_root(settings, run);
         let large_payloads = object_store::Config {
-            bucket: format!("{name}_LARGE"),
+            bucket: bucket_of(&name),
             num_replicas: settings.replicas,
             max_age: MAX_AGE,
             ..object_store::Config::default()
@@ -94,7 +99,8 @@ impl ReplayPublisher {
             let config = self.large_payloads.clone();
             let stored = store_large_payload(&self.context, config, &object, &row.payload).await;
             stored.map_err(NatsError::failed(ACTION))?;
-            let stored = format!("{}/{object}", self.large_payloads.bucket);
+            let bucket = &self.large_payloads.bucket;
+            let stored = StoredPayload::new(bucket, row.id, &row.payload);
             body = envelope::write(bus, row, Some(&stored));
         }
         let subject = format!("{}.{rest}", self.root);

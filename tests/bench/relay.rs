@@ -80,7 +80,7 @@ async fn fill(bus: &Arc<Bus>) {
             let caller = Caller::default();
             let (id, agent, deadline) = (EventId::mint(at), Agent::Hermes, Duration::from_mins(1));
             let call = Call { id, at, agent, raw, caller, deadline };
-            local.spawn_local(async move { handle(call, &bus, || false).await })
+            local.spawn_local(async move { handle(call, &bus).await })
         });
         let calls: Vec<_> = calls.collect();
         local

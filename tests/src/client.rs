@@ -52,13 +52,11 @@ impl Client {
         let socket = SocketPath::in_home(&self.home);
         let answer = call(&socket, BuildVersion::current(), &event).unwrap_or_else(|_| {
             let bus = Bus::for_client(&self.home, &[]);
-            let answer = self.runtime.block_on(handle(event, &bus, || false));
-            answer.0.unwrap_or_default().into_bytes()
+            self.runtime.block_on(handle(event, &bus))
         });
-        let answer = match answer.as_slice() {
-            [] => Value::Null,
-            answer => serde_json::from_slice(answer).expect("an answer is JSON"),
-        };
+        let answer = answer.text.map_or(Value::Null, |answer| {
+            serde_json::from_str(&answer).expect("an answer is JSON")
+        });
         CallResult { id, answer }
     }
 }

@@ -62,8 +62,10 @@ pub fn assert_lapsed(home: &Home, what: &str) {
 
 /// Approves everything that waits, in `folder`.
 pub fn approve_in(home: &Home, folder: &Path) {
-    let mut command = home.command(["hooks", "approve", "--accept-hooks"]);
-    assert!(command.current_dir(folder).status().expect("hookbus runs").success());
+    let mut command = home.command_at_terminal(["hooks", "approve", "--accept-hooks"]);
+    command.current_dir(folder);
+    let (exit, screen) = run_at_terminal(command, &[]);
+    assert_eq!(exit, Some(0), "{screen}");
 }
 
 /// Runs `hookbus hooks approve` at a terminal; returns its exit code and the screen.

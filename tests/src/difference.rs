@@ -33,8 +33,8 @@ enum Program {
 }
 
 /// Whether the comparison ignores Gemini CLI's report of a failed hook, which names the command line and
-/// the milliseconds it took. Through hookbus Gemini runs `hookbus hook`, which does not fail, so it prints no
-/// such report; how the hook behind it ended is in the log.
+/// the milliseconds it took. Through hookbus Gemini runs `hookbus hook`, which does not fail: the bus tells the user
+/// of the failed hook in its own words, and how it ended is in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FailureReport {
     Compared,
@@ -42,7 +42,9 @@ enum FailureReport {
 }
 
 /// How the lines of such a report begin.
-const REPORT_LINES: [&str; 4] = [
+const REPORT_LINES: [&str; 6] = [
+    "hookbus: hook `",
+    "Hook system message: hookbus: hook `",
     "Hook execution for ",
     "Hook(s) [",
     "[WARNING] Hook(s) [",
@@ -176,7 +178,10 @@ impl Case {
         let matching = if decisions[0].is_null() { Matching::No } else { Matching::Yes };
         assert_eq!(matching, self.matching, "{decisions:#?}");
         if self.failure_report == FailureReport::Ignored {
-            assert_ne!(decisions[0]["verdicts"][0]["exit"], 0, "the log has the exit code");
+            let verdict = &decisions[0]["verdicts"][0];
+            assert_ne!(verdict["exit"], 0, "the log has the exit code");
+            let reported = run.stderr.contains("hookbus: hook `");
+            assert_eq!(verdict["failed"], reported, "the user reads of it: {}", run.stderr);
         }
         assert!(home.is_sound());
         run

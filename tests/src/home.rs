@@ -1,5 +1,6 @@
 //! A temporary home and the real `hookbus` in it. Dropping the home ends the daemon that its hooks started.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
@@ -11,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::agents::run_at_terminal;
 
 /// How long [`wait_until`] waits. Nothing here takes this long.
 const WAIT_LIMIT: Duration = Duration::from_mins(1);
@@ -99,6 +102,17 @@ impl Home {
         fs::write(self.path().join("hookbus.yaml"), text).expect("a hooks file");
     }
 
+    /// Writes `daemon:` into `hookbus.yaml`, for calls that name their home and so heed no variable.
+    pub fn set_daemon_mode(&self, mode: &str) {
+        let text = fs::read_to_string(self.path().join("hookbus.yaml")).unwrap_or_default();
+        if mode != "auto" && !text.contains("daemon:") {
+            self.write_hooks_file(&match text.trim_start().strip_prefix('{') {
+                Some(rest) => format!("{{daemon: {mode}, {rest}"),
+                None => format!("{text}\ndaemon: {mode}\n"),
+            });
+        }
+    }
+
     /// Writes an executable script outside of the home; returns its path.
     pub fn script(&self, name: &str, text: &str) -> String {
         let path = self.folder.path().join(name);
@@ -108,9 +122,30 @@ impl Home {
 
     /// `hookbus` with this home, ready to be started.
     pub fn command<I: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = I>) -> Command {
-        let mut command = Command::new(&self.program);
+        self.in_home(Command::new(&self.program), arguments)
+    }
+
+    /// The same, to be run at a terminal that belongs to it alone, as a user's shell runs it.
+    pub fn command_at_terminal<I: AsRef<OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = I>,
+    ) -> Command {
+        let mut command = Command::new("setsid");
+        command.args(["--ctty", "--wait"]).arg(&self.program);
+        self.in_home(command, arguments)
+    }
+
+    fn in_home<I: AsRef<OsStr>>(
+        &self,
+        mut command: Command,
+        arguments: impl IntoIterator<Item = I>,
+    ) -> Command {
+        command.args(arguments);
+        let has_word = |word: &str| command.get_args().any(|given| given == word);
+        if has_word("connect") && !has_word("man") {
+            command.arg("--allow-temporary-home"); // every home of a test is temporary
+        }
         command
-            .args(arguments)
             .current_dir(self.work())
             .env("HOOKBUS_HOME", self.path())
             .env("HOOKBUS_DAEMON", self.mode)
@@ -173,7 +208,15 @@ impl Home {
 
     /// Approves everything that waits for an approval.
     pub fn approve(&self) {
-        self.text(&["hooks", "approve", "--accept-hooks"]);
+        let (exit, screen) = self.approve_with(&[]);
+        assert_eq!(exit, Some(0), "{screen}");
+    }
+
+    /// Runs `hookbus hooks approve --accept-hooks` at a terminal; returns its exit code and the screen.
+    pub fn approve_with(&self, options: &[&str]) -> (Option<i32>, String) {
+        let command =
+            self.command_at_terminal([&["hooks", "approve", "--accept-hooks"], options].concat());
+        run_at_terminal(command, &[])
     }
 
     /// Starts a daemon and waits until it answers.
@@ -304,4 +347,21 @@ pub fn write_executable(path: &Path, text: &str) {
 /// A path as text, for hooks files, scripts and arguments.
 pub fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
+}
+
+/// Every file and directory below `folder`, with its bytes.
+pub fn everything(folder: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+    let mut found = BTreeMap::new();
+    let mut waiting = vec![folder.to_owned()];
+    while let Some(next) = waiting.pop() {
+        if next.is_dir() {
+            let entries = fs::read_dir(&next).expect("a readable folder");
+            waiting.extend(entries.map(|entry| entry.expect("an entry").path()));
+            found.insert(next, None);
+        } else {
+            let bytes = fs::read(&next).expect("a readable file");
+            found.insert(next, Some(bytes));
+        }
+    }
+    found
 }

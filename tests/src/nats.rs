@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use async_nats::HeaderMap;
 use async_nats::jetstream::{self, stream::Stream};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -253,6 +254,29 @@ impl NatsServer {
             let stream = context.get_stream("HOOKBUS").await.expect("a stream");
             with(stream, context).await
         })
+    }
+
+    /// Publishes messages that no bus wrote, each on its subject.
+    pub fn forge(&self, messages: impl IntoIterator<Item = (String, Vec<u8>)>) {
+        self.with_stream(async |_, context| {
+            for (subject, body) in messages {
+                let sent = context.publish(subject, body.into()).await.expect("a stream");
+                sent.await.expect("an acknowledgement");
+            }
+        });
+    }
+
+    /// Publishes messages that no bus wrote, each on its subject and with its headers.
+    pub fn forge_with_headers(
+        &self,
+        messages: impl IntoIterator<Item = (String, HeaderMap, Vec<u8>)>,
+    ) {
+        self.with_stream(async |_, context| {
+            for (subject, headers, body) in messages {
+                let sent = context.publish_with_headers(subject, headers, body.into()).await;
+                sent.expect("a stream").await.expect("an acknowledgement");
+            }
+        });
     }
 
     /// The subject and the body of every message in the stream.

@@ -106,7 +106,7 @@ pub fn record_after(
                         deadline: Duration::from_mins(1),
                     };
                     let bus = Arc::clone(&bus);
-                    tokio::task::spawn_local(async move { handle(call, &bus, || false).await })
+                    tokio::task::spawn_local(async move { handle(call, &bus).await })
                 })
                 .collect();
             for call in calls {

@@ -4,8 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
+
 use crate::caller::Caller;
-use crate::config::{Hook, HooksFile, Problem};
+use crate::config::{Hook, HooksFile, Problem, Reach};
 use crate::consent::{ApprovalCheck, ApprovalItem, ApprovalStore};
 use crate::log::HooksSnapshot;
 use crate::plugins::{PluginPool, PluginSelection, log_path};
@@ -58,6 +60,19 @@ impl HooksStatus {
     }
 }
 
+/// Something of a hooks file that is not in force as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotInForce {
+    /// The hook, the event key or the setting; the file's path if it is the whole file.
+    pub hook: String,
+    /// What is wrong, ending with what to write instead.
+    pub why: String,
+    /// Its line in the file.
+    pub line: usize,
+    /// Whether its last good version is in force instead.
+    pub kept: bool,
+}
+
 impl ActiveHooks {
     /// Puts `file`, read from `path`, in force.
     pub(super) fn new(
@@ -71,6 +86,7 @@ impl ActiveHooks {
             path: path.to_string_lossy().into_owned(),
             content: file.content.clone(),
             of_project: file.project.is_some(),
+            settings: settings_to_record(&file, &status),
         };
         let approvals = ApprovalCheck::new(store, &file);
         Self { file, snapshot: Arc::new(snapshot), status, approvals, plugins: Arc::default() }
@@ -92,6 +108,38 @@ impl ActiveHooks {
             }
             HooksStatus::NothingGood(_) => None,
         }
+    }
+
+    /// What of the file is not in force as it is written, each part once, without any I/O. The words of a project's file are not
+    /// among it: they may come from anyone, and a person or a model reads this.
+    pub fn not_in_force(&self) -> Vec<NotInForce> {
+        let whole_file = self.status.problem().map(|problem| NotInForce {
+            hook: self.snapshot.path.clone(),
+            why: problem.message.clone(),
+            line: problem.line,
+            kept: matches!(self.status, HooksStatus::LastGood(_)),
+        });
+        // With the last good version in force, the problems are those of a text that is not on disk any more.
+        let entries =
+            self.file.problems.iter().filter(|problem| {
+                problem.reach == Reach::Entry && self.status == HooksStatus::Current
+            });
+        let entries = entries.map(|problem| NotInForce {
+            hook: problem.about.clone(),
+            why: problem.message.clone(),
+            line: problem.line,
+            kept: problem.kept,
+        });
+        let without_words = |entry: NotInForce| match &self.file.project {
+            None => entry,
+            Some(_) => NotInForce {
+                hook: format!("line {} of the project's hooks", entry.line),
+                why: "it has a mistake; `hookbus hooks list`, inside the project, shows it"
+                    .to_owned(),
+                ..entry
+            },
+        };
+        whole_file.into_iter().chain(entries).map(without_words).collect()
     }
 
     /// Whether a project with these hooks takes part in decisions: it must have hooks, and the log must record
@@ -145,6 +193,13 @@ impl ActiveHooks {
     pub fn current_item(&self, item: &ApprovalItem, caller: &Caller) -> Option<ApprovalItem> {
         self.approvals.item(self.hook_of(item)?, caller)
     }
+}
+
+/// The settings of the user's own file. Those of a last good version may be incomplete: the log does not hold
+/// all of them.
+fn settings_to_record(file: &HooksFile, status: &HooksStatus) -> Option<Map<String, Value>> {
+    let is_whole = matches!(status, HooksStatus::Current | HooksStatus::NoFile);
+    (is_whole && file.project.is_none()).then(|| file.settings.clone())
 }
 
 /// The hooks that an event is checked against: the user's own, then those of the project it happened in.

@@ -5,6 +5,6 @@ mod hooks;
 mod projects;
 mod source;
 
-pub use hooks::{ActiveHooks, HookSets, HooksStatus};
+pub use hooks::{ActiveHooks, HookSets, HooksStatus, NotInForce};
 pub use projects::{Projects, is_project_file};
 pub use source::HooksSource;

@@ -16,6 +16,7 @@ use crate::caller::Caller;
 use crate::consent::ApprovalStore;
 use crate::log::LogPath;
 use crate::sys::process::effective_uid;
+use crate::sys::user::user_home;
 
 const FOLDER: &str = ".hookbus";
 const FILE: &str = "hookbus.yaml";
@@ -34,6 +35,9 @@ const SWEEP_EVERY: Duration = Duration::from_secs(5);
 pub struct Projects {
     /// The user's own home, which is not a project.
     home: PathBuf,
+    /// The default home by the user's own environment, which is none either. None for calls of agents: what their
+    /// environment says must not switch a project's hooks off.
+    default_home: Option<PathBuf>,
     log: LogPath,
     /// What the user approved, in all projects.
     approvals: Arc<ApprovalStore>,
@@ -57,7 +61,14 @@ impl Projects {
     /// The projects of the user with this home.
     pub fn new(home: &Path, log: LogPath) -> Self {
         let approvals = Arc::new(ApprovalStore::beside(home));
-        Self { home: home.to_owned(), log, approvals, files: Mutex::default() }
+        let (home, default_home) = (home.to_owned(), None);
+        Self { home, default_home, log, approvals, files: Mutex::default() }
+    }
+
+    /// The same where `default_home` is the user's own too.
+    #[must_use]
+    pub fn with_default_home(self, default_home: Option<PathBuf>) -> Self {
+        Self { default_home, ..self }
     }
 
     /// The hooks of the project that the client works in, if it has any.
@@ -149,7 +160,7 @@ impl Projects {
             .filter(|file| fs::metadata(file).is_ok_and(|found| is_trusted_owner(found.uid())))
             // Approvals are stored as text, in which two paths that are not UTF-8 could look the same.
             .filter(|file| file.to_str().is_some())
-            .filter(|file| is_project_file(file, &self.home, caller))
+            .filter(|file| is_project_file(file, &self.home, self.default_home.as_deref()))
     }
 }
 
@@ -175,20 +186,22 @@ const fn may_trust(owner: u32, me: u32) -> bool {
 }
 
 /// Whether `file` is a project's hooks file. The user's own home can have the same name, and can be reached
-/// through a symlink.
-pub fn is_project_file(file: &Path, home: &Path, caller: &Caller) -> bool {
+/// through a symlink. So can the default home, by the password database and by the environment (`default_home`).
+pub fn is_project_file(file: &Path, home: &Path, default_home: Option<&Path>) -> bool {
     let Some(folder) = file.parent() else { return false };
-    let default_home = caller.var("HOME").map(|home| Path::new(home).join(FOLDER));
-    let own = |folder: &Path| folder == home || default_home.as_deref() == Some(folder);
     let has_name = file.file_name() == Some(OsStr::new(FILE))
         && folder.file_name() == Some(OsStr::new(FOLDER));
-    if !has_name || own(folder) {
+    if !has_name {
+        return false;
+    }
+    let of_user = user_home().map(|home| home.join(FOLDER));
+    let own = [Some(home), default_home, of_user.as_deref()];
+    if own.iter().flatten().any(|own| *own == folder) {
         return false;
     }
     // Last, because it resolves every directory of the path.
     let Ok(real) = folder.canonicalize() else { return true };
-    let is_real = |own: &Path| own.canonicalize().is_ok_and(|own| own == real);
-    !is_real(home) && !default_home.as_deref().is_some_and(is_real)
+    !own.iter().flatten().any(|own| own.canonicalize().is_ok_and(|own| own == real))
 }
 
 #[cfg(test)]

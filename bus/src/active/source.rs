@@ -1,6 +1,7 @@
-//! Which version of a hooks file is in force: the file on disk if it can be used, else its last good
-//! version, from memory or from the log, so that a typo never switches a policy off.
+//! Which version of a hooks file is in force: the file on disk as far as it can be used, and for the rest its last
+//! good version, from memory or from the log, so that a typo never switches a policy off.
 
+use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::hooks::{ActiveHooks, HooksStatus};
 use crate::config::{EventKey, HooksFile, LARGEST_PROJECT_FILE, Problem};
 use crate::consent::ApprovalStore;
-use crate::files::{Stamp, open_regular, sha256};
+use crate::files::{
+    Stamp, check_private, check_private_folder, is_not_private, open_regular, read_private, sha256,
+};
 use crate::log::{LogPath, LogReader, ReadError};
 
 /// Watches one hooks file.
@@ -37,6 +40,14 @@ enum ReadEntries {
 struct LoadResult {
     active: ActiveHooks,
     cacheable: bool,
+}
+
+/// The version of a file that was in force before.
+struct EarlierVersion {
+    /// None if there was none.
+    file: Option<HooksFile>,
+    /// Whether that is known. If the log could not be read, the next event tries again.
+    is_certain: bool,
 }
 
 impl HooksSource {
@@ -89,11 +100,15 @@ impl HooksSource {
     }
 
     fn load(&self, before: Option<&ActiveHooks>, entries: ReadEntries) -> LoadResult {
-        let largest = self.is_project.then_some(LARGEST_PROJECT_FILE);
-        let text = match read_text(&self.path, largest) {
+        let text = match self.read_text() {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return self.final_version(self.empty(), HooksStatus::NoFile);
+            }
+            Err(error) if is_not_private(&error) => {
+                // Tried again at the next event: the file's stamp does not tell whether its directory was mended.
+                let problem = Problem::broken_file(1, error.to_string());
+                return LoadResult { cacheable: false, ..self.last_good(before, problem) };
             }
             Err(error) => {
                 let problem = Problem::broken_file(1, format!("cannot read it: {error}"));
@@ -101,46 +116,97 @@ impl HooksSource {
             }
         };
         match self.parse(&text, entries) {
+            Ok(file) if file.has_mistakes() => self.with_last_good(before, &text, file, entries),
             Ok(file) => self.final_version(file, HooksStatus::Current),
             Err(problem) => self.last_good(before, problem),
         }
+    }
+
+    /// The text of the file. The user's own must not be in the reach of other users.
+    fn read_text(&self) -> io::Result<String> {
+        if self.is_project {
+            return read_limited(&self.path, LARGEST_PROJECT_FILE);
+        }
+        let text = read_private(&self.path)?;
+        let home = self.path.parent().unwrap_or(Path::new("/"));
+        check_private_folder(home).map_err(io::Error::other)?;
+        Ok(text)
     }
 
     fn parse(&self, text: &str, entries: ReadEntries) -> Result<HooksFile, Problem> {
         if !self.is_project {
             return HooksFile::parse(text, self.path.parent().unwrap_or(Path::new("/")));
         }
-        let is_approved = |on: &EventKey, entry: &str| {
-            let digest = sha256(entry.as_bytes());
-            entries == ReadEntries::All || self.approvals.has_approved_text(&self.path, on, &digest)
-        };
-        HooksFile::parse_project(text, &self.path, &is_approved)
+        HooksFile::parse_project(text, &self.path, &|on, entry| self.is_read(on, entry, entries))
     }
 
-    fn last_good(&self, before: Option<&ActiveHooks>, problem: Problem) -> LoadResult {
-        let in_log = match before.map(|before| (&before.status, &before.file)) {
-            Some((HooksStatus::Current | HooksStatus::LastGood(_), file)) => {
-                return self.final_version(file.clone(), HooksStatus::LastGood(problem));
-            }
-            Some((HooksStatus::NoFile | HooksStatus::NothingGood(_), _)) | None => {
-                self.content_in_log()
-            }
+    /// Whether an entry is read in full.
+    fn is_read(&self, on: &EventKey, entry: &str, entries: ReadEntries) -> bool {
+        !self.is_project
+            || entries == ReadEntries::All
+            || self.approvals.has_approved_text(&self.path, on, &sha256(entry.as_bytes()))
+    }
+
+    /// The file with its broken entries and settings as they were in the version before.
+    fn with_last_good(
+        &self,
+        before: Option<&ActiveHooks>,
+        text: &str,
+        file: HooksFile,
+        entries: ReadEntries,
+    ) -> LoadResult {
+        let EarlierVersion { file: earlier, is_certain } = self.earlier(before);
+        let is_read = |on: &EventKey, entry: &str| self.is_read(on, entry, entries);
+        let file = match earlier {
+            Some(earlier) => file.with_last_good(text, &earlier, &is_read),
+            None => file,
         };
-        // If the log could not be read, the next event tries again. A project's broken file is not parsed again
-        // at every event once it is known that the log has no good version.
-        let cacheable = self.is_project && in_log.is_ok();
-        let good = in_log.ok().flatten().filter(|content| !content.is_empty());
-        match good.and_then(|content| self.parse(&content, ReadEntries::Approved).ok()) {
-            Some(file) => self.final_version(file, HooksStatus::LastGood(problem)),
-            None => {
+        // Without a log there is no earlier version; reading the file again would restart its plugins each time.
+        let cacheable = is_certain || !self.log.file().exists();
+        LoadResult { active: self.activate(file, HooksStatus::Current), cacheable }
+    }
+
+    /// The version before instead of a file that cannot be used at all.
+    fn last_good(&self, before: Option<&ActiveHooks>, problem: Problem) -> LoadResult {
+        match self.earlier(before) {
+            EarlierVersion { file: Some(file), .. } => {
+                self.final_version(file, HooksStatus::LastGood(problem))
+            }
+            EarlierVersion { file: None, is_certain } => {
                 let active = self.activate(self.empty(), HooksStatus::NothingGood(problem));
-                LoadResult { active, cacheable }
+                // A project's broken file is not parsed again at every event.
+                LoadResult { active, cacheable: self.is_project && is_certain }
             }
         }
     }
 
-    /// The content that was in force last, from the log. None from an archive: it was in force elsewhere.
+    /// The version that was in force before, from memory, else from the log.
+    fn earlier(&self, before: Option<&ActiveHooks>) -> EarlierVersion {
+        // A blank file may be one that an editor was about to write when it was read.
+        let in_memory = before.filter(|before| match before.status {
+            HooksStatus::Current | HooksStatus::LastGood(_) => {
+                !before.file.content.trim().is_empty()
+            }
+            HooksStatus::NoFile | HooksStatus::NothingGood(_) => false,
+        });
+        if let Some(before) = in_memory {
+            return EarlierVersion { file: Some(before.file.clone()), is_certain: true };
+        }
+        let in_log = self.content_in_log();
+        let is_certain = in_log.is_ok();
+        let content = in_log.ok().flatten().filter(|content| !content.is_empty());
+        let file = content.and_then(|content| self.parse(&content, ReadEntries::Approved).ok());
+        EarlierVersion { file, is_certain }
+    }
+
+    /// The content that was in force last, from the log. None from an archive: it was in force elsewhere; and none
+    /// from a log that other users can change.
     fn content_in_log(&self) -> Result<Option<String>, ReadError> {
+        let is_foreign = fs::metadata(self.log.file())
+            .is_ok_and(|metadata| check_private(self.log.file(), &metadata).is_err());
+        if is_foreign {
+            return Ok(None);
+        }
         let log = LogReader::open(&self.log)?;
         if log.is_archive() {
             return Ok(None);
@@ -151,7 +217,9 @@ impl HooksSource {
     }
 
     fn final_version(&self, file: HooksFile, status: HooksStatus) -> LoadResult {
-        LoadResult { active: self.activate(file, status), cacheable: true }
+        // Which entries of a project are read depends on the approvals.
+        let cacheable = !self.is_project || self.approvals.is_readable();
+        LoadResult { active: self.activate(file, status), cacheable }
     }
 
     fn activate(&self, file: HooksFile, status: HooksStatus) -> ActiveHooks {
@@ -169,9 +237,8 @@ impl HooksSource {
 
 /// The text of a file. If it is longer than `largest`, only one byte more than that is read: enough for the
 /// parser to refuse it.
-fn read_text(file: &Path, largest: Option<usize>) -> io::Result<String> {
+fn read_limited(file: &Path, largest: usize) -> io::Result<String> {
     let opened = open_regular(file)?;
-    let Some(largest) = largest else { return io::read_to_string(opened) };
     let mut bytes = Vec::new();
     opened.take(largest as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > largest {

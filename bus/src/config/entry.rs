@@ -1,5 +1,6 @@
-//! Reading one entry of a hooks file. A malformed entry is kept as a broken hook: it counts as
-//! failed wherever it would have applied, and the problem says what to write instead.
+//! Reading one entry of a hooks file. A mistake is a problem that says what to write instead. What can be read of
+//! the entry counts all the same; an entry that cannot be used becomes a broken hook, which counts as failed
+//! wherever it would have applied. `last_good.rs` replaces both by the last good version, where there is one.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use super::hook::{Action, Command, Hook, Mode, Placeholders, Python, PythonLaunc
 use super::matcher::{EntryTrust, HookMatcher};
 use super::observer::ObserverSettings;
 use super::observer_entry::{self, KEYS as OBSERVER_KEYS, archive, webhook};
-use super::problem::{Problem, did_you_mean};
+use super::problem::{Place, Problem, did_you_mean, hint};
 use super::rule::Rule;
 use super::yaml::{Node, Pair};
 use crate::event::{Agent, OnFailure, ToolClass, UnknownAgent};
@@ -20,7 +21,7 @@ const LONGEST_TIMEOUT: Duration = Duration::from_mins(5);
 /// The memory limit of one plugin in MiB, if the entry sets none.
 const DEFAULT_MEMORY: u64 = 1024;
 
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 21] = [
     "session",
     "name",
     "agent",
@@ -36,6 +37,7 @@ const KEYS: [&str; 20] = [
     "fail_closed",
     "mode",
     "env",
+    "pass_env",
     "files",
     "sequential",
     "description",
@@ -52,11 +54,11 @@ pub(super) struct EntrySource {
     pub(super) trust: EntryTrust,
 }
 
-/// Reads the `index`th entry (from 1) under `on`.
+/// Reads the entry at `place`, for the events of `on`.
 pub(super) fn read(
     node: &Node,
     on: &EventKey,
-    index: usize,
+    place: &Place,
     source: &EntrySource,
     problems: &mut Vec<Problem>,
 ) -> Option<Hook> {
@@ -67,8 +69,11 @@ pub(super) fn read(
         ));
         return None;
     };
+    // The problems of an entry that is not approved are reported when the user is asked to approve it.
+    let mut unreported = Vec::new();
+    let problems = if source.trust == EntryTrust::Untrusted { &mut unreported } else { problems };
     let mut entry = EntryReader { pairs, line: node.line, source, problems };
-    let name = entry.name(on, index);
+    let name = entry.name(on, place.number());
     let mut hook = Hook {
         line: node.line,
         on: on.clone(),
@@ -84,10 +89,10 @@ pub(super) fn read(
         action: Action::Broken(String::new()),
         written: node.to_json().to_string(),
         of_project: false,
+        place: place.clone(),
         name,
     };
     if source.trust == EntryTrust::Untrusted {
-        // Its problems are reported when the user is asked to approve it.
         drop(entry.filters(&mut hook));
         hook.action = entry.unread();
         return Some(hook);
@@ -128,8 +133,13 @@ impl EntryReader<'_> {
         self.get(key).and_then(|pair| pair.value.text())
     }
 
-    pub(super) fn remark(&mut self, line: usize, message: impl Into<String>) {
+    fn remark(&mut self, line: usize, message: impl Into<String>) {
         self.problems.push(Problem::remark(line, message));
+    }
+
+    /// A mistake that leaves the rest of the entry usable.
+    pub(super) fn mistake(&mut self, line: usize, message: impl Into<String>) {
+        self.problems.push(Problem::broken_entry(line, message));
     }
 
     fn name(&self, on: &EventKey, index: usize) -> String {
@@ -146,11 +156,9 @@ impl EntryReader<'_> {
             if known || pair.key == "failClosed" {
                 continue;
             }
-            let message = match did_you_mean(&pair.key, KEYS.into_iter().chain(OBSERVER_KEYS)) {
-                Some(key) => format!("`{}` means nothing here; did you mean `{key}`?", pair.key),
-                None => format!("`{}` means nothing here and is ignored", pair.key),
-            };
-            self.remark(pair.line, message);
+            let known = KEYS.into_iter().chain(OBSERVER_KEYS);
+            let hint = hint(&pair.key, known, "; remove it");
+            self.mistake(pair.line, format!("`{}` means nothing here{hint}", pair.key));
         }
     }
 
@@ -158,7 +166,7 @@ impl EntryReader<'_> {
         let pair = self.get(key)?;
         let (flag, line) = (pair.value.flag(), pair.line);
         if flag.is_none() {
-            self.remark(
+            self.mistake(
                 line,
                 format!("`{key}` is a switch; write `{key}: true` or `{key}: false`"),
             );
@@ -167,16 +175,33 @@ impl EntryReader<'_> {
     }
 
     fn on_failure(&mut self) -> Option<OnFailure> {
+        let empty = self.pairs.iter().find(|pair| pair.key == "on_failure" && pair.value.is_null());
+        if let Some(line) = empty.map(|pair| pair.line) {
+            self.mistake(
+                line,
+                "`on_failure` is `allow` or `block`; without a value it counts as `block`",
+            );
+            return Some(OnFailure::Block);
+        }
         if let Some(pair) = self.get("on_failure") {
             let (read, line) =
                 (pair.value.text().and_then(|text| OnFailure::parse(&text)), pair.line);
             if read.is_none() {
-                self.remark(
+                self.mistake(
                     line,
-                    "`on_failure` is `allow` or `block`; this one counts as `block` until you correct it",
+                    "`on_failure` is `allow` or `block`; without an earlier version it counts as `block`",
                 );
             }
             return read.or(Some(OnFailure::Block));
+        }
+        // A mistyped `on_failure` was meant to say something: the strict reading is the safe one.
+        let known = || KEYS.into_iter().chain(OBSERVER_KEYS);
+        let is_meant = |pair: &Pair| {
+            !known().any(|key| key == pair.key)
+                && matches!(did_you_mean(&pair.key, known()), Some("on_failure" | "fail_closed"))
+        };
+        if self.pairs.iter().any(is_meant) {
+            return Some(OnFailure::Block);
         }
         // Hermes' key for the same, in both of its spellings.
         let closed = self.flag("fail_closed").or_else(|| self.flag("failClosed"))?;
@@ -189,7 +214,7 @@ impl EntryReader<'_> {
             Some((Some(text), _)) if text == "decide" => Mode::Decide,
             Some((Some(text), _)) if text == "observe" => Mode::Observe,
             Some((_, line)) => {
-                self.remark(line, "`mode` is `decide` (the default) or `observe`");
+                self.mistake(line, "`mode` is `decide` (the default) or `observe`");
                 Mode::Decide
             }
         }
@@ -210,7 +235,7 @@ impl EntryReader<'_> {
             keep(agent.map(drop).map_err(broken));
         }
         if let Some(pair) = self.get("session") {
-            hook.session = pair.value.text();
+            hook.session = pair.value.text().filter(|session| !session.trim().is_empty());
             let why =
                 "`session` is one id, in which `*` stands for anything; write `session: 2026*`";
             let session = hook.session.as_ref().map(drop);
@@ -270,6 +295,12 @@ impl EntryReader<'_> {
             );
             return Err(Problem::broken_entry(second.line, why));
         }
+        let runs_program = self.get("command").is_some() || self.get("python").is_some();
+        if let Some(pair) = self.get("pass_env").filter(|_| !runs_program) {
+            let why =
+                "`pass_env` is for hooks that run something: `command` or `python`; remove it";
+            return Err(Problem::broken_entry(pair.line, why));
+        }
         if let Some(pair) = self.get("webhook") {
             return webhook(pair, &self.source.base).map(Action::Webhook);
         }
@@ -307,7 +338,8 @@ impl EntryReader<'_> {
         let placeholders =
             if self.get("event").is_some() { Placeholders::Filled } else { Placeholders::Literal };
         let (timeout, env, files) = (self.timeout(), self.env()?, self.files()?);
-        Ok(Command { text, timeout, env, placeholders, files })
+        let pass_env = self.pass_env()?;
+        Ok(Command { text, timeout, env, pass_env, placeholders, files })
     }
 
     fn python(&mut self) -> Result<Action, Problem> {
@@ -327,7 +359,8 @@ impl EntryReader<'_> {
             ));
         };
         let interpreter = self.text("interpreter").map_or_else(|| "python3".into(), Into::into);
-        let launch = PythonLaunch { interpreter, memory: self.memory() << 20 };
+        let (memory, pass_env) = (self.memory() << 20, self.pass_env()?);
+        let launch = PythonLaunch { interpreter, memory, pass_env };
         let (timeout, files) = (self.timeout(), self.files()?);
         Ok(Action::Python(Python { folder, timeout, launch, files }))
     }
@@ -343,6 +376,21 @@ impl EntryReader<'_> {
         })
     }
 
+    /// Variables that its programs get as the agent has them.
+    fn pass_env(&self) -> Result<Vec<String>, Problem> {
+        let Some(pair) = self.get("pass_env") else { return Ok(Vec::new()) };
+        let is_name = |name: &String| {
+            !name.is_empty() && !name.contains(['=', '*', '\0']) && !name.starts_with("HOOKBUS_")
+        };
+        let names = pair.value.texts().filter(|names| names.iter().all(is_name));
+        names.ok_or_else(|| {
+            Problem::broken_entry(
+                pair.line,
+                "`pass_env` lists variables that the hook gets as the agent has them; write `pass_env: [PATH, VIRTUAL_ENV]`",
+            )
+        })
+    }
+
     fn memory(&mut self) -> u64 {
         let written = self.get("memory").map(|pair| (pair.value.number(), pair.line));
         match written {
@@ -354,9 +402,9 @@ impl EntryReader<'_> {
             )]
             Some((Some(mebibytes), _)) if (64.0..=1e6).contains(&mebibytes) => mebibytes as u64,
             Some((_, line)) => {
-                self.remark(
+                self.mistake(
                     line,
-                    "`memory` is a number of MiB from 64 on; write `memory: 512` (1024 is used now)",
+                    "`memory` is a number of MiB from 64 on; write `memory: 512` (1024 counts without an earlier version)",
                 );
                 DEFAULT_MEMORY
             }
@@ -374,9 +422,9 @@ impl EntryReader<'_> {
             }
             Some(Ok(timeout)) if !timeout.is_zero() => timeout,
             Some(_) | None => {
-                self.remark(
+                self.mistake(
                     line,
-                    "`timeout` is a number of seconds; write `timeout: 5` (60 is used now)",
+                    "`timeout` is a number of seconds; write `timeout: 5` (60 counts without an earlier version)",
                 );
                 DEFAULT_TIMEOUT
             }
@@ -417,8 +465,7 @@ fn tool_classes(pair: &Pair) -> Result<Vec<ToolClass>, Problem> {
         .map(|text| {
             ToolClass::parse(text).ok_or_else(|| {
                 let known = classes().collect::<Vec<_>>().join(", ");
-                let hint = did_you_mean(text, classes())
-                    .map_or_else(String::new, |class| format!("; did you mean `{class}`?"));
+                let hint = hint(text, classes(), "");
                 Problem::broken_entry(
                     pair.line,
                     format!("unknown tool class `{text}`{hint} (one of: {known}; `matcher:` takes an agent's own tool names)"),
@@ -429,6 +476,13 @@ fn tool_classes(pair: &Pair) -> Result<Vec<ToolClass>, Problem> {
 }
 
 fn list_form_tools(pair: &Pair) -> Result<Vec<String>, Problem> {
+    let unknown = pair.value.pairs().unwrap_or_default().iter().find(|pair| pair.key != "tools");
+    if let Some(unknown) = unknown {
+        let hint = hint(&unknown.key, ["tools"], "; conditions of a rule go under `rule:`");
+        let why =
+            format!("beside `event:`, `when` has `tools` only and no `{}`{hint}", unknown.key);
+        return Err(Problem::broken_entry(unknown.line, why));
+    }
     let tools = pair.value.pairs().and_then(|pairs| pairs.iter().find(|pair| pair.key == "tools"));
     tools.and_then(|tools| tools.value.texts()).ok_or_else(|| {
         Problem::broken_entry(

@@ -8,8 +8,9 @@ use std::time::Duration;
 use super::event_key::{EventKey, wildcard_matches};
 use super::matcher::HookMatcher;
 use super::observer::{ObserverSettings, Webhook};
+use super::problem::Place;
 use super::rule::Rule;
-use crate::dialect::{Common, Dialect, dialect_of};
+use crate::dialect::{Common, Dialect, PatternFailure, dialect_of};
 use crate::event::{Agent, Event, OnFailure, ToolClass};
 
 /// Whether a hook can change what the agent does.
@@ -54,6 +55,8 @@ pub struct Command {
     pub timeout: Duration,
     /// Variables that the entry sets.
     pub env: Vec<(String, String)>,
+    /// Variables that it gets as the agent has them.
+    pub pass_env: Vec<String>,
     /// Whether placeholders in the line are filled.
     pub placeholders: Placeholders,
     /// More files that an approval covers, as written.
@@ -80,6 +83,8 @@ pub struct PythonLaunch {
     pub interpreter: OsString,
     /// How many bytes of memory it may use.
     pub memory: u64,
+    /// Variables that it gets as the agent has them.
+    pub pass_env: Vec<String>,
 }
 
 /// Whether `{tool_name}` in a command is replaced by the tool's name.
@@ -124,6 +129,8 @@ pub struct Hook {
     pub written: String,
     /// Whether it is in a project's file.
     pub of_project: bool,
+    /// Where in the file it is.
+    pub place: Place,
 }
 
 /// A hook as `hookbus hooks list` shows it.
@@ -146,7 +153,7 @@ pub struct HookSummary {
 }
 
 impl Hook {
-    /// Whether it is for this event.
+    /// Whether it is for this event. It is if its matcher fails: [`Self::matcher_failure`].
     pub fn is_for(&self, event: &Event) -> bool {
         self.on.covers(event)
             && self.agent.is_none_or(|agent| agent == event.agent)
@@ -155,7 +162,21 @@ impl Hook {
                 || event.tool.as_ref().is_some_and(|tool| self.tools.contains(&tool.class)))
             && (self.tool_names.is_empty()
                 || event.tool.as_ref().is_some_and(|tool| self.tool_names.contains(&tool.name)))
-            && self.matcher.as_ref().is_none_or(|matcher| matcher.matches(&self.on, event))
+            && self
+                .matcher
+                .as_ref()
+                .is_none_or(|matcher| matcher.matches(&self.on, event).unwrap_or(true))
+    }
+
+    /// Why it cannot be found out whether its matcher matches, if so. The hook then counts as failed.
+    pub fn matcher_failure(&self, event: &Event) -> Option<PatternFailure> {
+        let matcher = self.matcher.as_ref().filter(|matcher| matcher.can_fail())?;
+        matcher.matches(&self.on, event).err()
+    }
+
+    /// Whether it can be for an event of `agent`.
+    pub(crate) fn concerns(&self, agent: Agent) -> bool {
+        self.agent.is_none_or(|own| own == agent) && self.on.concerns(agent)
     }
 
     /// The dialect that its command is launched and read by, at an event of `agent`: the agent's own
@@ -188,8 +209,8 @@ impl Hook {
             return false;
         };
         let matcher = |hook: &Self| hook.matcher.as_ref().map(|matcher| matcher.text().to_owned());
-        (&ours.text, &ours.env, &self.name, &self.on)
-            == (&theirs.text, &theirs.env, &other.name, &other.on)
+        (&ours.text, &ours.env, &ours.pass_env, &self.name, &self.on)
+            == (&theirs.text, &theirs.env, &theirs.pass_env, &other.name, &other.on)
             && (self.agent, &self.session, &self.tools, &self.tool_names)
                 == (other.agent, &other.session, &other.tools, &other.tool_names)
             && (self.mode, self.sequential) == (other.mode, other.sequential)
@@ -234,6 +255,19 @@ impl Hook {
         }
     }
 
+    /// The variables that its programs get as the agent has them.
+    pub fn pass_env(&self) -> &[String] {
+        match &self.action {
+            Action::Command(command) => &command.pass_env,
+            Action::Python(python) => &python.launch.pass_env,
+            Action::Rule(_)
+            | Action::Webhook(_)
+            | Action::Archive(_)
+            | Action::Broken(_)
+            | Action::Unapproved { .. } => &[],
+        }
+    }
+
     /// What it runs, as written; its action and name if it runs nothing.
     pub(crate) fn what_runs(&self) -> String {
         let HookSummary { action, command, name, .. } = self.summary();
@@ -244,8 +278,7 @@ impl Hook {
     pub(crate) fn refuses_unreadable(&self, agent: Agent) -> bool {
         self.mode == Mode::Decide
             && self.on_failure == Some(OnFailure::Block)
-            && self.agent.is_none_or(|own| own == agent)
-            && self.on.concerns(agent)
+            && self.concerns(agent)
     }
 
     /// How it is shown to the user.

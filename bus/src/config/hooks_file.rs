@@ -3,13 +3,17 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::{Map, Value};
+
 use super::approval::Trust;
+use super::daemon::DaemonSettings;
 use super::event_key::EventKey;
 use super::hook::Hook;
+use super::last_good;
 use super::nats::NatsSettings;
 use super::parse;
 use super::plugin_lists::PluginLists;
-use super::problem::Problem;
+use super::problem::{Problem, Reach};
 use crate::event::OnFailure;
 use crate::files::sha256;
 use crate::log::Durability;
@@ -28,12 +32,16 @@ pub struct HooksFile {
     pub hash: String,
     /// The text without its `nats:` part: the log records the hooks, and must not hold credentials.
     pub content: String,
+    /// The settings beside the hooks as the log records them: without secrets.
+    pub settings: Map<String, Value>,
     /// The hooks, in the order of the file.
     pub hooks: Vec<Hook>,
     /// What is wrong with the file, by line.
     pub problems: Vec<Problem>,
     /// Where to publish.
     pub nats: Option<NatsSettings>,
+    /// Whether clients start a daemon, and how it behaves.
+    pub daemon: DaemonSettings,
     /// What happens when the bus itself cannot do its work.
     pub on_failure: OnFailure,
     /// What an acknowledged append survives.
@@ -59,9 +67,11 @@ impl HooksFile {
             base: base.to_owned(),
             hash: sha256(b""),
             content: String::new(),
+            settings: Map::new(),
             hooks: Vec::new(),
             problems: Vec::new(),
             nats: None,
+            daemon: DaemonSettings::default(),
             on_failure: OnFailure::Allow,
             durability: Durability::default(),
             max_continuations: MAX_CONTINUATIONS,
@@ -90,6 +100,18 @@ impl HooksFile {
         is_approved: IsApproved<'_>,
     ) -> Result<Self, Problem> {
         parse::parse(text, Self::empty_project(file), is_approved)
+    }
+
+    /// This file, which was read from `text`, with everything that is broken in it as it was in `earlier`, the
+    /// version that was in force before it.
+    #[must_use]
+    pub fn with_last_good(self, text: &str, earlier: &Self, is_approved: IsApproved<'_>) -> Self {
+        last_good::with_last_good(text, self, earlier, is_approved)
+    }
+
+    /// Whether anything in it is broken.
+    pub fn has_mistakes(&self) -> bool {
+        self.problems.iter().any(|problem| problem.reach == Reach::Entry)
     }
 
     /// The names of the observers, each once, in the order of the file.

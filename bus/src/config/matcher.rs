@@ -2,7 +2,9 @@
 //! name of several (three agents have a `SessionStart`), and each compares in its own way.
 
 use super::event_key::EventKey;
-use crate::dialect::{Common, Dialect, Matcher, ParsedMatcher, dialect_of, is_cheap_regex};
+use crate::dialect::{
+    Common, Dialect, Matcher, ParsedMatcher, PatternFailure, dialect_of, is_cheap_regex,
+};
 use crate::event::{Agent, Event};
 
 /// A matcher, read once for each agent that has an event of the key's name.
@@ -74,13 +76,23 @@ impl HookMatcher {
     }
 
     /// Whether `event` matches, for a hook under `key`.
-    pub(super) fn matches(&self, key: &EventKey, event: &Event) -> bool {
+    pub(super) fn matches(&self, key: &EventKey, event: &Event) -> Result<bool, PatternFailure> {
+        self.for_event(key, event).map_or(Ok(true), |matcher| matcher.matches(event))
+    }
+
+    /// Whether matching can fail.
+    pub(super) fn can_fail(&self) -> bool {
+        let of_agents = self.by_agent.iter().filter_map(|(_, matcher)| matcher.as_ref());
+        of_agents.chain(&self.common).any(Matcher::can_fail)
+    }
+
+    fn for_event(&self, key: &EventKey, event: &Event) -> Option<&Matcher> {
         let own = self.by_agent.iter().find(|(agent, _)| *agent == event.agent);
         let matcher = match own.filter(|_| key.is_name_of(event.agent)) {
             Some((_, matcher)) => matcher,
             None => &self.common,
         };
-        matcher.as_ref().is_none_or(|matcher| matcher.matches(event))
+        matcher.as_ref()
     }
 }
 
@@ -111,8 +123,8 @@ mod tests {
             let start = |source: &str| {
                 event(agent, &json!({"hook_event_name": "SessionStart", "source": source}))
             };
-            assert!(matcher.matches(&key, &start("startup")), "{agent}");
-            assert!(!matcher.matches(&key, &start("resume")), "{agent}");
+            assert_eq!(matcher.matches(&key, &start("startup")), Ok(true), "{agent}");
+            assert_eq!(matcher.matches(&key, &start("resume")), Ok(false), "{agent}");
         }
     }
 
@@ -122,8 +134,8 @@ mod tests {
             event(agent, &json!({"hook_event_name": name, "tool_name": "write_file"}))
         };
         let (key, searched) = matcher("BeforeTool", "write");
-        assert!(searched.matches(&key, &call(Agent::Gemini, "BeforeTool")));
+        assert_eq!(searched.matches(&key, &call(Agent::Gemini, "BeforeTool")), Ok(true));
         let (key, anchored) = matcher("pre_tool_call", "write");
-        assert!(!anchored.matches(&key, &call(Agent::Hermes, "pre_tool_call")));
+        assert_eq!(anchored.matches(&key, &call(Agent::Hermes, "pre_tool_call")), Ok(false));
     }
 }

@@ -2,11 +2,13 @@
 //! Pure: no file is opened, nothing runs.
 
 mod approval;
+mod daemon;
 mod entry;
 mod event_key;
 mod field;
 mod hook;
 mod hooks_file;
+mod last_good;
 mod matcher;
 mod nats;
 mod observer;
@@ -14,10 +16,12 @@ mod observer_entry;
 mod parse;
 mod plugin_lists;
 mod problem;
+mod recorded_settings;
 mod rule;
 mod yaml;
 
 pub use approval::{Approval, Refusal, Trust};
+pub use daemon::{DaemonMode, DaemonSettings};
 pub use event_key::{EventKey, wildcard_matches};
 pub use hook::{Action, Command, Hook, HookSummary, Mode, Placeholders, Python, PythonLaunch};
 pub use hooks_file::{HooksFile, IsApproved};
@@ -28,6 +32,7 @@ pub use observer::{
 };
 pub(crate) use parse::LARGEST_PROJECT_FILE;
 pub use plugin_lists::PluginLists;
-pub use problem::{Problem, Reach, did_you_mean};
+pub use problem::{Place, Problem, Reach, did_you_mean};
+pub(crate) use recorded_settings::changed_secrets;
 pub use rule::Rule;
 pub(crate) use yaml::parse as parse_yaml;

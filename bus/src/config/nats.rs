@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::problem::hint;
+
 /// How to reach NATS, and how to configure the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NatsSettings {
@@ -65,11 +67,17 @@ impl fmt::Debug for Secret {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NatsSettingsError {
     /// A key that does not exist.
-    #[error("`nats` has no `{0}`; it has {keys}", keys = KEYS.join(", "))]
+    #[error("`nats` has no `{0}`{hint}; it has {keys}", hint = hint(.0, KEYS, ""), keys = KEYS.join(", "))]
     UnknownKey(String),
     /// Neither `url` nor `urls`, or both.
     #[error("`nats` needs a server; write `nats: {{ url: nats://127.0.0.1:4222 }}`")]
     NoServer,
+    /// A value of the wrong kind.
+    #[error("`{0}` under `nats` is {1}")]
+    WrongValue(&'static str, &'static str),
+    /// A client certificate without its key, or the other way round.
+    #[error("`cert` and `key` under `nats` belong together; write both or none")]
+    HalfACertificate,
     /// More than one way to log in, or an incomplete one.
     #[error("`nats` takes one way to log in: user and password, token, nkey or credentials")]
     SeveralLogins,
@@ -132,6 +140,7 @@ impl NatsSettings {
             }
             _ => return Err(NatsSettingsError::NoServer),
         };
+        check_values(fields)?;
         let text = |key: &str| fields.get(key).and_then(Value::as_str).map(str::to_owned);
         let path = |key: &str| text(key).map(PathBuf::from);
         let seconds = |key: &str| fields.get(key).and_then(Value::as_u64).map(Duration::from_secs);
@@ -151,6 +160,30 @@ impl NatsSettings {
             urls: default.urls,
         })
     }
+}
+
+/// Whether every value is of the right kind: a wrong one must not count as absent.
+fn check_values(fields: &Map<String, Value>) -> Result<(), NatsSettingsError> {
+    let is_wrong = |key: &str, is_right: fn(&Value) -> bool| {
+        fields.get(key).is_some_and(|value| !value.is_null() && !is_right(value))
+    };
+    for key in ["replicas", "max_age", "max_bytes", "duplicate_window"] {
+        if is_wrong(key, |value| value.as_u64().is_some()) {
+            return Err(NatsSettingsError::WrongValue(
+                key,
+                "a whole number; write it without quotes",
+            ));
+        }
+    }
+    for key in ["stream", "user", "password", "token", "nkey", "credentials", "ca", "cert", "key"] {
+        if is_wrong(key, Value::is_string) {
+            return Err(NatsSettingsError::WrongValue(key, "a text; put it in quotes"));
+        }
+    }
+    if fields.contains_key("cert") != fields.contains_key("key") {
+        return Err(NatsSettingsError::HalfACertificate);
+    }
+    Ok(())
 }
 
 fn login(text: &impl Fn(&str) -> Option<String>) -> Result<Login, NatsSettingsError> {

@@ -96,7 +96,8 @@ pub(super) fn break_taken_names(hooks: &mut [Hook]) -> Vec<Problem> {
                 "another observer is called `{}` and does something else; give this one a `name` of its own",
                 hook.name
             );
-            problems.push(Problem::broken_entry(hook.line, why.clone()));
+            let problem = Problem::broken_entry(hook.line, why.clone());
+            problems.push(problem.about(&hook.name, hook.place.clone()));
             hook.action = Action::Broken(why);
         }
     }
@@ -106,7 +107,7 @@ pub(super) fn break_taken_names(hooks: &mut [Hook]) -> Vec<Problem> {
 fn does_the_same(one: &Hook, other: &Hook) -> bool {
     let same = match (&one.action, &other.action) {
         (Action::Command(one), Action::Command(other)) => {
-            (&one.text, &one.env) == (&other.text, &other.env)
+            (&one.text, &one.env, &one.pass_env) == (&other.text, &other.env, &other.pass_env)
         }
         (Action::Webhook(one), Action::Webhook(other)) => one == other,
         (Action::Archive(one), Action::Archive(other)) => one == other,

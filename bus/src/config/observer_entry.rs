@@ -54,7 +54,7 @@ fn number(
     let (number, line) = (pair.value.number().filter(|n| range.contains(n)), pair.line);
     if number.is_none() {
         let (low, high) = (range.start(), range.end());
-        entry.remark(line, format!("`{key}` is a number from {low} to {high}; write `{example}`"));
+        entry.mistake(line, format!("`{key}` is a number from {low} to {high}; write `{example}`"));
     }
     number
 }
@@ -65,7 +65,7 @@ fn word<T: Copy>(entry: &mut EntryReader<'_>, key: &str, known: &[(&str, T)]) ->
     let found = known.iter().find(|(word, _)| *word == text);
     if found.is_none() {
         let words: Vec<String> = known.iter().map(|(word, _)| format!("`{word}`")).collect();
-        entry.remark(line, format!("`{key}` is {}", words.join(" or ")));
+        entry.mistake(line, format!("`{key}` is {}", words.join(" or ")));
     }
     found.map(|(_, value)| *value)
 }
@@ -94,7 +94,7 @@ pub(super) fn webhook(pair: &Pair, base: &Path) -> Result<Webhook, Problem> {
             ("url", Some(url)) => webhook.url = url,
             ("secret_env", Some(name)) => webhook.secret = Some(SecretSource::Env(name)),
             ("secret_file", Some(file)) => {
-                webhook.secret = Some(SecretSource::File(base.join(file)));
+                webhook.secret = Some(SecretSource::File(resolve(base, &file)));
             }
             ("headers", _) => webhook.headers = headers(&field.value, field.line)?,
             ("headers_env", _) => webhook.headers_env = headers(&field.value, field.line)?,
@@ -156,10 +156,15 @@ fn headers(node: &Node, line: usize) -> Result<Vec<(String, String)>, Problem> {
         .collect()
 }
 
+/// A path as written: a relative one is beside the hooks file, and `~` stays until the observer runs.
+fn resolve(base: &Path, written: &str) -> PathBuf {
+    if written == "~" || written.starts_with("~/") { written.into() } else { base.join(written) }
+}
+
 /// Reads `archive:`, a directory.
 pub(super) fn archive(pair: &Pair, base: &Path) -> Result<PathBuf, Problem> {
     match pair.value.text().filter(|text| !text.is_empty()) {
-        Some(folder) => Ok(base.join(folder)),
+        Some(folder) => Ok(resolve(base, &folder)),
         None => Err(Problem::broken_entry(
             pair.line,
             "`archive` is a directory; write `archive: /srv/hookbus-archive`",

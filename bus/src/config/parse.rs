@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::approval::Trust;
+use super::daemon;
 use super::entry::{self, EntrySource};
 use super::event_key::EventKey;
 use super::hook::{Action, Hook, Mode};
@@ -10,17 +11,19 @@ use super::hooks_file::{HooksFile, IsApproved};
 use super::matcher::EntryTrust;
 use super::nats::NatsSettings;
 use super::observer::break_taken_names;
-use super::problem::{Problem, did_you_mean};
+use super::problem::{Place, Problem, did_you_mean, hint};
+use super::recorded_settings::recorded_settings;
 use super::yaml::{self, Data, Node, Pair};
 use crate::event::OnFailure;
 use crate::files::sha256;
 use crate::log::Durability;
 
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 9] = [
     "trust",
     "hooks",
     "hooks_auto_accept",
     "nats",
+    "daemon",
     "on_failure",
     "log",
     "max_continuations",
@@ -44,16 +47,31 @@ pub(super) fn parse(
         let why = "a project's hooks file has 64 KiB at most; make it shorter";
         return Err(Problem::broken_file(1, why));
     }
+    match yaml::parse(text)?.filter(|root| !root.is_null()) {
+        Some(root) => {
+            let file = parse_tree(&root, file, is_approved)?;
+            let pairs = root.pairs().unwrap_or_default();
+            Ok(with_content(file, without_nats(text, pairs)))
+        }
+        None => Ok(with_content(file, text.to_owned())),
+    }
+}
+
+/// Reads the document `root` into `file`, which is empty. The caller sets the content.
+pub(super) fn parse_tree(
+    root: &Node,
+    file: HooksFile,
+    is_approved: IsApproved<'_>,
+) -> Result<HooksFile, Problem> {
     let mut parser = Parser { file, is_approved };
-    let content = match yaml::parse(text)?.filter(|root| !root.is_null()) {
-        Some(root) => parser.root(text, &root)?,
-        None => text.to_owned(),
-    };
-    let mut file = parser.file;
-    file.hash = sha256(content.as_bytes());
-    file.content = content;
-    file.problems.sort_by_key(|problem| problem.line);
-    Ok(file)
+    parser.root(root)?;
+    parser.file.problems.sort_by_key(|problem| problem.line);
+    Ok(parser.file)
+}
+
+/// The file with this content, which the log records.
+pub(super) fn with_content(file: HooksFile, content: String) -> HooksFile {
+    HooksFile { hash: sha256(content.as_bytes()), content, ..file }
 }
 
 struct Parser<'a> {
@@ -62,16 +80,21 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    /// Reads all settings; returns the content to record.
-    fn root(&mut self, text: &str, root: &Node) -> Result<String, Problem> {
+    /// Reads all settings.
+    fn root(&mut self, root: &Node) -> Result<(), Problem> {
         let Some(pairs) = root.pairs() else {
             return Err(Problem::broken_file(
                 root.line,
                 "the file is a mapping; start it with `hooks:` and put event names under it",
             ));
         };
+        let has = |key: &str| pairs.iter().any(|pair| pair.key == key && !pair.value.is_null());
         for pair in pairs {
-            self.setting(pair)?;
+            if is_known(&pair.key) {
+                self.setting(pair)?;
+            } else {
+                self.unknown_setting(pair, &has)?;
+            }
         }
         self.drop_duplicates();
         let problems = break_taken_names(&mut self.file.hooks);
@@ -79,11 +102,54 @@ impl Parser<'_> {
         if self.file.project.is_some() {
             self.apply_project_limits()?;
         }
-        Ok(without_nats(text, pairs))
+        self.file.settings = recorded_settings(pairs, &KEYS);
+        Ok(())
     }
 
     fn remark(&mut self, line: usize, message: impl Into<String>) {
         self.file.problems.push(Problem::remark(line, message));
+    }
+
+    /// A setting that cannot be used as it is written.
+    fn mistake(&mut self, pair: &Pair, setting: &str, why: impl Into<String>) {
+        let problem = Problem::broken_entry(pair.line, why);
+        self.file.problems.push(problem.about(&pair.key, Place::Setting(setting.to_owned())));
+    }
+
+    /// A mistake inside of a block.
+    fn mistake_in(&mut self, block: &Pair, pair: &Pair, why: &str) {
+        let problem = Problem::broken_entry(pair.line, why);
+        self.file.problems.push(problem.about(&block.key, Place::Setting(block.key.clone())));
+    }
+
+    /// A key that is no setting: a mistake, and without any `hooks` beside it a broken file, because the hooks
+    /// are probably under it.
+    fn unknown_setting(&mut self, pair: &Pair, has: &dyn Fn(&str) -> bool) -> Result<(), Problem> {
+        let key = pair.key.as_str();
+        let is_event = EventKey::parse(key).is_ok();
+        let why = if is_event {
+            format!(
+                "`{key}` is an event; put it under `hooks:`, with two more spaces before each line"
+            )
+        } else {
+            let otherwise = "; remove it, or call it `x-…` if you only refer to it";
+            format!("`{key}` means nothing here{}", hint(key, KEYS, otherwise))
+        };
+        if !has("hooks") {
+            return Err(Problem::broken_file(pair.line, why));
+        }
+        if is_event {
+            let problem = Problem::broken_entry(pair.line, why);
+            self.file.problems.push(problem.about(key, Place::Event(key.to_owned())));
+            return Ok(());
+        }
+        let meant = meant_setting(key);
+        if meant == "on_failure" && !has(meant) {
+            // It was meant to say something: the strict reading is the safe one.
+            self.file.on_failure = OnFailure::Block;
+        }
+        self.mistake(pair, meant, why);
+        Ok(())
     }
 
     fn setting(&mut self, pair: &Pair) -> Result<(), Problem> {
@@ -96,26 +162,35 @@ impl Parser<'_> {
         }
         match key {
             "hooks" => self.hooks(&pair.value)?,
-            "hooks_auto_accept" => self.file.auto_accept = pair.value.flag() == Some(true),
+            "hooks_auto_accept" => match pair.value.flag() {
+                Some(flag) => self.file.auto_accept = flag,
+                None if pair.value.is_null() => {}
+                None => self.mistake(pair, key, "`hooks_auto_accept` is `true` or `false`"),
+            },
             "trust" => self.trust(pair),
             "nats" => {
                 match NatsSettings::read(pair.value.to_json().as_object().unwrap_or(&Map::new())) {
                     Ok(nats) => self.file.nats = Some(nats),
-                    Err(why) => {
-                        let problem = Problem::broken_entry(pair.line, why.to_string());
-                        self.file.problems.push(problem);
-                    }
+                    Err(why) => self.mistake(pair, key, why.to_string()),
+                }
+            }
+            "daemon" => {
+                let (settings, wrong) = daemon::read(&pair.value, pair.line);
+                self.file.daemon = settings;
+                for (line, why) in wrong {
+                    self.remark(line, why);
                 }
             }
             "on_failure" => match pair.value.text().and_then(|text| OnFailure::parse(&text)) {
                 Some(policy) => self.file.on_failure = policy,
                 None => {
-                    let why = "`on_failure` is `allow` or `block`";
-                    return Err(Problem::broken_file(pair.line, why));
+                    self.file.on_failure = OnFailure::Block;
+                    let why = "`on_failure` is `allow` or `block`; without an earlier value it counts as `block`";
+                    self.mistake(pair, key, why);
                 }
             },
-            "plugins" => self.plugin_lists(&pair.value),
-            "log" => self.log_settings(&pair.value),
+            "plugins" => self.plugin_lists(pair),
+            "log" => self.log_settings(pair),
             "max_continuations" => match pair.value.number() {
                 #[expect(
                     clippy::cast_possible_truncation,
@@ -126,16 +201,11 @@ impl Parser<'_> {
                     self.file.max_continuations = number as u32;
                 }
                 Some(_) | None => {
-                    self.remark(pair.line, "`max_continuations` is a number from 1 to 1000");
+                    self.mistake(pair, key, "`max_continuations` is a number from 1 to 1000");
                 }
             },
-            other => {
-                let message = match did_you_mean(other, KEYS) {
-                    Some(key) => format!("`{other}` means nothing here; did you mean `{key}`?"),
-                    None => format!("`{other}` means nothing here and is ignored"),
-                };
-                self.remark(pair.line, message);
-            }
+            // Keys that begin with `x-` are the user's own: mappings that others are merged from.
+            _ => {}
         }
         Ok(())
     }
@@ -145,9 +215,10 @@ impl Parser<'_> {
             Some("home") => Trust::Home,
             Some("nobody") => Trust::Nobody,
             Some(_) | None => {
-                self.remark(
-                    pair.line,
-                    "`trust` is `home` or `nobody`; this one counts as `nobody` until you correct it",
+                self.mistake(
+                    pair,
+                    "trust",
+                    "`trust` is `home` or `nobody`; without an earlier value it counts as `nobody`",
                 );
                 Trust::Nobody
             }
@@ -155,31 +226,38 @@ impl Parser<'_> {
     }
 
     /// The `plugins:` block, which is the same as in Hermes' own configuration.
-    fn plugin_lists(&mut self, node: &Node) {
-        for pair in node.pairs().unwrap_or_default() {
+    fn plugin_lists(&mut self, block: &Pair) {
+        let why = "under `plugins` there are two lists of names; write `plugins: { enabled: [x], disabled: [] }`";
+        let Some(pairs) = self.block(block, why) else { return };
+        for pair in pairs {
             let list = if pair.value.is_null() { Some(Vec::new()) } else { pair.value.texts() };
             match (pair.key.as_str(), list) {
                 ("enabled", Some(list)) => self.file.plugins.enabled = list,
                 ("disabled", Some(list)) => self.file.plugins.disabled = list,
-                _ => self.remark(
-                    pair.line,
-                    "under `plugins` there are two lists of names: `enabled` and `disabled`",
-                ),
+                _ => self.mistake_in(block, pair, why),
             }
         }
     }
 
-    fn log_settings(&mut self, node: &Node) {
-        for pair in node.pairs().unwrap_or_default() {
+    fn log_settings(&mut self, block: &Pair) {
+        let why = "under `log` there is one setting; write `log: { synchronous: full }` (the default) or `log: { synchronous: normal }`";
+        let Some(pairs) = self.block(block, why) else { return };
+        for pair in pairs {
             match (pair.key.as_str(), pair.value.text().as_deref()) {
                 ("synchronous", Some("full")) => self.file.durability = Durability::PowerCut,
                 ("synchronous", Some("normal")) => self.file.durability = Durability::ProcessDeath,
-                _ => self.remark(
-                    pair.line,
-                    "under `log` there is `synchronous: full` (the default) or `synchronous: normal`",
-                ),
+                _ => self.mistake_in(block, pair, why),
             }
         }
+    }
+
+    /// The settings in a block; none if it is empty or, which is a mistake, no mapping.
+    fn block<'n>(&mut self, block: &'n Pair, why: &str) -> Option<&'n [Pair]> {
+        let pairs = block.value.pairs();
+        if pairs.is_none() && !block.value.is_null() {
+            self.mistake(block, &block.key, why);
+        }
+        pairs
     }
 
     /// The `hooks:` block, as a mapping or in the list form of Hermes' plugin guide.
@@ -189,7 +267,7 @@ impl Parser<'_> {
             Data::Map(pairs) => pairs.iter().for_each(|pair| self.event(pair)),
             Data::List(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    self.list_item(item, index + 1);
+                    self.list_item(item, Place::Entry { event: None, index });
                 }
             }
             Data::Scalar(_) => {
@@ -207,17 +285,19 @@ impl Parser<'_> {
         if pair.key == "output_spill" || pair.value.is_null() {
             return;
         }
+        let place = Place::Event(pair.key.clone());
         let on = match EventKey::parse(&pair.key) {
             Ok(on) => on,
             Err(why) => {
                 let problem = Problem::broken_entry(pair.line, why.to_string());
-                return self.file.problems.push(problem);
+                return self.file.problems.push(problem.about(&pair.key, place));
             }
         };
         match &pair.value.data {
             Data::List(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    self.entry(item, &on, index + 1);
+                    let event = Some(pair.key.clone());
+                    self.entry(item, &on, &Place::Entry { event, index });
                 }
             }
             Data::Map(_) | Data::Scalar(_) => {
@@ -227,35 +307,44 @@ impl Parser<'_> {
                 );
                 // It is clear which hook was intended, so it counts as failed, not as absent.
                 let source = self.source(&on, &pair.value);
-                let intended = entry::read(&pair.value, &on, 1, &source, &mut Vec::new());
-                let broken = |hook| Hook { action: Action::Broken(why.clone()), ..hook };
+                let intended = entry::read(&pair.value, &on, &place, &source, &mut Vec::new());
+                // Of a hook that is not approved nothing but its approval counts.
+                let broken = |hook: Hook| {
+                    let is_unread = matches!(hook.action, Action::Unapproved { .. });
+                    let broken = Action::Broken(why.clone());
+                    Hook { action: if is_unread { hook.action } else { broken }, ..hook }
+                };
                 self.file.hooks.extend(intended.map(broken));
-                self.file.problems.push(Problem::broken_entry(pair.line, why));
+                let problem = Problem::broken_entry(pair.line, why);
+                self.file.problems.push(problem.about(key, place));
             }
         }
     }
 
-    fn list_item(&mut self, item: &Node, index: usize) {
+    fn list_item(&mut self, item: &Node, place: Place) {
         let event = item.pairs().and_then(|pairs| pairs.iter().find(|pair| pair.key == "event"));
-        let Some(event) = event else {
-            return self.file.problems.push(Problem::broken_entry(
+        let (line, why) = match event.map(|event| (event, event.value.text().unwrap_or_default())) {
+            None => (
                 item.line,
-                "in a list of hooks each one names its event; write `- event: pre_tool_call`",
-            ));
+                "in a list of hooks each one names its event; write `- event: pre_tool_call`"
+                    .to_owned(),
+            ),
+            Some((event, text)) => match EventKey::parse(&text) {
+                Ok(on) => return self.entry(item, &on, &place),
+                Err(why) => (event.line, why.to_string()),
+            },
         };
-        match EventKey::parse(&event.value.text().unwrap_or_default()) {
-            Ok(on) => self.entry(item, &on, index),
-            Err(why) => {
-                let problem = Problem::broken_entry(event.line, why.to_string());
-                self.file.problems.push(problem);
-            }
-        }
+        let about = format!("hook {}", place.number());
+        self.file.problems.push(Problem::broken_entry(line, why).about(&about, place));
     }
 
-    fn entry(&mut self, item: &Node, on: &EventKey, index: usize) {
+    fn entry(&mut self, item: &Node, on: &EventKey, place: &Place) {
         let mut problems = Vec::new();
-        let hook = entry::read(item, on, index, &self.source(on, item), &mut problems);
+        let hook = entry::read(item, on, place, &self.source(on, item), &mut problems);
+        let number = place.number();
+        let name = hook.as_ref().map_or_else(|| format!("{on}#{number}"), |hook| hook.name.clone());
         self.file.hooks.extend(hook);
+        let problems = problems.into_iter().map(|problem| problem.about(&name, place.clone()));
         self.file.problems.extend(problems);
     }
 
@@ -272,10 +361,7 @@ impl Parser<'_> {
         for hook in std::mem::take(&mut self.file.hooks) {
             match unique.iter_mut().find(|known| known.is_same_command(&hook)) {
                 Some(known) => {
-                    // Of two failure policies the stricter one counts.
-                    if hook.on_failure == Some(OnFailure::Block) {
-                        known.on_failure = hook.on_failure;
-                    }
+                    known.on_failure = OnFailure::stricter(known.on_failure, hook.on_failure);
                     self.remark(
                         hook.line,
                         "this hook repeats one above and counts once; remove it",
@@ -294,16 +380,39 @@ impl Parser<'_> {
             let why = "a project has a hundred hooks at most; this is one too many";
             return Err(Problem::broken_file(first.line, why));
         }
+        if let Some(first) = self.file.problems.get(MOST_PROJECT_HOOKS) {
+            let why = "a project's file has a hundred mistakes at most; correct some of them";
+            return Err(Problem::broken_file(first.line, why));
+        }
         for hook in &mut self.file.hooks {
             hook.of_project = true;
             if hook.mode == Mode::Observe {
                 let why = "a project has no observers; put this one into your own hookbus.yaml";
-                self.file.problems.push(Problem::broken_entry(hook.line, why));
+                let problem = Problem::broken_entry(hook.line, why);
+                self.file.problems.push(problem.about(&hook.name, hook.place.clone()));
                 hook.action = Action::Broken(why.to_owned());
             }
         }
         Ok(())
     }
+}
+
+/// The setting that a key at the top level stands for: itself, or the one that it resembles.
+pub(super) fn meant_setting(key: &str) -> &str {
+    if is_known(key) { key } else { did_you_mean(key, KEYS).unwrap_or(key) }
+}
+
+/// Whether this is a setting, or a key of the user's own.
+fn is_known(key: &str) -> bool {
+    KEYS.contains(&key) || key.starts_with("x-")
+}
+
+/// The settings of a document as the log records them: without `nats:`, and with known keys only.
+pub(super) fn recorded_content(pairs: &[Pair]) -> String {
+    let recorded =
+        pairs.iter().filter(|pair| pair.key != "nats" && KEYS.contains(&pair.key.as_str()));
+    let settings = recorded.map(|pair| (pair.key.clone(), pair.value.to_json()));
+    Value::Object(settings.collect()).to_string()
 }
 
 /// The file without its `nats:` part: the lines of that part are cut out. If what is left is not exactly the
@@ -327,8 +436,7 @@ fn without_nats(text: &str, pairs: &[Pair]) -> String {
     if is_the_rest && pairs.iter().all(|pair| KEYS.contains(&pair.key.as_str())) {
         return cut;
     }
-    let known = rest.into_iter().filter(|(key, _)| KEYS.contains(&key.as_str()));
-    Value::Object(known.collect()).to_string()
+    recorded_content(pairs)
 }
 
 #[cfg(test)]

@@ -11,39 +11,97 @@ pub struct Problem {
     pub message: String,
     /// How much of the file it makes unusable.
     pub reach: Reach,
+    /// The hook, the event key or the setting that it is about, as written; empty if that is the whole file.
+    pub about: String,
+    /// Whether what it is about stays in force as it was in the last good version of the file.
+    pub kept: bool,
+    /// Where in the file it is.
+    pub place: Place,
 }
 
 /// How much of a hooks file a problem makes unusable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// Nothing: the rest of the entry counts.
+    /// Nothing: a remark.
     Nothing,
-    /// The entry: it counts as failed.
+    /// The entry or setting: its last good version stays in force. If there is none, what can be read of it
+    /// counts, and an entry that cannot be used counts as failed.
     Entry,
     /// The whole file: the last good version stays in force.
     File,
 }
 
+/// Where in a hooks file a problem is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// The file as a whole.
+    File,
+    /// A setting at the top level. An unknown key stands for the setting that it resembles.
+    Setting(String),
+    /// Everything under this key of `hooks:`.
+    Event(String),
+    /// One entry.
+    Entry {
+        /// The key that it is under; none in the list form.
+        event: Option<String>,
+        /// Its index in that list.
+        index: usize,
+    },
+}
+
+impl Place {
+    /// The number of an entry in its list, counted from 1.
+    pub(super) const fn number(&self) -> usize {
+        match self {
+            Self::Entry { index, .. } => *index + 1,
+            Self::File | Self::Setting(_) | Self::Event(_) => 1,
+        }
+    }
+}
+
 impl Problem {
     /// A remark for the user; the entry still counts.
     pub(super) fn remark(line: usize, message: impl Into<String>) -> Self {
-        Self { line, message: message.into(), reach: Reach::Nothing }
+        Self::new(line, message, Reach::Nothing)
     }
 
-    /// The entry cannot be used.
-    pub(super) fn broken_entry(line: usize, message: impl Into<String>) -> Self {
-        Self { line, message: message.into(), reach: Reach::Entry }
+    /// The entry or setting has a mistake.
+    pub fn broken_entry(line: usize, message: impl Into<String>) -> Self {
+        Self::new(line, message, Reach::Entry)
     }
 
     /// The file cannot be used.
     pub(crate) fn broken_file(line: usize, message: impl Into<String>) -> Self {
-        Self { line, message: message.into(), reach: Reach::File }
+        Self::new(line, message, Reach::File)
+    }
+
+    fn new(line: usize, message: impl Into<String>, reach: Reach) -> Self {
+        let message = message.into();
+        Self { line, message, reach, about: String::new(), kept: false, place: Place::File }
+    }
+
+    /// The same problem, about this hook, event key or setting.
+    #[must_use]
+    pub(super) fn about(self, about: &str, place: Place) -> Self {
+        Self { about: about.to_owned(), place, ..self }
     }
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}: {}", self.line, self.message)
+    }
+}
+
+/// `; did you mean …?` with the known name that is most similar, if any is; else `otherwise`.
+pub(super) fn hint<'a>(
+    written: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    otherwise: &str,
+) -> String {
+    match did_you_mean(written, known) {
+        Some(name) => format!("; did you mean `{name}`?"),
+        None => otherwise.to_owned(),
     }
 }
 

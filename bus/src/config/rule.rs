@@ -1,13 +1,12 @@
 //! A rule: conditions on an event's fields, and one fixed answer. It is evaluated in process, with regexes that
 //! are compiled when the file is read; nothing is started for it.
 
-use regex::Regex;
 use serde_json::Value;
 
-use super::field::find;
+use super::field::{FieldsOf, find, is_incomplete, misspelled};
 use super::problem::{Problem, did_you_mean};
 use super::yaml::{Data, Node};
-use crate::dialect::invalid_regex;
+use crate::dialect::{Pattern, PatternFailure, PatternSize};
 use crate::event::{Event, Rewrite, Ruling, Verdict};
 
 /// Gives its verdict if all conditions hold.
@@ -21,15 +20,46 @@ pub struct Rule {
 #[derive(Debug, Clone)]
 struct Condition {
     path: String,
-    any_of: Vec<Regex>,
+    any_of: Vec<Pattern>,
 }
 
 const ANSWERS: [&str; 6] = ["block", "ask", "stop", "context", "allow", "rewrite"];
 
 impl Rule {
-    /// The rule's verdict about `event`; none if it does not apply.
-    pub fn verdict(&self, event: &Event) -> Option<Verdict> {
-        self.conditions.iter().all(|condition| condition.holds(event)).then(|| self.verdict.clone())
+    /// The rule's verdict about `event`; none if it does not apply. Fails only if all depends on a condition that
+    /// cannot be checked.
+    pub fn verdict(&self, event: &Event) -> Result<Option<Verdict>, PatternFailure> {
+        let mut failure = None;
+        for condition in &self.conditions {
+            match condition.holds(event, self.fields()) {
+                Ok(true) => {}
+                Ok(false) => return Ok(None),
+                Err(why) => failure = Some(why),
+            }
+        }
+        failure.map_or_else(|| Ok(Some(self.verdict.clone())), Err)
+    }
+
+    /// Whether it holds the agent back or changes what the agent does, so that it must not fail open.
+    pub fn is_guard(&self) -> bool {
+        let Verdict { ruling, stop, rewrite, .. } = &self.verdict;
+        matches!(ruling, Some(Ruling::Block | Ruling::Ask)) || *stop || rewrite.is_some()
+    }
+
+    fn fields(&self) -> FieldsOf {
+        match self.verdict.ruling {
+            Some(Ruling::Allow) => FieldsOf::TheAgentFirst,
+            Some(Ruling::Block | Ruling::Ask) | None => FieldsOf::Everyone,
+        }
+    }
+
+    /// Whether the rule might apply, if all of the payload had been kept. For an event that it has no verdict
+    /// about.
+    pub(crate) fn may_apply(&self, event: &Event) -> bool {
+        let holds_or_is_unknown = |it: &Condition| {
+            is_incomplete(event, &it.path) || it.holds(event, self.fields()).unwrap_or(true)
+        };
+        event.is_partial() && self.conditions.iter().all(holds_or_is_unknown)
     }
 
     /// Reads the value of `rule:`, for the hook called `name`.
@@ -75,9 +105,19 @@ impl Rule {
 }
 
 impl Condition {
-    fn holds(&self, event: &Event) -> bool {
-        let texts = find(event, &self.path);
-        self.any_of.iter().any(|regex| texts.iter().any(|text| regex.is_match(text)))
+    fn holds(&self, event: &Event, of: FieldsOf) -> Result<bool, PatternFailure> {
+        let texts = find(event, &self.path, of);
+        let mut result = Ok(false);
+        for (pattern, text) in
+            self.any_of.iter().flat_map(|pattern| texts.iter().map(move |text| (pattern, text)))
+        {
+            match pattern.is_match(text) {
+                Ok(true) => return Ok(true),
+                Ok(false) => {}
+                Err(why) => result = Err(why),
+            }
+        }
+        result
     }
 }
 
@@ -91,6 +131,13 @@ fn conditions_in(node: &Node) -> Result<Vec<Condition>, Problem> {
     pairs
         .iter()
         .map(|pair| {
+            if let Some(field) = misspelled(&pair.key) {
+                let key = &pair.key;
+                let why = format!(
+                    "no agent sends a `{key}`; did you mean `{field}`? (a tool's own field: `tool_input.{key}`)"
+                );
+                return Err(Problem::broken_entry(pair.line, why));
+            }
             let texts = pair.value.texts().filter(|texts| !texts.is_empty()).ok_or_else(|| {
                 let key = &pair.key;
                 Problem::broken_entry(
@@ -101,9 +148,8 @@ fn conditions_in(node: &Node) -> Result<Vec<Condition>, Problem> {
             let any_of = texts
                 .iter()
                 .map(|text| {
-                    Regex::new(text).map_err(|error| {
-                        Problem::broken_entry(pair.value.line, invalid_regex(text, &error))
-                    })
+                    Pattern::compile(text, text, PatternSize::Large)
+                        .map_err(|why| Problem::broken_entry(pair.value.line, why))
                 })
                 .collect::<Result<_, _>>()?;
             Ok(Condition { path: pair.key.clone(), any_of })

@@ -81,9 +81,13 @@ fn too_deep(text: &str) -> Option<usize> {
         indents.retain(|outer| *outer < indent);
         indents.push(indent);
         let dashes = body.split(' ').take_while(|word| matches!(*word, "-" | "?")).count();
-        let mut quote = None;
+        let (mut quote, mut is_escaped) = (None, false);
         for letter in body.chars() {
+            if std::mem::take(&mut is_escaped) {
+                continue;
+            }
             match (letter, quote) {
+                ('\\', Some('"')) => is_escaped = true,
                 ('\'' | '"', None) => quote = Some(letter),
                 (_, Some(open)) if letter == open => quote = None,
                 ('[' | '{', None) => brackets += 1,

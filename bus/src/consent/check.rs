@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use super::evidence::{self, Evidence, Lookup, entry_digest};
 use super::item::ApprovalItem;
+use super::record::EntryKey;
 use super::script_paths::script_paths;
-use super::store::{ApprovalStore, EntryKey};
+use super::store::ApprovalStore;
 use crate::caller::Caller;
 use crate::config::{Action, Approval, Hook, HooksFile, PluginLists, Refusal, Trust};
 use crate::plugins::MayStart;
@@ -17,7 +18,8 @@ use crate::plugins::MayStart;
 /// Up to this much is checked on the calling thread.
 const SMALL: Budget = Budget { files: 32, bytes: 256 << 10 };
 
-/// Checks the approvals of one hooks file.
+/// Checks the approvals of one hooks file. Callers are given as the agents are; what an entry stands for is found
+/// with the environment that its hook would get.
 #[derive(Debug, Clone)]
 pub struct ApprovalCheck {
     store: Arc<ApprovalStore>,
@@ -89,7 +91,10 @@ impl ApprovalCheck {
         let project = self.project.as_deref().filter(|_| !self.trusted)?;
         let entry_digest = entry_digest(&hook.written);
         if self.store.has_approved_text(project, &hook.on, &entry_digest) {
-            return None;
+            // The file of approvals could not be read when the entry was, and can be read now.
+            let unread = matches!(hook.action, Action::Unapproved { .. });
+            return unread
+                .then(|| self.refuse(Approval::Lapsed, "its approval was just found again"));
         }
         self.refusal_for(hook, &Evidence { entry_digest, ..Evidence::default() })
     }
@@ -130,6 +135,7 @@ impl ApprovalCheck {
     fn evidence(&self, hook: &Hook, caller: &Caller) -> Option<Evidence> {
         let Self { store, base, lists, .. } = self;
         let (hashes, manifests) = (&store.hashes, &store.manifests);
+        let caller = &store.hook_caller(caller, hook.pass_env());
         evidence::collect(hook, Lookup { caller, base, lists, hashes, manifests })
     }
 
@@ -141,13 +147,21 @@ impl ApprovalCheck {
         let (event, command) = (hook.on.to_string(), hook.what_runs());
         let key = self.key(&event, &command);
         match self.store.approval(key, evidence) {
+            Approval::Approved if self.store.has_lost_path() => Some(
+                self.refuse(Approval::Lapsed, "environment.json, your own PATH, cannot be read"),
+            ),
             Approval::Approved => None,
             Approval::NotApproved => {
                 Some(self.refuse(Approval::NotApproved, "it has not been approved"))
             }
             Approval::Lapsed => {
                 let only_gateway_hooks = self.store.has_only_gateway_hooks(key);
-                Some(Refusal { only_gateway_hooks, ..self.lapsed() })
+                let refusal = if self.store.is_readable() {
+                    self.lapsed()
+                } else {
+                    self.refuse(Approval::Lapsed, "the approvals cannot be read")
+                };
+                Some(Refusal { only_gateway_hooks, ..refusal })
             }
         }
     }
@@ -182,6 +196,7 @@ impl ApprovalCheck {
 
     fn is_small(&self, hook: &Hook, caller: &Caller) -> bool {
         let mut budget = SMALL;
+        let caller = &self.store.hook_caller(caller, hook.pass_env());
         let listed = |files: &[String], budget: &mut Budget| {
             files.iter().all(|file| budget.covers(&caller.resolve(file, &self.base)))
         };

@@ -93,7 +93,12 @@ fn of_command(hook: &Hook, command: &Command, lookup: Lookup<'_>) -> Evidence {
     let Lookup { caller, base, hashes, .. } = lookup;
     let mut reader = hashes.reader();
     let mut evidence = Evidence {
-        settings: command.env.iter().map(|(key, value)| format!("{key}={value}")).collect(),
+        settings: command
+            .env
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .chain(passed(&command.pass_env))
+            .collect(),
         old_digest: old_digest(hook, &json!({"env": command.env})),
         depends_on_cwd: true,
         ..Evidence::default()
@@ -120,7 +125,9 @@ fn of_python(hook: &Hook, python: &Python, lookup: Lookup<'_>) -> Evidence {
     let ScriptPaths { files, missing } = script_paths(&words, &root);
     let mut reader = hashes.reader();
     let mut evidence = Evidence {
-        settings: vec![format!("interpreter {}", interpreter.display())],
+        settings: std::iter::once(format!("interpreter {}", interpreter.display()))
+            .chain(passed(&python.launch.pass_env))
+            .collect(),
         old_digest: old_digest(
             hook,
             &json!({"interpreter": python.launch.interpreter.to_string_lossy()}),
@@ -147,9 +154,14 @@ fn of_python(hook: &Hook, python: &Python, lookup: Lookup<'_>) -> Evidence {
     evidence
 }
 
-/// Versions before `files:` covered less of an entry in the user's own file.
+/// The variables that the hook gets as the agent has them, for the user who is asked.
+fn passed(pass_env: &[String]) -> Option<String> {
+    (!pass_env.is_empty()).then(|| format!("{} as the agent has it", pass_env.join(", ")))
+}
+
+/// Versions before `files:` covered less of an entry in the user's own file, and did not know `pass_env:`.
 fn old_digest(hook: &Hook, covered: &serde_json::Value) -> String {
-    if hook.of_project {
+    if hook.of_project || !hook.pass_env().is_empty() {
         entry_digest(&hook.written)
     } else {
         sha256(covered.to_string().as_bytes())

@@ -1,12 +1,13 @@
 //! An entry that needs an approval, as it is shown to the user.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::evidence::Evidence;
-use super::store::EntryKey;
+use super::record::EntryKey;
 use crate::config::{Approval, Hook};
 use crate::files::FileDigest;
+use crate::log::RecordedApproval;
 
 /// An entry that needs an approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,6 +88,21 @@ impl ApprovalItem {
         }
         let file = self.missing.first()?.display();
         Some(format!("{file} does not exist; create it, or correct the entry, and run this again"))
+    }
+
+    /// Its approval as the log records it; `own_file` is the user's own hooks file.
+    pub fn to_record(&self, own_file: &Path, how: &str) -> RecordedApproval {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        RecordedApproval {
+            hook: Some(self.hook.clone()),
+            event: self.event.clone(),
+            command: self.command.clone(),
+            file: text(self.project.as_deref().unwrap_or(own_file)),
+            of_project: self.project.is_some(),
+            entry: self.entry_digest.clone(),
+            files: self.files.iter().map(|file| (text(&file.path), file.hash.clone())).collect(),
+            how: Some(how.to_owned()),
+        }
     }
 
     /// The key of its approval.

@@ -16,6 +16,9 @@ const INTERPRETERS: [&str; 16] = [
     "sh", "tsx", "uv", "zsh",
 ];
 
+/// Those whose first argument is a subcommand and not a file, unless it looks like one.
+const WITH_SUBCOMMANDS: [&str; 3] = ["bun", "deno", "uv"];
+
 /// Programs here belong to the system and change with its updates, so approvals do not cover them.
 const SYSTEM_FOLDERS: [&str; 7] =
     ["/usr/bin/", "/usr/sbin/", "/usr/lib/", "/bin/", "/sbin/", "/nix/store/", "/opt/homebrew/"];
@@ -43,7 +46,14 @@ pub(crate) fn script_paths(words: &[OsString], caller: &Caller) -> ScriptPaths {
     let Some((program, arguments)) = inner.split_first() else { return paths };
     // Without `.` components, which would only confuse the user who is asked.
     let resolve = |word: &OsStr| -> PathBuf { caller.cwd.join(word).components().collect() };
-    let script = is_interpreter(program).then(|| first_operand(arguments)).flatten();
+    let name = interpreter_name(program);
+    let script = name.as_ref().and_then(|_| first_operand(arguments));
+    // `bash guard` runs the file `guard` of the working directory, if there is one.
+    let takes_bare_names = name.is_some_and(|name| !WITH_SUBCOMMANDS.contains(&name.as_str()));
+    let bare = arguments.first().filter(|_| takes_bare_names && script.is_none());
+    if let Some(file) = bare.map(|word| resolve(word)).filter(|file| file.is_file()) {
+        paths.add(file);
+    }
     for word in Some(program).filter(|program| is_path(program)).into_iter().chain(script) {
         paths.add_main(resolve(word), is_literal(word));
     }
@@ -100,11 +110,11 @@ fn is_executable(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0)
 }
 
-fn is_interpreter(program: &OsStr) -> bool {
+fn interpreter_name(program: &OsStr) -> Option<String> {
     let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy();
     // `python3.11` is `python`.
     let name = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-    INTERPRETERS.contains(&name)
+    INTERPRETERS.contains(&name).then(|| name.to_owned())
 }
 
 fn is_shell(program: &OsStr) -> bool {
@@ -153,6 +163,11 @@ mod tests {
             ("bash -c '~/p.sh'", vec!["p.sh"]),
             ("bash -c '\"$HOME\"/p.sh ./notes.txt'", vec!["p.sh"]),
             ("/usr/bin/env policy.py", vec!["policy.py"]),
+            ("bash test", vec!["test"]),
+            ("bash -c 'sh test --strict'", vec!["test"]),
+            ("sh nothing", vec![]),
+            ("uv test", vec![]),
+            ("python3 -m test", vec![]),
             ("echo test", vec![]),
             ("jq . notes.txt", vec![]),
             ("true", vec![]),

@@ -1,41 +1,81 @@
 //! `consent.json`, beside the user's own hooks file: the approvals, entry by entry, with the hash of each
 //! covered file. One entry can have several approvals: `./check.sh` is another file in another directory.
+//!
+//! A file that cannot be read, is damaged or has vanished is read again at the next event, and until then
+//! everything that was approved counts as lapsed, which blocks. What was approved is known from memory, else
+//! from the rows of kind `hooks.approved` in the log.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::{fs, io};
 
 use serde_json::{Value, json};
 
 use super::evidence::Evidence;
 use super::item::{ApprovalItem, FileChanges};
+use super::record::{ApprovalRecord, EntryKey, Files, records_in};
+use crate::caller::Caller;
 use crate::config::{Approval, EventKey};
 use crate::event::Time;
-use crate::files::{FileDigest, HashCache, Stamp};
+use crate::exec::{EnvironmentCache, Recorded, UserEnvironment, hook_caller};
+use crate::files::{FileDigest, HashCache, Stamp, read_private};
+use crate::log::{BusRow, LogPath, LogReader, OpenError, ReadError, RecordedApproval};
 use crate::plugins::{ManifestCache, PluginForm};
-
-/// The directory and file of a project's hooks.
-const PROJECT_FILE: &str = ".hookbus/hookbus.yaml";
 
 /// What the user has approved.
 #[derive(Debug, Default)]
 pub struct ApprovalStore {
     file: PathBuf,
-    cached: Mutex<Option<(Stamp, Arc<[ApprovalRecord]>)>>,
+    /// Says what was approved, if the file does not.
+    log: Option<LogPath>,
+    cached: Mutex<Cache>,
+    environment: EnvironmentCache,
     /// Hashes of the files that are compared with it.
     pub(super) hashes: HashCache,
     /// Manifests of the plugins that are compared with it.
     pub(super) manifests: ManifestCache,
 }
 
-/// Why the approvals cannot be read. Then nothing counts as approved.
+/// The stamp of the file. If there is none, also that of the user's environment, which every approval writes:
+/// an approval whose file vanished before this process saw it is noticed then.
+type Stamps = (Stamp, Stamp);
+
+/// What is known of the approvals.
+#[derive(Debug, Default)]
+struct Cache {
+    /// What the file held at these stamps. Nothing is kept of a file that cannot be read.
+    read: Option<(Stamps, Arc<[ApprovalRecord]>)>,
+    /// What was approved when it was last known; none before anything was read.
+    last_known: Option<Arc<[ApprovalRecord]>>,
+}
+
+/// The approvals now.
+enum Approvals {
+    /// Those in the file.
+    Read(Arc<[ApprovalRecord]>),
+    /// The file cannot be read.
+    Lost(LostApprovals),
+}
+
+/// What was approved before the file was lost.
+struct LostApprovals {
+    records: Arc<[ApprovalRecord]>,
+    /// Whether more than these may have been approved: every entry of the user's own file counts then.
+    maybe_more: bool,
+    why: StoreError,
+}
+
+impl LostApprovals {
+    fn covers(&self, key: EntryKey<'_>) -> bool {
+        self.maybe_more && key.project.is_none() || self.records.iter().any(|it| it.is_for(key))
+    }
+}
+
+/// Why the approvals cannot be read. What was approved counts as lapsed then.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The system cannot read the file.
-    #[error("{} cannot be read: {error}", .file.display())]
+    #[error("{} cannot be read: {error}; what you approved is blocked until it can be", .file.display())]
     Unreadable {
         /// The file.
         file: PathBuf,
@@ -43,92 +83,47 @@ pub enum StoreError {
         error: io::Error,
     },
     /// The file is not in the form that hookbus writes.
-    #[error("{} is broken; correct it, or remove it and approve again", .0.display())]
+    #[error(
+        "{} is broken, and what you approved is blocked; restore the file, or run `hookbus hooks approve` again",
+        .0.display()
+    )]
     Broken(PathBuf),
-}
-
-/// The key of an approval: the project's file (if it is not the user's own), the event and what is run.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct EntryKey<'a> {
-    pub(super) project: Option<&'a Path>,
-    pub(super) event: &'a str,
-    pub(super) command: &'a str,
-}
-
-type Files = BTreeMap<PathBuf, String>;
-
-/// One approval.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct ApprovalRecord {
-    project: Option<String>,
-    event: String,
-    command: String,
-    entry_digest: String,
-    files: Files,
-    at: String,
-}
-
-impl ApprovalRecord {
-    fn is_for(&self, key: EntryKey<'_>) -> bool {
-        self.event == key.event && self.command == key.command && self.is_in(key.project)
-    }
-
-    fn is_in(&self, project: Option<&Path>) -> bool {
-        self.project.as_deref().map(Path::new) == project
-    }
-
-    /// Whether it is about the user's own file, or about that of a project that contains `folder`.
-    fn counts_in(&self, folder: &Path) -> bool {
-        let project = self.project.as_deref().map(Path::new);
-        project.is_none_or(|file| folder.ancestors().any(|it| it.join(PROJECT_FILE) == file))
-    }
-
-    fn to_json(&self) -> Value {
-        let files: Vec<Value> = self
-            .files
-            .iter()
-            .map(|(path, hash)| {
-                let mut file = json!({"path": path.to_string_lossy(), "hash": hash});
-                // Two paths that are not UTF-8 could have the same text.
-                if path.to_str().is_none() {
-                    file["bytes"] = json!(hex::encode(path.as_os_str().as_bytes()));
-                }
-                file
-            })
-            .collect();
-        // `terms` is the key that earlier versions wrote.
-        let mut row = json!({
-            "event": self.event, "command": self.command, "terms": self.entry_digest,
-            "files": files, "approved_at": self.at,
-        });
-        if let Some(project) = &self.project {
-            row["project"] = json!(project);
-        }
-        row
-    }
-
-    fn from_json(row: &Value) -> Option<Self> {
-        let text = |row: &Value, key: &str| row[key].as_str().map(str::to_owned);
-        let path = |row: &Value| match text(row, "bytes") {
-            Some(bytes) => Some(OsString::from_vec(hex::decode(bytes).ok()?).into()),
-            None => Some(PathBuf::from(text(row, "path")?)),
-        };
-        let file = |row: &Value| Some((path(row)?, text(row, "hash")?));
-        Some(Self {
-            project: text(row, "project"),
-            event: text(row, "event")?,
-            command: text(row, "command")?,
-            entry_digest: text(row, "terms")?,
-            files: row["files"].as_array()?.iter().filter_map(file).collect(),
-            at: text(row, "approved_at").unwrap_or_default(),
-        })
-    }
+    /// The file is gone, although the user has approved hooks.
+    #[error(
+        "{} is gone, and what you approved is blocked; restore the file, or run `hookbus hooks approve` again",
+        .0.display()
+    )]
+    Gone(PathBuf),
 }
 
 impl ApprovalStore {
     /// The approvals beside the hooks file in `base`.
     pub fn beside(base: &Path) -> Self {
-        Self { file: base.join("consent.json"), ..Self::default() }
+        let (file, log) = (base.join("consent.json"), Some(LogPath::in_home(base)));
+        Self { file, log, ..Self::default() }
+    }
+
+    /// The home of the bus.
+    fn home(&self) -> PathBuf {
+        self.file.parent().unwrap_or(Path::new("/")).to_owned()
+    }
+
+    /// `agent` as a hook gets it that wants the variables in `pass` as the agent has them: with the user's own
+    /// `PATH` and home directory, as they were recorded in the home, and without what changes programs.
+    pub fn hook_caller(&self, agent: &Caller, pass: &[String]) -> Caller {
+        let home = self.home();
+        let user = match self.environment.recorded(&home) {
+            Recorded::Known(user) => user,
+            Recorded::Nothing => Arc::new(UserEnvironment::of_caller(agent)),
+            Recorded::Unreadable => Arc::new(UserEnvironment::of_system()),
+        };
+        hook_caller(agent, &user, Some(&home), pass)
+    }
+
+    /// Whether the user's own `PATH` was recorded and cannot be read. Which programs the user approved is not known
+    /// then.
+    pub(super) fn has_lost_path(&self) -> bool {
+        matches!(self.environment.recorded(&self.home()), Recorded::Unreadable)
     }
 
     /// The file that holds them.
@@ -143,20 +138,34 @@ impl ApprovalStore {
 
     /// What is wrong with the file, if it cannot be read.
     pub fn problem(&self) -> Option<StoreError> {
-        self.read_records().err()
+        match self.approvals() {
+            Approvals::Read(_) => None,
+            Approvals::Lost(lost) => Some(lost.why),
+        }
+    }
+
+    /// Whether the file can be read now, or there is none because nothing was approved yet.
+    pub(crate) fn is_readable(&self) -> bool {
+        matches!(self.approvals(), Approvals::Read(_))
     }
 
     /// Whether the user has approved the entry with this evidence.
     pub(super) fn approval(&self, key: EntryKey<'_>, evidence: &Evidence) -> Approval {
-        let records = self.cached_records();
-        let of_entry: Vec<&ApprovalRecord> = records.iter().filter(|it| it.is_for(key)).collect();
-        compare(&of_entry, evidence)
+        match self.approvals() {
+            Approvals::Read(records) => {
+                let of_entry: Vec<&ApprovalRecord> =
+                    records.iter().filter(|it| it.is_for(key)).collect();
+                compare(&of_entry, evidence)
+            }
+            Approvals::Lost(lost) if lost.covers(key) => Approval::Lapsed,
+            Approvals::Lost(_) => Approval::NotApproved,
+        }
     }
 
     /// How the files differ from the approval of this entry that has most in common with them.
     pub(super) fn changes(&self, key: EntryKey<'_>, evidence: &Evidence) -> Option<FileChanges> {
         let files = by_path(&evidence.files);
-        let records = self.cached_records();
+        let records = self.known_records();
         let shared =
             |it: &&ApprovalRecord| it.files.keys().filter(|path| files.contains_key(*path)).count();
         let approved = &records.iter().filter(|it| it.is_for(key)).max_by_key(shared)?.files;
@@ -173,10 +182,14 @@ impl ApprovalStore {
                 |form| it.files.keys().any(|path| PluginForm::of_manifest(path) == Some(form));
             has(PluginForm::Gateway) && !has(PluginForm::Plugin)
         };
-        self.cached_records().iter().filter(|it| it.is_for(key)).all(is_gateway)
+        let records = self.known_records();
+        let mut of_entry = records.iter().filter(|it| it.is_for(key)).peekable();
+        // A lost approval of an entry that the log does not know can have been for anything.
+        of_entry.peek().is_some() && of_entry.all(is_gateway)
     }
 
-    /// Whether the user approved the text of an entry of a project; its files may have changed since.
+    /// Whether the user approved the text of an entry of a project; its files may have changed since. No text
+    /// counts as approved while the file cannot be read.
     pub(crate) fn has_approved_text(
         &self,
         project: &Path,
@@ -184,39 +197,160 @@ impl ApprovalStore {
         entry_digest: &str,
     ) -> bool {
         let event = on.to_string();
-        self.cached_records().iter().any(|it| {
+        let Approvals::Read(records) = self.approvals() else { return false };
+        records.iter().any(|it| {
             it.is_in(Some(project)) && it.event == event && it.entry_digest == entry_digest
         })
     }
 
-    /// Whether the user approved anything in this project's file.
-    pub(crate) fn has_approved_project(&self, project: &Path) -> bool {
-        self.cached_records().iter().any(|it| it.is_in(Some(project)))
+    /// A project's file around `folder` in which the user approved hooks, and which is gone.
+    pub(crate) fn lost_project(&self, folder: &Path) -> Option<PathBuf> {
+        let records = self.known_records();
+        let mut around = records.iter().filter(|it| it.project.is_some() && it.counts_in(folder));
+        around.find_map(|it| it.project.as_ref().map(PathBuf::from).filter(|file| !file.exists()))
     }
 
-    fn cached_records(&self) -> Arc<[ApprovalRecord]> {
-        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
-        let stamp = self.stamp();
-        match &mut *cached {
-            Some((cached_stamp, records)) if *cached_stamp == stamp => Arc::clone(records),
-            outdated => {
-                let records = self.read_records().unwrap_or_default().into();
-                Arc::clone(&outdated.insert((stamp, records)).1)
+    /// Whether the user approved anything in this project's file.
+    pub(crate) fn has_approved_project(&self, project: &Path) -> bool {
+        self.known_records().iter().any(|it| it.is_in(Some(project)))
+    }
+
+    /// The approvals in the file, or those that were known before it was lost.
+    fn known_records(&self) -> Arc<[ApprovalRecord]> {
+        match self.approvals() {
+            Approvals::Read(records) => records,
+            Approvals::Lost(lost) => lost.records,
+        }
+    }
+
+    fn stamps(&self) -> Stamps {
+        let own = self.stamp();
+        let is_missing = own == Stamp::default();
+        let environment = || Stamp::of(&UserEnvironment::file(&self.home()));
+        (own, if is_missing { environment() } else { Stamp::default() })
+    }
+
+    /// The approvals now. The file is read when it has changed, and again each time while it cannot be read.
+    fn approvals(&self) -> Approvals {
+        let mut cache = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        let stamps = self.stamps();
+        if let Some((_, records)) = cache.read.as_ref().filter(|(read_at, _)| *read_at == stamps) {
+            return Approvals::Read(Arc::clone(records));
+        }
+        match self.read_file() {
+            Ok(Some(records)) => {
+                let records: Arc<[ApprovalRecord]> = records.into();
+                *cache = Cache {
+                    read: Some((stamps, Arc::clone(&records))),
+                    last_known: Some(Arc::clone(&records)),
+                };
+                Approvals::Read(records)
+            }
+            Ok(None) => match self.last_known(&mut cache) {
+                Ok(records) if records.is_empty() => {
+                    // Look into the log again at the next approval.
+                    *cache = Cache { read: Some((stamps, Arc::clone(&records))), last_known: None };
+                    Approvals::Read(records)
+                }
+                Ok(records) => {
+                    let why = StoreError::Gone(self.file.clone());
+                    Approvals::Lost(LostApprovals { records, maybe_more: false, why })
+                }
+                Err(_) => {
+                    let why = StoreError::Gone(self.file.clone());
+                    Approvals::Lost(LostApprovals { records: Arc::new([]), maybe_more: true, why })
+                }
+            },
+            Err(why) => {
+                let records = self.last_known(&mut cache).unwrap_or_default();
+                Approvals::Lost(LostApprovals { records, maybe_more: true, why })
             }
         }
     }
 
-    fn read_records(&self) -> Result<Vec<ApprovalRecord>, StoreError> {
-        let text = match fs::read_to_string(&self.file) {
+    /// What was approved when it was last known: by this process, else by the log.
+    fn last_known(&self, cache: &mut Cache) -> Result<Arc<[ApprovalRecord]>, ReadError> {
+        cache.read = None;
+        if let Some(known) = &cache.last_known {
+            return Ok(Arc::clone(known));
+        }
+        let records: Arc<[ApprovalRecord]> = self.records_in_log()?.into();
+        cache.last_known = Some(Arc::clone(&records));
+        Ok(records)
+    }
+
+    /// The approvals that the log recorded and that were not revoked since.
+    fn records_in_log(&self) -> Result<Vec<ApprovalRecord>, ReadError> {
+        let Some(log) = &self.log else { return Ok(Vec::new()) };
+        let log = match LogReader::open(log) {
+            Ok(log) => log,
+            Err(OpenError::Missing(_)) => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
+        if log.is_archive() {
+            return Ok(Vec::new());
+        }
+        let mut records: Vec<ApprovalRecord> = Vec::new();
+        for row in log.approvals()? {
+            match row {
+                BusRow::HooksApproved(approval) => {
+                    records.push(ApprovalRecord::from_recorded(approval));
+                }
+                BusRow::HooksRevoked(approval) => {
+                    let revoked = ApprovalRecord::from_recorded(approval);
+                    records.retain(|it| !it.is_for(revoked.key()));
+                }
+                BusRow::SettingsChanged(_) | BusRow::DaemonStarted(_) => {}
+            }
+        }
+        Ok(records)
+    }
+
+    /// The approvals in the file; none if there is no file.
+    fn read_file(&self) -> Result<Option<Vec<ApprovalRecord>>, StoreError> {
+        let text = match read_private(&self.file) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                return Err(StoreError::Broken(self.file.clone()));
+            }
             Err(error) => return Err(StoreError::Unreadable { file: self.file.clone(), error }),
         };
-        let json = serde_json::from_str::<Value>(&text).ok();
-        let rows = json.and_then(|json| json["approvals"].as_array().cloned());
-        let rows = rows.ok_or_else(|| StoreError::Broken(self.file.clone()))?;
-        // Rows of the first version cover too little to count.
-        Ok(rows.iter().filter_map(ApprovalRecord::from_json).collect())
+        records_in(&text).map(Some).ok_or_else(|| StoreError::Broken(self.file.clone()))
+    }
+
+    /// The rows for the log about a change of the file from one text to another, other than by `hooks approve` and
+    /// `hooks revoke`. None stands for no file.
+    pub fn rows_of_change(&self, before: Option<&str>, after: Option<&str>) -> Vec<BusRow> {
+        let records = |text: Option<&str>| text.and_then(records_in).unwrap_or_default();
+        let (before, after) = (records(before), records(after));
+        let own_file = self.home().join("hookbus.yaml");
+        let recorded = |it: &ApprovalRecord| RecordedApproval {
+            how: Some("connect".to_owned()),
+            ..it.to_recorded(&own_file)
+        };
+        let added = after.iter().filter(|it| !before.contains(it));
+        let removed = before.iter().filter(|it| !after.iter().any(|now| now.is_for(it.key())));
+        let added = added.map(|it| BusRow::HooksApproved(recorded(it)));
+        added.chain(removed.map(|it| BusRow::HooksRevoked(recorded(it)))).collect()
+    }
+
+    /// The approvals that a changed file starts from. Lost ones stay in it as lapsed: approving one hook again
+    /// must not make the others look as if they had never been approved.
+    fn records_to_change(&self) -> Result<Vec<ApprovalRecord>, StoreError> {
+        match self.approvals() {
+            Approvals::Read(records) => Ok(records.to_vec()),
+            Approvals::Lost(LostApprovals { why: why @ StoreError::Unreadable { .. }, .. }) => {
+                Err(why)
+            }
+            Approvals::Lost(lost) => {
+                let lapsed = |it: &ApprovalRecord| ApprovalRecord {
+                    entry_digest: String::new(),
+                    ..it.clone()
+                };
+                Ok(lost.records.iter().map(lapsed).collect())
+            }
+        }
     }
 
     /// The file's text with `approved` added at `at`. Removes earlier approvals of the same files, and those of
@@ -227,7 +361,7 @@ impl ApprovalStore {
         all: &[ApprovalItem],
         at: Time,
     ) -> Result<String, StoreError> {
-        let mut records = self.read_records()?;
+        let mut records = self.records_to_change()?;
         for item in approved.iter().filter(|item| item.obstacle().is_none()) {
             let (key, files) = (item.key(), by_path(&item.files));
             let still_written = |record: &ApprovalRecord| {
@@ -252,16 +386,19 @@ impl ApprovalStore {
     }
 
     /// The file's text without the approvals of `commands`, in the user's own file and in the projects that
-    /// contain `folder`; and how many were removed.
+    /// contain `folder`; and those that were removed.
     pub fn without(
         &self,
         commands: &[String],
         folder: &Path,
-    ) -> Result<(String, usize), StoreError> {
-        let mut records = self.read_records()?;
-        let before = records.len();
-        records.retain(|it| !(commands.contains(&it.command) && it.counts_in(folder)));
-        Ok((to_text(&records), before - records.len()))
+    ) -> Result<(String, Vec<RecordedApproval>), StoreError> {
+        let is_revoked =
+            |it: &ApprovalRecord| commands.contains(&it.command) && it.counts_in(folder);
+        let (revoked, left): (Vec<ApprovalRecord>, Vec<ApprovalRecord>) =
+            self.records_to_change()?.into_iter().partition(is_revoked);
+        let own_file = self.file.with_file_name("hookbus.yaml");
+        let revoked = revoked.iter().map(|it| it.to_recorded(&own_file)).collect();
+        Ok((to_text(&left), revoked))
     }
 }
 

@@ -42,7 +42,9 @@ pub fn conclude(
     context: &DecisionContext<'_>,
 ) -> Decision {
     let dialect = dialect_of(event.agent);
-    let capabilities = dialect.capabilities(event);
+    let mut capabilities = dialect.capabilities(event);
+    // What a rewrite does not name is taken from the event, and would be lost.
+    capabilities.rewrite &= !event.is_partial();
     let found = Cell::new(None);
     let can_ask = || {
         let can_ask = found.get().unwrap_or_else(context.can_ask);
@@ -74,6 +76,7 @@ pub fn conclude(
         waited_for: context.waited_for,
         can_ask: found.get(),
         note,
+        notice: None,
     }
 }
 

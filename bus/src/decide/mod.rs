@@ -10,6 +10,7 @@ pub mod replay;
 mod run;
 mod run_command;
 mod run_plugins;
+mod slots;
 
 pub(crate) use background::drain_notifications;
 pub use capabilities::{became_a_block, without_added_texts};
@@ -17,5 +18,6 @@ pub use conclude::{DecisionContext, conclude};
 pub use plan::{Plan, plan};
 pub use probe::{notify_for_test, probe_entry};
 pub(crate) use run::run_past_deadline;
-pub use run::{HookResult, run_all, run_rules};
+pub use run::{HookResult, RunOutcome, run_all, run_rules};
 pub use run_command::with_hookbus_object;
+pub use slots::CommandSlots;

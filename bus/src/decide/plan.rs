@@ -11,7 +11,8 @@ use crate::event::{Agent, Body, Event, OnFailure};
 #[derive(Debug, Clone)]
 pub struct Plan<'a> {
     pub(super) hooks: Vec<&'a Hook>,
-    /// Entries that lead to the same plugin directory as one in `hooks`. They are not asked, but their approval and `on_failure` count.
+    /// Entries that lead to the same plugin directory or command as one in `hooks`. They are not asked, but their `on_failure` counts,
+    /// and for plugins their approval.
     duplicates: Vec<DuplicateEntry<'a>>,
     /// Each hook gets the tool input as the one before it left it.
     pub(super) sequential: bool,
@@ -21,7 +22,7 @@ pub struct Plan<'a> {
     pub(super) sets: &'a HookSets,
 }
 
-/// A further entry for a plugin directory that is asked because of an earlier entry.
+/// A further entry for a plugin directory or command that is asked because of an earlier entry.
 #[derive(Debug, Clone, Copy)]
 struct DuplicateEntry<'a> {
     asked: &'a Hook,
@@ -89,21 +90,22 @@ impl<'a> Plan<'a> {
         Self { hooks, refused_by: None, ..self.clone() }
     }
 
+    /// The entries whose approval lets `hook` run, itself first. A command runs with the variables of its own entry, so
+    /// only its own approval counts.
+    pub(super) fn approvable<'h>(&'h self, hook: &'h Hook) -> impl Iterator<Item = &'h Hook> {
+        self.entries(hook).take(if hook.is_plugin() { usize::MAX } else { 1 })
+    }
+
     /// The entries that `hook` stands for, itself first.
-    pub(super) fn entries<'h>(&'h self, hook: &'h Hook) -> impl Iterator<Item = &'h Hook> {
+    fn entries<'h>(&'h self, hook: &'h Hook) -> impl Iterator<Item = &'h Hook> {
         let of_hook = self.duplicates.iter().filter(|it| std::ptr::eq(it.asked, hook));
         std::iter::once(hook).chain(of_hook.map(|it| it.other))
     }
 
     /// `hook` with the strictest failure policy of the entries that it stands for.
     pub(super) fn with_strictest_policy<'h>(&self, hook: &'h Hook) -> Cow<'h, Hook> {
-        let strictness = |policy: &Option<OnFailure>| match policy {
-            Some(OnFailure::Allow) => 0,
-            None => 1,
-            Some(OnFailure::Block) => 2,
-        };
-        let policies = self.entries(hook).map(|entry| entry.on_failure);
-        let on_failure = policies.max_by_key(strictness).flatten();
+        let others = self.entries(hook).skip(1).map(|entry| entry.on_failure);
+        let on_failure = others.fold(hook.on_failure, OnFailure::stricter);
         if on_failure == hook.on_failure {
             Cow::Borrowed(hook)
         } else {
@@ -124,8 +126,8 @@ pub fn plan<'a>(event: &Event, sets: &'a HookSets) -> Plan<'a> {
     let is_asked = |hook: &&Hook| hook.mode == Mode::Decide && hook.is_for(event);
     let mut hooks: Vec<&Hook> =
         if unreadable || !answered { Vec::new() } else { sets.hooks().filter(is_asked).collect() };
-    drop_repeated_commands(event.agent, &mut hooks);
-    let duplicates = drop_repeated_plugins(&mut hooks);
+    let mut duplicates = drop_repeated_commands(event.agent, &mut hooks);
+    duplicates.extend(drop_repeated_plugins(&mut hooks));
     // As in Hermes: plugins are called before anything else.
     hooks.sort_by_key(|hook| !hook.is_plugin());
     // Project hooks cannot block events that cannot be parsed.
@@ -145,30 +147,29 @@ fn refused_by(agent: Agent, own: &ActiveHooks) -> Option<RefusedBy<'_>> {
 /// A plugin directory that several entries lead to is asked once, or it would count the event twice. With
 /// another interpreter or memory limit it is another process. The other entries' failure policies count too.
 fn drop_repeated_plugins<'a>(hooks: &mut Vec<&'a Hook>) -> Vec<DuplicateEntry<'a>> {
-    let key = |hook: &'a Hook| {
+    keep_first(hooks, |hook: &'a Hook| {
         let Action::Python(python) = &hook.action else { return None };
         Some((python.folder.as_str(), &python.launch, hook.of_project))
-    };
-    let all = hooks.clone();
-    keep_first(hooks, key);
-    let is_asked = |hook: &Hook| hooks.iter().any(|asked| std::ptr::eq(*asked, hook));
-    let dropped = all.into_iter().filter(|hook| !is_asked(hook));
-    let duplicate = |other: &'a Hook| {
-        let asked = hooks.iter().copied().find(|asked| key(asked) == key(other));
-        asked.map(|asked| DuplicateEntry { asked, other })
-    };
-    dropped.filter_map(duplicate).collect()
+    })
 }
 
-/// Of hooks with the same key only the first stays.
-fn keep_first<'a, K: PartialEq>(hooks: &mut Vec<&'a Hook>, key: impl Fn(&'a Hook) -> Option<K>) {
-    let mut seen: Vec<K> = Vec::new();
+/// Of hooks with the same key only the first stays; returns the others.
+fn keep_first<'a, K: PartialEq>(
+    hooks: &mut Vec<&'a Hook>,
+    key: impl Fn(&'a Hook) -> Option<K>,
+) -> Vec<DuplicateEntry<'a>> {
+    let mut first_of: Vec<(K, &'a Hook)> = Vec::new();
+    let mut duplicates = Vec::new();
     hooks.retain(|hook| {
         let Some(key) = key(hook) else { return true };
-        let first = !seen.contains(&key);
-        seen.push(key);
-        first
+        if let Some((_, asked)) = first_of.iter().find(|(known, _)| *known == key) {
+            duplicates.push(DuplicateEntry { asked, other: hook });
+            return false;
+        }
+        first_of.push((key, hook));
+        true
     });
+    duplicates
 }
 
 /// Of a project's entries that are not approved only the strictest stays and stands for all: an unknown file
@@ -196,12 +197,12 @@ fn keep_one_unread(project: Option<&ActiveHooks>, hooks: &mut Vec<&Hook>) {
 }
 
 /// Gemini runs the same name and command once per event, whatever matchers led to it.
-fn drop_repeated_commands<'a>(agent: Agent, hooks: &mut Vec<&'a Hook>) {
+fn drop_repeated_commands<'a>(agent: Agent, hooks: &mut Vec<&'a Hook>) -> Vec<DuplicateEntry<'a>> {
     keep_first(hooks, |hook: &'a Hook| {
         let Action::Command(command) = &hook.action else { return None };
         let key = (hook.name.as_str(), command.text.as_str());
         hook.on.dialect(agent).runs_duplicates_once().then_some(key)
-    });
+    })
 }
 
 /// The policy of a hook that failed.

@@ -52,7 +52,8 @@ pub async fn notify_for_test<'a>(
     let events = ProbeEvents { start: event, events: &|_: &[String]| vec![event.clone()] };
     for (hook, python) in plan.hooks().filter_map(python_of).collect::<Vec<_>>() {
         let active = plan.active(hook);
-        let folder = caller.resolve(&python.folder, &active.file.base);
+        let own = active.approvals.store().hook_caller(caller, hook.pass_env());
+        let folder = own.resolve(&python.folder, &active.file.base);
         let refused = active.approvals.refusal(hook, caller, python.timeout).await.is_some();
         if refused || NothingLoaded::find(&folder, &active.file.plugins).is_some() {
             continue;
@@ -89,9 +90,10 @@ async fn probe_plugins(
     caller: &Caller,
     scope: ProbeScope,
 ) -> Vec<ProbeReport> {
+    let caller = &active.approvals.store().hook_caller(caller, &python.launch.pass_env);
     let folder = caller.resolve(&python.folder, &active.file.base);
     let interpreter = caller.expand_home(&python.launch.interpreter);
-    let launch = PythonLaunch { interpreter, ..python.launch };
+    let launch = PythonLaunch { interpreter, ..python.launch.clone() };
     let settings = ProbeSettings { caller, timeout: python.timeout, scope };
     probe(&folder, active.plugin_selection(), &launch, events, &settings).await
 }

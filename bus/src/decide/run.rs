@@ -2,6 +2,7 @@
 //! back in the configured order.
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
@@ -13,12 +14,16 @@ use super::run_command::run_command;
 use super::run_plugins::{call_plugins, end_plugins};
 use crate::active::ActiveHooks;
 use crate::caller::Caller;
-use crate::config::{Action, Approval, Hook, Refusal};
-use crate::event::{Body, BusId, Event, Kind, OnFailure, Seq, Verdict, VerdictRecord};
+use crate::config::{Action, Approval, Hook, Refusal, Rule};
+use crate::event::{Body, BusId, Event, Kind, OnFailure, Ruling, Seq, Verdict, VerdictRecord};
+use crate::exec::{UserEnvironment, hook_caller};
 use crate::plugins::can_gateway_hooks_answer;
 
 /// No deadline is longer: adding a huge one to the clock would overflow.
 const LONGEST: Duration = Duration::from_hours(1);
+
+/// Searching a larger payload may take long.
+const LARGE_PAYLOAD: usize = 256 << 10;
 
 /// The result of one hook; without a hook, the answer of the bus itself.
 #[derive(Debug, Clone)]
@@ -39,14 +44,18 @@ impl<'a> HookResult<'a> {
     }
 }
 
-/// The results of a plan's rules; nothing runs outside of this process.
-pub fn run_rules<'a>(plan: &Plan<'a>, event: &Event) -> Vec<HookResult<'a>> {
-    run_inside(plan, event, |_| None)
+/// The results of a plan's rules, within `time`; nothing runs outside of this process.
+pub fn run_rules<'a>(plan: &Plan<'a>, event: &Event, time: Duration) -> Vec<HookResult<'a>> {
+    run_inside(plan, event, deadline_in(time), |_| None)
 }
 
-/// The results when no time is left: rules are evaluated, every other hook counts as failed.
-pub(crate) fn run_past_deadline<'a>(plan: &Plan<'a>, event: &Event) -> Vec<HookResult<'a>> {
-    run_inside(plan, event, |hook| {
+/// The results when no time is left but `time` for the rules: every other hook counts as failed.
+pub(crate) fn run_past_deadline<'a>(
+    plan: &Plan<'a>,
+    event: &Event,
+    time: Duration,
+) -> Vec<HookResult<'a>> {
+    run_inside(plan, event, deadline_in(time), |hook| {
         let why = "no time was left to ask it".to_owned();
         Some(failed(&plan.with_strictest_policy(hook), why, Duration::ZERO))
     })
@@ -55,6 +64,7 @@ pub(crate) fn run_past_deadline<'a>(plan: &Plan<'a>, event: &Event) -> Vec<HookR
 fn run_inside<'a>(
     plan: &Plan<'a>,
     event: &Event,
+    deadline: Instant,
     outside: impl Fn(&Hook) -> Option<VerdictRecord>,
 ) -> Vec<HookResult<'a>> {
     match plan.refused_by {
@@ -70,11 +80,21 @@ fn run_inside<'a>(
         let record = if hook.runs_outside() {
             outside(hook)
         } else {
-            answer_in_process(plan.active(hook), hook, event)
+            answer_in_process(plan.active(hook), hook, event, deadline)
         };
         Some(HookResult::new(hook, record?))
     };
     plan.hooks.iter().filter_map(run).collect()
+}
+
+/// What running all hooks of a plan came to.
+#[derive(Debug)]
+pub struct RunOutcome<'a> {
+    /// The results, in the configured order.
+    pub results: Vec<HookResult<'a>>,
+    /// Whether a hook could not start because this process is short of descriptors, processes or memory.
+    /// Such a hook blocks, unless its entry says otherwise; another process may be able to run it.
+    pub short: bool,
 }
 
 /// The results of all hooks of a plan, within `time`.
@@ -84,10 +104,12 @@ pub async fn run_all<'a>(
     seq: Option<Seq>,
     caller: &Caller,
     time: Duration,
-) -> Vec<HookResult<'a>> {
-    let deadline = deadline_in(time);
-    let run = HookRun { plan, seq, bus: None, caller, replay: None, known: &[], deadline };
-    run.all(event).await
+) -> RunOutcome<'a> {
+    let (deadline, short) = (deadline_in(time), AtomicBool::new(false));
+    let (agent, bus, replay, known) = (caller, None, None, &[][..]);
+    let run = HookRun { plan, seq, bus, agent, replay, known, deadline, short };
+    let results = run.all(event).await;
+    RunOutcome { results, short: run.short.into_inner() }
 }
 
 pub(super) fn deadline_in(time: Duration) -> Instant {
@@ -101,12 +123,15 @@ pub(super) struct HookRun<'a, 'p> {
     pub(super) seq: Option<Seq>,
     /// In a replay of several buses: whose event it is.
     pub(super) bus: Option<BusId>,
-    pub(super) caller: &'a Caller,
+    /// Where the event comes from. Hooks run with what [`caller`](Self::caller) makes of it.
+    pub(super) agent: &'a Caller,
     /// In a replay: where programs and plugins run.
     pub(super) replay: Option<&'a ReplayEnvironment>,
     /// Results of plugins that are already known: a second call would count the event twice.
     pub(super) known: &'a [HookResult<'p>],
     pub(super) deadline: Instant,
+    /// Set if a hook could not start because this process is short of something.
+    pub(super) short: AtomicBool,
 }
 
 impl<'p> HookRun<'_, 'p> {
@@ -138,16 +163,21 @@ impl<'p> HookRun<'_, 'p> {
                 return vec![HookResult::new(hook, record)];
             }
         };
+        if let Some(why) = hook.matcher_failure(event) {
+            let record = failed(&blocking_by_default(strictest), why.to_string(), Duration::ZERO);
+            return vec![HookResult::new(hook, record)];
+        }
         let records = match &hook.action {
             Action::Python(_) if !self.known.is_empty() => self.known_records(hook),
-            Action::Command(command) => vec![run_command(self, hook, command, event).await],
+            Action::Command(command) => vec![run_command(self, strictest, command, event).await],
             Action::Python(_) => call_plugins(self, strictest, approved, event).await,
             Action::Rule(_)
             | Action::Webhook(_)
             | Action::Archive(_)
             | Action::Broken(_)
             | Action::Unapproved { .. } => {
-                answer_in_process(self.plan.active(hook), hook, event).into_iter().collect()
+                let active = self.plan.active(hook);
+                answer_in_process(active, hook, event, self.deadline).into_iter().collect()
             }
         };
         records.into_iter().map(|record| HookResult::new(hook, record)).collect()
@@ -157,9 +187,9 @@ impl<'p> HookRun<'_, 'p> {
     async fn approved_entry<'h>(&'h self, hook: &'h Hook) -> Result<&'h Hook, Refusal> {
         let approvals = &self.plan.active(hook).approvals;
         let mut heaviest: Option<Refusal> = None;
-        for entry in self.plan.entries(hook) {
+        for entry in self.plan.approvable(hook) {
             let limit = entry.timeout().min(self.time_left());
-            let refusal = approvals.refusal(entry, self.caller, limit).await;
+            let refusal = approvals.refusal(entry, self.agent, limit).await;
             let Some(refusal) = refusal else { return Ok(entry) };
             let checked = refusal.checked && heaviest.as_ref().is_none_or(|it| it.checked);
             let heavier = heaviest.take().filter(|it| it.weight() >= refusal.weight());
@@ -168,8 +198,28 @@ impl<'p> HookRun<'_, 'p> {
         heaviest.map_or(Ok(hook), Err)
     }
 
+    /// The agent as `hook` gets it: its working directory and its environment, without what changes programs,
+    /// and with the user's own `PATH` and home directory.
+    pub(super) fn caller(&self, hook: &Hook) -> Caller {
+        match self.replay {
+            // The user has started the replay, so its environment is the user's own.
+            Some(_) => {
+                let user = UserEnvironment::of_caller(self.agent);
+                hook_caller(self.agent, &user, None, hook.pass_env())
+            }
+            None => {
+                let store = self.plan.active(hook).approvals.store();
+                store.hook_caller(self.agent, hook.pass_env())
+            }
+        }
+    }
+
     pub(super) fn time_left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    pub(super) fn note_shortage(&self) {
+        self.short.store(true, Ordering::Relaxed);
     }
 
     /// The record of a hook that must not run. Ends its plugins, if they are running.
@@ -217,19 +267,54 @@ fn refused(hook: &Hook, Refusal { approval, why, .. }: Refusal) -> VerdictRecord
     VerdictRecord { refused: true, ..failed(&hook, why, Duration::ZERO) }
 }
 
-fn answer_in_process(active: &ActiveHooks, hook: &Hook, event: &Event) -> Option<VerdictRecord> {
+fn answer_in_process(
+    active: &ActiveHooks,
+    hook: &Hook,
+    event: &Event,
+    deadline: Instant,
+) -> Option<VerdictRecord> {
     let started = Instant::now();
     if let Some(refusal) = active.approvals.refusal_of_text(hook) {
         return Some(refused(hook, refusal));
     }
+    if let Some(why) = hook.matcher_failure(event) {
+        return Some(failed(&blocking_by_default(hook), why.to_string(), started.elapsed()));
+    }
     match &hook.action {
-        Action::Rule(rule) => Some(record(hook, rule.verdict(event)?, None, started.elapsed())),
+        Action::Rule(rule) => answer_by_rule(rule, hook, event, deadline),
         Action::Broken(why) => Some(failed(hook, why.clone(), started.elapsed())),
         Action::Command(_)
         | Action::Python(_)
         | Action::Webhook(_)
         | Action::Archive(_)
         | Action::Unapproved { .. } => None,
+    }
+}
+
+/// A rule that has no time for a large payload, or sees too little of it, has failed: an agent must not get past
+/// a guard by making its payload larger.
+fn answer_by_rule(
+    rule: &Rule,
+    hook: &Hook,
+    event: &Event,
+    deadline: Instant,
+) -> Option<VerdictRecord> {
+    let started = Instant::now();
+    let unable = |why: &str| {
+        let hook = if rule.is_guard() { &blocking_by_default(hook) } else { hook };
+        failed(hook, why.to_owned(), started.elapsed())
+    };
+    // The others take no time that counts.
+    if event.raw.len() > LARGE_PAYLOAD && started >= deadline {
+        return Some(unable("no time was left to search such a large payload"));
+    }
+    match rule.verdict(event) {
+        Ok(Some(verdict)) => Some(record(hook, verdict, None, started.elapsed())),
+        Ok(None) if rule.may_apply(event) => {
+            Some(unable("the payload is too large to be searched completely"))
+        }
+        Ok(None) => None,
+        Err(why) => Some(unable(&why.to_string())),
     }
 }
 
@@ -247,7 +332,7 @@ pub(super) fn record(
 ) -> VerdictRecord {
     let policy = failure_policy(hook);
     let verdict = match (&failure, policy) {
-        (Some(why), OnFailure::Block) if verdict.ruling.is_none() && !verdict.stop => {
+        (Some(why), OnFailure::Block) if !holds_back(&verdict) => {
             Verdict::block(format!("hook `{}` failed: {why}", hook.name))
         }
         (Some(_) | None, OnFailure::Block | OnFailure::Allow) => verdict,
@@ -267,11 +352,16 @@ pub(super) fn record(
     }
 }
 
+/// Whether a verdict holds the agent back, so that nothing stricter can come of a failure.
+const fn holds_back(verdict: &Verdict) -> bool {
+    matches!(verdict.ruling, Some(Ruling::Block | Ruling::Ask)) || verdict.stop
+}
+
 /// The block of an event that cannot be read, because `guard` blocks when it fails.
 fn refuse_unreadable(guard: &str, event: &Event) -> VerdictRecord {
     let why = match &event.body {
         Body::Unreadable { why } => why.as_str(),
-        Body::Read(_) => "",
+        Body::Read(_) | Body::Partial { .. } => "",
     };
     VerdictRecord {
         hook: guard.to_owned(),
@@ -293,6 +383,7 @@ fn refuse_unreadable(guard: &str, event: &Event) -> VerdictRecord {
 /// Applies a verdict to the event that the next hook gets, as Gemini chains hooks: changed input, extended
 /// prompt, changed request.
 fn apply_to_next(event: &mut Event, verdict: &Verdict) {
+    // The next hook of a partial event gets it as it arrived: the payload cannot be put together again.
     let Body::Read(fields) = &mut event.body else { return };
     if let (Some(rewrite), Some(Value::Object(input))) =
         (&verdict.rewrite, fields.get_mut("tool_input"))

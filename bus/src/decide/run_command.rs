@@ -26,21 +26,22 @@ pub(super) async fn run_command(
 ) -> VerdictRecord {
     let started = Instant::now();
     let dialect = hook.dialect(event.agent);
+    let caller = &run.caller(hook);
     let base = &run.plan.active(hook).file.base;
-    let written = match dialect.argv(&command.text, run.caller, base) {
+    let written = match dialect.argv(&command.text, caller, base) {
         Ok(words) => words,
         Err(error) => return failed(hook, error.to_string(), started.elapsed()),
     };
     let words = fill_placeholders(written.clone(), command, Some(event));
-    let script = script_hash(&words, run.caller);
+    let script = script_hash(&words, caller);
     let sandbox = run.replay.map(|replay| &replay.sandbox);
     let words = match sandbox {
         // Before placeholders are filled: a value from the event must not be taken for a file.
-        Some(_) => fill_placeholders(in_original_folder(written, run.caller), command, Some(event)),
+        Some(_) => fill_placeholders(in_original_folder(written, caller), command, Some(event)),
         None => words,
     };
     let timeout = command.timeout.min(run.time_left());
-    let program = Program { words: &words, env: &command.env, caller: run.caller, sandbox };
+    let program = Program { words: &words, env: &command.env, caller, sandbox };
     let late_output = dialect.late_output();
     let (interpretation, exit) =
         match exec::run(&program, input(run, event), timeout, late_output).await {
@@ -62,6 +63,12 @@ pub(super) async fn run_command(
                     interpretation.failure.get_or_insert_with(|| why.to_owned());
                 }
                 (interpretation, exit)
+            }
+            Err(error) if error.is_shortage() => {
+                run.note_shortage();
+                let why = error.to_string();
+                let record = failed(&blocking_by_default(hook), why, started.elapsed());
+                return VerdictRecord { script, ..record };
             }
             Err(error) => {
                 let record = failed(hook, error.to_string(), started.elapsed());

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 
 use super::background::InFlight;
 use super::plan::failure_policy;
-use super::run::{HookRun, failed, policy_for_refusal, record};
+use super::run::{HookRun, blocking_by_default, failed, policy_for_refusal, record};
 use crate::config::{Action, Hook, Python, PythonLaunch, Refusal};
 use crate::dialect::{Capabilities, dialect_of};
 use crate::event::{Event, OnFailure, VerdictRecord};
@@ -51,6 +51,10 @@ pub(super) async fn call_plugins(
         notify_plugins(run, &plugins, python, event, context).await;
         return Vec::new();
     }
+    if event.is_partial() {
+        let why = "the payload is too large for a plugin".to_owned();
+        return vec![failed(&blocking_by_default(hook), why, Duration::ZERO)];
+    }
     let calls = plugins.iter().map(|plugin| async move {
         let started = Instant::now();
         let answer = plugins::call(plugin, event, context, timeout(run, python)).await?;
@@ -61,8 +65,13 @@ pub(super) async fn call_plugins(
         if answer.repeated && failure_policy(hook) == OnFailure::Allow {
             return None;
         }
-        let PluginAnswer { verdict, failure, hash, history, .. } = answer;
-        let record = record(hook, verdict, failure, started.elapsed());
+        let PluginAnswer { verdict, failure, hash, history, short, .. } = answer;
+        let record = if short {
+            run.note_shortage();
+            record(&blocking_by_default(hook), verdict, failure, started.elapsed())
+        } else {
+            record(hook, verdict, failure, started.elapsed())
+        };
         let name = recorded_name(hook, plugin, is_single);
         Some(Ok(VerdictRecord { script: hash, history, hook: name, ..record }))
     });
@@ -91,7 +100,7 @@ async fn report_nothing_loaded(
     if !blocks && (run.replay.is_some() || active.plugins.mark_empty_reported(&folder)) {
         return None;
     }
-    let (file, path, caller) = (active.file.clone(), folder.clone(), run.caller.clone());
+    let (file, path, caller) = (active.file.clone(), folder.clone(), run.caller(hook));
     let finding = tokio::task::spawn_blocking(move || nothing_loaded(&file, &path, &caller));
     match tokio::time::timeout(limit, finding).await {
         Ok(Ok(None | Some(NothingLoaded::Disabled(_)))) => None,
@@ -103,10 +112,10 @@ async fn report_nothing_loaded(
 
 /// Where the plugins of an entry are, and what they are started with.
 fn plugin_folder(run: &HookRun<'_, '_>, hook: &Hook, python: &Python) -> (PathBuf, PythonLaunch) {
-    let base = &run.plan.active(hook).file.base;
-    let interpreter = run.caller.expand_home(&python.launch.interpreter);
-    let launch = PythonLaunch { interpreter, ..python.launch };
-    (run.caller.resolve(&python.folder, base), launch)
+    let (base, caller) = (&run.plan.active(hook).file.base, run.caller(hook));
+    let interpreter = caller.expand_home(&python.launch.interpreter);
+    let launch = PythonLaunch { interpreter, ..python.launch.clone() };
+    (caller.resolve(&python.folder, base), launch)
 }
 
 /// Ends the plugins of an entry, because it is not approved any more.
@@ -149,7 +158,7 @@ async fn notify_plugins(
     event: &Event,
     context: &CallContext,
 ) {
-    let in_client = run.caller.pid == Some(std::process::id());
+    let in_client = run.agent.pid == Some(std::process::id());
     if in_client || run.replay.is_some() {
         let timeout = match run.replay {
             Some(_) => timeout(run, python),
@@ -177,8 +186,8 @@ async fn notify_plugins(
 
 /// What plugins run with: the caller's directory and environment, or those of a replay's sandbox.
 fn call_context(run: &HookRun<'_, '_>, hook: &Hook) -> CallContext {
-    let mut caller = run.caller.clone();
-    let may_start = run.plan.active(hook).approvals.may_start(hook, run.caller);
+    let mut caller = run.caller(hook);
+    let may_start = run.plan.active(hook).approvals.may_start(hook, run.agent);
     if let Some(replay) = run.replay {
         let sandbox = &replay.sandbox;
         sandbox.cwd().clone_into(&mut caller.cwd);

@@ -5,8 +5,9 @@ use serde_json::{Map, Value};
 
 use super::decode::text;
 use super::matcher::field;
-use super::{Dialect, ParsedMatcher, common};
-use crate::event::{Kind, ToolClass};
+use super::{Dialect, NoticePlace, ParsedMatcher, common};
+use crate::caller::Caller;
+use crate::event::{Body, Event, Kind, ToolClass};
 
 /// One agent of the family.
 #[derive(Debug)]
@@ -42,6 +43,20 @@ impl Dialect for ClaudeFamily {
 
     fn turn<'a>(&self, payload: &'a Map<String, Value>) -> Option<&'a str> {
         text(payload, self.turn_field)
+    }
+
+    /// Both agents show a `systemMessage` at the start of a session. At other events Codex is strict about which keys
+    /// it accepts, and Claude Code shows it between the lines of a running turn.
+    fn notice_place(
+        &self,
+        event: &Event,
+        _answer: Option<&Value>,
+        _caller: &Caller,
+    ) -> NoticePlace {
+        match (event.name.as_str(), &event.body) {
+            ("SessionStart", Body::Read(_)) => NoticePlace::InAnswer,
+            _ => NoticePlace::Nowhere,
+        }
     }
 
     fn matcher(&self, event: &str, matcher: &str) -> ParsedMatcher {

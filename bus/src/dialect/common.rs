@@ -10,7 +10,7 @@ use super::hook_output::{ParsedOutput, not_json, parse_output, replacement_text_
 use super::matcher::{anchored, tool_regex};
 use super::{Dialect, Ending, HookOutput, Interpretation, LaunchError, ParsedMatcher};
 use crate::caller::Caller;
-use crate::event::{Kind, Verdict};
+use crate::event::{Kind, Ruling, Verdict};
 
 /// The common dialect.
 #[derive(Debug, Clone, Copy)]
@@ -52,10 +52,12 @@ pub(super) fn interpret(kind: Kind, output: &HookOutput<'_>) -> Interpretation {
     let json_text = stdout.as_deref().or(stderr.as_deref()).unwrap_or_default();
     if let ParsedOutput::Object(answer) = parse_output(json_text) {
         let verdict = verdict_in(&answer, kind);
-        let failure = if verdict.is_silent() { output.failed_ending() } else { None };
         return match (output.ending, verdict.ruling) {
-            (Ending::Exit(2), None) => blocked(stderr),
-            _ => Interpretation { verdict, failure },
+            (_, Some(Ruling::Block | Ruling::Ask)) => Interpretation::answered(verdict),
+            (Ending::Exit(2), Some(Ruling::Allow) | None) => blocked(stderr),
+            _ if verdict.stop => Interpretation::answered(verdict),
+            // Anything milder than a block, printed by a program that then failed, is no answer to rely on.
+            _ => Interpretation { failure: output.failed_ending(), verdict },
         };
     }
     match (output.ending, stdout) {

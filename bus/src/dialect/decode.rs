@@ -3,14 +3,17 @@
 
 use serde_json::{Map, Value};
 
-use super::dialect_of;
 use super::names::{kind_of, tool_class_of};
+use super::{Dialect, dialect_of};
 use crate::caller::Caller;
 use crate::event::{Agent, Body, Event, EventId, Time, Tool, Wire};
-use crate::json::read_leniently;
+use crate::json::{PartialJson, read_within_budget};
 
 /// The name of an event whose payload does not name one.
 const UNREADABLE: &str = "unreadable";
+
+/// Under this key our bridge names the places of an event at which it has left something out.
+const LEFT_OUT: &str = "hookbus_incomplete";
 
 /// An event as the client received it.
 #[derive(Debug, Clone)]
@@ -32,14 +35,23 @@ pub struct Arrival {
 /// The event in `arrival`. Cannot fail: an unreadable payload is an event too.
 pub fn decode(arrival: Arrival) -> Event {
     let Arrival { id, at, agent, wire, raw, session_hint } = arrival;
-    let body = match read_leniently(&raw) {
-        Ok(Value::Object(fields)) => Body::Read(fields),
+    let body = match read_within_budget(&raw) {
+        Ok(PartialJson { value: Value::Object(fields), mut incomplete }) => {
+            if wire == Wire::Bridge && agent == Agent::Hermes {
+                incomplete.extend(left_out_by_bridge(&fields));
+            }
+            if incomplete.is_empty() {
+                Body::Read(fields)
+            } else {
+                Body::Partial { fields, incomplete }
+            }
+        }
         Ok(_) => Body::Unreadable { why: "the payload is JSON, but not an object".to_owned() },
         Err(why) => Body::Unreadable { why: why.to_string() },
     };
     let empty = Map::new();
     let fields = match &body {
-        Body::Read(fields) => fields,
+        Body::Read(fields) | Body::Partial { fields, .. } => fields,
         Body::Unreadable { .. } => &empty,
     };
     let dialect = dialect_of(agent);
@@ -47,19 +59,45 @@ pub fn decode(arrival: Arrival) -> Event {
     let tool = text(fields, "tool_name")
         .map(|name| Tool { name: name.to_owned(), class: tool_class_of(agent, name) });
     let turn = dialect.turn(fields);
-    let session = text(fields, "session_id")
-        .or_else(|| dialect.session_in_turn(turn?))
-        .map(str::to_owned)
-        .or(session_hint)
-        .unwrap_or_default();
+    let session = session_in(fields, dialect, turn).map(str::to_owned);
+    let session = session.or(session_hint).unwrap_or_default();
     let (kind, turn) = (kind_of(agent, &name), turn.map(str::to_owned));
     Event { id, at, agent, wire, name, kind, session, turn, tool, body, raw }
+}
+
+/// The places at which our bridge has left something out. Where it cannot be read which ones, it is the whole
+/// payload: a guard must not take a part for all.
+fn left_out_by_bridge(fields: &Map<String, Value>) -> Vec<String> {
+    let Some(named) = fields.get(LEFT_OUT) else { return Vec::new() };
+    let places = named.as_array().filter(|places| !places.is_empty());
+    let texts = places.and_then(|places| {
+        places.iter().map(|place| place.as_str().map(str::to_owned)).collect::<Option<_>>()
+    });
+    texts.unwrap_or_else(|| vec![String::new()])
 }
 
 /// The session that the agent's environment names.
 pub fn session_hint(agent: Agent, caller: &Caller) -> Option<String> {
     let session = caller.var(dialect_of(agent).session_variable()?)?.to_string_lossy().into_owned();
     (!session.is_empty()).then_some(session)
+}
+
+/// The session that a payload names, itself or in its turn.
+pub(super) fn session_in<'a>(
+    fields: &'a Map<String, Value>,
+    dialect: &dyn Dialect,
+    turn: Option<&'a str>,
+) -> Option<&'a str> {
+    text(fields, "session_id").or_else(|| dialect.session_in_turn(turn?))
+}
+
+/// The session of an event whose payload does not name it, for the event's context: the hash of the row covers
+/// the context, so that `verify` can tell whether the session was changed. None if the payload names it.
+pub fn session_to_record(event: &Event) -> Option<&str> {
+    let in_payload = event
+        .fields()
+        .and_then(|fields| session_in(fields, dialect_of(event.agent), event.turn.as_deref()));
+    in_payload.is_none().then_some(event.session.as_str())
 }
 
 /// A string field that is there and not empty.
@@ -99,6 +137,26 @@ mod tests {
             br#"{"hook_event_name":"pre_approval_request","session_id":"","extra":{"turn_id":"s9:t:1"}}"#,
         );
         assert_eq!(event.session, "s9");
+    }
+
+    #[test]
+    fn what_the_bridge_left_out_counts_and_a_field_of_the_same_name_on_another_wire_does_not() {
+        let read = |agent, wire, places: &str| {
+            let at = Time::from_micros(1_700_000_000_000_000);
+            let raw = format!(r#"{{"hook_event_name":"x","hookbus_incomplete":{places}}}"#);
+            let (id, raw) = (EventId::mint(at), raw.into_bytes());
+            decode(Arrival { id, at, agent, wire, raw, session_hint: None })
+        };
+        let pad = r#"["tool_input.pad"]"#;
+        let event = read(Agent::Hermes, Wire::Bridge, pad);
+        assert!(event.is_incomplete_at("tool_input.pad") && event.is_incomplete_at("tool_input"));
+        assert!(!event.is_incomplete_at("tool_input.command"));
+        for places in [r#"[""]"#, "[]", "null", r#""x""#, r#"["tool_input.pad", 1]"#] {
+            let event = read(Agent::Hermes, Wire::Bridge, places);
+            assert!(event.is_incomplete_at("tool_input.command"), "{places}");
+        }
+        assert!(!read(Agent::Hermes, Wire::Shell, pad).is_partial());
+        assert!(!read(Agent::Gemini, Wire::Bridge, pad).is_partial());
     }
 
     #[test]

@@ -12,7 +12,9 @@ use super::codex::CODEX;
 use super::common::{self, Common};
 use super::gemini::Gemini;
 use super::hermes::Hermes;
-use super::{Capabilities, HookOutput, Interpretation, LateOutput, LaunchError, ParsedMatcher};
+use super::{
+    Capabilities, HookOutput, Interpretation, LateOutput, LaunchError, NoticePlace, ParsedMatcher,
+};
 use crate::caller::Caller;
 use crate::event::{Agent, Event, Kind, ToolClass, Verdict};
 
@@ -77,6 +79,16 @@ pub trait Dialect: fmt::Debug + Sync {
     /// The merged verdict as the agent's JSON; none if the agent gets no output.
     fn encode(&self, _event: &Event, _merged: &Verdict) -> Option<Value> {
         None
+    }
+
+    /// Where the agent shows its user a text of the bus, if this is the answer otherwise.
+    fn notice_place(
+        &self,
+        _event: &Event,
+        _answer: Option<&Value>,
+        _caller: &Caller,
+    ) -> NoticePlace {
+        NoticePlace::Nowhere
     }
 
     /// Whether an answer that the agent cannot act on is ignored, as the agent does, if it comes from a hook

@@ -11,6 +11,7 @@ mod claude_family;
 mod codex;
 mod common;
 mod decode;
+mod derived;
 mod gemini;
 mod hermes;
 mod hook_output;
@@ -18,17 +19,22 @@ mod interface;
 mod launch;
 mod matcher;
 mod names;
+mod notice_place;
+mod pattern;
 mod recorded_context;
 
 pub use capabilities::Capabilities;
 pub use common::Common;
-pub use decode::{Arrival, decode, session_hint};
+pub use decode::{Arrival, decode, session_hint, session_to_record};
+pub use derived::derive;
 pub use hermes::{SessionLinks, plugin_verdict};
 pub use hook_output::{Ending, HookOutput, Interpretation, LateOutput};
 pub use interface::{Dialect, dialect_of};
 pub use launch::LaunchError;
-pub use matcher::{Matcher, ParsedMatcher, invalid_regex, is_cheap_regex};
+pub use matcher::{Matcher, ParsedMatcher};
 pub use names::{can_be_event_of, event_names, is_event_of, kind_of, tool_class_of};
+pub use notice_place::NoticePlace;
+pub use pattern::{Pattern, PatternFailure, PatternSize, is_cheap_regex};
 pub use recorded_context::{
     RecordedProject, is_recorded_variable, record_caller, recorded_project, recorded_wire,
     restore_caller,

@@ -28,8 +28,13 @@ fn recorded_variables() -> impl Iterator<Item = &'static str> {
     Agent::ALL.into_iter().flat_map(|agent| dialect_of(agent).recorded_variables()).copied()
 }
 
-/// The context of an event: working directory, a few ids, the wire, and the project's hooks.
-pub fn record_caller(caller: &Caller, project: Option<RecordedProject>) -> String {
+/// The context of an event: working directory, a few ids, the wire, the project's hooks, and the session if the
+/// payload does not name it.
+pub fn record_caller(
+    caller: &Caller,
+    project: Option<RecordedProject>,
+    session: Option<&str>,
+) -> String {
     let env: Map<String, Value> = recorded_variables()
         .filter_map(|name| Some((name.to_owned(), json!(caller.var(name)?.to_string_lossy()))))
         .collect();
@@ -40,6 +45,9 @@ pub fn record_caller(caller: &Caller, project: Option<RecordedProject>) -> Strin
     }
     if let Some(RecordedProject { file, hooks }) = project {
         context["project"] = json!({"file": file, "hooks": hooks});
+    }
+    if let Some(session) = session {
+        context["session"] = json!(session);
     }
     context.to_string()
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::{EventId, OnFailure, Rewrite, Ruling, Verdict};
+use super::{EventId, Notice, OnFailure, Rewrite, Ruling, Verdict};
 
 /// The strongest effect that an answer, or one hook's verdict, has on the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -200,9 +200,17 @@ pub struct Decision {
     pub can_ask: Option<bool>,
     /// A remark on the decision as a whole, such as a limit that was reached.
     pub note: Option<String>,
+    /// What the bus itself tells the user.
+    pub notice: Option<Notice>,
 }
 
 impl Decision {
+    /// Adds what the bus itself tells the user.
+    pub fn add_notice(&mut self, notice: Notice) {
+        self.answer = notice.add_to(self.answer.take());
+        self.notice = Some(notice);
+    }
+
     /// The payload of its row in the log.
     pub fn to_json(&self) -> Value {
         let mut row = Map::new();
@@ -220,6 +228,9 @@ impl Decision {
         }
         if let Some(note) = &self.note {
             row.insert("note".into(), json!(note));
+        }
+        if let Some(notice) = &self.notice {
+            row.insert("notice".into(), notice.to_json());
         }
         Value::Object(row)
     }

@@ -46,6 +46,13 @@ pub struct Tool {
 pub enum Body {
     /// A JSON object.
     Read(Map<String, Value>),
+    /// A JSON object of which only a part was kept, here or by our bridge, because it was too large.
+    Partial {
+        /// What was kept.
+        fields: Map<String, Value>,
+        /// The values that are not complete, as dotted paths; an empty path is the payload.
+        incomplete: Vec<String>,
+    },
     /// Anything else.
     Unreadable {
         /// Why it cannot be read.
@@ -57,9 +64,26 @@ impl Event {
     /// The payload's fields; none if it could not be read.
     pub const fn fields(&self) -> Option<&Map<String, Value>> {
         match &self.body {
-            Body::Read(fields) => Some(fields),
+            Body::Read(fields) | Body::Partial { fields, .. } => Some(fields),
             Body::Unreadable { .. } => None,
         }
+    }
+
+    /// Whether only a part of the payload was kept: it is too large.
+    pub const fn is_partial(&self) -> bool {
+        matches!(self.body, Body::Partial { .. })
+    }
+
+    /// Whether the value at a dotted path of the payload may be missing, or may miss some of its parts.
+    pub fn is_incomplete_at(&self, path: &str) -> bool {
+        let Body::Partial { incomplete, .. } = &self.body else { return false };
+        let is_within = |inner: &str, outer: &str| {
+            outer.is_empty()
+                || inner
+                    .strip_prefix(outer)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        incomplete.iter().any(|place| is_within(path, place) || is_within(place, path))
     }
 
     /// A field of the payload.

@@ -33,6 +33,12 @@ impl EventId {
         Self(Uuid::from_u128(u128::from(millis.unsigned_abs()) << 80))
     }
 
+    /// When it was minted, to the millisecond.
+    pub fn minted(self) -> Time {
+        let millis = i64::try_from(self.0.as_u128() >> 80).unwrap_or(0);
+        Time::from_micros(millis.saturating_mul(1000))
+    }
+
     /// The sixteen bytes that the log stores.
     pub const fn as_bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()
@@ -104,7 +110,7 @@ impl Seq {
     /// The number after this one.
     #[must_use]
     pub const fn next(self) -> Self {
-        Self(self.0 + 1)
+        Self(self.0.saturating_add(1))
     }
 
     /// A number read from the log.

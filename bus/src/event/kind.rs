@@ -66,7 +66,25 @@ kinds! {
     GatewayStart = "gateway.start", "A gateway has started.";
     Decision = "decision", "What the bus answered to the event in `cause`.";
     HooksLoaded = "hooks.loaded", "The hooks in force changed; holds their content.";
+    HooksApproved = "hooks.approved", "The user approved a hook.";
+    HooksRevoked = "hooks.revoked", "The user revoked the approval of a hook.";
+    SettingsChanged = "settings.changed", "Settings of the bus changed, other than its hooks.";
+    DaemonStarted = "daemon.started", "A daemon of the bus has started.";
     Other = "other", "The event's name is not in the dialect's table.";
+}
+
+impl Kind {
+    /// Whether rows of this kind are about the bus itself, and not about an event of an agent.
+    pub const fn is_of_bus(self) -> bool {
+        matches!(
+            self,
+            Self::HooksLoaded
+                | Self::HooksApproved
+                | Self::HooksRevoked
+                | Self::SettingsChanged
+                | Self::DaemonStarted
+        )
+    }
 }
 
 impl fmt::Display for Kind {

@@ -3,12 +3,15 @@
 
 mod agent;
 mod decision;
+mod derived;
 #[expect(clippy::module_inception, reason = "the room is named after its main type")]
 mod event;
 mod gist;
 mod id;
 mod kind;
+mod notice;
 mod on_failure;
+mod plain_text;
 mod recorded_decision;
 mod subject;
 mod time;
@@ -18,11 +21,14 @@ mod wire;
 
 pub use agent::{Agent, AgentName, UnknownAgent};
 pub use decision::{Decision, Outcome, PluginHistory, VerdictRecord};
+pub use derived::{Column, Derived, DerivedFrom};
 pub use event::{Body, Event, Tool};
 pub use gist::gist;
 pub use id::{BusId, EventId, Seq};
 pub use kind::Kind;
+pub use notice::Notice;
 pub use on_failure::OnFailure;
+pub use plain_text::{is_plain, one_line};
 pub use recorded_decision::{DecisionError, RecordedDecision, RecordedVerdict};
 pub use subject::{bus_subjects, decode_token, encode_token, event_filter, parse_subject, subject};
 pub use time::{Clock, SystemClock, Time};

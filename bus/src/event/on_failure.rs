@@ -18,6 +18,17 @@ impl OnFailure {
         }
     }
 
+    /// The stricter one of two policies. None is between the two: such a hook allows when it fails, and blocks when
+    /// its approval has lapsed.
+    pub fn stricter(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        let strictness = |policy: &Option<Self>| match policy {
+            Some(Self::Allow) => 0,
+            None => 1,
+            Some(Self::Block) => 2,
+        };
+        [one, other].into_iter().max_by_key(strictness).flatten()
+    }
+
     /// The policy with this name.
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Allow, Self::Block].into_iter().find(|policy| policy.as_str() == text)

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Decision, Outcome, PluginHistory};
+use super::{Decision, Notice, Outcome, PluginHistory};
 
 /// A decision, read back from its row.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +22,8 @@ pub struct RecordedDecision {
     pub can_ask: Option<bool>,
     /// A note about the decision as a whole.
     pub note: Option<String>,
+    /// What the bus itself told the user.
+    pub notice: Option<Notice>,
     /// How long deciding took, in milliseconds.
     pub ms: Option<f64>,
 }
@@ -94,8 +96,20 @@ impl RecordedDecision {
             verdicts,
             waited_for: fields.get("waited_for").and_then(Value::as_bool) != Some(false),
             note: take_text(&mut fields, "note"),
+            notice: fields.get("notice").and_then(Notice::read),
             ms: fields.get("ms").and_then(Value::as_f64),
         }
+    }
+
+    /// The decision as the hooks made it, without the notice of the bus: a replay compares what hooks answer.
+    #[must_use]
+    pub fn without_notice(mut self) -> Self {
+        if let Some(notice) = self.notice.take()
+            && notice.in_answer
+        {
+            self.answer = notice.remove_from(self.answer.take());
+        }
+        self
     }
 }
 

@@ -12,14 +12,22 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 
+use super::hook_environment::find_program;
 use super::sandbox::Sandbox;
 use crate::caller::Caller;
 use crate::dialect::{Ending, LateOutput};
+use crate::sys::descriptors::restore_limit;
 use crate::sys::process_group::ProcessGroup;
+use crate::sys::shortage::is_shortage;
 
 /// How long to read on after the program has ended. Its own output is in the pipe by then, but a child of it
 /// may hold the pipe open.
 const DRAIN: Duration = Duration::from_millis(100);
+
+/// While the system is short of descriptors or processes, a start is tried again this often, for one part in
+/// `SHORTAGE_PART` of the program's time.
+const SHORTAGE_RETRY: Duration = Duration::from_millis(20);
+const SHORTAGE_PART: u32 = 4;
 
 /// More output than this is a failure.
 const LONGEST_OUTPUT: usize = 32 << 20;
@@ -76,12 +84,26 @@ pub enum StartError {
     /// There is no such file, or no such interpreter.
     #[error("`{0}` does not exist; check the path, or the shebang of the script")]
     NotFound(String),
+    /// It is a bare name, and no directory of the PATH has it.
+    #[error(
+        "`{0}` is not on your own PATH, which is where hooks look for programs; write its whole path, or \
+         `pass_env: [PATH]` to look on the agent's"
+    )]
+    NotOnPath(String),
     /// It is not executable.
     #[error("`{0}` is not executable; run `chmod +x {0}`")]
     NotExecutable(String),
     /// It is a script without a first line that names its interpreter.
     #[error("`{0}` has no shebang; start it with `#!/bin/sh` or the like")]
     NoShebang(String),
+    /// There are too many open files or processes, or too little memory.
+    #[error("cannot start `{program}`, because the system is short of something: {error}")]
+    Shortage {
+        /// The program.
+        program: String,
+        /// The system's error.
+        error: io::Error,
+    },
     /// Anything else.
     #[error("cannot start `{program}`: {error}")]
     Other {
@@ -90,6 +112,13 @@ pub enum StartError {
         /// The system's error.
         error: io::Error,
     },
+}
+
+impl RunError {
+    /// Whether the program did not start because the system is short of something.
+    pub const fn is_shortage(&self) -> bool {
+        matches!(self, Self::Start(StartError::Shortage { .. }))
+    }
 }
 
 impl StartError {
@@ -103,6 +132,8 @@ impl StartError {
             Self::NotExecutable(program)
         } else if error.raw_os_error() == Some(ENOEXEC) {
             Self::NoShebang(program)
+        } else if is_shortage(&error) {
+            Self::Shortage { program, error }
         } else {
             Self::Other { program, error }
         }
@@ -117,7 +148,9 @@ pub async fn run(
     late_output: LateOutput,
 ) -> Result<Finished, RunError> {
     let started = Instant::now();
-    let mut child = start(program)?;
+    let mut child = start_when_possible(program, timeout / SHORTAGE_PART).await?;
+    restore_limit(child.id());
+    let (timeout, running_since) = (timeout.saturating_sub(started.elapsed()), Instant::now());
     let group = ProcessGroup::of(child.id());
     if let (Some(sandbox), Some(group)) = (program.sandbox, group) {
         sandbox.enter(group);
@@ -141,7 +174,7 @@ pub async fn run(
     guard.0 = None;
     let status = status.map_err(RunError::Wait)?;
     let wait = || match late_output {
-        LateOutput::Wait => timeout.saturating_sub(started.elapsed()),
+        LateOutput::Wait => timeout.saturating_sub(running_since.elapsed()),
         LateOutput::Ignore => DRAIN,
     };
     let (stdout, stdout_open) = PipeReader::finish(stdout, wait()).await;
@@ -177,11 +210,34 @@ impl Drop for LeaveSandbox<'_> {
     }
 }
 
+/// Tries again for `patience` while the system is short of something: other hooks end and free it.
+async fn start_when_possible(
+    program: &Program<'_>,
+    patience: Duration,
+) -> Result<Child, StartError> {
+    let begun = Instant::now();
+    loop {
+        match start(program) {
+            Err(StartError::Shortage { .. }) if begun.elapsed() < patience => {
+                tokio::time::sleep(SHORTAGE_RETRY).await;
+            }
+            started => return started,
+        }
+    }
+}
+
 fn start(program: &Program<'_>) -> Result<Child, StartError> {
     let Program { words, env, caller, sandbox } = *program;
+    let wrapped = sandbox.and_then(|sandbox| sandbox.wrap(words, env));
+    let env = if wrapped.is_some() { &[] } else { env };
+    let words = wrapped.as_deref().unwrap_or(words);
     let [program, arguments @ ..] = words else { return Err(StartError::Empty) };
-    let mut command = Command::new(program);
+    let Some(file) = find_program(program, env, caller) else {
+        return Err(StartError::NotOnPath(program.display().to_string()));
+    };
+    let mut command = Command::new(file);
     command
+        .arg0(program)
         .args(arguments)
         .env_clear()
         .envs(caller.env.iter().map(|(key, value)| (key, value)))

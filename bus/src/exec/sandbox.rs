@@ -1,11 +1,12 @@
 //! Where the programs of a replay run: scratch directories, `HOOKBUS_REPLAY=1` in the environment, a memory
 //! limit, and no process left running afterwards. It keeps a replay from touching the user's files by
-//! accident; it is not a security boundary.
+//! accident; it is not a security boundary, except as far as an [`Isolation`] is one.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::sys::isolation::Isolation;
 use crate::sys::process_group::ProcessGroup;
 
 /// A set of scratch directories, and the process groups that run in them.
@@ -18,6 +19,7 @@ pub struct Sandbox {
     work: PathBuf,
     bus: PathBuf,
     hermes: PathBuf,
+    isolation: Option<Isolation>,
     running: Arc<Mutex<Running>>,
 }
 
@@ -41,8 +43,24 @@ impl Sandbox {
             work: create("work")?,
             bus: create("hookbus")?,
             hermes: create("home/.hermes")?,
+            isolation: None,
             running: Arc::default(),
         })
+    }
+
+    /// The same, with programs kept apart from the rest of the system.
+    #[must_use]
+    pub(crate) fn isolated(self, isolation: Isolation) -> Self {
+        Self { isolation: Some(isolation), ..self }
+    }
+
+    /// The words that start a program here; none if it is started as it is.
+    pub(super) fn wrap(
+        &self,
+        words: &[OsString],
+        env: &[(String, String)],
+    ) -> Option<Vec<OsString>> {
+        self.isolation.as_ref().and_then(|isolation| isolation.wrap(words, env))
     }
 
     /// Kills everything that runs here, and everything that enters from now on.

@@ -1,12 +1,15 @@
 //! Appends a group of jobs in one transaction. Each new row gets its seq and its hash here.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+use serde_json::{Map, Value};
 
+use super::bus_row::{BusRow, SettingsChange, changed_settings};
 use super::chain::{self, Hash, Identity};
 use super::row::{HooksSnapshot, RowDraft};
-use super::writer::{Appended, Job};
+use super::writer::{Appended, Arrival, Job};
 use super::{AppendError, open, payload, schema};
 use crate::event::{Clock, EventId, Seq};
 
@@ -15,11 +18,22 @@ use crate::event::{Clock, EventId, Seq};
 pub(super) struct AppendCache {
     head: Option<(Seq, Hash)>,
     hooks: LastHooks,
+    versions: KnownVersions,
 }
 
-/// The hash of the hooks recorded last, by project file (`None`: the user's own file). The value is
-/// `None` if no hooks were ever recorded for that file.
-type LastHooks = HashMap<Option<String>, Option<String>>;
+/// The hooks recorded last, by project file (`None`: the user's own file). The value is `None` if no hooks
+/// were ever recorded for that file.
+type LastHooks = HashMap<Option<String>, Option<LastRecorded>>;
+
+/// Path and hash of hooks that are certainly in the log.
+type KnownVersions = HashSet<(String, String)>;
+
+/// What is compared with the hooks in force.
+#[derive(Debug, Clone, PartialEq)]
+struct LastRecorded {
+    hash: String,
+    settings: Option<Map<String, Value>>,
+}
 
 /// An open transaction. The cache is updated only when it commits.
 pub(super) struct AppendTransaction<'a> {
@@ -30,6 +44,7 @@ pub(super) struct AppendTransaction<'a> {
     head: Option<(Seq, Hash)>,
     /// The last hooks, as seen by this transaction.
     hooks: LastHooks,
+    versions: KnownVersions,
 }
 
 impl<'a> AppendTransaction<'a> {
@@ -47,25 +62,36 @@ impl<'a> AppendTransaction<'a> {
             return Err(AppendError::IsArchive);
         }
         let mut hooks = std::mem::take(&mut cache.hooks);
+        let mut versions = std::mem::take(&mut cache.versions);
         if head != cache.head {
             hooks.clear(); // another process has written, and its hooks may differ
+            versions.clear(); // the log may be another one
         }
-        Ok(Self { transaction, cache, clock, head, hooks })
+        Ok(Self { transaction, cache, clock, head, hooks, versions })
     }
 
-    pub(super) fn append_all(mut self, jobs: &[Job]) -> Result<Vec<Appended>, AppendError> {
-        let appended = jobs.iter().map(|job| self.append(job)).collect::<Result<_, _>>()?;
+    /// Appends the jobs in one commit. A job that was withdrawn (`None`) has no result.
+    pub(super) fn append_all(
+        mut self,
+        jobs: &[Option<Arc<Job>>],
+    ) -> Result<Vec<Option<Appended>>, AppendError> {
+        let append = |job: &Option<Arc<Job>>| job.as_ref().map(|job| self.append(job)).transpose();
+        let appended = jobs.iter().map(append).collect::<Result<_, _>>()?;
         self.transaction.commit()?;
         self.cache.head = self.head;
         self.cache.hooks = self.hooks;
+        self.cache.versions = self.versions;
         Ok(appended)
     }
 
     fn append(&mut self, job: &Job) -> Result<Appended, AppendError> {
         match job {
-            Job::Event { event, decision, hooks } => {
+            Job::Event { event, decision, hooks, arrival } => {
                 for hooks in hooks {
-                    self.append_hooks(hooks)?;
+                    match arrival {
+                        Arrival::AtOnce => self.append_hooks(hooks)?,
+                        Arrival::Late => self.append_late_hooks(hooks)?,
+                    }
                 }
                 let seq = match self.seq_of(event.id)? {
                     Some(seq) => seq,
@@ -74,10 +100,23 @@ impl<'a> AppendTransaction<'a> {
                 self.append_decision(event.id.of_decision(), seq, decision.as_deref())
             }
             Job::Decision { decision, cause } => {
+                if !self.is_about(decision.id, *cause)? {
+                    return Err(AppendError::Replaced); // the event was in the file before this one
+                }
                 self.append_decision(decision.id, *cause, Some(decision))
             }
             Job::Checkpoint => Ok(Appended { seq: Seq::FIRST, earlier_decision: None }),
         }
+    }
+
+    /// Whether the row at `seq` is the event that the decision with this id is about.
+    fn is_about(&self, decision: EventId, seq: Seq) -> Result<bool, AppendError> {
+        let event = self
+            .transaction
+            .prepare_cached("SELECT id FROM events WHERE seq = ?1")?
+            .query_row([seq.as_i64()], |row| row.get(0).map(EventId::from_bytes))
+            .optional()?;
+        Ok(event.map(EventId::of_decision) == Some(decision))
     }
 
     /// Appends the decision about the event at `seq`, unless there is one already: an event has at
@@ -99,22 +138,73 @@ impl<'a> AppendTransaction<'a> {
         Ok(Appended { seq, earlier_decision })
     }
 
-    /// Records the active hooks if they differ from the last recorded ones of the same file.
+    /// Records the active hooks if they or the settings beside them differ from the last recorded ones of the
+    /// same file. Changed settings have a row of their own, so that they can be found.
     fn append_hooks(&mut self, hooks: &HooksSnapshot) -> Result<(), AppendError> {
         let project = hooks.of_project.then_some(hooks.path.as_str());
         let key = project.map(str::to_owned);
         let mut last = match self.hooks.get(&key) {
             Some(known) => known.clone(),
-            None => last_hooks(&self.transaction, project)?.map(|last| last.hash),
+            None => last_hooks(&self.transaction, project)?
+                .map(|HooksSnapshot { hash, settings, .. }| LastRecorded { hash, settings }),
+        };
+        let known_settings = last.as_ref().and_then(|last| last.settings.as_ref());
+        let changes = match (known_settings, &hooks.settings) {
+            (Some(before), Some(after)) => changed_settings(before, after),
+            (None, _) | (_, None) => Vec::new(),
         };
         // There is no file, and there never was one: nothing to record.
-        let never_any = last.is_none() && hooks.content.is_empty();
-        if !never_any && last.as_ref() != Some(&hooks.hash) {
-            self.insert(&hooks.to_row(self.clock.now()), None)?;
-            last = Some(hooks.hash.clone());
+        let never_any = last.is_none() && hooks.content.is_empty() && !hooks.has_settings();
+        let is_same = last.as_ref().is_some_and(|last| last.hash == hooks.hash);
+        if !never_any && (!is_same || !changes.is_empty()) {
+            let settings = hooks.settings.clone().or_else(|| known_settings.cloned());
+            let recorded = HooksSnapshot { settings, ..hooks.clone() };
+            self.insert(&recorded.to_row(self.clock.now()), None)?;
+            if !changes.is_empty() {
+                let change = SettingsChange { file: hooks.path.clone(), changes };
+                let row = BusRow::SettingsChanged(change).to_draft(self.clock.now());
+                self.insert(&row, None)?;
+            }
+            last = Some(LastRecorded { hash: recorded.hash, settings: recorded.settings });
         }
         self.hooks.insert(key, last);
         Ok(())
+    }
+
+    /// Records the hooks that were in force when a spooled event happened, so that its decision can be explained.
+    /// Other hooks may be in force since then, so the row is marked: it is never the last version of its file.
+    fn append_late_hooks(&mut self, hooks: &HooksSnapshot) -> Result<(), AppendError> {
+        let key = (hooks.path.clone(), hooks.hash.clone());
+        if self.versions.contains(&key) {
+            return Ok(());
+        }
+        // There was no file then, and there never was one before: nothing to record.
+        let is_nothing = hooks.content.is_empty() && !hooks.has_settings();
+        let project = hooks.of_project.then_some(hooks.path.as_str());
+        if is_nothing && last_hooks(&self.transaction, project)?.is_none() {
+            return Ok(());
+        }
+        if !self.holds_version(hooks)? {
+            self.insert(&hooks.to_late_row(self.clock.now()), None)?;
+        }
+        self.versions.insert(key);
+        Ok(())
+    }
+
+    /// Whether these hooks of this file were recorded at any time.
+    fn holds_version(&self, hooks: &HooksSnapshot) -> Result<bool, AppendError> {
+        let mut rows = self.transaction.prepare_cached(
+            "SELECT payload FROM events WHERE kind = 'hooks.loaded' AND instr(payload, ?1) > 0",
+        )?;
+        let mut rows = rows.query([&hooks.hash])?;
+        while let Some(row) = rows.next()? {
+            let json = serde_json::from_slice(&payload::from_sql(row.get_ref(0)?)).ok();
+            let known = json.and_then(|json| HooksSnapshot::from_json(&json));
+            if known.is_some_and(|known| known.hash == hooks.hash && known.path == hooks.path) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn seq_of(&self, id: EventId) -> Result<Option<Seq>, AppendError> {
@@ -140,7 +230,8 @@ impl<'a> AppendTransaction<'a> {
             context: draft.context.as_deref(),
         };
         let hash = chain::link(&before, &identity, &draft.payload);
-        self.transaction
+        let inserted = self
+            .transaction
             .prepare_cached(
                 "INSERT INTO events (seq, id, time, agent, session, turn, name, kind, tool, \
                  tool_class, cause, context, payload, hash) \
@@ -162,21 +253,41 @@ impl<'a> AppendTransaction<'a> {
                 payload::to_sql(&draft.payload),
                 hash,
             ])?;
+        if inserted != 1 {
+            return Err(AppendError::LeftOut);
+        }
         self.head = Some((seq, hash));
         Ok(seq)
     }
 }
 
-/// The hooks recorded last for the user's own file, or for this project's file.
+/// The hooks recorded last for the user's own file, or for this project's file. Rows of spooled events are not found:
+/// their `context` has the mark `late`.
 pub(super) fn last_hooks(
     db: &Connection,
     project: Option<&str>,
 ) -> rusqlite::Result<Option<HooksSnapshot>> {
     // `context` names the project, so that the payloads of other projects need not be read.
+    last_with_context(db, project.map(HooksSnapshot::context), project)
+}
+
+/// The hooks that came last with a spooled event. They count only if no others were ever recorded.
+pub(super) fn last_late_hooks(
+    db: &Connection,
+    project: Option<&str>,
+) -> rusqlite::Result<Option<HooksSnapshot>> {
+    last_with_context(db, Some(HooksSnapshot::late_context(project)), project)
+}
+
+fn last_with_context(
+    db: &Connection,
+    context: Option<String>,
+    project: Option<&str>,
+) -> rusqlite::Result<Option<HooksSnapshot>> {
     let mut rows = db.prepare_cached(
         "SELECT payload FROM events WHERE kind = 'hooks.loaded' AND context IS ?1 ORDER BY seq DESC",
     )?;
-    let mut rows = rows.query([project.map(HooksSnapshot::context)])?;
+    let mut rows = rows.query([context])?;
     while let Some(row) = rows.next()? {
         let payload = payload::from_sql(row.get_ref(0)?);
         let hooks = serde_json::from_slice(&payload).ok();
@@ -200,20 +311,20 @@ mod tests {
 
     fn draft(path: &str, content: &str, of_project: bool) -> HooksSnapshot {
         let (path, content) = (path.to_owned(), content.to_owned());
-        HooksSnapshot { hash: format!("hash of {content}"), path, content, of_project }
+        let hash = format!("hash of {content}");
+        HooksSnapshot { hash, path, content, of_project, settings: None }
     }
 
     fn log() -> (tempfile::TempDir, Connection) {
         let home = tempfile::tempdir().expect("a home");
         let log = LogPath::in_home(home.path());
-        let (db, _) = open::for_writing(
+        let opened = open::for_writing(
             &log,
             open::Durability::ProcessDeath,
             open::WriterRole::Client,
             SystemClock.now(),
-        )
-        .expect("a log");
-        (home, db)
+        );
+        (home, opened.expect("a log").db)
     }
 
     fn begin<'a>(db: &'a mut Connection, cache: &'a mut AppendCache) -> AppendTransaction<'a> {

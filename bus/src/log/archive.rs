@@ -1,14 +1,17 @@
 //! An archive: one log with rows from many buses. Every row keeps the seq and the hash it has in the
 //! log of its own bus, so that the hash chain of each bus can be verified here as well.
+//!
+//! Rows come from NATS or from a file, so each is compared with the rows beside it before it is added. The
+//! first row of a bus, and the first after a gap, have none beside them and are believed.
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
 use super::chain::{self, Hash, Identity};
 use super::lock::WriteLock;
-use super::open::{self, Durability, WriterRole};
+use super::open::{self, Durability, WritableLog, WriterRole};
 use super::row::{Received, Row};
 use super::{AppendError, LogPath, payload};
-use crate::event::{BusId, Seq, Time};
+use crate::event::{BusId, EventId, Seq, Time};
 
 /// Why a row cannot be added to an archive.
 #[derive(Debug, thiserror::Error)]
@@ -35,9 +38,40 @@ pub enum ArchiveError {
         /// The row's seq in the log of that bus.
         seq: Seq,
     },
+    /// The archive holds its id at another place.
+    #[error("row {seq} of bus {bus} has the id of another row in the archive, which is kept")]
+    KnownId {
+        /// The bus that is said to have recorded the row.
+        bus: BusId,
+        /// The row's seq there.
+        seq: Seq,
+    },
+    /// No row can have its seq.
+    #[error(
+        "row {seq} of bus {bus} cannot be: seqs go from 1 to 2^53, and a cause comes before its decision"
+    )]
+    Impossible {
+        /// The bus that is said to have recorded the row.
+        bus: BusId,
+        /// The row's seq there.
+        seq: Seq,
+    },
     /// The file cannot be written.
     #[error(transparent)]
     Append(#[from] AppendError),
+}
+
+impl ArchiveError {
+    /// Whether the row itself is wrong, so that the archive will never take it.
+    pub const fn is_wrong_row(&self) -> bool {
+        match self {
+            Self::Differs { .. }
+            | Self::Broken { .. }
+            | Self::KnownId { .. }
+            | Self::Impossible { .. } => true,
+            Self::Append(_) => false,
+        }
+    }
 }
 
 impl From<rusqlite::Error> for ArchiveError {
@@ -45,6 +79,9 @@ impl From<rusqlite::Error> for ArchiveError {
         Self::Append(error.into())
     }
 }
+
+/// The highest seq that a row can have.
+const MAX_SEQ: i64 = 1 << 53;
 
 /// An archive that is open for writing.
 #[derive(Debug)]
@@ -57,7 +94,7 @@ impl Archive {
     /// Opens the archive at `log`, and creates it if there is none.
     pub fn open(log: &LogPath, now: Time) -> Result<Self, AppendError> {
         let opened = open::for_writing(log, Durability::PowerCut, WriterRole::Daemon, now);
-        let (db, lock) = opened.map_err(AppendError::from)?;
+        let WritableLog { db, lock, .. } = opened.map_err(AppendError::from)?;
         let has_own_events: bool = db.query_row(
             "SELECT EXISTS (SELECT 1 FROM events) AND NOT EXISTS (SELECT 1 FROM origins)",
             [],
@@ -86,22 +123,88 @@ impl Archive {
 
 fn add_row(transaction: &Transaction<'_>, bus: BusId, row: &Row) -> Result<bool, ArchiveError> {
     let seq = row.seq;
+    let cause_is_before = row.cause.is_none_or(|cause| cause >= Seq::FIRST && cause < seq);
+    if seq < Seq::FIRST || seq.as_i64() > MAX_SEQ || !cause_is_before {
+        return Err(ArchiveError::Impossible { bus, seq });
+    }
     if let Some(known) = hash_at(transaction, bus, seq)? {
         return if known == row.hash { Ok(false) } else { Err(ArchiveError::Differs { bus, seq }) };
     }
-    let before = if seq == Seq::FIRST {
-        Some(chain::genesis(bus))
-    } else {
-        hash_at(transaction, bus, Seq::from_i64(seq.as_i64() - 1))?
+    if holds_id(transaction, row)? {
+        return Err(ArchiveError::KnownId { bus, seq });
+    }
+    let fits = match hash_before(transaction, bus, seq)? {
+        Some(before) => {
+            chain::link(&before, &Identity::of(row), &row.payload) == row.hash
+                || seq != Seq::FIRST && is_wrong(transaction, bus, previous(seq))?
+        }
+        // Without the row before it, the one after it tells; without both, `verify` reports the gap.
+        None => continues_with(transaction, bus, &row.hash, seq.next())?.unwrap_or(true),
     };
-    // If the row before it is not in the archive, there is nothing to compare with; `verify` reports the gap.
-    if let Some(before) = before
-        && chain::link(&before, &Identity::of(row), &row.payload) != row.hash
-    {
+    if !fits {
         return Err(ArchiveError::Broken { bus, seq });
     }
     insert(transaction, bus, row)?;
     Ok(true)
+}
+
+/// Whether a row that the archive holds does not follow from the row before it, so that the row after it cannot be
+/// judged by it: it was added when there was no row beside it.
+fn is_wrong(transaction: &Transaction<'_>, bus: BusId, seq: Seq) -> rusqlite::Result<bool> {
+    let Some(before) = hash_before(transaction, bus, seq)? else { return Ok(false) };
+    Ok(continues_with(transaction, bus, &before, seq)? == Some(false))
+}
+
+/// The hash that the row at `seq` follows; none if the archive does not hold the row before it.
+fn hash_before(
+    transaction: &Transaction<'_>,
+    bus: BusId,
+    seq: Seq,
+) -> rusqlite::Result<Option<Hash>> {
+    if seq == Seq::FIRST {
+        return Ok(Some(chain::genesis(bus)));
+    }
+    hash_at(transaction, bus, previous(seq))
+}
+
+/// Whether the row at `seq` follows from the hash `before`; none if the archive does not hold this row.
+fn continues_with(
+    transaction: &Transaction<'_>,
+    bus: BusId,
+    before: &Hash,
+    seq: Seq,
+) -> rusqlite::Result<Option<bool>> {
+    transaction
+        .prepare_cached(
+            "SELECT e.id, e.time, e.agent, e.name, o.bus_cause, e.context, e.payload, e.hash \
+             FROM origins o JOIN events e ON e.seq = o.seq WHERE o.bus = ?1 AND o.bus_seq = ?2",
+        )?
+        .query_row((bus.as_bytes(), seq.as_i64()), |row| {
+            let (agent, name, context): (String, String, Option<String>) =
+                (row.get(2)?, row.get(3)?, row.get(5)?);
+            let identity = Identity {
+                seq,
+                id: EventId::from_bytes(row.get(0)?),
+                at: Time::from_micros(row.get(1)?),
+                agent: &agent,
+                name: &name,
+                cause: row.get::<_, Option<i64>>(4)?.map(Seq::from_i64),
+                context: context.as_deref(),
+            };
+            let payload = payload::from_sql(row.get_ref(6)?);
+            Ok(chain::link(before, &identity, &payload) == row.get::<_, Hash>(7)?)
+        })
+        .optional()
+}
+
+const fn previous(seq: Seq) -> Seq {
+    Seq::from_i64(seq.as_i64() - 1)
+}
+
+fn holds_id(transaction: &Transaction<'_>, row: &Row) -> rusqlite::Result<bool> {
+    transaction
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM events WHERE id = ?1)")?
+        .query_row([row.id.as_bytes()], |found| found.get(0))
 }
 
 fn hash_at(transaction: &Transaction<'_>, bus: BusId, seq: Seq) -> rusqlite::Result<Option<Hash>> {
@@ -114,17 +217,17 @@ fn hash_at(transaction: &Transaction<'_>, bus: BusId, seq: Seq) -> rusqlite::Res
         .optional()
 }
 
-fn insert(transaction: &Transaction<'_>, bus: BusId, row: &Row) -> rusqlite::Result<()> {
+fn insert(transaction: &Transaction<'_>, bus: BusId, row: &Row) -> Result<(), AppendError> {
     let here: i64 = transaction
         .prepare_cached("SELECT coalesce(max(seq), 0) + 1 FROM events")?
         .query_row([], |found| found.get(0))?;
-    transaction
+    let origins = transaction
         .prepare_cached(
             "INSERT INTO origins (seq, bus, bus_seq, bus_cause) VALUES (?1, ?2, ?3, ?4)",
         )?
         .execute((here, bus.as_bytes(), row.seq.as_i64(), row.cause.map(Seq::as_i64)))?;
     // `cause` is the seq of the event's row in this archive.
-    transaction
+    let events = transaction
         .prepare_cached(
         "INSERT INTO events (seq, id, time, agent, session, turn, name, kind, tool, tool_class, \
          cause, context, payload, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, \
@@ -147,5 +250,5 @@ fn insert(transaction: &Transaction<'_>, bus: BusId, row: &Row) -> rusqlite::Res
         payload::to_sql(&row.payload),
         row.hash,
     ])?;
-    Ok(())
+    if (origins, events) == (1, 1) { Ok(()) } else { Err(AppendError::LeftOut) }
 }

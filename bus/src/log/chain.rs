@@ -6,7 +6,7 @@
 
 use sha2::{Digest, Sha256};
 
-use super::row::Row;
+use super::row::{Row, payload_digest};
 use crate::event::{BusId, EventId, Seq, Time};
 
 /// One link of the chain.
@@ -47,8 +47,19 @@ pub(super) fn genesis(bus: BusId) -> Hash {
     hasher.finalize().into()
 }
 
+/// The hash of a row in the log of its own bus, if the row before it has the hash `before` (`None`: it is
+/// the first row) and its payload has this digest.
+pub fn row_hash(bus: BusId, before: Option<&Hash>, row: &Row, payload: &Hash) -> Hash {
+    link_digest(&before.copied().unwrap_or_else(|| genesis(bus)), &Identity::of(row), payload)
+}
+
 /// The hash of a row after `before`.
 pub(super) fn link(before: &Hash, row: &Identity<'_>, payload: &[u8]) -> Hash {
+    link_digest(before, row, &payload_digest(payload))
+}
+
+/// The same as [`link`], with the digest of the payload.
+pub(super) fn link_digest(before: &Hash, row: &Identity<'_>, payload: &Hash) -> Hash {
     let mut hasher = Sha256::new();
     hasher.update(before);
     hasher.update(row.seq.as_i64().to_be_bytes());
@@ -59,6 +70,6 @@ pub(super) fn link(before: &Hash, row: &Identity<'_>, payload: &[u8]) -> Hash {
         hasher.update((text.len() as u64).to_be_bytes());
         hasher.update(text.as_bytes());
     }
-    hasher.update(Sha256::digest(payload));
+    hasher.update(payload);
     hasher.finalize().into()
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use rusqlite::ErrorCode;
 
+use crate::files::NotPrivate;
+
 /// The log cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -21,14 +23,17 @@ pub enum OpenError {
         known: i64,
     },
     /// The file is not a hookbus log.
-    #[error("{0} is not a hookbus log; move it away, or set HOOKBUS_HOME to another directory")]
+    #[error("{0} is not a hookbus log; move it away, or name another home with `--home`")]
     Foreign(PathBuf),
     /// The file system does not support what a write-ahead log needs.
     #[error(
-        "SQLite cannot use a write-ahead log here (its journal mode is `{0}`); put HOOKBUS_HOME on a \
+        "SQLite cannot use a write-ahead log here (its journal mode is `{0}`); put the home on a \
          local disk"
     )]
     NoWal(String),
+    /// Other users can change it.
+    #[error("{0}; until then events wait in the spool")]
+    NotPrivate(#[from] NotPrivate),
     /// The directory or the lock file cannot be used.
     #[error("cannot use {path}: {error}")]
     Io {
@@ -49,7 +54,7 @@ pub enum AppendError {
     #[error("the disk is full; free some space, spooled events are then appended automatically")]
     Full,
     /// No permission to write.
-    #[error("the log is read-only; check who owns HOOKBUS_HOME")]
+    #[error("the log is read-only; check who owns the home")]
     ReadOnly,
     /// Another process held the log for too long.
     #[error("the log was locked by another process for too long")]
@@ -60,18 +65,30 @@ pub enum AppendError {
     /// The deadline had passed before the append could start.
     #[error("no time was left to wait for the log")]
     OutOfTime,
+    /// SQLite refuses the row for its size, or has not enough memory for it.
+    #[error("the log cannot take a row of this size: {0}")]
+    TooLarge(rusqlite::Error),
+    /// The log was deleted or replaced while the event was handled.
+    #[error("the log was deleted or replaced while the event was handled")]
+    Replaced,
     /// The log cannot be opened at all.
     #[error(transparent)]
     Open(OpenError),
     /// The file is an archive: its rows come from other buses.
-    #[error("this log is an archive of other buses; set HOOKBUS_HOME to another directory")]
+    #[error("this log is an archive of other buses; name another home with `--home`")]
     IsArchive,
     /// The file is the log of a bus, not an archive.
     #[error("this is the log of a bus, not an archive; choose another directory for the archive")]
     NoArchive,
+    /// The event of this decision is in the spool, and they are appended together.
+    #[error("its event could not be appended to the log")]
+    EventSpooled,
     /// The writer thread has ended: the process is shutting down.
     #[error("the log is being closed")]
     Closed,
+    /// SQLite reports success, but the row is not there: a trigger that is not ours left it out.
+    #[error("a trigger in log.db keeps rows out of the log; `hookbus verify` names it")]
+    LeftOut,
     /// Any other error of SQLite.
     #[error("cannot write to the log: {0}")]
     Sqlite(rusqlite::Error),
@@ -90,6 +107,7 @@ impl From<rusqlite::Error> for AppendError {
             Some(ErrorCode::DiskFull) => Self::Full,
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::ReadOnly,
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked,
+            Some(ErrorCode::TooBig | ErrorCode::OutOfMemory) => Self::TooLarge(error),
             Some(_) | None => Self::Sqlite(error),
         }
     }

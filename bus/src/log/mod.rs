@@ -6,7 +6,9 @@
 
 mod append;
 mod archive;
+mod bus_row;
 mod chain;
+mod cut;
 mod error;
 mod lock;
 mod open;
@@ -17,10 +19,13 @@ mod replay_reader;
 mod row;
 mod schema;
 mod spool;
+mod told;
 mod verify;
 mod writer;
 
 pub use archive::{Archive, ArchiveError};
+pub use bus_row::{BusRow, ChangedSetting, DaemonStart, RecordedApproval, SettingsChange};
+pub use chain::row_hash;
 pub use error::{AppendError, OpenError, ReadError};
 pub use open::{Durability, LogPath};
 pub use read::{DamagedRow, LogReader, Query, SessionSummary};
@@ -28,6 +33,9 @@ pub use recorder::{RecordOutcome, Recorder};
 pub use replay_reader::{
     DetachedDecisions, LoadedHooks, RecordedEvent, ReplayReader, ScannedRow, Selection,
 };
-pub use row::{HooksSnapshot, Origin, Received, Row, RowDraft};
-pub use spool::Spool;
-pub use verify::{ChainFlaw, VerifyReport, verify};
+pub use row::{HooksSnapshot, Origin, Received, Row, RowDraft, StoredPayload, payload_digest};
+pub use spool::{Backlog, Spool, SpoolThread};
+pub use verify::{
+    Flaw, FlawKind, Reference, RepairError, Repaired, SavedHead, Verification, VerifyReport,
+    repair, verify,
+};

@@ -1,8 +1,8 @@
 //! Opens every connection to SQLite, so that all of them have the same settings.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -41,8 +41,97 @@ impl LogPath {
         &self.0
     }
 
-    fn lock_file(&self) -> PathBuf {
+    /// The lock file, which writers hold.
+    pub(super) fn lock_file(&self) -> PathBuf {
         self.0.with_extension("lock")
+    }
+
+    /// SQLite's write-ahead log and the index of it, which belong to the file with this name.
+    pub(super) fn companions(&self) -> [PathBuf; 2] {
+        ["-wal", "-shm"].map(|end| {
+            let mut name = self.0.clone().into_os_string();
+            name.push(end);
+            PathBuf::from(name)
+        })
+    }
+}
+
+/// Which file a path leads to: device and inode. None if there is no file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileId(Option<(u64, u64)>);
+
+impl FileId {
+    fn at(path: &Path) -> Self {
+        Self(fs::metadata(path).ok().map(|file| (file.dev(), file.ino())))
+    }
+
+    fn to_text(self) -> String {
+        self.0.map_or_else(|| "none".to_owned(), |(device, inode)| format!("{device}:{inode}"))
+    }
+}
+
+/// A log that is open for writing.
+#[derive(Debug)]
+pub(super) struct WritableLog {
+    pub(super) db: Connection,
+    pub(super) lock: WriteLock,
+    log: LogPath,
+    file: FileId,
+    companions: [FileId; 2],
+}
+
+impl WritableLog {
+    /// Whether the path still leads to the file that is open. What is written to a file that was deleted
+    /// or replaced is lost.
+    pub(super) fn is_at_its_path(&self) -> bool {
+        FileId::at(self.log.file()) == self.file
+    }
+
+    /// Closes a log whose file was deleted or replaced, so that another one can be opened at its path. What is in its
+    /// write-ahead log is moved into the file, which may only have been renamed; then nothing of it is left at
+    /// the path, where SQLite would read it as a part of the new file. The caller holds the lock.
+    pub(super) fn abandon(self, now: Time) {
+        let done = self.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        if let Err(error) = done {
+            tracing::debug!(%error, "cannot checkpoint a log that was replaced");
+        }
+        let (log, companions) = (self.log.clone(), self.companions);
+        self.close_without_checkpoint();
+        for (path, known) in log.companions().iter().zip(companions) {
+            if known.0.is_some() && FileId::at(path) == known {
+                set_aside(path, now);
+            }
+        }
+    }
+
+    /// Closes the connection. SQLite would remove a write-ahead log at the path, which may belong to another file.
+    pub(super) fn close_without_checkpoint(self) {
+        let Self { db, .. } = self;
+        if let Err(error) = db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true) {
+            tracing::debug!(%error, "cannot keep SQLite from a checkpoint");
+        }
+        drop(db);
+    }
+}
+
+/// Takes a file of SQLite that belongs to no log any more away from its path. A write-ahead log that holds
+/// something is kept under another name: it may belong to a log that was moved without it.
+fn set_aside(path: &Path, now: Time) {
+    let is_kept = path.to_string_lossy().ends_with("-wal")
+        && fs::metadata(path).is_ok_and(|file| file.len() > 0);
+    let done = if is_kept {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".orphaned-{}", now.micros()));
+        tracing::warn!(file = %name.display(), "kept the write-ahead log of a log that is gone");
+        fs::rename(path, PathBuf::from(name))
+    } else {
+        fs::remove_file(path)
+    };
+    match done {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!(%error, file = %path.display(), "cannot remove a file of an earlier log");
+        }
+        Ok(()) | Err(_) => {}
     }
 }
 
@@ -72,9 +161,11 @@ pub(super) fn for_writing(
     durability: Durability,
     role: WriterRole,
     now: Time,
-) -> Result<(Connection, WriteLock), OpenError> {
-    create_private(log)?;
-    let lock = WriteLock::open(&log.lock_file())?;
+) -> Result<WritableLog, OpenError> {
+    let lock = create_private(log, now)?;
+    let note = set_aside_foreign_wal(log, &lock, now);
+    // Before the connection: if the file is replaced in between, the ids differ and the log is opened again.
+    let file = FileId::at(log.file());
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
     let mut db = connect(log.file(), flags, WRITER_TIMEOUT)?;
     if !schema::is_ours(&db).map_err(|error| foreign_or(error, log))? {
@@ -102,12 +193,67 @@ pub(super) fn for_writing(
         drop(guard);
     }
     check(&db, log)?;
-    Ok((db, lock))
+    let mut mode = journal_mode(&db)?;
+    if mode != "wal" {
+        // A copy that SQLite made (`VACUUM INTO`) has no write-ahead log yet.
+        let guard = lock.acquire();
+        db.pragma_update(None, "journal_mode", "WAL")?;
+        drop(guard);
+        mode = journal_mode(&db)?;
+    }
+    if mode != "wal" {
+        return Err(OpenError::NoWal(mode));
+    }
+    let companions = log.companions().map(|path| FileId::at(&path));
+    let files = note_of(file, companions[0]);
+    if note != files {
+        lock.set_note(&files);
+    }
+    Ok(WritableLog { db, lock, log: log.clone(), file, companions })
+}
+
+/// A connection for a process that holds the lock already: [`for_writing`] could wait for it, and so for itself.
+pub(super) fn for_repair(log: &LogPath) -> Result<Connection, OpenError> {
+    let db = connect(log.file(), OpenFlags::SQLITE_OPEN_READ_WRITE, WRITER_TIMEOUT)?;
+    check(&db, log)?;
+    db.pragma_update(None, "synchronous", "FULL")?;
+    Ok(db)
+}
+
+/// Which file the write-ahead log belongs to, as it is noted in the lock file.
+fn note_of(file: FileId, wal: FileId) -> String {
+    format!("log {}, {}", file.to_text(), wal_note(wal))
+}
+
+fn wal_note(wal: FileId) -> String {
+    format!("wal {}", wal.to_text())
+}
+
+/// Takes away the write-ahead log of a file that was at this path before: SQLite would read it as a part of the file
+/// that is there now. Returns the note in the lock file.
+fn set_aside_foreign_wal(log: &LogPath, lock: &WriteLock, now: Time) -> String {
+    let note = lock.note();
+    let [wal, shm] = log.companions();
+    let is_foreign = || {
+        let (file, wal) = (FileId::at(log.file()), FileId::at(&wal));
+        let note = lock.note();
+        wal.0.is_some() && note.ends_with(&wal_note(wal)) && note != note_of(file, wal)
+    };
+    if !note.is_empty() && is_foreign() {
+        let guard = lock.acquire();
+        if is_foreign() {
+            tracing::warn!("another file is in the place of the log");
+            set_aside(&wal, now);
+            set_aside(&shm, now);
+        }
+        drop(guard);
+    }
+    note
 }
 
 /// Creates the log so that only its owner can read it: payloads hold what users say to their agents.
-/// SQLite gives the files beside the log the same mode.
-fn create_private(log: &LogPath) -> Result<(), OpenError> {
+/// SQLite gives the files beside the log the same mode. Returns the lock beside the log.
+fn create_private(log: &LogPath, now: Time) -> Result<WriteLock, OpenError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         |error| OpenError::Io { path, error }
@@ -115,19 +261,31 @@ fn create_private(log: &LogPath) -> Result<(), OpenError> {
     if let Some(home) = log.file().parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(home).map_err(failed(home))?;
     }
-    let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(log.file());
-    match created {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            Err(failed(log.file())(error))
-        }
-        Ok(_) | Err(_) => Ok(()),
+    let lock = WriteLock::open(&log.lock_file())?;
+    if log.file().exists() {
+        return Ok(lock);
     }
+    let guard = lock.acquire();
+    // Another process may have created it while we waited.
+    if !log.file().exists() {
+        // Files of a log that was deleted: SQLite would read them as a part of the new one.
+        log.companions().iter().for_each(|path| set_aside(path, now));
+        let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(log.file());
+        match created {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(failed(log.file())(error));
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+    drop(guard);
+    Ok(lock)
 }
 
 /// A connection that cannot write.
 pub(super) fn for_reading(log: &LogPath) -> Result<Connection, OpenError> {
     // An empty file was just created by a writer and is not a log yet.
-    if std::fs::metadata(log.file()).map_or(0, |file| file.len()) == 0 {
+    if fs::metadata(log.file()).map_or(0, |file| file.len()) == 0 {
         return Err(OpenError::Missing(log.file().to_owned()));
     }
     // Readers of a write-ahead log write to its index; fall back to read-only without permission.
@@ -167,16 +325,29 @@ fn connect(path: &Path, flags: OpenFlags, busy_timeout: Duration) -> Result<Conn
     Ok(db)
 }
 
+/// An empty database in memory, to compare schemas with.
+#[expect(clippy::disallowed_methods, reason = "the only place that opens SQLite")]
+pub(super) fn in_memory() -> rusqlite::Result<Connection> {
+    Connection::open_in_memory()
+}
+
 fn check(db: &Connection, log: &LogPath) -> Result<(), OpenError> {
     if !schema::is_ours(db).map_err(|error| foreign_or(error, log))? {
         return Err(OpenError::Foreign(log.file().to_owned()));
     }
     let found = schema::version(db)?;
+    // A writer is creating it at this moment.
+    if found == 0 {
+        return Err(OpenError::Missing(log.file().to_owned()));
+    }
     if found > schema::current() {
         return Err(OpenError::Newer { found, known: schema::current() });
     }
-    let mode: String = db.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
-    if mode == "wal" { Ok(()) } else { Err(OpenError::NoWal(mode)) }
+    Ok(())
+}
+
+fn journal_mode(db: &Connection) -> rusqlite::Result<String> {
+    db.query_row("PRAGMA journal_mode", [], |row| row.get(0))
 }
 
 fn foreign_or(error: rusqlite::Error, log: &LogPath) -> OpenError {

@@ -6,11 +6,12 @@ use std::ops::RangeInclusive;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
-use super::append::last_hooks;
+use super::append::{last_hooks, last_late_hooks};
+use super::bus_row::{BUS_AGENT, BusRow, RecordedApproval};
 use super::replay_reader::ReplayReader;
 use super::row::{HooksSnapshot, Origin, Row};
 use super::{LogPath, OpenError, ReadError, open, payload, schema};
-use crate::event::{BusId, EventId, Seq, Time};
+use crate::event::{BusId, EventId, Kind, Seq, Time};
 use crate::json::read_leniently;
 
 const COLUMNS: &str = "seq, id, time, agent, session, turn, name, kind, tool, tool_class, cause, \
@@ -122,6 +123,13 @@ impl LogReader {
             .optional()?)
     }
 
+    /// The time of the first row after `seq`, or of the first of all.
+    pub fn time_after(&self, seq: Option<Seq>) -> Result<Option<Time>, ReadError> {
+        let next = "SELECT time FROM events WHERE seq > ?1 ORDER BY seq LIMIT 1";
+        let row = self.db.query_row(next, [seq.map_or(0, Seq::as_i64)], |row| row.get(0));
+        Ok(row.optional()?.map(Time::from_micros))
+    }
+
     /// The seq of the row with this id.
     pub fn seq_of(&self, id: EventId) -> Result<Option<Seq>, ReadError> {
         self.seq_by_id("SELECT seq FROM events WHERE id = ?1", id)
@@ -141,7 +149,10 @@ impl LogReader {
 
     /// The hooks recorded last for the user's own file, or for this project's file.
     pub fn last_hooks(&self, project: Option<&str>) -> Result<Option<HooksSnapshot>, ReadError> {
-        Ok(last_hooks(&self.db, project)?)
+        match last_hooks(&self.db, project)? {
+            Some(hooks) => Ok(Some(hooks)),
+            None => Ok(last_late_hooks(&self.db, project)?),
+        }
     }
 
     /// The last `count` rows with the user's own hooks, in log order.
@@ -156,6 +167,28 @@ impl LogReader {
         )?;
         rows.reverse();
         Ok(rows)
+    }
+
+    /// Every approval and every revocation, in log order.
+    pub fn approvals(&self) -> Result<Vec<BusRow>, ReadError> {
+        // Rows of the bus itself have no session, and sessions are indexed.
+        let from = if self.is_archive { ARCHIVED_ROWS } else { OWN_ROWS };
+        let rows = self.rows(
+            &format!(
+                "SELECT {COLUMNS}, {from} WHERE session = '' AND agent = '{BUS_AGENT}' \
+                 AND kind IN ('hooks.approved', 'hooks.revoked') ORDER BY seq"
+            ),
+            Vec::new(),
+        )?;
+        let approval = |row: &Row| {
+            let approval = RecordedApproval::from_json(&row.payload_json())?;
+            Some(if row.kind == Kind::HooksApproved.as_str() {
+                BusRow::HooksApproved(approval)
+            } else {
+                BusRow::HooksRevoked(approval)
+            })
+        };
+        Ok(rows.iter().filter_map(approval).collect())
     }
 
     /// Calls `each` with every matching row after `after`, in log order, until it fails. Returns the
@@ -275,7 +308,8 @@ impl LogReader {
 
     /// Every session, the most recently active one last.
     pub fn sessions(&self) -> Result<Vec<SessionSummary>, ReadError> {
-        // Skips from session to session in the index, instead of scanning it.
+        // Skips from session to session in the index, instead of scanning it. An archive can hold decisions that
+        // no bus made, whose payload is not JSON; they block nothing.
         let mut statement = self.db.prepare(
             "WITH RECURSIVE each_session (session) AS ( \
                  SELECT min(session) FROM events \
@@ -284,11 +318,13 @@ impl LogReader {
                  FROM each_session WHERE session IS NOT NULL \
              ) \
              SELECT s.session, e.agent, e.time, \
-                    (SELECT time FROM events WHERE session = s.session ORDER BY seq DESC LIMIT 1), \
+                    (SELECT time FROM events WHERE session = s.session AND agent <> 'hookbus' \
+                       ORDER BY seq DESC LIMIT 1), \
                     (SELECT count(*) FROM events WHERE session = s.session \
-                       AND kind NOT IN ('decision', 'hooks.loaded')), \
+                       AND kind <> 'decision' AND agent <> 'hookbus'), \
                     (SELECT count(*) FROM events WHERE session = s.session AND kind = 'decision' \
-                       AND payload ->> '$.outcome' IN ('block', 'stop')) \
+                       AND CASE WHEN json_valid(CAST(payload AS TEXT)) \
+                           THEN CAST(payload AS TEXT) ->> '$.outcome' END IN ('block', 'stop')) \
              FROM each_session s JOIN events e ON e.seq = \
                     (SELECT min(seq) FROM events WHERE session = s.session AND agent <> 'hookbus') \
              WHERE s.session IS NOT NULL ORDER BY 4",

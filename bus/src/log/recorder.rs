@@ -2,19 +2,26 @@
 //! log cannot be written in time. Recording returns what happened instead of an error, because the
 //! agent gets an answer in any case.
 
-use std::fs;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use super::bus_row::BusRow;
 use super::open::{Durability, WriterRole};
 use super::row::{HooksSnapshot, RowDraft};
-use super::spool::Spool;
-use super::writer::{Appended, Job, Writer};
+use super::spool::{Intake, Spool, SpoolEntry, SpooledEvent};
+use super::writer::{Appended, Arrival, Job, Submitted, Writer};
 use super::{AppendError, LogPath};
-use crate::event::{Clock, Seq};
+use crate::event::{Clock, Seq, Time};
+
+/// How long a call waits for a log that another process has held for a while.
+const PATIENCE_IF_STUCK: Duration = Duration::from_millis(100);
+
+/// How long a checkpoint at the end of the daemon may take.
+const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What happened to a row.
 #[derive(Debug)]
@@ -69,7 +76,7 @@ impl Recorder {
     }
 
     /// Records an event, with its decision if there is one already. Waits for the log for at most
-    /// `timeout`.
+    /// `timeout`; the event is in the spool then.
     pub async fn event(
         &self,
         event: RowDraft,
@@ -77,16 +84,28 @@ impl Recorder {
         hooks: Vec<Arc<HooksSnapshot>>,
         timeout: Duration,
     ) -> RecordOutcome {
-        let job = Job::Event {
-            event: Box::new(event.clone()),
-            decision: decision.clone().map(Box::new),
-            hooks: hooks.clone(),
-        };
-        match within(timeout, self.writer.append(job)).await {
+        let event = Box::new(event.fit());
+        let decision = decision.map(|decision| Box::new(decision.fit()));
+        let job = Arc::new(Job::Event { event, decision, hooks, arrival: Arrival::AtOnce });
+        let mut submitted = self.writer.submit(Arc::clone(&job));
+        match submitted.wait(self.patience(timeout)).await {
             Ok(Appended { seq, earlier_decision }) => {
                 RecordOutcome::Logged { seq, earlier_decision }
             }
-            Err(why) => self.write_to_spool(&event, decision.as_ref(), &hooks, why),
+            Err(why) => {
+                let outcome = self.write_to_spool(why, move |spool, why| match job.as_ref() {
+                    Job::Event { event, decision, hooks, .. } => {
+                        let decision = decision.as_deref();
+                        spool.write(&SpoolEntry { event, decision, hooks, why })
+                    }
+                    Job::Decision { .. } | Job::Checkpoint => {
+                        Err(io::ErrorKind::Unsupported.into())
+                    }
+                });
+                let outcome = outcome.await;
+                withdraw_if_spooled(submitted, &outcome);
+                outcome
+            }
         }
     }
 
@@ -94,22 +113,54 @@ impl Recorder {
     /// the spool, together with the event.
     pub async fn decision(
         &self,
-        event: &RowDraft,
+        event: RowDraft,
         decision: RowDraft,
-        hooks: &[Arc<HooksSnapshot>],
+        hooks: Vec<Arc<HooksSnapshot>>,
         cause: Option<Seq>,
         timeout: Duration,
     ) -> RecordOutcome {
+        let decision = decision.fit();
         let Some(cause) = cause else {
-            return self.write_to_spool(event, Some(&decision), hooks, AppendError::Closed);
+            return self.spool_decision(event, decision, hooks, AppendError::EventSpooled).await;
         };
         let job = Job::Decision { decision: Box::new(decision.clone()), cause };
-        match within(timeout, self.writer.append(job)).await {
+        let mut submitted = self.writer.submit(Arc::new(job));
+        match submitted.wait(self.patience(timeout)).await {
             Ok(Appended { seq, earlier_decision }) => {
                 RecordOutcome::Logged { seq, earlier_decision }
             }
-            Err(why) => self.write_to_spool(event, Some(&decision), hooks, why),
+            Err(why) => {
+                let outcome = self.spool_decision(event, decision, hooks, why).await;
+                withdraw_if_spooled(submitted, &outcome);
+                outcome
+            }
         }
+    }
+
+    async fn spool_decision(
+        &self,
+        event: RowDraft,
+        decision: RowDraft,
+        hooks: Vec<Arc<HooksSnapshot>>,
+        why: AppendError,
+    ) -> RecordOutcome {
+        let event = event.fit();
+        self.write_to_spool(why, move |spool, why| {
+            let (event, decision, hooks) = (&event, Some(&decision), hooks.as_slice());
+            spool.write(&SpoolEntry { event, decision, hooks, why })
+        })
+        .await
+    }
+
+    /// How long to wait for the log. While another process holds it, the calls after the first do not wait for
+    /// their whole share again.
+    fn patience(&self, timeout: Duration) -> Duration {
+        if self.writer.is_stuck() { timeout.min(PATIENCE_IF_STUCK) } else { timeout }
+    }
+
+    /// Records something about the bus itself. Waits for the log for at most `timeout`.
+    pub async fn bus_row(&self, row: &BusRow, at: Time, timeout: Duration) -> RecordOutcome {
+        self.event(row.to_draft(at), None, Vec::new(), timeout).await
     }
 
     /// Notified after every append of this process.
@@ -117,29 +168,61 @@ impl Recorder {
         self.writer.appended()
     }
 
-    /// Appends the spooled events to the log. A spool file is removed once its event is in the log.
-    pub async fn append_spooled(&self) {
-        if self.spool.is_empty() {
-            return;
-        }
-        for spooled in self.spool.claim() {
-            let job = Job::Event {
-                event: Box::new(spooled.event),
-                decision: spooled.decision.map(Box::new),
-                hooks: spooled.hooks.into_iter().map(Arc::new).collect(),
-            };
-            if self.writer.append(job).await.is_err() {
-                return; // the log still cannot be written; the caller tries again later
+    /// The spool of this home.
+    pub const fn spool(&self) -> &Spool {
+        &self.spool
+    }
+
+    /// Appends the spooled events to the log, and returns how many files are left. A file is removed once its
+    /// event is in the log. Blocks, so it must not be called on a thread that runs async tasks.
+    pub fn append_spooled(&self) -> usize {
+        let mut intake = self.spool.take_in();
+        loop {
+            let batch = intake.next_batch();
+            if batch.is_empty() {
+                return intake.left;
             }
-            if let Err(error) = fs::remove_file(&spooled.file) {
-                tracing::debug!(%error, "cannot remove a spool file; its event is in the log and is not appended twice");
+            let submitted: Vec<_> = batch.into_iter().map(|spooled| self.submit(spooled)).collect();
+            let mut stopped = None;
+            for (file, submitted) in submitted {
+                match submitted.wait_blocking() {
+                    Ok(_) => Intake::done(&file),
+                    // Only this event: those behind it may fit.
+                    Err(
+                        AppendError::Full
+                        | AppendError::TooLarge(_)
+                        | AppendError::LeftOut
+                        | AppendError::Sqlite(_),
+                    ) => {
+                        intake.left += 1;
+                    }
+                    Err(why) => {
+                        intake.left += 1;
+                        stopped = Some(why);
+                    }
+                }
+            }
+            if let Some(why) = stopped {
+                tracing::debug!(%why, "spooled events stay where they are");
+                return intake.left;
             }
         }
     }
 
+    fn submit(&self, spooled: SpooledEvent) -> (PathBuf, Submitted) {
+        let job = Job::Event {
+            event: Box::new(spooled.event),
+            decision: spooled.decision.map(Box::new),
+            hooks: spooled.hooks.into_iter().map(Arc::new).collect(),
+            arrival: Arrival::Late,
+        };
+        (spooled.file, self.writer.submit(Arc::new(job)))
+    }
+
     /// Checkpoints the write-ahead log.
     pub async fn checkpoint(&self) {
-        if let Err(error) = self.writer.append(Job::Checkpoint).await {
+        let mut submitted = self.writer.submit(Arc::new(Job::Checkpoint));
+        if let Err(error) = submitted.wait(CHECKPOINT_TIMEOUT).await {
             tracing::debug!(%error, "cannot checkpoint the log");
         }
     }
@@ -147,49 +230,43 @@ impl Recorder {
     /// Writes an event to the spool, for a caller that has no time left to wait for the log.
     pub fn spool_event(
         &self,
-        event: &RowDraft,
-        decision: Option<&RowDraft>,
+        event: RowDraft,
+        decision: Option<RowDraft>,
         hooks: &[Arc<HooksSnapshot>],
     ) -> RecordOutcome {
-        self.write_to_spool(event, decision, hooks, AppendError::OutOfTime)
+        let (event, decision, why) =
+            (event.fit(), decision.map(RowDraft::fit), AppendError::OutOfTime);
+        let reason = why.to_string();
+        let (event, decision) = (&event, decision.as_ref());
+        spooled(self.spool.write(&SpoolEntry { event, decision, hooks, why: &reason }), why)
     }
 
-    fn write_to_spool(
+    /// Writes to the spool on another thread: a slow disk must not stop the other calls.
+    async fn write_to_spool(
         &self,
-        event: &RowDraft,
-        decision: Option<&RowDraft>,
-        hooks: &[Arc<HooksSnapshot>],
         why: AppendError,
+        write: impl FnOnce(&Spool, &str) -> io::Result<PathBuf> + Send + 'static,
     ) -> RecordOutcome {
-        match self.spool.write(event, decision, hooks) {
-            Ok(file) => RecordOutcome::Spooled { file, why },
-            Err(error) => RecordOutcome::Lost {
-                why: format!("{why}; and the event cannot be spooled: {error}"),
-            },
+        let (spool, reason) = (self.spool.clone(), why.to_string());
+        let written = tokio::task::spawn_blocking(move || write(&spool, &reason)).await;
+        spooled(written.unwrap_or_else(|error| Err(io::Error::other(error))), why)
+    }
+}
+
+fn spooled(written: io::Result<PathBuf>, why: AppendError) -> RecordOutcome {
+    match written {
+        Ok(file) => RecordOutcome::Spooled { file, why },
+        Err(error) => {
+            RecordOutcome::Lost { why: format!("{why}; and the event cannot be spooled: {error}") }
         }
     }
 }
 
-async fn within<T>(
-    timeout: Duration,
-    append: impl Future<Output = Result<T, AppendError>>,
-) -> Result<T, AppendError> {
-    let late = if timeout.is_zero() { AppendError::OutOfTime } else { AppendError::Late(timeout) };
-    tokio::time::timeout(timeout, append).await.unwrap_or(Err(late))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_timeout_blames_a_lock_only_if_there_was_time_to_wait() {
-        let never = std::future::pending::<Result<(), AppendError>>;
-        let used_up = within(Duration::ZERO, never()).await;
-        assert!(matches!(used_up, Err(AppendError::OutOfTime)), "{used_up:?}");
-        let waited = within(Duration::from_millis(1), never()).await.map_err(|why| why.to_string());
-        assert!(waited.is_err_and(|why| why.contains("may have the log locked")));
-        let in_time = within(Duration::ZERO, std::future::ready(Ok(()))).await;
-        assert!(in_time.is_ok(), "an append that is done has no timeout");
+/// An event in the spool must not be appended a second time without the mark `late`. One that could not be
+/// spooled stays in the queue: it may still be written.
+fn withdraw_if_spooled(submitted: Submitted, outcome: &RecordOutcome) {
+    match outcome {
+        RecordOutcome::Spooled { .. } => submitted.withdraw(),
+        RecordOutcome::Logged { .. } | RecordOutcome::Lost { .. } => {}
     }
 }

@@ -373,7 +373,7 @@ impl<'a> ReplayReader<'a> {
             .log
             .db
             .query_row(
-                "SELECT coalesce(cause, seq) FROM events WHERE seq = ?1 AND kind <> 'hooks.loaded'",
+                "SELECT coalesce(cause, seq) FROM events WHERE seq = ?1 AND agent <> 'hookbus'",
                 [seq.as_i64()],
                 |row| row.get(0).map(Seq::from_i64),
             )
@@ -412,7 +412,7 @@ fn halves(range: &RangeInclusive<i64>) -> Option<(RangeInclusive<i64>, RangeIncl
 fn events_of(selection: &Selection, range: &RangeInclusive<i64>) -> (String, Vec<Value>) {
     let (mut condition, mut values) = condition(&selection.query, range, None);
     let (sessions, session_ids) = in_sessions(selection);
-    condition.push_str(" AND kind NOT IN ('decision', 'hooks.loaded')");
+    condition.push_str(" AND kind <> 'decision' AND agent <> 'hookbus'");
     condition.push_str(&sessions);
     values.extend(session_ids);
     (condition, values)

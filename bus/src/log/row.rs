@@ -1,7 +1,9 @@
 //! Rows of the log: a [`RowDraft`] before it is appended, a [`Row`] as it is stored.
 
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 
+use super::bus_row::bus_draft;
 use crate::event::{BusId, Decision, Event, EventId, Kind, Seq, Time};
 use crate::json::read_leniently;
 
@@ -79,24 +81,32 @@ pub struct HooksSnapshot {
     pub content: String,
     /// Whether it belongs to a project, and is active only there.
     pub of_project: bool,
+    /// The file's settings other than its hooks, without secrets; none if they are not known.
+    pub settings: Option<Map<String, Value>>,
 }
 
 impl HooksSnapshot {
     /// The row that records it.
     pub(super) fn to_row(&self, at: Time) -> RowDraft {
         RowDraft {
-            id: EventId::mint(at),
-            at,
-            agent: "hookbus".to_owned(),
-            session: String::new(),
-            turn: None,
-            name: Kind::HooksLoaded.as_str().to_owned(),
-            kind: Kind::HooksLoaded,
-            tool: None,
-            tool_class: None,
             context: self.of_project.then(|| Self::context(&self.path)),
-            payload: self.to_json().to_string().into_bytes(),
+            ..bus_draft(Kind::HooksLoaded, &self.to_json(), at)
         }
+    }
+
+    /// The row that records it if it came with a spooled event.
+    pub(super) fn to_late_row(&self, at: Time) -> RowDraft {
+        let project = self.of_project.then_some(self.path.as_str());
+        RowDraft { context: Some(Self::late_context(project)), ..self.to_row(at) }
+    }
+
+    /// The `context` of such a row.
+    pub(super) fn late_context(project: Option<&str>) -> String {
+        let mut context = json!({"late": true});
+        if let Some(file) = project {
+            context["project"] = json!({"file": file});
+        }
+        context.to_string()
     }
 
     /// The `context` of a row with the hooks of this project file, to find it by. The user's own hooks
@@ -105,11 +115,19 @@ impl HooksSnapshot {
         json!({"project": {"file": project}}).to_string()
     }
 
+    /// Whether the file has settings other than its hooks.
+    pub(super) fn has_settings(&self) -> bool {
+        self.settings.as_ref().is_some_and(|settings| !settings.is_empty())
+    }
+
     /// The payload of the row.
     pub(super) fn to_json(&self) -> Value {
         let mut row = json!({"hash": self.hash, "path": self.path, "content": self.content});
         if self.of_project {
             row["project"] = json!(true);
+        }
+        if let Some(settings) = &self.settings {
+            row["settings"] = json!(settings);
         }
         row
     }
@@ -123,6 +141,7 @@ impl HooksSnapshot {
             path: text("path")?,
             content: text("content")?,
             of_project,
+            settings: value.get("settings").and_then(Value::as_object).cloned(),
         })
     }
 }
@@ -217,6 +236,42 @@ pub struct Received {
     pub bus: BusId,
     /// The row.
     pub row: Row,
-    /// The object that holds the payload, if it was too large for the envelope.
-    pub stored: Option<String>,
+    /// Where the payload is, if it was too large for the envelope.
+    pub stored: Option<StoredPayload>,
+}
+
+impl Received {
+    /// The digest of the payload, also of one that was not fetched; none if nothing tells it.
+    pub fn payload_digest(&self) -> Option<[u8; 32]> {
+        match &self.stored {
+            Some(stored) if self.row.payload.is_empty() => stored.digest,
+            Some(_) | None => Some(payload_digest(&self.row.payload)),
+        }
+    }
+}
+
+/// A payload in the object store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredPayload {
+    /// `bucket/object`.
+    pub object: String,
+    /// The digest that the row's hash covers. Envelopes of early versions do not name it.
+    pub digest: Option<[u8; 32]>,
+}
+
+impl StoredPayload {
+    /// The object with the payload of the row `id`.
+    pub fn new(bucket: &str, id: EventId, payload: &[u8]) -> Self {
+        Self { object: Self::object(bucket, id), digest: Some(payload_digest(payload)) }
+    }
+
+    /// The name of the object with the payload of the row `id`.
+    pub fn object(bucket: &str, id: EventId) -> String {
+        format!("{bucket}/{id}")
+    }
+}
+
+/// The digest of a payload, which the hash of its row covers.
+pub fn payload_digest(payload: &[u8]) -> [u8; 32] {
+    Sha256::digest(payload).into()
 }

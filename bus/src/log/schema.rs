@@ -1,5 +1,7 @@
 //! The schema of the log as numbered migrations. A migration is never edited after its release.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::OpenError;
@@ -60,4 +62,39 @@ pub(super) fn migrate(db: &mut Connection, now: Time) -> Result<(), OpenError> {
     }
     transaction.pragma_update(None, "user_version", current())?;
     Ok(transaction.commit()?)
+}
+
+/// The tables, indexes and triggers of a file, with the statements that create them.
+pub(super) type Objects = BTreeMap<ObjectName, String>;
+
+/// What names one of them. A trigger can have the name of an index, so the name alone is not enough.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ObjectName {
+    /// `table`, `index`, `trigger` or `view`.
+    pub(super) kind: String,
+    pub(super) name: String,
+}
+
+impl ObjectName {
+    pub(super) fn of_trigger(name: &str) -> Self {
+        Self { kind: "trigger".to_owned(), name: name.to_owned() }
+    }
+}
+
+/// The objects of a log with this version.
+pub(super) fn expected_objects(version: i64) -> rusqlite::Result<Objects> {
+    let db = super::open::in_memory()?;
+    for sql in MIGRATIONS.iter().take(usize::try_from(version).unwrap_or(0)) {
+        db.execute_batch(sql)?;
+    }
+    objects(&db)
+}
+
+/// The objects of an open file.
+pub(super) fn objects(db: &Connection) -> rusqlite::Result<Objects> {
+    let query = "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL";
+    let object = |row: &rusqlite::Row<'_>| {
+        Ok((ObjectName { kind: row.get(0)?, name: row.get(1)? }, row.get(2)?))
+    };
+    db.prepare(query)?.query_map([], object)?.collect()
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
+use crate::dialect::derive;
 use crate::event::{Clock, SystemClock};
 use crate::log::{Query, ReadError, Row, verify};
 
@@ -25,12 +26,12 @@ fn handle_all(payloads: &[(Agent, Vec<u8>)]) -> (Vec<Answer>, Vec<Row>) {
             let (id, raw, deadline) = (EventId::mint(at), raw.clone(), Duration::from_secs(5));
             let caller = Caller::default();
             let call = Call { id, at, agent: *agent, raw, caller, deadline };
-            answers.push(handle(call, &bus, || false).await);
+            answers.push(handle(call, &bus).await);
         }
         answers
     });
-    let reports = verify(&bus.log, |_| {}).expect("a readable log");
-    assert!(reports.iter().all(|report| report.flaws.is_empty()), "{reports:?}");
+    let verified = verify(&bus.log, &derive, |_| {}).expect("a readable log");
+    assert!(verified.is_sound(), "{verified:?}");
     let mut rows = Vec::new();
     let log = LogReader::open(&bus.log).expect("a log");
     log.each(&Query::default(), None, |row| {
@@ -71,7 +72,7 @@ proptest! {
         for (row, (agent, raw)) in events.iter().zip(&payloads) {
             prop_assert_eq!((row.agent.as_str(), &row.payload), (agent.as_str(), raw));
         }
-        for Answer(answer) in answers {
+        for Answer { text: answer, .. } in answers {
             if let Some(text) = answer {
                 let object = serde_json::from_str::<Value>(&text).is_ok_and(|value| value.is_object());
                 prop_assert!(object, "{}", text);
@@ -97,12 +98,12 @@ fn a_retry_gets_the_recorded_answer_and_is_not_recorded_again() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime");
     let bus = Bus::for_client(home.path(), &[]);
-    let first = runtime.block_on(handle(call.clone(), &bus, || false));
+    let first = runtime.block_on(handle(call.clone(), &bus));
     // Another process, and hooks that would answer something else now.
     std::fs::write(home.path().join("hookbus.yaml"), "hooks: {}").expect("hooks");
     let bus = Bus::for_client(home.path(), &[]);
-    let again = runtime.block_on(handle(call, &bus, || false));
-    assert!(first.0.is_some());
+    let again = runtime.block_on(handle(call, &bus));
+    assert!(first.text.is_some());
     assert_eq!(first, again);
     let log = LogReader::open(&bus.log).expect("a log");
     let kinds: Vec<String> =
@@ -132,7 +133,7 @@ fn a_broken_file_of_a_project_is_read_once_per_change() {
         !Arc::ptr_eq(&source.active(), &source.active()),
         "without a log the file is read again"
     );
-    runtime.expect("a runtime").block_on(handle(call, &bus, || false));
+    runtime.expect("a runtime").block_on(handle(call, &bus));
     assert!(Arc::ptr_eq(&source.active(), &source.active()), "the log has no good version either");
 }
 
@@ -152,7 +153,7 @@ fn without_a_readable_log_a_broken_file_is_not_recorded_as_the_last_hooks() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime");
     let first = Bus::for_client(home.path(), &[]);
-    runtime.block_on(handle(call(&first), &first, || false));
+    runtime.block_on(handle(call(&first), &first));
     drop(first);
     // The file is broken, and the log that holds its last good version cannot be read.
     std::fs::write(&file, "hooks: [").expect("hooks");
@@ -161,7 +162,7 @@ fn without_a_readable_log_a_broken_file_is_not_recorded_as_the_last_hooks() {
     let second = Bus::for_client(home.path(), &[]);
     answer_past_deadline(call(&second), &second);
     std::fs::rename(&away, &log).expect("a log");
-    runtime.block_on(second.recorder.append_spooled());
+    assert_eq!(second.recorder.append_spooled(), 0);
     let reader = LogReader::open(&second.log).expect("a log");
     let events = reader.last(&Query { name: Some("*".to_owned()), ..Query::default() }, 9);
     let kinds: Vec<String> = events.expect("rows").into_iter().map(|row| row.kind).collect();

@@ -30,6 +30,8 @@ pub struct PluginAnswer {
     pub repeated: bool,
     /// It was not started because the user has not approved it as it is now.
     pub refusal: Option<Refusal>,
+    /// It was not started because the system is short of descriptors, processes or memory.
+    pub short: bool,
 }
 
 /// The check before the plugin in a directory is started: gives the reason if it must not be. The user may have
@@ -81,6 +83,7 @@ pub async fn call(
         Ok(None) => None,
         Ok(Some(reply)) => Some(answer_in(event, reply)),
         Err(CallError::Failed(why)) => Some(failed(why)),
+        Err(CallError::Short(why)) => Some(PluginAnswer { short: true, ..failed(why) }),
         Err(CallError::Refused(refusal)) => {
             Some(PluginAnswer { refusal: Some(refusal.clone()), ..failed(refusal.why) })
         }
@@ -117,6 +120,7 @@ fn failed(why: String) -> PluginAnswer {
         history: None,
         repeated: false,
         refusal: None,
+        short: false,
     }
 }
 
@@ -154,5 +158,5 @@ fn answer_in(event: &Event, reply: CallReply) -> PluginAnswer {
         list("errors").iter().filter_map(|error| error.as_str().map(str::to_owned)).collect();
     let failure = (!errors.is_empty()).then(|| errors.join("; "));
     let (hash, history) = (Some(hash), Some(history));
-    PluginAnswer { verdict, failure, hash, history, repeated: false, refusal: None }
+    PluginAnswer { verdict, failure, hash, history, repeated: false, refusal: None, short: false }
 }

@@ -127,6 +127,9 @@ pub(crate) enum CallError {
     /// The plugin failed.
     #[error("{0}")]
     Failed(String),
+    /// The system is short of what a process needs. No back-off: the next call may succeed.
+    #[error("{0}")]
+    Short(String),
     /// The user has not approved what would have been started.
     #[error("{}", .0.why)]
     Refused(Refusal),
@@ -449,6 +452,7 @@ impl PluginInstance {
     fn record_failure(&self, state: &mut State, error: ProcessError) -> CallError {
         let (why, backoff) = match error {
             ProcessError::Refused(refusal) => return CallError::Refused(refusal),
+            ProcessError::Short(why) => return CallError::Short(why),
             ProcessError::BackingOff(why) | ProcessError::Garbled(why) => {
                 return CallError::Failed(why);
             }

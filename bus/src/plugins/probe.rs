@@ -55,7 +55,7 @@ impl PluginFault {
 
     fn of(error: ProcessError) -> Self {
         match error {
-            ProcessError::Broken(why) => Self::NotLoadable(why),
+            ProcessError::Broken(why) | ProcessError::Short(why) => Self::NotLoadable(why),
             ProcessError::Garbled(why) => Self::Raised(why),
             ProcessError::Hung(why) => Self::Hung(why),
             ProcessError::Gone(why) | ProcessError::Died(why) | ProcessError::BackingOff(why) => {

@@ -21,8 +21,11 @@ use super::plugin_dir::{CodeVersion, PluginDir};
 use crate::caller::Caller;
 use crate::config::{PythonLaunch, Refusal};
 use crate::event::{EventId, PluginHistory};
+use crate::exec::find_program;
 use crate::json::read_leniently;
+use crate::sys::descriptors::restore_limit;
 use crate::sys::process_group::ProcessGroup;
+use crate::sys::shortage::is_shortage;
 
 const HOST: &str = include_str!("../../host/host.py");
 
@@ -71,6 +74,8 @@ pub(super) enum ProcessError {
     Hung(String),
     /// It cannot be loaded.
     Broken(String),
+    /// It cannot be started, because the system is short of descriptors, processes or memory.
+    Short(String),
     /// It is in back-off.
     BackingOff(String),
     /// The user has not approved what would be started.
@@ -88,7 +93,14 @@ impl Process {
     ) -> Result<Self, ProcessError> {
         let caller = &call.caller;
         let broken = |why: String| ProcessError::Broken(why);
-        let mut child = Command::new(&launch.interpreter)
+        let Some(interpreter) = find_program(&launch.interpreter, &[], caller) else {
+            let name = launch.interpreter.display();
+            return Err(broken(format!(
+                "`{name}` is not on your own PATH; set `interpreter:` to its whole path"
+            )));
+        };
+        let mut child = Command::new(interpreter)
+            .arg0(&launch.interpreter)
             .args(["-u", "-c", HOST])
             .env_clear()
             .envs(caller.env.iter().map(|(key, value)| (key, value)))
@@ -98,12 +110,8 @@ impl Process {
             .current_dir("/")
             .process_group(0)
             .spawn()
-            .map_err(|error| {
-                broken(format!(
-                    "cannot start `{}`: {error}; set `interpreter:`",
-                    launch.interpreter.display()
-                ))
-            })?;
+            .map_err(|error| start_error(&launch.interpreter, &error))?;
+        restore_limit(child.id());
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(broken("its process has no pipes".to_owned()));
         };
@@ -280,6 +288,16 @@ impl Drop for Process {
         if self.unfinished {
             self.kill();
         }
+    }
+}
+
+fn start_error(interpreter: &OsStr, error: &io::Error) -> ProcessError {
+    let interpreter = interpreter.display();
+    if is_shortage(error) {
+        let why = "because the system is short of something";
+        ProcessError::Short(format!("cannot start `{interpreter}`, {why}: {error}"))
+    } else {
+        ProcessError::Broken(format!("cannot start `{interpreter}`: {error}; set `interpreter:`"))
     }
 }
 

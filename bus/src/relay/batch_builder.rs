@@ -7,9 +7,9 @@ use tokio::task::JoinHandle;
 
 use super::batch::PublishError;
 use super::envelope::{Message, message};
-use super::large::max_body_len;
+use super::large::{BUCKET, max_body_len};
 use crate::event::{BusId, Seq, Time};
-use crate::log::{LogReader, Query, ReadError, Row};
+use crate::log::{LogReader, Query, ReadError, Row, StoredPayload};
 
 /// The most rows that are read in one query.
 const MAX_ROWS: usize = 1000;
@@ -17,9 +17,6 @@ const MAX_ROWS: usize = 1000;
 /// The most bytes of payload, so that a slow connection delivers them before the acknowledgement
 /// times out.
 const MAX_BYTES: usize = 4 << 20;
-
-/// The object store bucket for payloads that do not fit a message.
-pub(super) const BUCKET: &str = "HOOKBUS_LARGE";
 
 /// The limits of one connection.
 #[derive(Debug, Clone, Copy)]
@@ -78,8 +75,8 @@ fn build(rows: Vec<Row>, bus: BusId, limits: BatchLimits) -> Vec<Batch> {
         let (message, large) = if complete.body.len() <= max_body {
             (complete, None)
         } else {
-            let object = format!("{BUCKET}/{}", row.id);
-            (message(bus, &row, Some(&object)), Some(row))
+            let stored = StoredPayload::new(BUCKET, row.id, &row.payload);
+            (message(bus, &row, Some(&stored)), Some(row))
         };
         match batches.last_mut() {
             Some(batch) if batch.messages.len() + 1 < limits.max_messages => {

@@ -4,7 +4,7 @@ use async_nats::HeaderMap;
 
 use crate::envelope;
 use crate::event::{BusId, EventId, subject};
-use crate::log::Row;
+use crate::log::{Row, StoredPayload};
 
 /// The header with the row's seq, from which the relay continues.
 pub(super) const SEQ: &str = "Hookbus-Seq";
@@ -21,9 +21,8 @@ pub(super) struct Message {
     pub(super) body: Vec<u8>,
 }
 
-/// The message for a row. `stored` names the object that holds the payload, if it is too large for a
-/// message.
-pub(super) fn message(bus: BusId, row: &Row, stored: Option<&str>) -> Message {
+/// The message for a row. `stored` says where the payload is, if it is too large for a message.
+pub(super) fn message(bus: BusId, row: &Row, stored: Option<&StoredPayload>) -> Message {
     let mut headers = HeaderMap::new();
     headers.insert(SEQ, row.seq.to_string().as_str());
     headers.insert(HASH, hex::encode(row.hash).as_str());

@@ -39,12 +39,6 @@ pub(super) enum RelayError {
     /// The last message of this bus cannot be read.
     #[error("cannot read the position in the stream: {0}")]
     ReadPosition(String),
-    /// Another program published on our subjects.
-    #[error(
-        "message {0} of the stream is on the subjects of this bus but was not published by hookbus; \
-         remove it from the stream"
-    )]
-    ForeignMessage(u64),
     /// The stream and the log have different rows with the same seq.
     #[error(
         "row {0} has another hash in the stream than in the log: one of them was restored from an \
@@ -60,7 +54,7 @@ impl RelayError {
     /// Whether the relay will keep failing until the user changes something.
     pub(super) const fn needs_user(&self) -> bool {
         match self {
-            Self::UnfitStream { .. } | Self::ForeignMessage(_) | Self::Diverged(_) => true,
+            Self::UnfitStream { .. } | Self::Diverged(_) => true,
             Self::Publish(error) => match error {
                 PublishError::NoAcknowledgement | PublishError::Refused(_) => true,
                 PublishError::StalePosition

@@ -11,11 +11,12 @@ use tokio::sync::Notify;
 
 use super::batch::{MessageIds, PublishError, Publisher};
 use super::batch_builder::BatchLimits;
-use super::connect::connect;
+use super::connect::{Connection, connect};
 use super::error::RelayError;
+use super::position::{PositionReader, StreamMemory};
 use super::publish_loop::PublishLoop;
 use super::state::{Phase, RelayState};
-use super::{position, stream};
+use super::stream;
 use crate::backoff::Backoff;
 use crate::config::NatsSettings;
 use crate::event::Clock;
@@ -99,9 +100,11 @@ impl Follower {
     }
 
     async fn follow(&self) {
-        let mut failures = 0;
+        let (mut failures, mut memory) = (0, StreamMemory::default());
         while !self.stop.load(Ordering::Relaxed) {
-            let Err(error) = self.connect_and_publish(&mut failures).await else { return };
+            let Err(error) = self.connect_and_publish(&mut failures, &mut memory).await else {
+                return;
+            };
             if failures == 0 {
                 tracing::warn!(%error, "the relay is interrupted");
             }
@@ -112,12 +115,17 @@ impl Follower {
         }
     }
 
-    async fn connect_and_publish(&self, failures: &mut u32) -> Result<(), RelayError> {
-        let log = self.open_log().await?;
-        let bus = log.bus()?;
+    async fn connect_and_publish(
+        &self,
+        failures: &mut u32,
+        memory: &mut StreamMemory,
+    ) -> Result<(), RelayError> {
         let connection = connect(&self.settings, "hookbus relay").await?;
         let (context, features) = (jetstream::new(connection.client.clone()), connection.features);
+        // Before there is a first event: subscribers can start, and a wrong setting shows.
         let mut stream = stream::get_or_create(&context, &self.settings, features).await?;
+        let log = self.open_log(&connection).await?;
+        let bus = log.bus()?;
         let limits = BatchLimits {
             max_payload: connection.client.server_info().max_payload,
             max_messages: features.max_batch(),
@@ -126,13 +134,14 @@ impl Follower {
         let publish_loop = PublishLoop { relay: self, publisher, context, bus, limits };
         let (mut ids, mut refused_at) = (MessageIds::Sent, None);
         loop {
-            let position = position::find(&mut stream, features, bus, &log).await?;
-            self.state.position_found(position.seq, features.note());
+            let reader = PositionReader { stream: &mut stream, features, bus, log: &log };
+            let position = reader.find(memory).await?;
+            self.state.position_found(position.seq, features.note(), memory.foreign);
             // The server refused the ids as duplicates, but the position has not changed since: it
             // remembers the ids of messages that it no longer holds (after a purge). The expected
             // position alone then prevents duplicates.
             ids = if refused_at == Some(position.seq) { MessageIds::LeftOut } else { ids };
-            let reader = self.open_log().await?;
+            let reader = self.open_log(&connection).await?;
             match publish_loop.publish_from(position, ids, reader, failures).await {
                 Ok(()) => return Ok(()),
                 Err(PublishError::StalePosition) => (ids, refused_at) = (MessageIds::Sent, None),
@@ -149,11 +158,16 @@ impl Follower {
     }
 
     /// Opens the log, and waits for it if it does not exist yet: the first event creates it.
-    async fn open_log(&self) -> Result<LogReader, RelayError> {
+    async fn open_log(&self, connection: &Connection) -> Result<LogReader, RelayError> {
         loop {
             match LogReader::open(&self.log) {
                 Ok(log) => return Ok(log),
                 Err(OpenError::Missing(_)) if !self.stop.load(Ordering::Relaxed) => {
+                    if *connection.lost.borrow() {
+                        let why = "the connection to NATS is lost".to_owned();
+                        return Err(PublishError::Interrupted(why).into());
+                    }
+                    self.state.published(None);
                     self.wait().await;
                 }
                 Err(error) => return Err(error.into()),

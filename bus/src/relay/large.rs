@@ -5,6 +5,9 @@ use async_nats::jetstream::context::CreateObjectStoreError;
 use async_nats::jetstream::object_store::PutError;
 use async_nats::jetstream::{Context, object_store};
 
+/// The bucket for payloads of the relay that do not fit a message.
+pub const BUCKET: &str = "HOOKBUS_LARGE";
+
 /// Room for the subject and the headers of a message, beside its body.
 const HEADROOM: usize = 8 << 10;
 

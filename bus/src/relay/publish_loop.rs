@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use async_nats::jetstream::{Context, object_store};
 
 use super::batch::{Committed, MessageIds, PublishError, Publisher};
-use super::batch_builder::{BUCKET, Batch, BatchLimits, build_next};
+use super::batch_builder::{Batch, BatchLimits, build_next};
 use super::follow::Follower;
-use super::large::store_large_payload;
+use super::large::{BUCKET, store_large_payload};
 use super::position::StreamPosition;
 use crate::event::{BusId, EventId, Seq, Time};
 use crate::log::LogReader;
@@ -61,7 +61,7 @@ impl PublishLoop<'_> {
             if in_flight.is_some() {
                 self.acknowledge(in_flight.take(), &mut position).await?;
             } else {
-                self.relay.state.published(position.seq, None);
+                self.relay.state.published(position.seq);
                 *failures = 0;
                 // The stream may have been emptied, which shows only in its position as long as there
                 // are no new events.
@@ -101,10 +101,10 @@ impl PublishLoop<'_> {
         in_flight: Option<InFlightBatch>,
         position: &mut StreamPosition,
     ) -> Result<(), PublishError> {
-        let Some(InFlightBatch { committed, end: (seq, at) }) = in_flight else { return Ok(()) };
+        let Some(InFlightBatch { committed, end: (seq, _) }) = in_flight else { return Ok(()) };
         let stream_sequence = committed.acknowledged().await?;
         *position = StreamPosition { seq: Some(seq), stream_sequence };
-        self.relay.state.published(Some(seq), Some(at));
+        self.relay.state.published(Some(seq));
         Ok(())
     }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Value, json};
 
 use crate::event::{Seq, Time};
+use crate::log::LogReader;
 
 /// What the relay is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,9 +22,10 @@ pub enum Phase {
 struct Inner {
     phase: Phase,
     published: Option<Seq>,
-    published_at: Option<Time>,
     error: Option<String>,
     note: Option<&'static str>,
+    /// How many messages on the subjects of this bus are not its own.
+    foreign: u64,
 }
 
 /// A shared handle: the relay writes, other threads read.
@@ -35,9 +37,9 @@ impl RelayState {
         let inner = Inner {
             phase: Phase::Connecting,
             published: None,
-            published_at: None,
             error: None,
             note: None,
+            foreign: 0,
         };
         Self(Arc::new(Mutex::new(inner)))
     }
@@ -55,31 +57,35 @@ impl RelayState {
 
     /// The position in the stream is known. The phase and the error stay until a message is
     /// acknowledged, because the stream may still refuse everything.
-    pub(super) fn position_found(&self, seq: Option<Seq>, note: Option<&'static str>) {
+    pub(super) fn position_found(
+        &self,
+        seq: Option<Seq>,
+        note: Option<&'static str>,
+        foreign: u64,
+    ) {
         self.change(|inner| {
             inner.published = seq;
             inner.note = note;
+            inner.foreign = foreign;
         });
     }
 
-    pub(super) fn published(&self, seq: Option<Seq>, at: Option<Time>) {
+    pub(super) fn published(&self, seq: Option<Seq>) {
         self.change(|inner| {
             inner.phase = Phase::Publishing;
             inner.published = seq.or(inner.published);
-            inner.published_at = at.or(inner.published_at);
             inner.error = None;
         });
     }
 
-    /// The state, with the lag behind the log's head.
-    pub fn report(&self, head: Option<(Seq, Time)>, now: Time) -> Value {
+    /// The state, with the number of rows in the log that wait, and the age of the oldest of them.
+    pub fn report(&self, log: Option<&LogReader>, now: Time) -> Value {
         let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let published = inner.published.map_or(0, Seq::as_i64);
+        let head = log.and_then(|log| log.head().ok()).flatten();
         let lag = head.map_or(0, |(seq, _)| seq.as_i64() - published);
-        let lag_s = match (lag, inner.published_at) {
-            (1.., Some(last)) => now.since(last).as_secs(),
-            (1.., None) | (..=0, _) => 0,
-        };
+        let oldest = log.filter(|_| lag > 0).and_then(|log| log.time_after(inner.published).ok());
+        let lag_s = oldest.flatten().map_or(0, |oldest| now.since(oldest).as_secs());
         json!({
             "connected": inner.phase != Phase::Connecting,
             "phase": match inner.phase {
@@ -92,6 +98,7 @@ impl RelayState {
             "lag_s": lag_s,
             "error": inner.error,
             "note": inner.note,
+            "foreign": inner.foreign,
         })
     }
 }

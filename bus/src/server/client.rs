@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::message::RECEIVED;
 use super::{BuildVersion, DaemonReply, DaemonRequest, SocketPath};
-use crate::pipeline::Call;
+use crate::pipeline::{Answer, Call};
 use crate::sys::socket::connect_without_waiting;
 
 /// A daemon that does not confirm a request within this time is hung.
@@ -30,10 +30,18 @@ pub enum DaemonError {
 }
 
 /// Lets the daemon handle a call; returns the answer for the agent.
-pub fn call(socket: &SocketPath, build: BuildVersion, call: &Call) -> Result<Vec<u8>, DaemonError> {
+pub fn call(socket: &SocketPath, build: BuildVersion, call: &Call) -> Result<Answer, DaemonError> {
     let request = DaemonRequest::Call { build, call: Box::new(call.clone()) };
     match ask(socket, &request, call.deadline)? {
-        DaemonReply::Answer(text) => Ok(text),
+        DaemonReply::Answer { text, notice } => {
+            let text_of = |bytes: Vec<u8>| {
+                let text = String::from_utf8(bytes).map_err(io::Error::other);
+                text.map(|text| Some(text).filter(|text| !text.is_empty()))
+            };
+            let answer =
+                text_of(text).and_then(|text| Ok(Answer { text, notice: text_of(notice)? }));
+            answer.map_err(DaemonError::Failed)
+        }
         DaemonReply::Declined | DaemonReply::Status(_) => Err(DaemonError::Declined),
     }
 }

@@ -9,24 +9,33 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::{UnixListener, UnixStream};
+use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
+use super::limits::{
+    LARGE_AT_ONCE, LARGE_REQUEST, LARGE_WAIT, Limits, read_body, read_length, write_reply,
+};
 use super::lock_owner::lock_file;
 use super::message::RECEIVED;
 use super::status::{Counters, describe, of_daemon};
 use super::supervise::{ObserverProgram, Supervisor};
+use super::version::VERSION;
 use super::{BuildVersion, DaemonReply, DaemonRequest, SocketPath};
 use crate::bus::Bus;
-use crate::config::NatsSettings;
-use crate::decide::drain_notifications;
-use crate::log::{LogReader, Recorder};
-use crate::pipeline::handle;
+use crate::config::{NatsSettings, changed_secrets};
+use crate::decide::{CommandSlots, drain_notifications};
+use crate::log::{
+    BusRow, ChangedSetting, DaemonStart, LogReader, RecordOutcome, SettingsChange, SpoolThread,
+};
+use crate::pipeline::{Answer, Call, Declined, handle_in_daemon};
 use crate::relay::Relay;
+use crate::sys::descriptors::raise_limit;
 use crate::sys::file_lock;
-use crate::sys::process::effective_uid;
+use crate::sys::process::{effective_uid, host_name};
+use crate::sys::shortage::is_shortage;
 use crate::sys::socket::{create_private, peer_uid};
 
 /// How often the daemon does its regular work: checks its home, its idle time, its relay and observers.
@@ -38,8 +47,8 @@ const DRAIN_CALLS: Duration = Duration::from_mins(1);
 /// How long the remaining notifications of plugins may then take.
 const DRAIN_NOTIFICATIONS: Duration = Duration::from_secs(10);
 
-/// The longest request, in bytes.
-const MAX_REQUEST: u64 = 1 << 30;
+/// How long a row about the bus itself may wait for the log before it goes to the spool.
+const RECORDING: Duration = Duration::from_secs(5);
 
 /// How long a daemon runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +89,14 @@ pub struct Daemon {
     build: BuildVersion,
     counters: Counters,
     newer_client: Notify,
+    /// A connection beyond these is closed at once.
+    connections: Arc<Semaphore>,
+    slots: CommandSlots,
+    large: Semaphore,
+    /// Closed to accept a connection when no other descriptor is left.
+    spare: Mutex<Option<File>>,
+    /// Whether a hook started it.
+    in_background: bool,
     /// Instead of the servers in `hookbus.yaml`.
     nats_urls: Option<Vec<String>>,
     relay: Mutex<Option<(NatsSettings, Relay)>>,
@@ -91,6 +108,8 @@ pub struct Daemon {
 pub struct DaemonOptions {
     /// How long it runs.
     pub lifetime: Lifetime,
+    /// Whether a hook started it in the background.
+    pub in_background: bool,
     /// The NATS servers, instead of those in `hookbus.yaml`.
     pub nats_urls: Option<Vec<String>>,
     /// How to start observers; none are started without.
@@ -118,6 +137,7 @@ impl Daemon {
             .open(&lock_file)
             .map_err(failed(&lock_file))?;
         file_lock::try_lock(&lock).map_err(|_| ServeError::Running(home.to_owned()))?;
+        let limits = Limits::of(raise_limit());
         let socket = SocketPath::in_home(home);
         let listener = listen(&socket).map_err(failed(&socket.file()))?;
         Ok(Self {
@@ -130,6 +150,11 @@ impl Daemon {
             build: BuildVersion::current(),
             counters: Counters::new(),
             newer_client: Notify::new(),
+            connections: Arc::new(Semaphore::new(limits.connections)),
+            slots: CommandSlots::new(limits.commands),
+            large: Semaphore::new(LARGE_AT_ONCE),
+            spare: Mutex::new(open_spare()),
+            in_background: plans.in_background,
             nats_urls: plans.nats_urls,
             relay: Mutex::new(None),
             supervisor: Mutex::new(plans.observers.map(Supervisor::new)),
@@ -143,15 +168,24 @@ impl Daemon {
         let mut tick = tokio::time::interval(TICK);
         let mut inodes = self.home_inodes();
         let daemon = Arc::new(self);
-        let spool = tokio::spawn(append_spooled(daemon.bus.recorder.clone()));
+        let spool = SpoolThread::start(daemon.bus.recorder.clone());
         tracing::info!(home = %daemon.home.display(), pid = std::process::id(), "serving");
+        daemon.record_later(BusRow::DaemonStarted(DaemonStart {
+            version: VERSION.to_owned(),
+            pid: std::process::id(),
+            host: host_name(),
+            background: daemon.in_background,
+        }));
         let reason = loop {
             tokio::select! {
                 accepted = daemon.listener.accept() => match accepted {
                     Ok((stream, _)) => daemon.accept(stream),
                     Err(error) => {
                         tracing::error!(%error, "cannot accept a call");
-                        tokio::time::sleep(Duration::from_millis(50)).await;
+                        if is_shortage(&error) {
+                            daemon.close_next_connection().await;
+                        }
+                        tokio::time::sleep(Duration::from_millis(5)).await;
                     }
                 },
                 _ = tick.tick() => {
@@ -169,7 +203,7 @@ impl Daemon {
             }
         };
         tracing::info!(reason, "exiting");
-        spool.abort();
+        drop(spool);
         daemon.shut_down(&inodes).await;
         Ok(())
     }
@@ -178,11 +212,17 @@ impl Daemon {
         // The mode of the socket's file keeps other users out, but it may have been changed.
         match peer_uid(&stream) {
             Ok(uid) if uid == effective_uid() => {
+                // Closed without a confirmation, the client handles the event itself.
+                let Ok(connection) = Arc::clone(&self.connections).try_acquire_owned() else {
+                    tracing::debug!("too many connections; closed one");
+                    return;
+                };
                 let daemon = Arc::clone(self);
                 tokio::spawn(async move {
                     if let Err(error) = daemon.handle_request(stream).await {
                         tracing::debug!(%error, "a request failed");
                     }
+                    drop(connection);
                 });
             }
             Ok(uid) => tracing::warn!(uid, "refused a call of another user"),
@@ -190,28 +230,40 @@ impl Daemon {
         }
     }
 
-    async fn handle_request(&self, mut stream: UnixStream) -> io::Result<()> {
-        let length = stream.read_u64().await?;
-        if length > MAX_REQUEST {
-            return Err(io::Error::other("the request is too long"));
+    /// Closes the connection that waits longest, so that its client handles the event itself at once.
+    async fn close_next_connection(&self) {
+        let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(spare().take());
+        let next = tokio::time::timeout(Duration::from_millis(1), self.listener.accept()).await;
+        drop(next);
+        *spare() = open_spare();
+    }
+
+    async fn handle_request(self: Arc<Self>, mut stream: UnixStream) -> io::Result<()> {
+        let length = read_length(&mut stream).await?;
+        if length <= LARGE_REQUEST {
+            let bytes = read_body(&mut stream, length).await?;
+            return self.reply(stream, bytes).await;
         }
-        let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
-        stream.read_exact(&mut bytes).await?;
-        let request = DaemonRequest::from_bytes(&bytes);
-        let newer = DaemonRequest::is_newer_protocol(&bytes);
-        drop(bytes);
+        // Closed without a confirmation, the client handles the event itself.
+        let waiting = tokio::time::timeout(LARGE_WAIT, self.large.acquire()).await;
+        let _turn = waiting?.map_err(io::Error::other)?;
+        let bytes = read_body(&mut stream, length).await?;
+        let (daemon, runtime) = (Arc::clone(&self), Handle::current());
+        let replying = move || runtime.block_on(daemon.reply(stream, bytes));
+        tokio::task::spawn_blocking(replying).await?
+    }
+
+    /// Handles a request that was read, and replies.
+    async fn reply(&self, mut stream: UnixStream, bytes: Vec<u8>) -> io::Result<()> {
         stream.write_u8(RECEIVED).await?;
-        let reply = match request {
+        let newer = DaemonRequest::is_newer_protocol(&bytes);
+        let reply = match DaemonRequest::from_bytes(bytes) {
             Some(DaemonRequest::Call { build, .. }) if build > self.build => {
                 self.newer_client.notify_one();
                 DaemonReply::Declined
             }
-            Some(DaemonRequest::Call { call, .. }) => {
-                let _in_flight = self.counters.begin();
-                let hung_up = || matches!(stream.try_read(&mut [0]), Ok(0));
-                let answer = handle(*call, &self.bus, hung_up).await;
-                DaemonReply::Answer(answer.0.unwrap_or_default().into_bytes())
-            }
+            Some(DaemonRequest::Call { call, .. }) => self.handle_call(*call, &stream).await,
             Some(DaemonRequest::Status) => self.status(),
             None => {
                 if newer {
@@ -220,7 +272,19 @@ impl Daemon {
                 DaemonReply::Declined
             }
         };
-        stream.write_all(&reply.to_bytes()).await
+        write_reply(&mut stream, &reply.to_bytes()).await
+    }
+
+    async fn handle_call(&self, call: Call, stream: &UnixStream) -> DaemonReply {
+        let _in_flight = self.counters.begin();
+        let hung_up = || matches!(stream.try_read(&mut [0]), Ok(0));
+        match handle_in_daemon(call, &self.bus, &self.slots, hung_up).await {
+            Ok(Answer { text, notice }) => {
+                let bytes = |text: Option<String>| text.unwrap_or_default().into_bytes();
+                DaemonReply::Answer { text: bytes(text), notice: bytes(notice) }
+            }
+            Err(Declined) => DaemonReply::Declined,
+        }
     }
 
     fn status(&self) -> DaemonReply {
@@ -232,6 +296,8 @@ impl Daemon {
         self.describe_processes(&mut state);
         state.insert("daemon".to_owned(), of_daemon(&self.counters, idle_timeout));
         state.insert("relay".to_owned(), self.relay_report());
+        let backlog = self.bus.recorder.spool().backlog();
+        state.insert("spool".to_owned(), backlog.to_json(self.bus.clock.now()));
         DaemonReply::Status(Value::Object(state).to_string().into_bytes())
     }
 
@@ -274,12 +340,37 @@ impl Daemon {
         }
     }
 
+    /// Appends a row about the bus itself in a task of its own. The hooks in force go along, so that changed
+    /// settings are noticed before the first event.
+    fn record_later(&self, row: BusRow) {
+        let (recorder, at) = (self.bus.recorder.clone(), self.bus.clock.now());
+        let hooks = self.bus.hooks.active().to_record().into_iter().collect();
+        drop(tokio::spawn(async move {
+            let recorded = recorder.event(row.to_draft(at), None, hooks, RECORDING).await;
+            if let RecordOutcome::Lost { why } = recorded {
+                tracing::warn!(why, kind = %row.kind(), "a row about the bus is lost");
+            }
+        }));
+    }
+
     /// Runs a relay with the present settings, or none.
     fn update_relay(&self) {
         let wanted = self.nats();
         let mut relay = self.relay.lock().unwrap_or_else(PoisonError::into_inner);
-        if relay.as_ref().map(|(settings, _)| settings) == wanted.as_ref() {
+        let running = relay.as_ref().map(|(settings, _)| settings);
+        if running == wanted.as_ref() {
             return;
+        }
+        // The log holds no secrets to compare with, so only the daemon that used the old one notices this.
+        let secrets = match (running, &wanted) {
+            (Some(before), Some(after)) => changed_secrets(before, after),
+            (None, _) | (_, None) => Vec::new(),
+        };
+        if !secrets.is_empty() {
+            let file = self.bus.hooks.file().to_string_lossy().into_owned();
+            let changes =
+                secrets.into_iter().map(|key| ChangedSetting { key, values: None }).collect();
+            self.record_later(BusRow::SettingsChanged(SettingsChange { file, changes }));
         }
         *relay = wanted.map(|settings| {
             let (log, appended) = (self.bus.log.clone(), self.bus.recorder.appended());
@@ -291,10 +382,9 @@ impl Daemon {
 
     fn relay_report(&self) -> Value {
         let relay = self.relay.lock().unwrap_or_else(PoisonError::into_inner);
-        let head = LogReader::open(&self.bus.log).ok().and_then(|log| log.head().ok()).flatten();
-        relay
-            .as_ref()
-            .map_or(Value::Null, |(_, relay)| relay.state().report(head, self.bus.clock.now()))
+        let Some((_, relay)) = relay.as_ref() else { return Value::Null };
+        let log = LogReader::open(&self.bus.log).ok();
+        relay.state().report(log.as_ref(), self.bus.clock.now())
     }
 
     /// The present inodes of the files that show whether the home is still the same.
@@ -353,12 +443,8 @@ impl Daemon {
     }
 }
 
-/// Appends spooled events as soon as the log can be written again.
-async fn append_spooled(recorder: Recorder) {
-    loop {
-        recorder.append_spooled().await;
-        tokio::time::sleep(TICK).await;
-    }
+fn open_spare() -> Option<File> {
+    File::open("/dev/null").ok()
 }
 
 /// The inodes of files in the home; another inode is another file.

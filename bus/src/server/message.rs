@@ -2,6 +2,7 @@
 //! byte strings (payloads and environments need not be text), each with its length before it.
 
 use std::ffi::OsString;
+use std::ops::Range;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -36,7 +37,12 @@ pub enum DaemonRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DaemonReply {
     /// The answer for the agent; empty if there is none.
-    Answer(Vec<u8>),
+    Answer {
+        /// What the client prints.
+        text: Vec<u8>,
+        /// What the user is told besides. A part of its own, which earlier clients do not read.
+        notice: Vec<u8>,
+    },
     /// The client has to handle the event itself: the daemon exits for a newer version, or does not
     /// understand the request.
     Declined,
@@ -77,14 +83,26 @@ impl DaemonRequest {
         bytes.first().is_some_and(|protocol| *protocol > PROTOCOL)
     }
 
-    /// Reads a request; none if it is malformed or in another version of the protocol.
-    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+    /// Reads a request; none if it is malformed or in another version of the protocol. The payload may be
+    /// large: it stays where it is in memory.
+    pub(super) fn from_bytes(mut bytes: Vec<u8>) -> Option<Self> {
+        let (mut request, payload) = Self::without_payload(&bytes)?;
+        if let Self::Call { call, .. } = &mut request {
+            bytes.truncate(payload.end);
+            bytes.drain(..payload.start);
+            call.raw = bytes;
+        }
+        Some(request)
+    }
+
+    /// The request, and where its payload is.
+    fn without_payload(bytes: &[u8]) -> Option<(Self, Range<usize>)> {
         let (protocol, mut rest) = bytes.split_first()?;
         if *protocol != PROTOCOL {
             return None;
         }
         match read_part(&mut rest)? {
-            b"status" => Some(Self::Status),
+            b"status" => Some((Self::Status, 0..0)),
             b"call" => {
                 let build = BuildVersion::from_bytes(read_part(&mut rest)?)?;
                 let id = EventId::from_bytes(read_part(&mut rest)?.try_into().ok()?);
@@ -95,7 +113,8 @@ impl DaemonRequest {
                 let deadline = u64::from_be_bytes(read_part(&mut rest)?.try_into().ok()?);
                 let pid = u32::from_be_bytes(read_part(&mut rest)?.try_into().ok()?);
                 let cwd = PathBuf::from(os_string(read_part(&mut rest)?));
-                let raw = read_part(&mut rest)?.to_vec();
+                let length = read_part(&mut rest)?.len();
+                let end = bytes.len() - rest.len();
                 let mut env = Vec::new();
                 while !rest.is_empty() {
                     env.push((os_string(read_part(&mut rest)?), os_string(read_part(&mut rest)?)));
@@ -104,8 +123,8 @@ impl DaemonRequest {
                 let caller = Caller { cwd, env, pid, wire };
                 let deadline = Duration::from_micros(deadline);
                 let at = Time::from_micros(at);
-                let call = Call { id, at, agent, raw, caller, deadline };
-                Some(Self::Call { build, call: Box::new(call) })
+                let call = Call { id, at, agent, raw: Vec::new(), caller, deadline };
+                Some((Self::Call { build, call: Box::new(call) }, end - length..end))
             }
             _ => None,
         }
@@ -116,9 +135,10 @@ impl DaemonReply {
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut parts = MessageWriter::default();
         match self {
-            Self::Answer(text) => {
+            Self::Answer { text, notice } => {
                 parts.add(b"answer");
                 parts.add(text);
+                parts.add(notice);
             }
             Self::Declined => parts.add(b"declined"),
             Self::Status(json) => {
@@ -132,7 +152,12 @@ impl DaemonReply {
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (_, mut rest) = bytes.split_first()?;
         match read_part(&mut rest)? {
-            b"answer" => Some(Self::Answer(read_part(&mut rest)?.to_vec())),
+            b"answer" => {
+                let text = read_part(&mut rest)?.to_vec();
+                // An earlier daemon sends none.
+                let notice = read_part(&mut rest).unwrap_or_default().to_vec();
+                Some(Self::Answer { text, notice })
+            }
             b"declined" => Some(Self::Declined),
             b"status" => Some(Self::Status(read_part(&mut rest)?.to_vec())),
             _ => None,
@@ -199,7 +224,8 @@ mod tests {
         let request =
             DaemonRequest::Call { build: BuildVersion::current(), call: Box::new(call.clone()) };
         let bytes = request.to_bytes();
-        let Some(DaemonRequest::Call { call: read, .. }) = DaemonRequest::from_bytes(&bytes[8..])
+        let Some(DaemonRequest::Call { call: read, .. }) =
+            DaemonRequest::from_bytes(bytes[8..].to_vec())
         else {
             panic!("a call");
         };
@@ -209,7 +235,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            drop(DaemonRequest::from_bytes(&bytes));
+            drop(DaemonRequest::from_bytes(bytes.clone()));
             drop(DaemonReply::from_bytes(&bytes));
         }
     }

@@ -4,6 +4,8 @@
 mod address;
 mod client;
 mod daemon;
+mod env_file;
+mod limits;
 mod lock_owner;
 mod message;
 mod status;

@@ -4,11 +4,14 @@ use std::fs;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use chrono::DateTime;
 use serde_json::{Map, Value, json};
 
 use super::version::VERSION;
 use crate::active::HooksSource;
-use crate::config::observer_folder;
+use crate::config::{Reach, observer_folder};
+use crate::event::{Clock, SystemClock, Time};
+use crate::files::check_private;
 use crate::log::{LogPath, LogReader, OpenError};
 use crate::sys::process::is_running;
 
@@ -112,11 +115,23 @@ fn describe_observer(log: &LogPath, name: &str) -> Value {
             |file: &fs::DirEntry| file.path().extension().is_some_and(|end| end == "json");
         state["dead_letters"] = json!(letters.filter(is_letter).count());
     }
+    let oldest = state["oldest_waiting"].as_str().and_then(parse_time);
+    let waits = state["lag_events"].as_u64().is_some_and(|lag| lag > 0);
+    let age = oldest.filter(|_| waits).map(|oldest| SystemClock.now().since(oldest).as_secs());
+    state["lag_s"] = json!(age);
     state
+}
+
+fn parse_time(text: &str) -> Option<Time> {
+    DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc().into())
 }
 
 fn describe_log(log: &LogPath) -> Value {
     let file = log.file();
+    let metadata = fs::metadata(file).ok();
+    if let Some(Err(error)) = metadata.map(|metadata| check_private(file, &metadata)) {
+        return json!({"file": file.to_string_lossy(), "error": error.to_string()});
+    }
     let head = match LogReader::open(log) {
         Ok(log) => log.head(),
         Err(OpenError::Missing(_)) => Ok(None),
@@ -135,12 +150,16 @@ fn describe_log(log: &LogPath) -> Value {
 
 fn describe_hooks(hooks: &HooksSource) -> Value {
     let active = hooks.active();
+    let problems = &active.file.problems;
+    let broken = problems.iter().filter(|problem| problem.reach != Reach::Nothing);
     json!({
         "file": hooks.file().to_string_lossy(),
         "standing": active.status.as_str(),
         "error": active.status.problem().map(ToString::to_string),
+        "consent_error": active.approvals.store().problem().map(|problem| problem.to_string()),
         "hash": active.file.hash,
         "count": active.file.hooks.len(),
-        "problems": active.file.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "problems": problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "broken": broken.map(ToString::to_string).collect::<Vec<_>>(),
     })
 }

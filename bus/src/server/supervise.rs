@@ -14,8 +14,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::env_file;
 use crate::backoff::Backoff;
 use crate::config::NatsSettings;
+use crate::sys::descriptors::restore_limit;
 
 /// Between restarts of a process that keeps dying.
 const BACKOFF: Backoff =
@@ -36,6 +38,8 @@ pub struct ObserverProgram {
     pub arguments: Vec<OsString>,
     /// The file that its stderr is appended to; the daemon's own stderr if none.
     pub stderr_file: Option<PathBuf>,
+    /// The file with more variables for its environment.
+    pub env_file: PathBuf,
 }
 
 /// The settings that an observer's process is started with: the hash of the hooks file, and the NATS
@@ -130,15 +134,22 @@ impl SupervisedObserver {
         let stderr = program.stderr_file.as_ref().and_then(|file| {
             OpenOptions::new().create(true).append(true).mode(0o600).open(file).ok()
         });
+        let variables = env_file::read(&program.env_file).unwrap_or_else(|error| {
+            let file = program.env_file.display();
+            tracing::error!(%error, %file, name, "the variables of this file are left out");
+            Vec::new()
+        });
         let spawned = Command::new(&program.program)
             .args(&program.arguments)
             .arg(name)
+            .envs(variables)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(stderr.map_or_else(Stdio::inherit, Stdio::from))
             .spawn();
         match spawned {
             Ok(mut child) => {
+                restore_limit(Some(child.id()));
                 let stdin = child.stdin.take();
                 let started = Instant::now();
                 self.process =

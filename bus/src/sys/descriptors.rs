@@ -1,10 +1,43 @@
-//! Open file descriptors: waiting for input with a timeout, and closing those that were inherited.
+//! Open file descriptors: waiting for input with a timeout, closing those that were inherited, and how many
+//! this process may have open.
 
 use std::os::fd::AsFd;
+use std::sync::OnceLock;
 use std::time::Duration;
 use std::{fs, io};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
+
+/// The limit that this process was started with, once it was raised.
+static ORIGINAL_LIMIT: OnceLock<Rlimit> = OnceLock::new();
+
+/// Raises the number of descriptors that this process may have open to the most that the system allows;
+/// returns that number. Programs that it starts from now on need [`restore_limit`].
+pub fn raise_limit() -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    if limit.current != limit.maximum {
+        match setrlimit(Resource::Nofile, raised) {
+            Ok(()) => drop(ORIGINAL_LIMIT.set(limit)),
+            Err(error) => tracing::debug!(%error, "cannot raise the limit of open files"),
+        }
+    }
+    let current = getrlimit(Resource::Nofile).current;
+    current.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
+}
+
+/// Gives a process that was just started the limit that this one was started with: some programs close
+/// every descriptor up to their limit, or cannot use one above 1,024.
+pub fn restore_limit(pid: Option<u32>) {
+    let Some(original) = ORIGINAL_LIMIT.get() else { return };
+    let pid = pid.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
+    if let Some(pid) = pid
+        && let Err(error) = prlimit(Some(pid), Resource::Nofile, *original)
+    {
+        tracing::debug!(%error, "the process ended before its limit could be set");
+    }
+}
 
 /// Waits until there is something to read, or the end of it, for `limit` at most. False on timeout.
 pub fn wait_readable(descriptor: &impl AsFd, limit: Duration) -> io::Result<bool> {

@@ -1,14 +1,48 @@
-//! Opening files in ways that the standard library does not cover.
+//! Opening, renaming and syncing files in ways that the standard library does not cover.
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use rustix::fs::OFlags;
+use rustix::fs::{
+    Access, CWD, OFlags, RenameFlags, StatVfsMountFlags, access, renameat_with, statvfs,
+};
+use rustix::io::Errno;
 
 /// Opens a file for reading; a FIFO or a terminal in its place does not block the caller.
 pub fn open_without_blocking(file: &Path) -> io::Result<File> {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     OpenOptions::new().read(true).custom_flags(flags).open(file)
+}
+
+/// Whether the file system that holds `path` is mounted so that it cannot be written here.
+pub fn is_on_read_only_mount(path: &Path) -> bool {
+    statvfs(path).is_ok_and(|mount| mount.f_flag.contains(StatVfsMountFlags::RDONLY))
+}
+
+/// Whether this process may create files in a directory, as far as its permissions say.
+pub fn may_create_in(directory: &Path) -> bool {
+    access(directory, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+}
+
+/// Waits until the names in a directory are on disk: new files, renamed files.
+pub fn sync_directory(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()
+}
+
+/// Renames a file unless there is a file of the new name; returns whether it did. Atomic where the file system
+/// can do that.
+pub fn rename_if_new(from: &Path, to: &Path) -> io::Result<bool> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        Ok(()) => Ok(true),
+        Err(Errno::EXIST) => Ok(false),
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            if to.symlink_metadata().is_ok() {
+                return Ok(false);
+            }
+            std::fs::rename(from, to).map(|()| true)
+        }
+        Err(error) => Err(error.into()),
+    }
 }

@@ -1,19 +1,39 @@
 //! Looking at processes and users, and signalling one process.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 use std::{fs, io};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, geteuid, pidfd_open, pidfd_send_signal, setsid, test_kill_process,
+    Pid, PidfdFlags, geteuid, getpgrp, pidfd_open, pidfd_send_signal, setsid, test_kill_process,
 };
+use rustix::termios::tcgetpgrp;
 
 pub use rustix::process::Signal;
 
 /// The user that this process acts as.
 pub fn effective_uid() -> u32 {
     geteuid().as_raw()
+}
+
+/// The home directory of the user in the password file, whatever `HOME` says.
+pub fn home_directory() -> Option<PathBuf> {
+    let user = nix::unistd::User::from_uid(nix::unistd::Uid::effective()).ok()??;
+    Some(user.dir)
+}
+
+/// The name of this machine or container; empty if the system does not tell.
+pub fn host_name() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim().to_owned()
+}
+
+/// Whether `input` is the terminal that this process belongs to, and this process is in the foreground of it: what is
+/// typed there is typed for it.
+pub fn has_own_terminal(input: impl AsFd) -> bool {
+    tcgetpgrp(input).is_ok_and(|group| group == getpgrp())
 }
 
 /// Makes this process the leader of a session of its own: closing the terminal does not end it.

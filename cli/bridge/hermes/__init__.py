@@ -16,6 +16,12 @@ KNOWN = (
     "subagent_start subagent_stop transform_llm_output transform_terminal_output transform_tool_result"
 ).split()
 
+# The events that can be refused: the refusal, and its key for the reason.
+BLOCKED = {
+    "pre_tool_call": ({"action": "block"}, "message"),
+    "pre_gateway_dispatch": ({"action": "skip"}, "reason"),
+}
+
 # How many answers to tool requests are kept until their hook is called.
 MAX_PENDING = 256
 
@@ -54,7 +60,7 @@ def _listener(name):
 
 def _ask(name, fields, clock, session=""):
     session = fields.get("session_id") or session or client.session_now()
-    return client.ask(client.payload(name, fields), clock, session)
+    return client.ask(client.payload(name, fields), clock, session, BLOCKED.get(name))
 
 
 def _answer_to(name, fields, clock):

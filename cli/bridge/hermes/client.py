@@ -1,12 +1,14 @@
 """Sends events to hookbus: over the daemon's socket, or with the `hookbus hook` command if no daemon answers.
 
 Promises: it never raises, never takes longer than the deadline, and starts no process while a daemon answers.
+Which bus it talks to is in bridge.json alone: Hermes may have loaded the `.env` file of a repository, so variables that
+begin with `HOOKBUS_` count for nothing and are not sent along.
 Each event has a connection of its own, so threads and forks share nothing. Standard library only.
 """
 import json
 import logging
 import os
-import shutil
+import pwd
 import socket
 import struct
 import subprocess
@@ -21,8 +23,12 @@ RECEIVED = b"!"
 # A daemon that does not acknowledge an event within `HUNG` seconds is not asked again for `AVOID_FOR` seconds.
 HUNG = 2.0
 AVOID_FOR = 30.0
-# Part of the deadline that is reserved for `hookbus hook`, in case the daemon does not answer.
+# Reserved for `hookbus hook`, in case a daemon that took the event does not answer: at most this many seconds,
+# and this part of the deadline. A daemon that does not take it is given up earlier.
 FALLBACK_RESERVE = 0.5
+# The longest notice that is shown.
+LONGEST_NOTICE = 4000
+FALLBACK_PART = 0.04
 # The longest path that fits into a socket address on all systems.
 LONGEST_ADDRESS = 100
 # No daemon of ours sends a longer answer.
@@ -34,14 +40,24 @@ MOST_NODES = 500_000
 KEPT_TEXT = 1 << 20
 # Python refuses to print longer integers.
 MOST_BITS = 10_000
+# Lists and dicts that are deeper are left out of a copy.
+DEEPEST = 40
+# Up to this depth a list or dict gets half of the values that are left, so that some remain for what follows it.
+NEAR_ROOT = 3
+# The key under which the bus is told where something was left out, as dotted paths; an empty path is the payload.
+INCOMPLETE = "hookbus_incomplete"
+# The most places that are named, and the longest path. With more of them the payload is named, which covers all.
+MOST_PLACES = 100
+LONGEST_PLACE = 1000
 
 DEFAULTS = {
     "hookbus": "hookbus",       # the program
     "version": "0.0.0",         # of the hookbus that installed this
-    "home": "",                 # HOOKBUS_HOME; the environment variable has precedence
+    "home": "",                 # the home of hookbus; empty: ~/.hookbus of the user that Hermes runs as
     "deadline": 55.0,           # seconds for one event
     "gateway_deadline": 2.0,    # the same for events that all chats of a gateway wait for
     "without_daemon": "hook",   # `hook`: run `hookbus hook`; `allow`: allow the event
+    "on_failure": "allow",      # `block`: block tool calls while hookbus cannot be asked
 }
 
 
@@ -67,6 +83,10 @@ class NoDaemon(Exception):
     def __init__(self, why, hung=False):
         super().__init__(why)
         self.hung = hung
+
+
+class Unanswered(Exception):
+    """Neither the daemon nor `hookbus hook` gave an answer."""
 
 
 class _State:
@@ -100,6 +120,33 @@ def warn_once(message, *details):
     LOG.warning(message, *details)
 
 
+def tell(notice):
+    """Shows the user what the bus has to say about itself, such as a hook that is not in force. The bus sends each
+    problem once per session."""
+    try:
+        text = notice.decode("utf-8", "replace").strip()[:LONGEST_NOTICE]
+        if not text:
+            return
+        LOG.warning("%s", text)
+        if os.environ.get("_HERMES_GATEWAY"):
+            return  # its chats may have other readers than the person who runs it; the log is theirs
+        cli = sys.modules.get("cli")
+        if cli is not None and _has_prompt():
+            cli._cprint(text)  # a line of its own above the prompt
+        else:
+            print(text, file=sys.stderr, flush=True)
+    except Exception:
+        pass  # a notice never stops an agent
+
+
+def _has_prompt():
+    try:
+        from hermes_cli.plugins import get_plugin_manager
+        return get_plugin_manager()._cli_ref is not None
+    except Exception:
+        return False
+
+
 def deadline():
     """How long one event may take: short in an event loop, where a whole gateway would wait."""
     asyncio = sys.modules.get("asyncio")
@@ -109,7 +156,7 @@ def deadline():
 
 
 def home():
-    return os.environ.get("HOOKBUS_HOME") or SETTINGS["home"] or os.path.expanduser("~/.hookbus")
+    return SETTINGS["home"] or os.path.join(pwd.getpwuid(os.geteuid()).pw_dir, ".hookbus")
 
 
 class Clock:
@@ -120,20 +167,26 @@ class Clock:
         self.end = time.monotonic() + seconds
 
 
-def ask(raw, clock, session=""):
-    """Sends the payload `raw` and returns the answer as parsed JSON; None if there is none by the deadline."""
+def ask(raw, clock, session="", blocked=None):
+    """Sends the payload `raw` and returns the answer as parsed JSON; None if there is none by the deadline. If hookbus
+    cannot be asked at all, and `connect` was told to block then, the answer is `blocked`: a refusal, and its key for
+    the reason."""
     try:
         return _answer(raw, clock.end, clock.seconds, session)
     except Exception as error:  # Hermes must go on in any case
-        warn_once("hookbus: an event could not be handled: %s", error)
+        if blocked is not None and SETTINGS["on_failure"] == "block":
+            warn_once("hookbus: an event could not be handled, and is blocked: %s", error)
+            refusal, key = blocked
+            return dict(refusal, **{key: "hookbus cannot be asked, so this is blocked: %s" % error})
+        warn_once("hookbus: an event could not be handled, and passes unrecorded: %s", error)
         return None
 
 
 def _answer(raw, end, seconds, session):
     event_id = _mint()
-    reserve = min(FALLBACK_RESERVE, seconds / 4)
+    reserve = min(FALLBACK_RESERVE, seconds * FALLBACK_PART)
     hung = time.monotonic() < STATE.avoid_until
-    if not hung and os.environ.get("HOOKBUS_DAEMON") != "off":
+    if not hung:
         try:
             return _ask_daemon(raw, event_id, end - reserve, session)
         except NoDaemon as why:
@@ -176,7 +229,7 @@ def _build():
 
 def _environment(session):
     """The environment as bytes, with the session of the event, which Hermes does not keep there."""
-    pairs = dict(os.environb)
+    pairs = {name: value for name, value in os.environb.items() if not name.startswith(b"HOOKBUS_")}
     if session:
         pairs[b"HERMES_SESSION_ID"] = os.fsencode(session)
     if _approves_everything():
@@ -234,9 +287,13 @@ def _ask_daemon(raw, event_id, end, session):
         kind, rest = _part(body[1:])
         if kind != b"answer":
             raise NoDaemon("it declined")
-        return _read(_part(rest)[0])
+        text, rest = _part(rest)
+        answer = _read(text)
+        notice = _part(rest)[0] if rest else b""
     except (struct.error, ValueError, RecursionError) as error:
         raise NoDaemon("its answer cannot be read: %s" % error, hung=True) from error
+    tell(notice)
+    return answer
 
 
 def _connect(stream):
@@ -276,21 +333,26 @@ def _part(body):
 def _run_hook_command(raw, event_id, end, hung, session):
     """Runs `hookbus hook`, which does the daemon's work itself. With the same id, so that nothing is recorded twice."""
     left = end - time.monotonic()
-    program = SETTINGS["hookbus"] if os.path.exists(SETTINGS["hookbus"]) else shutil.which("hookbus")
-    if left <= 0 or program is None:
-        warn_once("hookbus: neither a daemon nor the program %s answers; events pass unrecorded", SETTINGS["hookbus"])
-        return b""
-    env = _environment(session)
-    env[b"HOOKBUS_HOME"] = os.fsencode(home())
+    program = SETTINGS["hookbus"]
+    if left <= 0:
+        raise Unanswered("no answer within the deadline")
+    # Not looked up on PATH, which is the agent's.
+    if not (os.path.isabs(program) and os.path.exists(program)):
+        raise Unanswered("neither a daemon nor the program %s answers; run `hookbus connect hermes` again" % program)
+    words = [program, "hook", "hermes", "--home", home(), "--on-failure", SETTINGS["on_failure"], "--wire", "bridge",
+             "--id", event_id.hex(), "--deadline", "%.3f" % (left - min(left / 10, 0.05))]
     if hung:
-        env[b"HOOKBUS_DAEMON"] = b"off"
-    words = [program, "hook", "hermes", "--wire", "bridge", "--id", event_id.hex(), "--deadline", "%.3f" % (left * 0.9)]
+        words.append("--without-daemon")
     try:
-        ran = subprocess.run(words, input=raw, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env, timeout=left)
-        return ran.stdout
+        ran = subprocess.run(words, input=raw, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             env=_environment(session), timeout=left)
     except (OSError, subprocess.SubprocessError) as error:
-        warn_once("hookbus: `hookbus hook` failed: %s", error)
-        return b""
+        raise Unanswered("`hookbus hook` failed: %s" % error) from error
+    if ran.returncode == 0:
+        tell(ran.stderr)
+    elif not ran.stdout:
+        raise Unanswered("`hookbus hook` exited with %d" % ran.returncode)
+    return ran.stdout
 
 
 # ---- payloads -------------------------------------------------------------------------------------
@@ -302,6 +364,8 @@ def payload(name, fields):
     """The event in the form that Hermes' own shell hooks get."""
     extra = {key: value for key, value in fields.items() if key not in TOP_LEVEL}
     args = fields.get("args")
+    if args is not None and not isinstance(args, dict):
+        extra["args"] = _text(args)  # `tool_input` has no place for it, and rules should see it
     return encode({
         "hook_event_name": name,
         "tool_name": fields.get("tool_name"),
@@ -325,13 +389,18 @@ def gateway_payload(name, context):
 
 
 def encode(event):
-    """Encodes an event as JSON, whatever is in it: unknown types become text, and too large values are truncated."""
-    as_it_is = () if is_heavy(event) else (
+    """Encodes an event as JSON, whatever is in it: unknown types become text, and too large values are truncated. Where
+    something was left out is named under `INCOMPLETE`, so that the bus takes no part for the whole."""
+    try:
+        heavy = is_heavy(event)
+    except Exception:  # another thread is changing it
+        heavy = True
+    as_it_is = () if heavy else (
         lambda: json.dumps(event, ensure_ascii=False, default=str).encode("utf-8"),
         lambda: json.dumps(event, default=str).encode("ascii"),  # lone surrogates
     )
     for write in as_it_is + (
-        lambda: json.dumps(_Plain().value(event)).encode("ascii"),  # odd keys, cycles, raising __str__
+        lambda: json.dumps(_Plain().event(event)).encode("ascii"),  # odd keys, cycles, raising __str__
     ):
         try:
             return write()
@@ -339,7 +408,7 @@ def encode(event):
             continue
     # Nothing of it can be encoded; send at least which event it was.
     known = ("hook_event_name", "tool_name", "session_id")
-    return json.dumps({name: _text(event.get(name) or "") for name in known}).encode("ascii")
+    return json.dumps({INCOMPLETE: [""], **{name: _text(event.get(name) or "") for name in known}}).encode("ascii")
 
 
 def is_heavy(value):
@@ -360,53 +429,96 @@ def is_heavy(value):
     return False
 
 
+CONTAINERS = (dict, list, tuple, set, frozenset)
+
+
 class _Plain:
-    """Makes a copy that can be encoded: no cycles, only text as keys, and no more than the limits allow."""
+    """Makes a copy that can be encoded: no cycles, only text as keys, and no more than the limits allow. In a dict, texts
+    and numbers come before lists and dicts: padding in a list must not push a command out."""
 
     def __init__(self):
         self.nodes = 0
+        self.most = MOST_NODES
         self.text_left = MOST_TEXT
-        self.path = set()
+        self.around = set()   # the containers around the present value, to find cycles
+        self.keys = []        # the keys on the way to the present value
+        self.incomplete = {}  # the places where something was left out; a dict, because it keeps the order
+
+    def event(self, event):
+        copy = self.value(event)
+        # First, so that a reader who keeps only the beginning of an event has it.
+        return {INCOMPLETE: list(self.incomplete), **copy} if self.incomplete else copy
 
     def value(self, value):
         self.nodes += 1
-        if self.nodes > MOST_NODES:
-            return "<left out by hookbus: too much>"
         if isinstance(value, int) and value.bit_length() > MOST_BITS:
             return hex(value)
         if value is None or isinstance(value, (bool, int, float)):
             return value
-        if isinstance(value, (dict, list, tuple, set, frozenset)):
+        if isinstance(value, CONTAINERS):
             return self.inside(value)
         return self.text(value)
 
     def inside(self, value):
-        if id(value) in self.path or len(self.path) >= 40:
-            return "<left out by hookbus: a cycle, or too deep>"
-        self.path.add(id(value))
+        depth = len(self.around)
+        if id(value) in self.around:
+            return "<left out by hookbus: a cycle>"  # the copy has it, further out
+        if depth >= DEEPEST:
+            self.note_incomplete()
+            return "<left out by hookbus: too deep>"
+        most = self.most
+        if 0 < depth <= NEAR_ROOT:
+            self.most -= max(most - self.nodes, 0) // 2
+        self.around.add(id(value))
         try:
-            if isinstance(value, dict):
-                return {self.text(key): self.value(value[key]) for key in self.first(value)}
-            return [self.value(item) for item in self.first(value)]
+            return self.entries(value) if isinstance(value, dict) else self.items(value)
         finally:
-            self.path.discard(id(value))
+            self.around.discard(id(value))
+            self.most = most
 
-    def first(self, value):
+    def entries(self, value):
+        copy = {}
+        for of_containers in (False, True):
+            for key, inner in value.items():
+                if isinstance(inner, CONTAINERS) != of_containers:
+                    continue
+                if self.nodes >= self.most:
+                    self.note_incomplete()
+                    return copy
+                name = self.text(key)
+                if name in copy:  # two keys with the same text
+                    self.note_incomplete()
+                self.keys.append(name)
+                copy[name] = self.value(inner)
+                self.keys.pop()
+        return copy
+
+    def items(self, value):
+        copy = []
         for item in value:
-            yield item
-            if self.nodes > MOST_NODES:
-                return
+            if self.nodes >= self.most:
+                self.note_incomplete()
+                break
+            copy.append(self.value(item))
+        return copy
 
     def text(self, value):
         if isinstance(value, (bytes, bytearray)) and len(value) > KEPT_TEXT:
+            self.note_incomplete()
             value = bytes(value[:KEPT_TEXT])
         text = _text(value)
         if len(text) > max(self.text_left, 2 * KEPT_TEXT) or len(text) > MOST_TEXT // 4:
+            self.note_incomplete()
             cut = len(text) - 2 * KEPT_TEXT
             mark = "<%d characters left out by hookbus>" % cut
             text = text[:KEPT_TEXT] + mark + text[-KEPT_TEXT:]
         self.text_left -= len(text)
         return text
+
+    def note_incomplete(self):
+        place = ".".join(self.keys) if sum(map(len, self.keys)) <= LONGEST_PLACE else ""
+        if place not in self.incomplete:
+            self.incomplete[place if len(self.incomplete) < MOST_PLACES else ""] = None
 
 
 def _text(value):

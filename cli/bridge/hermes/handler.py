@@ -29,7 +29,8 @@ async def handle(event_type, context):
         context = context or {}
         session = str(context.get("session_id") or "")
         raw = CLIENT.gateway_payload(event_type, context)
-        answer = await asyncio.get_running_loop().run_in_executor(None, CLIENT.ask, raw, clock, session)
+        blocked = ({"decision": "deny"}, "message") if event_type.startswith("command:") else None
+        answer = await asyncio.get_running_loop().run_in_executor(None, CLIENT.ask, raw, clock, session, blocked)
         return answer if isinstance(answer, dict) else None
     except Exception as error:
         CLIENT.warn_once("hookbus: %s could not be sent: %s", event_type, error)

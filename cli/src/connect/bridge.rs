@@ -1,8 +1,9 @@
 //! The bridge: which files it has in the home of Hermes, and its settings.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use super::files;
@@ -31,6 +32,7 @@ pub(super) struct BridgeOptions {
     pub(super) deadline: Option<f64>,
     pub(super) gateway_deadline: Option<f64>,
     pub(super) without_daemon: Option<String>,
+    pub(super) on_failure: Option<String>,
 }
 
 /// Its two directories in the home of Hermes.
@@ -62,18 +64,33 @@ pub(super) fn settings(
     let number = |option: Option<f64>, key: &str, default: f64| {
         json!(option.or_else(|| known.get(key)?.as_f64()).unwrap_or(default))
     };
-    let without_daemon = options.without_daemon.clone();
-    let without_daemon =
-        without_daemon.or_else(|| known.get("without_daemon")?.as_str().map(str::to_owned));
+    let word = |option: &Option<String>, key: &str, default: &str| {
+        let known = || known.get(key)?.as_str().map(str::to_owned);
+        option.clone().or_else(known).unwrap_or_else(|| default.to_owned())
+    };
     let settings = json!({
         "hookbus": program.to_string_lossy(),
         "version": env!("CARGO_PKG_VERSION"),
         "home": hookbus.to_string_lossy(),
         "deadline": number(options.deadline, "deadline", 55.0),
         "gateway_deadline": number(options.gateway_deadline, "gateway_deadline", 2.0),
-        "without_daemon": without_daemon.unwrap_or_else(|| "hook".to_owned()),
+        "without_daemon": word(&options.without_daemon, "without_daemon", "hook"),
+        "on_failure": word(&options.on_failure, "on_failure", "allow"),
     });
+    if needs_a_daemon(&settings) && settings["on_failure"] == "block" {
+        bail!(
+            "`--on-failure block` and `--without-daemon allow` contradict each other: the second lets every event pass \
+             while no daemon runs; pass `--without-daemon hook` as well"
+        );
+    }
     Ok(serde_json::to_string_pretty(&settings)? + "\n")
+}
+
+/// How long the bridge in this Hermes waits at an event that all chats of a gateway wait for.
+pub(super) fn gateway_deadline(hermes: &Path) -> Option<Duration> {
+    let [_, gateway] = folders(hermes);
+    let seconds = read_settings(&gateway.join(SETTINGS)).get("gateway_deadline")?.as_f64()?;
+    Duration::try_from_secs_f64(seconds).ok()
 }
 
 /// Whether a bridge with these settings allows every event while no daemon runs.

@@ -2,18 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use hookbus::event::{Clock, SystemClock};
+use hookbus::event::{Clock, OnFailure, SystemClock};
+use hookbus::exec::UserEnvironment;
+use serde_json::json;
 
 use super::bridge::BridgeOptions;
 use super::confirm::{Confirmed, confirm};
 use super::connect_plan::{ConnectPlan, ConnectRequest, ExistingHooks};
+use super::gemini::{self, GeminiOptions};
 use super::record::Record;
-use super::{files, hermes, report};
+use super::temporary::refuse_temporary;
+use super::{consent, files, hermes, report};
 use crate::cli::Exit;
 use crate::output::{self, Paint};
-use crate::prompt::{PromptOn, is_interactive, yes_no};
+use crate::prompt::{PromptOn, is_interactive, is_user_at_terminal, yes_no};
 use crate::settings::{Format, Settings};
 
 /// The agents that can be connected.
@@ -21,6 +25,8 @@ use crate::settings::{Format, Settings};
 pub(crate) enum Agent {
     /// Hermes Agent, through a plugin that hookbus installs.
     Hermes,
+    /// Gemini CLI, through hooks in its settings.json.
+    Gemini,
 }
 
 /// `hookbus connect`.
@@ -37,6 +43,9 @@ pub(crate) struct Connect {
     /// The home directory of Hermes, if it is neither `HERMES_HOME` nor ~/.hermes.
     #[arg(long, value_name = "DIR")]
     hermes_home: Option<PathBuf>,
+    /// Connect Gemini in one project only, by the settings.json in its .gemini directory (default: this directory).
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
+    project: Option<PathBuf>,
     /// The longest time that one event may take, in seconds (default: 55).
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     deadline: Option<f64>,
@@ -47,6 +56,31 @@ pub(crate) struct Connect {
     /// Use `allow` only if you keep `hookbus serve` running.
     #[arg(long, value_name = "WHAT", value_parser = ["hook", "allow"])]
     without_daemon: Option<String>,
+    /// What the agent may do when hookbus cannot be asked, because its home cannot be opened or its program is missing:
+    /// go on (allow, the default), or nothing that can be blocked (block).
+    #[arg(long, value_name = "WHAT", value_parser = ["allow", "block"])]
+    on_failure: Option<String>,
+    /// Wire the agent to a home or a program in a temporary directory, where another program could replace it.
+    #[arg(long)]
+    allow_temporary_home: bool,
+}
+
+impl Connect {
+    /// An option that this agent does not have.
+    fn foreign_option(&self) -> Option<&'static str> {
+        let of_hermes = [
+            ("--hooks", self.hooks.is_some()),
+            ("--hermes-home", self.hermes_home.is_some()),
+            ("--gateway-deadline", self.gateway_deadline.is_some()),
+            ("--without-daemon", self.without_daemon.is_some()),
+        ];
+        let of_gemini = [("--project", self.project.is_some())];
+        let foreign = match self.agent {
+            Agent::Hermes => of_gemini.as_slice(),
+            Agent::Gemini => of_hermes.as_slice(),
+        };
+        foreign.iter().find(|(_, is_given)| *is_given).map(|(option, _)| *option)
+    }
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -56,17 +90,36 @@ fn seconds(text: &str) -> Result<f64, String> {
 
 /// Connects an agent.
 pub(crate) fn connect(arguments: Connect, format: Format, settings: &Settings) -> Result<Exit> {
-    let Agent::Hermes = arguments.agent;
+    if let Some(option) = arguments.foreign_option() {
+        bail!("{option} is for the other agent; run this again without it");
+    }
+    match arguments.agent {
+        Agent::Hermes => connect_hermes(arguments, format, settings),
+        Agent::Gemini => {
+            let Connect { project, yes, deadline, on_failure, allow_temporary_home, .. } =
+                arguments;
+            let on_failure = on_failure.as_deref().and_then(OnFailure::parse);
+            let options =
+                GeminiOptions { project, yes, deadline, on_failure, allow_temporary_home };
+            gemini::connect(&options, format, settings)
+        }
+    }
+}
+
+fn connect_hermes(arguments: Connect, format: Format, settings: &Settings) -> Result<Exit> {
     let hermes = hermes::home(arguments.hermes_home, settings)?;
     let hookbus = files::canonical(&settings.home);
+    let program = std::env::current_exe()?;
+    refuse_temporary(&hookbus, &program, arguments.allow_temporary_home)?;
     let record_file = Record::file(&hookbus, "hermes", &hermes);
     let mut request = ConnectRequest {
-        program: std::env::current_exe()?,
+        program,
         hooks: arguments.hooks,
         bridge: BridgeOptions {
             deadline: arguments.deadline,
             gateway_deadline: arguments.gateway_deadline,
             without_daemon: arguments.without_daemon,
+            on_failure: arguments.on_failure,
         },
         hermes,
         hookbus,
@@ -80,6 +133,7 @@ pub(crate) fn connect(arguments: Connect, format: Format, settings: &Settings) -
     let ask = |plan: &ConnectPlan| {
         if format == Format::Text {
             output::line(format!("Hermes in {}", request.hermes.display()))?;
+            output::line(format!("calls hookbus with the home {}", request.hookbus.display()))?;
             report::show(&plan.writes, &plan.backups, &plan.remarks, Paint(settings.colour))?;
         }
         let needs_no_answer = arguments.yes || plan.writes.is_empty();
@@ -89,17 +143,21 @@ pub(crate) fn connect(arguments: Connect, format: Format, settings: &Settings) -
         Confirmed::Yes(plan, lock) => (plan, lock),
         Confirmed::No(plan) => {
             if format == Format::Json {
-                output::line(report::json(false, &plan.writes, &plan.remarks).to_string())?;
+                let mut shown = report::json("hermes", false, &plan.writes, &plan.remarks);
+                shown["home"] = json!(request.hookbus.to_string_lossy());
+                output::line(shown.to_string())?;
             }
             bail!("nothing has changed; pass --yes to make these changes");
         }
     };
-    let done = report::json(true, &plan.writes, &plan.remarks);
-    let has_changes = !plan.writes.is_empty();
+    let mut done = report::json("hermes", true, &plan.writes, &plan.remarks);
+    done["home"] = json!(request.hookbus.to_string_lossy());
+    let writes = plan.writes.clone();
     carry_out(plan, &record_file, &request.hookbus)?;
+    consent::record_changes(&writes, settings)?;
     output::line(match format {
         Format::Json => done.to_string(),
-        Format::Text if !has_changes => {
+        Format::Text if writes.is_empty() => {
             "hermes is connected already; nothing has changed".to_owned()
         }
         Format::Text => {
@@ -111,7 +169,7 @@ pub(crate) fn connect(arguments: Connect, format: Format, settings: &Settings) -
 }
 
 /// The record is saved before anything else is written, so that a failure half-way can be undone.
-fn carry_out(plan: ConnectPlan, record_file: &Path, hookbus: &Path) -> Result<()> {
+pub(super) fn carry_out(plan: ConnectPlan, record_file: &Path, hookbus: &Path) -> Result<()> {
     let ConnectPlan { mut record, writes, backups, .. } = plan;
     for write in &writes {
         let is_ours = write.path.starts_with(hookbus);
@@ -119,6 +177,11 @@ fn carry_out(plan: ConnectPlan, record_file: &Path, hookbus: &Path) -> Result<()
         record.created_folders.extend(files::create_folders(&write.path, mode)?);
     }
     record.save(record_file)?;
+    // Without a terminal this may be an agent's environment, which must not replace the user's.
+    if is_user_at_terminal() || !UserEnvironment::file(hookbus).exists() {
+        UserEnvironment::record(hookbus)
+            .with_context(|| format!("cannot record your PATH in {}", hookbus.display()))?;
+    }
     backups.iter().chain(&writes).try_for_each(files::PendingWrite::apply)
 }
 

@@ -192,7 +192,7 @@ fn without_second_wire(text: &str) -> Result<String> {
     let config = yaml::read(text)?;
     let mut paths = Vec::new();
     for (path, hook) in shell_hooks::located(&config) {
-        match bus_call(&hook.entry) {
+        match bus_call(&hook.entry, "hermes") {
             BusCall::No => {}
             BusCall::Only => paths.push(path),
             BusCall::WithOtherWork => {

@@ -11,12 +11,15 @@ use chrono::{DateTime, Utc};
 use hookbus::config::{Approval, HooksFile};
 use hookbus::consent::{ApprovalCheck, ApprovalItem, ApprovalStore};
 use hookbus::event::Time;
+use hookbus::log::BusRow;
 use serde_json::{Value, json};
 
-use super::files;
+use super::files::{self, PendingWrite};
 use super::hooks_move::MovedHook;
 use super::record::FileChange;
+use crate::bus_rows;
 use crate::hooks::current_caller;
+use crate::settings::Settings;
 
 /// Hermes records the time of a script in whole seconds.
 const PRECISION: Duration = Duration::from_secs(2);
@@ -67,6 +70,17 @@ pub(super) fn bring_along(
         Some(check.store().with(&approved, &all, at)?)
     };
     Ok(after.map(|after| FileChange { path, before, after }))
+}
+
+/// Records the approvals that these writes add and remove, as `hooks approve` and `hooks revoke` do.
+pub(super) fn record_changes(writes: &[PendingWrite], settings: &Settings) -> Result<()> {
+    let home = files::canonical(&settings.home);
+    let store = ApprovalStore::beside(&home);
+    let written = writes.iter().filter(|write| write.path == store.file());
+    let rows: Vec<BusRow> = written
+        .flat_map(|write| store.rows_of_change(write.now.as_deref(), write.then.as_deref()))
+        .collect();
+    if rows.is_empty() { Ok(()) } else { bus_rows::record(&rows, settings) }
 }
 
 /// Whether a file of `entry` was modified after the time that Hermes recorded for the script.

@@ -1,11 +1,12 @@
 //! Whether connections still work, for `hookbus hooks doctor`: the usual Hermes, and each one with a record.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::bridge::{self, NAME};
 use super::record::Record;
 use super::shell_hooks::{self, ShellHook};
-use super::shell_wire::{BusCall, bus_call};
+use super::shell_wire::{BusCall, bus_call, homes_called};
 use super::{files, hermes, yaml};
 use crate::settings::Settings;
 
@@ -20,11 +21,19 @@ pub(crate) struct Health {
     pub(crate) calls: bool,
     /// If it allows every event while no daemon runs: the `connect` command that changes that.
     pub(crate) needs_a_daemon: Option<String>,
+    /// How long an event of its gateway may take, if it is connected by the bridge.
+    pub(crate) gateway_deadline: Option<Duration>,
 }
 
 impl Health {
     fn broken(home: PathBuf, wrong: String) -> Self {
-        Self { home, wrong: Some(wrong), calls: false, needs_a_daemon: None }
+        Self {
+            home,
+            wrong: Some(wrong),
+            calls: false,
+            needs_a_daemon: None,
+            gateway_deadline: None,
+        }
     }
 }
 
@@ -62,7 +71,8 @@ fn of_one(record_file: &Path, usual: Option<&PathBuf>, hookbus: &Path) -> Health
     });
     let command = format!("hookbus connect hermes{option} --without-daemon hook");
     let needs_a_daemon = (is_enabled && allows).then_some(command);
-    Health { home, wrong, calls, needs_a_daemon }
+    let gateway_deadline = bridge::gateway_deadline(&home).filter(|_| is_enabled);
+    Health { home, wrong, calls, needs_a_daemon, gateway_deadline }
 }
 
 /// The command-line option for a home that is not the usual one.
@@ -90,7 +100,8 @@ fn why_disconnected(home: &Path, option: &str, record: &Record, hookbus: &Path) 
         }
     };
     match (hermes::is_enabled(&config), shell_wire(&config)) {
-        (false, Some(_)) => return None, // connected by hand, through Hermes' own shell hooks
+        // Connected by hand, through Hermes' own shell hooks.
+        (false, Some(_)) => return not_pinned(&config, hookbus, &connect),
         (false, None) => return Some(format!("it is not connected to this bus; {connect}")),
         (true, Some((BusCall::WithOtherWork, hook))) => {
             return Some(format!(
@@ -131,6 +142,25 @@ fn why_disconnected(home: &Path, option: &str, record: &Record, hookbus: &Path) 
     })
 }
 
+/// Why the shell hooks that call the bus may call another one, if so.
+fn not_pinned(config: &str, hookbus: &Path, connect: &str) -> Option<String> {
+    shell_hooks::in_text(config).into_iter().find_map(|hook| {
+        let (command, event) = (hook.command(), &hook.event);
+        homes_called(&hook.entry, "hermes").into_iter().find_map(|home| match home {
+            Some(home) if files::canonical(&home) == hookbus => None,
+            Some(home) => Some(format!(
+                "`{command}` on {event} calls another home of hookbus, {}; {connect}",
+                home.display()
+            )),
+            None => Some(format!(
+                "`{command}` on {event} does not name its home, so a variable that a repository's .env file sets \
+                 (HOOKBUS_HOME) can lead it to another one; {connect}, or add `--home {}` to it",
+                hookbus.display()
+            )),
+        })
+    })
+}
+
 /// Why a bridge with these settings does not reach this bus, if so.
 fn unreachable(file: &Path, hookbus: &Path) -> Option<String> {
     let shown = file.display();
@@ -158,6 +188,6 @@ fn unreachable(file: &Path, hookbus: &Path) -> Option<String> {
 /// A shell hook in this configuration that calls the bus; one that has to be changed by hand first.
 fn shell_wire(config: &str) -> Option<(BusCall, ShellHook)> {
     let hooks = shell_hooks::in_text(config).into_iter();
-    let calls = hooks.map(|hook| (bus_call(&hook.entry), hook));
+    let calls = hooks.map(|hook| (bus_call(&hook.entry, "hermes"), hook));
     calls.filter(|(call, _)| *call != BusCall::No).min_by_key(|(call, _)| *call == BusCall::Only)
 }

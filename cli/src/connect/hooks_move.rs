@@ -1,6 +1,9 @@
 //! Moving the shell hooks of Hermes' `config.yaml` to `hookbus.yaml`, where they mean the same. Only hooks that the user
 //! has approved in Hermes are moved: Hermes does not run the others either.
 
+use std::path::Path;
+
+use hookbus::config::HooksFile;
 use serde_json::{Value, json};
 
 use super::shell_hooks::{self, ShellHook};
@@ -32,7 +35,9 @@ pub(super) fn take_out(
         let is_its =
             |row: &&Value| row["event"] == json!(hook.event) && row["command"] == json!(command);
         let approval = approvals.iter().find(is_its);
-        if accepts_all || approval.is_some() {
+        if let Some(why) = obstacle(&hook) {
+            remarks.push(format!("`{command}` on {} stays in Hermes: {why}", hook.event));
+        } else if accepts_all || approval.is_some() {
             paths.push(path);
             let time = approval.and_then(|row| row["script_mtime_at_approval"].as_str());
             let script_time = time.map(str::to_owned);
@@ -45,6 +50,16 @@ pub(super) fn take_out(
         }
     }
     Ok((yaml::remove(config, &paths)?, moved))
+}
+
+/// Why the hook would not work in `hookbus.yaml`, if so: moving it would switch a guard off.
+fn obstacle(hook: &ShellHook) -> Option<String> {
+    let text = json!({"hooks": {&hook.event: [&hook.entry]}}).to_string();
+    match HooksFile::parse(&text, Path::new("/")) {
+        Err(problem) => Some(problem.message),
+        Ok(file) if file.hooks.iter().any(|hook| !hook.is_broken()) => None,
+        Ok(file) => Some(file.problems.into_iter().map(|problem| problem.message).collect()),
+    }
 }
 
 /// The text of `hookbus.yaml` with these hooks behind the ones that it has.

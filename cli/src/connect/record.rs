@@ -53,9 +53,11 @@ impl Record {
     /// The record in `file`; empty if there is no such file.
     pub(super) fn load(file: &Path) -> Result<Self> {
         let Some(text) = files::read(file)? else { return Ok(Self::default()) };
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let agent = name.split('-').next().unwrap_or_default();
         let broken = || {
             format!(
-                "{} is broken; copy from it what you need of the text that Hermes' files had before, delete it, then run `hookbus disconnect hermes`, which removes the bridge without it",
+                "{} is broken; copy from it what you need of the text that the agent's files had before, delete it, then run `hookbus disconnect {agent}`, which removes what is ours without it",
                 file.display()
             )
         };

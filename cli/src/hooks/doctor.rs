@@ -4,18 +4,25 @@ mod advice;
 mod commands;
 mod connections;
 mod finding;
+mod gateway;
 mod launch;
 mod observers;
 mod plugins;
+mod spool;
+
+use std::fs;
 
 use anyhow::Result;
 use hookbus::active::{ActiveHooks, HooksSource};
-use hookbus::config::{Approval, Reach, Trust};
+use hookbus::config::{Action, Approval, Hook, Reach, Trust};
 use hookbus::consent::ApprovalItem;
+use hookbus::exec::UserEnvironment;
+use hookbus::files::{check_private, check_private_folder};
 use hookbus::plugins::{empty_entries, missing_plugins};
 use serde_json::{Value, json};
 
 use self::finding::Finding;
+use super::effective::hook_caller;
 use super::{EffectiveHooks, current_caller};
 use crate::cli::Exit;
 use crate::output::{self, Paint, Progress, sanitize};
@@ -27,14 +34,41 @@ pub(crate) fn run(format: Format, settings: &Settings) -> Result<Exit> {
     if let Some(problem) = hooks.own.1.approvals.store().problem() {
         findings.push(Finding::bad("consent", problem.to_string()));
     }
+    findings.extend(check_private_home(settings));
+    findings.extend(check_environment(&hooks, settings));
     for (source, active) in hooks.files() {
         findings.extend(check_file(source, active));
     }
     findings.extend(observers::check(settings));
+    findings.extend(spool::check(settings));
     findings.extend(connections::check(settings, &hooks));
     let wrong = findings.iter().filter(|finding| finding.wrong.is_some()).count();
     report(&findings, format, Paint(settings.colour))?;
     Ok(if wrong == 0 { Exit::Success } else { Exit::Failure })
+}
+
+/// Whether other users can change the home or the log. The other files report that themselves.
+fn check_private_home(settings: &Settings) -> Option<Finding> {
+    let log = settings.home.join("log.db");
+    let of_log = || fs::metadata(&log).ok().map(|metadata| check_private(&log, &metadata));
+    let checked = check_private_folder(&settings.home);
+    // With a hooks file, the finding about that says it already.
+    let checked = checked.err().filter(|_| !settings.home.join("hookbus.yaml").exists());
+    let error = checked.or_else(|| of_log()?.err())?;
+    Some(Finding::bad("home", error.to_string()))
+}
+
+/// Whether the user's own PATH is known, if a hook needs it.
+fn check_environment(hooks: &EffectiveHooks, settings: &Settings) -> Option<Finding> {
+    let runs_something =
+        hooks.files().any(|(_, active)| active.file.hooks.iter().any(Hook::runs_outside));
+    let is_recorded = UserEnvironment::recorded(&settings.home).is_ok_and(|it| it.is_some());
+    (runs_something && !is_recorded).then(|| {
+        Finding::ok(
+            "your own PATH is not recorded yet, so hooks use the agent's without the directories of its project; \
+             `hookbus hooks approve` at a terminal records yours",
+        )
+    })
 }
 
 fn report(findings: &[Finding], format: Format, paint: Paint) -> Result<()> {
@@ -64,12 +98,13 @@ fn check_file(source: &HooksSource, active: &ActiveHooks) -> Vec<Finding> {
     let mut findings: Vec<Finding> =
         problems.map(|problem| Finding::bad(file.clone(), problem.to_string())).collect();
     let entries = active.approval_items(&current_caller());
+    let caller = hook_caller(active);
     let mut progress = Progress::new(entries.len() as u64, "hooks");
     for (index, entry) in entries.iter().enumerate() {
         findings.extend(check_entry(entry, active));
         progress.update(index as u64 + 1);
     }
-    findings.extend(missing_plugins(&active.file, &current_caller()).into_iter().map(|name| {
+    findings.extend(missing_plugins(&active.file, &caller).into_iter().map(|name| {
         let about = format!("the plugin {name}");
         Finding::bad(
             about,
@@ -82,13 +117,15 @@ fn check_file(source: &HooksSource, active: &ActiveHooks) -> Vec<Finding> {
 /// Checks one entry: can it start, is it approved, does it answer?
 fn check_entry(entry: &ApprovalItem, active: &ActiveHooks) -> Vec<Finding> {
     let about = format!("{} on {}", entry.hook, entry.event);
-    if let Some(wrong) = launch::problem(entry).filter(|_| entry.runs_something) {
+    let Some(hook) = active.hook_of(entry) else { return Vec::new() };
+    let caller = active.approvals.store().hook_caller(&current_caller(), hook.pass_env());
+    let env =
+        if let Action::Command(command) = &hook.action { command.env.as_slice() } else { &[] };
+    if let Some(wrong) = launch::problem(entry, env, &caller).filter(|_| entry.runs_something) {
         return vec![Finding::bad(about, wrong)];
     }
-    let Some(active) = active.hook_of(entry).map(|hook| active.with_only(hook)) else {
-        return Vec::new();
-    };
-    let empty = empty_entries(&active.file, &current_caller());
+    let active = active.with_only(hook);
+    let empty = empty_entries(&active.file, &caller);
     if !empty.is_empty() {
         return empty.into_iter().map(|empty| Finding::bad(about.clone(), empty.why)).collect();
     }

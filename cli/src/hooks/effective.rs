@@ -26,6 +26,11 @@ pub(crate) fn current_caller() -> Caller {
     Caller { cwd, env, pid: Some(std::process::id()), ..Caller::default() }
 }
 
+/// This process as the hooks of `active` get it: with the user's own `PATH` and home directory.
+pub(super) fn hook_caller(active: &ActiveHooks) -> Caller {
+    active.approvals.store().hook_caller(&current_caller(), &[])
+}
+
 /// The hooks that apply in the current directory.
 pub(super) struct EffectiveHooks {
     pub(super) own: (HooksSource, Arc<ActiveHooks>),
@@ -39,7 +44,9 @@ impl EffectiveHooks {
         let log = LogPath::in_home(&settings.home);
         let own = HooksSource::new(&settings.home, log.clone());
         let own_hooks = own.active();
-        let (projects, caller) = (Projects::new(&settings.home, log), current_caller());
+        let projects =
+            Projects::new(&settings.home, log).with_default_home(settings.default_home.clone());
+        let caller = current_caller();
         let load = |source: Arc<HooksSource>| {
             let active = Arc::new(source.to_approve());
             (source, active)

@@ -131,7 +131,7 @@ pub(super) fn run_hooks(event: &Event, hooks: &HookSets) -> Result<Option<Decisi
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let results = runtime.block_on(async {
         let mut results = notify_for_test(&mut plan, event, &caller).await;
-        results.extend(run_all(&plan, event, None, &caller, TIMEOUT).await);
+        results.extend(run_all(&plan, event, None, &caller, TIMEOUT).await.results);
         results
     });
     if results.is_empty() {

@@ -6,16 +6,18 @@ use hookbus::config::{Approval, HookSummary, Problem, Reach};
 use hookbus::plugins::{EmptyPluginEntry, empty_entries};
 use serde_json::{Value, json};
 
-use super::effective::{EffectiveHooks, approval_items, current_caller};
+use super::effective::{EffectiveHooks, approval_items, hook_caller};
 use crate::cli::Exit;
 use crate::output::{self, Paint, sanitize};
 use crate::settings::{Format, Settings};
 
 pub(super) fn run(format: Format, settings: &Settings) -> Result<Exit> {
     let hooks = EffectiveHooks::load(settings);
+    let lost = hooks.own.1.approvals.store().problem();
     match format {
         Format::Json => {
             let mut report = to_json(&hooks.own.0, &hooks.own.1);
+            report["consent_error"] = json!(lost.as_ref().map(ToString::to_string));
             for (key, file) in [("project", &hooks.project), ("nearer", &hooks.nearer)] {
                 let file = file.as_ref();
                 report[key] = file.map_or(Value::Null, |(source, active)| to_json(source, active));
@@ -23,6 +25,9 @@ pub(super) fn run(format: Format, settings: &Settings) -> Result<Exit> {
             output::line(report.to_string())?;
         }
         Format::Text => {
+            if let Some(lost) = &lost {
+                output::line(Paint(settings.colour).bad(&sanitize(&lost.to_string())))?;
+            }
             print(&hooks.own.0, &hooks.own.1, Paint(settings.colour))?;
             if let Some((source, active)) = &hooks.project {
                 let file = sanitize(&source.file().display().to_string());
@@ -40,17 +45,13 @@ pub(super) fn run(format: Format, settings: &Settings) -> Result<Exit> {
         let is_broken = problems(active).iter().any(|problem| problem.reach != Reach::Nothing);
         matches!(active.status, HooksStatus::Current | HooksStatus::NoFile) && !is_broken
     });
-    Ok(if is_sound { Exit::Success } else { Exit::Failure })
+    Ok(if is_sound && lost.is_none() { Exit::Success } else { Exit::Failure })
 }
 
 /// The problems of a file that can be parsed, with those of the plugins that it names.
 fn problems(active: &ActiveHooks) -> Vec<Problem> {
-    let empty = empty_entries(&active.file, &current_caller()).into_iter();
-    let empty = empty.map(|EmptyPluginEntry { line, why, .. }| Problem {
-        line,
-        message: why,
-        reach: Reach::Entry,
-    });
+    let empty = empty_entries(&active.file, &hook_caller(active)).into_iter();
+    let empty = empty.map(|EmptyPluginEntry { line, why, .. }| Problem::broken_entry(line, why));
     active.file.problems.iter().cloned().chain(empty).collect()
 }
 
@@ -84,7 +85,7 @@ fn to_json(source: &HooksSource, active: &ActiveHooks) -> Value {
         .collect();
     let problems: Vec<Value> = problems(active)
         .iter()
-        .map(|problem| json!({"line": problem.line, "message": problem.message}))
+        .map(|problem| json!({"line": problem.line, "message": problem.message, "kept": problem.kept}))
         .collect();
     json!({
         "file": source.file().to_string_lossy(),

@@ -18,6 +18,9 @@ use crate::import;
 use crate::output::{self, Progress, sanitize};
 use crate::settings::Settings;
 
+/// Most mistakes to print one by one.
+const MOST_MISTAKES: usize = 10;
+
 /// The log to read.
 pub(super) struct InputLog {
     pub(super) path: LogPath,
@@ -61,8 +64,12 @@ impl InputLog {
             progress.get_or_insert_with(|| Progress::new(total, "messages")).update(done);
         }));
         drop(progress);
-        for mistake in copied? {
+        let mistakes = copied?;
+        for mistake in mistakes.iter().take(MOST_MISTAKES) {
             output::to_stderr(sanitize(&format!("{mistake}; skipped")));
+        }
+        if mistakes.len() > MOST_MISTAKES {
+            output::to_stderr(format!("and {} more", mistakes.len() - MOST_MISTAKES));
         }
         Ok(Self { path, copy: Some(copy) })
     }

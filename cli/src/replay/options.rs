@@ -18,7 +18,9 @@ const POLICY_TEST: &str = "Policy test";
 ///
 /// Select events by session, by filters, or with --all. The configured hooks run, unless --hooks or
 /// --as-recorded names others. Rules run in process. Commands run for real, in a scratch directory, and
-/// only after you confirmed the list of them. The log is not changed.
+/// only after you confirmed the list of them. A scratch directory is no sandbox: commands have your rights.
+/// Commands that another log, an export or a stream names run only if you approve each by name. The log is not
+/// changed.
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 pub(crate) struct Arguments {
@@ -73,9 +75,15 @@ pub(crate) struct Arguments {
     /// List the commands that would run, or count the events that observers would receive, and exit.
     #[arg(long, help_heading = COMMANDS)]
     pub(super) dry_run: bool,
-    /// Run the commands without asking for confirmation.
+    /// Run your own commands without asking for confirmation.
     #[arg(short, long, help_heading = COMMANDS)]
     pub(super) yes: bool,
+    /// Run the commands of this hook although another log, an export or a stream names it; can be repeated.
+    #[arg(long, value_name = "NAME", conflicts_with = "rules_only", help_heading = COMMANDS)]
+    pub(super) run: Vec<String>,
+    /// Run your own commands in a sandbox too, as commands of `--run`: bubblewrap, or at least no network.
+    #[arg(long, help_heading = COMMANDS)]
+    pub(super) sandbox: bool,
     /// Run the commands of N events at a time, not in recorded order; ignored if plugins run.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = COMMANDS)]
     pub(super) jobs: usize,

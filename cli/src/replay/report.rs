@@ -59,7 +59,7 @@ impl<'a> Report<'a> {
             Format::Json if category == Category::NotComparable => {}
             Format::Json => {
                 let comma = if self.changes == 0 { "" } else { "," };
-                output::bytes(format!("{comma}\n{}", event.to_json()).as_bytes())?;
+                output::part(&format!("{comma}\n{}", event.to_json()))?;
                 self.changes += 1;
             }
             Format::Text if self.arguments.list => {

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use hookbus::caller::Caller;
 use hookbus::config::{Action, Command, Hook};
 use hookbus::dialect::{Ending, LateOutput, LaunchError};
-use hookbus::exec::{self, Program, RunError, StartError, argv};
+use hookbus::exec::{self, Program, RunError, StartError, argv, find_program};
 use hookbus::log::Row;
 use tokio::process::Child;
 
@@ -43,7 +43,7 @@ pub(super) async fn run(
     context: &DeliveryContext,
 ) -> Result<(), CommandError> {
     let Action::Command(command) = &hook.action else { return Err(CommandError::NoCommand) };
-    let caller = context.caller(observer, row);
+    let caller = context.caller(observer, hook, row);
     if let Some(refusal) = observer.approvals.refusal(hook, &caller, hook.timeout()).await {
         return Err(CommandError::NotApproved(refusal.why));
     }
@@ -62,11 +62,14 @@ pub(super) async fn run(
 /// Starts an observer's long-lived command, with pipes to its stdin and stdout.
 pub(super) fn start_long_lived(
     observer: &Observer,
-    env: &[(OsString, OsString)],
+    context: &DeliveryContext,
 ) -> Result<Child, CommandError> {
     let hook = observer.first_entry();
     let Action::Command(command) = &hook.action else { return Err(CommandError::NoCommand) };
-    let caller = observer.caller(env);
+    let mut caller = observer.caller(&context.env);
+    if context.replayed {
+        caller.set_var("HOOKBUS_REPLAY", "1");
+    }
     if let Some(refusal) = observer.approvals.refusal_now(hook, &caller) {
         return Err(CommandError::NotApproved(refusal.why));
     }
@@ -74,10 +77,15 @@ pub(super) fn start_long_lived(
     let [program, arguments @ ..] = words.as_slice() else {
         return Err(RunError::from(StartError::Empty).into());
     };
-    let started = tokio::process::Command::new(program)
+    let Some(file) = find_program(program, &command.env, &caller) else {
+        let program = program.display().to_string();
+        return Err(RunError::from(StartError::NotOnPath(program)).into());
+    };
+    let started = tokio::process::Command::new(file)
+        .arg0(program)
         .args(arguments)
         .env_clear()
-        .envs(env.iter().map(|(key, value)| (key, value)))
+        .envs(caller.env.iter().map(|(key, value)| (key, value)))
         .envs(command.env.iter().map(|(key, value)| (key, value)))
         .current_dir(if observer.base.is_dir() { &observer.base } else { Path::new("/") })
         .stdin(Stdio::piped())

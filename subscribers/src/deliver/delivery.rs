@@ -8,6 +8,7 @@ use hookbus::event::Time;
 
 use super::archive::ArchiveWriter;
 use super::command;
+use super::home_path::expand_home;
 use super::input::DeliveryContext;
 use super::long_lived::LongLivedProgram;
 use super::plugins::{self, PluginTargets};
@@ -51,7 +52,9 @@ impl Delivery {
             ObserverAction::Webhook(webhook) => {
                 Target::Webhook(WebhookSender::new(webhook, observer.settings().timeout))
             }
-            ObserverAction::Archive(folder) => Target::Archive(ArchiveWriter::new(folder)),
+            ObserverAction::Archive(folder) => {
+                Target::Archive(ArchiveWriter::new(&expand_home(folder, &env)))
+            }
             ObserverAction::Plugins => Target::Plugins(PluginTargets::default()),
         };
         Self { observer, env, target, replayed: false }

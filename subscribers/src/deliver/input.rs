@@ -6,10 +6,11 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hookbus::caller::Caller;
+use hookbus::config::Hook;
 use hookbus::decide::with_hookbus_object;
 use hookbus::dialect::restore_caller;
 use hookbus::event::{BusId, Seq};
-use hookbus::json::read_leniently;
+use hookbus::json::{PartialJson, read_leniently, read_within_budget};
 use hookbus::log::Row;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -33,9 +34,10 @@ impl DeliveryContext {
     /// The caller for `row`: the directory of the hooks file, which is what the user approved, and the
     /// agent's recorded ids. The row may come from any bus, so its working directory and other variables
     /// do not count here.
-    pub(super) fn caller(&self, observer: &Observer, row: &Row) -> Caller {
-        let mut caller = restore_caller(row.context.as_deref().unwrap_or("{}"), &self.env);
-        caller.cwd.clone_from(&observer.base);
+    pub(super) fn caller(&self, observer: &Observer, hook: &Hook, row: &Row) -> Caller {
+        let mut agent = restore_caller(row.context.as_deref().unwrap_or("{}"), &self.env);
+        agent.cwd.clone_from(&observer.base);
+        let mut caller = observer.approvals.store().hook_caller(&agent, hook.pass_env());
         caller.set_var("HOOKBUS_ATTEMPT", self.attempt.to_string());
         if self.replayed {
             caller.set_var("HOOKBUS_REPLAY", "1");
@@ -65,7 +67,8 @@ impl DeliveryContext {
             "attempt": self.attempt,
             "replay": self.replayed,
         });
-        if matches!(read_leniently(&row.payload), Ok(Value::Object(_))) {
+        let read = read_within_budget(&row.payload);
+        if matches!(read, Ok(PartialJson { value: Value::Object(_), .. })) {
             return with_hookbus_object(&row.payload, &hookbus);
         }
         // A payload that is not an object cannot hold the `hookbus` object, so it goes into it.

@@ -102,7 +102,7 @@ impl LongLivedProgram {
 
 impl Running {
     fn start(observer: &Observer, context: &DeliveryContext) -> Result<Self, LongLivedError> {
-        let mut child = start_long_lived(observer, &context.env)?;
+        let mut child = start_long_lived(observer, context)?;
         let group = ProcessGroup::of(child.id());
         match (child.stdin.take(), child.stdout.take()) {
             (stdin @ Some(_), Some(stdout)) => {

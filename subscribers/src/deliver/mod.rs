@@ -4,6 +4,7 @@
 mod archive;
 mod command;
 mod delivery;
+mod home_path;
 mod input;
 mod long_lived;
 mod plugins;

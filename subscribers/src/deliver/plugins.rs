@@ -72,7 +72,7 @@ impl PluginTargets {
         context: &DeliveryContext,
     ) -> Result<(), PluginsError> {
         let Action::Python(python) = &hook.action else { return Err(PluginsError::NoPlugins) };
-        let caller = context.caller(observer, row);
+        let caller = context.caller(observer, hook, row);
         if let Some(refusal) = observer.approvals.refusal(hook, &caller, hook.timeout()).await {
             if refusal.checked {
                 self.pool.end(&location(observer, python, &caller));
@@ -151,6 +151,6 @@ pub(super) fn check_ready(
 /// Where an observer's plugins are, and what they are started with.
 fn location(observer: &Observer, python: &Python, caller: &Caller) -> (PathBuf, PythonLaunch) {
     let interpreter = caller.expand_home(&python.launch.interpreter);
-    let launch = PythonLaunch { interpreter, ..python.launch };
+    let launch = PythonLaunch { interpreter, ..python.launch.clone() };
     (caller.resolve(&python.folder, &observer.base), launch)
 }

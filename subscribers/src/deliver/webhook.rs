@@ -16,6 +16,7 @@ use ureq::Agent;
 use ureq::http::StatusCode;
 
 use super::delivery::Attempt;
+use super::home_path::expand_home;
 use super::input::DeliveryContext;
 use crate::source::SourceEvent;
 
@@ -26,7 +27,9 @@ const BASE64_PREFIX: &str = "whsec_";
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookError {
     /// A variable that holds a secret is not set.
-    #[error("the secret is not in the environment; set {0}")]
+    #[error(
+        "the secret is not in the environment; set {0}, or write it into observers.env in the home"
+    )]
     NoVariable(String),
     /// The file that holds the secret cannot be read.
     #[error("cannot read the secret in {}: {error}", file.display())]
@@ -129,7 +132,7 @@ fn variable(name: &str, env: &[(OsString, OsString)]) -> Result<String, WebhookE
 fn secret(source: &SecretSource, env: &[(OsString, OsString)]) -> Result<Vec<u8>, WebhookError> {
     let text = match source {
         SecretSource::Env(name) => variable(name, env)?,
-        SecretSource::File(file) => std::fs::read_to_string(file)
+        SecretSource::File(file) => std::fs::read_to_string(expand_home(file, env))
             .map_err(|error| WebhookError::NoFile { file: file.clone(), error })?,
     };
     let text = text.trim();
@@ -170,6 +173,9 @@ mod tests {
     #[test]
     fn the_error_for_a_missing_secret_names_the_variable_to_set() {
         let error = secret(&SecretSource::Env("NONE".to_owned()), &[]).unwrap_err();
-        assert_eq!(error.to_string(), "the secret is not in the environment; set NONE");
+        assert_eq!(
+            error.to_string(),
+            "the secret is not in the environment; set NONE, or write it into observers.env in the home"
+        );
     }
 }

@@ -27,6 +27,8 @@ pub struct ObserveSummary {
     pub handled: u64,
     /// How many events became dead letters or, in a replay, failed.
     pub failed: u64,
+    /// How many messages of the stream it refused.
+    pub refused: u64,
     /// Whether it gave up waiting for a partition that another worker holds.
     pub held_elsewhere: bool,
     /// Why it could not finish.
@@ -75,6 +77,6 @@ pub async fn observe(assignment: Assignment, stop: StopSignal) -> ObserveSummary
     if let Some(rebalancing) = rebalancing {
         rebalancing.abort();
     }
-    (summary.handled, summary.failed) = context.status.counts();
+    (summary.handled, summary.failed, summary.refused) = context.status.counts();
     summary
 }

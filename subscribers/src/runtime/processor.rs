@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use hookbus::config::Hook;
 use hookbus::envelope;
+use hookbus::log::ArchiveError;
 
 use super::held_partition::{HEARTBEAT, HeldPartition, LeaveReason};
 use super::observe::{RunContext, stopped};
@@ -15,6 +16,7 @@ use crate::deliver::{Attempt, Delivery};
 use crate::error::{DeliveryError, ObserverError};
 use crate::observer::Observer;
 use crate::partition::Partition;
+use crate::refused::{RefusedMessage, RefusedMessages};
 use crate::retry_delay::RetryDelay;
 use crate::source::{EventSource, SourceEvent};
 use crate::store::ObserverStore;
@@ -68,13 +70,18 @@ impl Processor {
             if *self.context.stop.borrow() {
                 return Ok(LeaveReason::Finished);
             }
-            let events = tokio::select! {
-                events = self.source.next(&mut held.position, BATCH) => events?,
+            let batch = tokio::select! {
+                batch = self.source.next(&mut held.position, BATCH) => batch?,
                 () = stopped(&mut self.context.stop) => return Ok(LeaveReason::Finished),
             };
             retry.succeeded();
-            let idle = events.is_empty();
-            self.handle_batch(events, held).await?;
+            let idle = batch.is_empty();
+            self.set_aside(&batch.refused);
+            self.handle_batch(batch.events, held).await?;
+            if !batch.refused.is_empty() {
+                held.position.move_mark(batch.end);
+                held.advanced();
+            }
             if held.save_is_due(idle) {
                 self.save(held).await?;
             }
@@ -112,12 +119,15 @@ impl Processor {
         events: Vec<SourceEvent>,
         held: &mut HeldPartition,
     ) -> Result<(), LeaveReason> {
-        let delivered = self.deliver_together(&events, held);
+        let delivered = self.deliver_together(&events);
         for mut event in events {
-            if !delivered {
-                self.deliver(&mut event, held).await?;
+            let was_due = !delivered && self.deliver(&mut event, held).await?;
+            let now = self.context.assignment.clock.now();
+            if was_due {
+                held.position.set_handled(event.bus, &event.row, event.mark, now);
+            } else {
+                held.position.advance(event.bus, &event.row, event.mark, now);
             }
-            held.position.advance(event.bus, &event.row, event.mark);
             held.advanced();
             if *self.context.stop.borrow() {
                 return Err(LeaveReason::Finished);
@@ -127,13 +137,14 @@ impl Processor {
     }
 
     /// Adds all events of a batch to an archive in one transaction; says whether it did.
-    fn deliver_together(&mut self, events: &[SourceEvent], held: &HeldPartition) -> bool {
+    fn deliver_together(&mut self, events: &[SourceEvent]) -> bool {
         let incomplete = events.iter().any(|event| event.stored.is_some());
         if events.len() < 2 || incomplete || !self.delivery.is_archive() {
             return false;
         }
         let wanted = |event: &&SourceEvent| {
-            self.is_due(event, held) && self.observer.matching_entry(&event.row).is_some()
+            self.partition.contains(&event.row.session)
+                && self.observer.matching_entry(&event.row).is_some()
         };
         let wanted: Vec<SourceEvent> = events.iter().filter(wanted).cloned().collect();
         let delivered = self.delivery.deliver_batch(&wanted, self.context.assignment.clock.now());
@@ -147,22 +158,43 @@ impl Processor {
 
     /// Whether an event is in this partition and was not handled yet. An archive gets handled events too: it
     /// recognises them, and reports one that differs from what it holds.
-    fn is_due(&self, event: &SourceEvent, held: &HeldPartition) -> bool {
-        let handled = held.position.is_past(event.bus, &event.row);
-        self.partition.contains(&event.row.session) && (!handled || self.delivery.is_archive())
+    async fn is_due(
+        &mut self,
+        event: &SourceEvent,
+        held: &HeldPartition,
+    ) -> Result<bool, LeaveReason> {
+        if !self.partition.contains(&event.row.session) {
+            return Ok(false);
+        }
+        if self.delivery.is_archive() {
+            return Ok(true);
+        }
+        let handled = self.source.is_handled(&held.position, event).await;
+        Ok(!handled.map_err(ObserverError::from)?)
     }
 
-    /// Delivers an event that matches the observer, until an attempt succeeds or `tries` is reached.
+    /// Delivers an event that matches the observer and was not handled before; says whether it had to.
     async fn deliver(
+        &mut self,
+        event: &mut SourceEvent,
+        held: &mut HeldPartition,
+    ) -> Result<bool, LeaveReason> {
+        if !self.observer.may_match(&event.row) || !self.is_due(event, held).await? {
+            return Ok(false);
+        }
+        self.deliver_with_retries(event, held).await?;
+        Ok(!self.delivery.is_archive())
+    }
+
+    /// Delivers an event until an attempt succeeds or `tries` is reached.
+    async fn deliver_with_retries(
         &mut self,
         event: &mut SourceEvent,
         held: &mut HeldPartition,
     ) -> Result<(), LeaveReason> {
         let observer = Arc::clone(&self.observer);
-        if !self.is_due(event, held) || !observer.may_match(&event.row) {
-            return Ok(());
-        }
         let attempts = observer.settings().tries;
+        self.context.status.delivering(event.row.at);
         let mut delay = RetryDelay::between_attempts(observer.settings().wait);
         for attempt in 1..=attempts {
             let error = match self.source.complete(event).await {
@@ -177,6 +209,13 @@ impl Processor {
                     error
                 }
             };
+            // A full disk is not the event's fault.
+            if let DeliveryError::Archive(error @ ArchiveError::Append(_)) = error {
+                return Err(ObserverError::Archive(error).into());
+            }
+            if error.is_wrong_event() {
+                return self.set_event_aside(event, attempt, &error).await;
+            }
             // The user withdrew the approval in between: the event is not to blame, so it does not become a
             // dead letter.
             self.delivery.check_approved().map_err(ObserverError::NotReady)?;
@@ -242,13 +281,42 @@ impl Processor {
         }
     }
 
+    /// Keeps messages of the stream that cannot be what they say, for the user to look at.
+    fn set_aside(&self, refused: &[RefusedMessage]) {
+        if refused.is_empty() {
+            return;
+        }
+        let store = RefusedMessages::of(&self.context.assignment.home, self.observer.name());
+        if let Err(error) = store.keep(refused) {
+            tracing::warn!(%error, "cannot keep the refused messages");
+        }
+        self.context.status.refused(refused.len());
+    }
+
+    /// Sets an event aside that no further attempt would deliver: as a refused message, or as a dead letter if
+    /// it comes from the log of this home, which holds no forged rows.
+    async fn set_event_aside(
+        &mut self,
+        event: &SourceEvent,
+        tries: u32,
+        error: &DeliveryError,
+    ) -> Result<(), LeaveReason> {
+        match event.refused(error.to_string()) {
+            Some(refused) => {
+                self.set_aside(&[refused]);
+                Ok(())
+            }
+            None => self.dead_letter(event, tries, error).await,
+        }
+    }
+
     async fn dead_letter(
         &mut self,
         event: &SourceEvent,
         tries: u32,
         error: &DeliveryError,
     ) -> Result<(), LeaveReason> {
-        let envelope = envelope::write(event.bus, &event.row, event.stored.as_deref());
+        let envelope = envelope::write(event.bus, &event.row, event.stored.as_ref());
         let (name, now) = (self.observer.name(), self.context.assignment.clock.now());
         let letter = DeadLetter::new(name, now, tries, &error.to_string(), envelope);
         self.store.add_dead_letter(&letter).await?;

@@ -1,13 +1,14 @@
 //! `state.json`: what an observer process reports about itself, for `hookbus status` to read.
 
 use std::fmt::Display;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hookbus::config::observer_folder;
 use hookbus::event::Time;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::assignment::Assignment;
 use crate::error::DeliveryError;
@@ -31,8 +32,13 @@ struct Status {
     handled: u64,
     failed: u64,
     dead_letters: Option<usize>,
+    /// How many messages this process refused, and those before it.
+    refused: u64,
+    refused_before: u64,
     lag: Option<u64>,
     last_event: Option<Time>,
+    /// When the event that is being delivered happened: the oldest that waits.
+    delivering: Option<Time>,
     error: Option<String>,
 }
 
@@ -46,8 +52,10 @@ enum Write {
 impl StatusFile {
     pub(super) fn new(assignment: &Assignment, partitions: usize) -> Self {
         let name = assignment.observer.name();
+        let file = observer_folder(&assignment.home, name).join("state.json");
+        let refused_before = refused_in(&file);
         Self(Arc::new(Mutex::new(Status {
-            file: observer_folder(&assignment.home, name).join("state.json"),
+            file,
             name: name.to_owned(),
             written: None,
             source: assignment.source_name(),
@@ -56,8 +64,11 @@ impl StatusFile {
             handled: 0,
             failed: 0,
             dead_letters: None,
+            refused: 0,
+            refused_before,
             lag: None,
             last_event: None,
+            delivering: None,
             error: None,
         })))
     }
@@ -95,10 +106,16 @@ impl StatusFile {
         self.update(Write::Now, |status| status.error = Some(error.to_string()));
     }
 
+    /// An event is being delivered.
+    pub(super) fn delivering(&self, at: Time) {
+        self.update(Write::Soon, |status| status.delivering = Some(at));
+    }
+
     /// An event was handled.
     pub(super) fn handled(&self, at: Time) {
         self.update(Write::Soon, |status| {
             status.handled += 1;
+            status.delivering = None;
             status.last_event = Some(at);
             status.error = None;
         });
@@ -108,9 +125,15 @@ impl StatusFile {
     pub(super) fn dead_lettered(&self, error: &DeliveryError) {
         self.update(Write::Now, |status| {
             status.failed += 1;
+            status.delivering = None;
             status.dead_letters = status.dead_letters.map(|count| count + 1);
             status.error = Some(error.to_string());
         });
+    }
+
+    /// Messages of the stream were refused.
+    pub(super) fn refused(&self, count: usize) {
+        self.update(Write::Now, |status| status.refused += count as u64);
     }
 
     /// The position was saved: nothing is wrong.
@@ -130,11 +153,17 @@ impl StatusFile {
         self.update(Write::Now, |status| status.dead_letters = count.or(status.dead_letters));
     }
 
-    /// How many events this process has handled, and how many became dead letters.
-    pub(super) fn counts(&self) -> (u64, u64) {
+    /// How many events this process has handled, how many became dead letters, and how many messages it refused.
+    pub(super) fn counts(&self) -> (u64, u64, u64) {
         let status = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (status.handled, status.failed)
+        (status.handled, status.failed, status.refused)
     }
+}
+
+/// How many messages earlier processes refused, by their status file.
+fn refused_in(file: &Path) -> u64 {
+    let status = fs::read(file).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+    status.and_then(|status| status["refused"].as_u64()).unwrap_or_default()
 }
 
 impl Status {
@@ -154,7 +183,9 @@ impl Status {
             "handled": self.handled,
             "set_aside": self.failed,
             "dead_letters": self.dead_letters,
+            "refused": self.refused_before + self.refused,
             "lag_events": self.lag,
+            "oldest_waiting": self.delivering.map(|at| at.to_string()),
             "last": self.last_event.map(|at| at.to_string()),
             "error": self.error,
         });

@@ -126,7 +126,8 @@ impl Worker {
         loop {
             let (Ok(reason) | Err(reason)) = self.processor.process(held, &mut self.retry).await;
             let LeaveReason::Failed(error) = &reason else { return reason };
-            if !self.retry.is_brief() {
+            // An archive that cannot be written is no failure of the source: reading goes on to succeed.
+            if !self.retry.is_brief() || matches!(error, ObserverError::Archive(_)) {
                 return reason;
             }
             let pause = self.failed(error);

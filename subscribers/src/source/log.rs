@@ -168,7 +168,8 @@ mod tests {
         let own = "trust: home\nhooks: { '*': [{ name: look, mode: observe, command: 'true' }] }\n";
         let hooks = |path: String, content: &str, of_project: bool| {
             let content = content.to_owned();
-            Arc::new(HooksSnapshot { hash: format!("of {path}"), path, content, of_project })
+            let hash = format!("of {path}");
+            Arc::new(HooksSnapshot { hash, path, content, of_project, settings: None })
         };
         let event = || RowDraft {
             id: EventId::mint(clock.now()),

@@ -1,20 +1,25 @@
 //! Reads events from the NATS stream of all buses, by an ordered consumer. The consumer keeps nothing
 //! on the server: how far the observer is, is in its own position.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use async_nats::jetstream::consumer::DeliverPolicy;
 use async_nats::jetstream::consumer::pull::{Ordered, OrderedConfig};
-use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
+use async_nats::jetstream::context::GetStreamErrorKind;
+use async_nats::jetstream::stream::{RawMessageErrorKind, State as StreamState, Stream};
 use async_nats::jetstream::{self, Context, ErrorCode, Message};
 use futures_util::{FutureExt, StreamExt};
 use hookbus::envelope;
-use hookbus::log::Received;
-use tokio::io::AsyncReadExt;
+use hookbus::event::{BusId, Clock, EventId, SystemClock};
+use hookbus::log::{Received, payload_digest};
+use hookbus::relay::{ReceivedMessage, StreamForm};
 
-use super::event_source::{MAX_BATCH_BYTES, SourceEvent};
+use super::event_source::{MAX_BATCH_BYTES, SourceBatch, SourceEvent};
+use super::{FetchError, fetch_payload};
 use crate::connection::{NatsConnection, NatsError, within};
-use crate::position::{ObserverPosition, StreamMark};
+use crate::position::{BusPosition, ObserverPosition, StreamMark};
+use crate::refused::RefusedMessage;
 
 /// How long to wait for the next message before the caller gets an empty batch.
 const POLL: Duration = Duration::from_millis(300);
@@ -25,8 +30,8 @@ const CHECK_EVERY: Duration = Duration::from_secs(3);
 /// How long the server may take to answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 
-/// How long a payload from the object store may take.
-const FETCH_LIMIT: Duration = Duration::from_secs(30);
+/// How long the answer counts whether the stream holds a certain message.
+const HOLDS_FOR: Duration = Duration::from_secs(1);
 
 /// The subjects of every event of every bus.
 const ALL_EVENTS: &str = "hookbus.>";
@@ -36,14 +41,20 @@ const ALL_EVENTS: &str = "hookbus.>";
 pub(crate) struct StreamSource {
     connection: NatsConnection,
     subjects: Vec<String>,
+    form: StreamForm,
     open: Option<OpenStream>,
+    /// By bus: whether the stream holds the message at this sequence number, and when it said so.
+    holds: HashMap<BusId, (u64, bool, Instant)>,
+    /// The stream does not exist yet: no bus has connected to this server.
+    missing: bool,
 }
 
 struct OpenStream {
     stream: Stream<()>,
     messages: Ordered,
     checked: Instant,
-    /// The last event returned. If the caller's position is elsewhere, it did not handle all of them,
+    form: StreamForm,
+    /// The last message returned. If the caller's position is elsewhere, it did not handle all of them,
     /// and the stream is opened again.
     last_returned: Option<StreamMark>,
     /// How many messages the server had left after that one.
@@ -58,7 +69,16 @@ impl std::fmt::Debug for OpenStream {
 
 impl StreamSource {
     pub(crate) fn new(connection: NatsConnection, subjects: Vec<String>) -> Self {
-        Self { connection, subjects, open: None }
+        Self::of_form(connection, subjects, StreamForm::live())
+    }
+
+    /// Reads a stream whose messages look like this.
+    pub(crate) fn of_form(
+        connection: NatsConnection,
+        subjects: Vec<String>,
+        form: StreamForm,
+    ) -> Self {
+        Self { connection, subjects, form, open: None, holds: HashMap::new(), missing: false }
     }
 
     /// Reads every event of every bus.
@@ -70,7 +90,7 @@ impl StreamSource {
         &mut self,
         position: &ObserverPosition,
         limit: usize,
-    ) -> Result<Vec<SourceEvent>, NatsError> {
+    ) -> Result<SourceBatch, NatsError> {
         let result = self.read(position, limit).await;
         if result.is_err() {
             // The next call reconnects and reads on after the position, so no event is lost.
@@ -84,11 +104,21 @@ impl StreamSource {
         &mut self,
         position: &ObserverPosition,
         limit: usize,
-    ) -> Result<Vec<SourceEvent>, NatsError> {
+    ) -> Result<SourceBatch, NatsError> {
         let usable = self.open.take().filter(|open| open.last_returned == position.mark);
         let open = match usable {
             Some(open) => self.open.insert(open),
-            None => self.open.insert(open(&self.connection, &self.subjects, position).await?),
+            None => match open(&self.connection, &self.subjects, &self.form, position).await? {
+                Some(open) => {
+                    self.missing = false;
+                    self.open.insert(open)
+                }
+                None => {
+                    self.missing = true;
+                    tokio::time::sleep(POLL).await;
+                    return Ok(SourceBatch::default());
+                }
+            },
         };
         let Ok(first) = tokio::time::timeout(POLL, open.messages.next()).await else {
             if open.checked.elapsed() > CHECK_EVERY {
@@ -97,36 +127,44 @@ impl StreamSource {
                     return Err(NatsError::StreamReset);
                 }
             }
-            return Ok(Vec::new());
+            return Ok(SourceBatch::default());
         };
         open.checked = Instant::now();
-        let (mut next, mut events, mut bytes) = (Some(first), Vec::new(), 0);
+        let (mut next, mut batch, mut bytes) = (Some(first), SourceBatch::default(), 0);
         while let Some(message) = next {
             let message = message
                 .ok_or("the server closed it")
                 .map_err(NatsError::failed("read the stream"))?
                 .map_err(NatsError::failed("read the stream"))?;
             bytes += message.payload.len();
-            events.extend(open.event_of(&message)?);
-            let full = events.len() >= limit || bytes >= MAX_BATCH_BYTES;
+            open.add(&message, &mut batch)?;
+            let count = batch.events.len() + batch.refused.len();
+            let full = count >= limit || bytes >= MAX_BATCH_BYTES;
             next = if full { None } else { open.messages.next().now_or_never() };
         }
-        Ok(events)
+        Ok(batch)
     }
 
-    /// The next events with their payloads; `None` at the end of what is there now.
+    /// The next events with their payloads; `None` at the end of what is there now. The caller moves the mark
+    /// of its position to the end of the batch.
     pub(crate) async fn next_until_end(
         &mut self,
         position: &ObserverPosition,
         limit: usize,
-    ) -> Result<Option<Vec<SourceEvent>>, NatsError> {
+    ) -> Result<Option<SourceBatch>, NatsError> {
         loop {
-            let mut events = self.next(position, limit).await?;
-            for event in &mut events {
-                self.complete(event).await?;
+            let mut batch = self.next(position, limit).await?;
+            for mut event in std::mem::take(&mut batch.events) {
+                match self.complete(&mut event).await {
+                    Ok(()) => batch.events.push(event),
+                    Err(FetchError::Nats(error)) => return Err(error),
+                    Err(error @ FetchError::Refused { .. }) => {
+                        batch.refused.extend(event.refused(error.to_string()));
+                    }
+                }
             }
-            if !events.is_empty() {
-                return Ok(Some(events));
+            if !batch.is_empty() {
+                return Ok(Some(batch));
             }
             if self.is_at_end() {
                 return Ok(None);
@@ -141,7 +179,7 @@ impl StreamSource {
 
     /// Whether every event that is there has been returned.
     pub(super) fn is_at_end(&self) -> bool {
-        self.open.as_ref().is_some_and(|open| open.pending == 0)
+        self.open.as_ref().map_or(self.missing, |open| open.pending == 0)
     }
 
     pub(super) async fn lag(&mut self, position: &ObserverPosition) -> Option<u64> {
@@ -155,8 +193,46 @@ impl StreamSource {
         Some(state.last_sequence.saturating_sub(handled))
     }
 
+    /// Whether an event was handled before. A message after the last handled one of its bus is new, whatever
+    /// its seq, as long as the stream holds both. If it does not hold the last handled one any more, the
+    /// stream was emptied or restored, and the bus publishes its rows again.
+    pub(super) async fn is_handled(
+        &mut self,
+        last: BusPosition,
+        event: &SourceEvent,
+    ) -> Result<bool, NatsError> {
+        if event.row.seq > last.seq {
+            return Ok(false);
+        }
+        let (Some(mark), Some(place), Some(id)) = (event.mark, last.place, last.id) else {
+            return Ok(last.covers(&event.row));
+        };
+        if event.row.id == id || mark.sequence <= place {
+            return Ok(last.covers(&event.row));
+        }
+        let holds = self.holds(event.bus, StreamMark { sequence: place, id }).await?;
+        Ok(!holds && last.covers(&event.row))
+    }
+
+    async fn holds(&mut self, bus: BusId, mark: StreamMark) -> Result<bool, NatsError> {
+        if let Some((sequence, holds, at)) = self.holds.get(&bus)
+            && *sequence == mark.sequence
+            && at.elapsed() < HOLDS_FOR
+        {
+            return Ok(*holds);
+        }
+        let Some(open) = &self.open else { return Ok(false) };
+        let holds = match within(ANSWER_LIMIT, open.stream.get_raw_message(mark.sequence)).await? {
+            Ok(message) => message_id(&message.payload) == mark.id,
+            Err(error) if is_missing(&error.kind()) => false,
+            Err(error) => return Err(NatsError::failed("read the stream")(error)),
+        };
+        self.holds.insert(bus, (mark.sequence, holds, Instant::now()));
+        Ok(holds)
+    }
+
     /// Fetches the payload of an event that came without it.
-    pub(super) async fn complete(&mut self, event: &mut SourceEvent) -> Result<(), NatsError> {
+    pub(super) async fn complete(&mut self, event: &mut SourceEvent) -> Result<(), FetchError> {
         if let (Some(stored), true) = (&event.stored, event.row.payload.is_empty()) {
             event.row.payload = fetch_payload(&self.connection, stored).await?;
         }
@@ -165,57 +241,70 @@ impl StreamSource {
 }
 
 impl OpenStream {
-    /// The event in a message; `None` if the message is not an event of a bus.
-    fn event_of(&mut self, message: &Message) -> Result<Option<SourceEvent>, NatsError> {
+    /// Adds a message to a batch: as an event, or as a message that was refused.
+    fn add(&mut self, message: &Message, batch: &mut SourceBatch) -> Result<(), NatsError> {
         let info = message.info().map_err(NatsError::failed("read the sequence of a message"))?;
         let sequence = info.stream_sequence;
         self.pending = info.pending;
-        let Received { bus, row, stored } = match envelope::read(&message.payload) {
-            Ok(event) => event,
-            Err(error) => {
-                tracing::warn!(%error, sequence, "skipped a message that is not an event");
-                return Ok(None);
+        let mark = Some(StreamMark { sequence, id: message_id(&message.payload) });
+        (self.last_returned, batch.end) = (mark, mark);
+        let received = self.form.read(ReceivedMessage {
+            subject: message.subject.as_str(),
+            headers: message.headers.as_ref(),
+            body: &message.payload,
+            sequence,
+        });
+        match received {
+            Ok(Received { bus, row, stored }) => {
+                batch.events.push(SourceEvent { bus, row, mark, stored });
             }
-        };
-        let mark = Some(StreamMark { sequence, id: row.id });
-        self.last_returned = mark;
-        Ok(Some(SourceEvent { bus, row, mark, stored }))
+            Err(refusal) => {
+                tracing::warn!(%refusal, sequence, "refused a message");
+                batch.refused.push(RefusedMessage::new(
+                    sequence,
+                    message.subject.as_str(),
+                    refusal.to_string(),
+                    &message.payload,
+                    SystemClock.now(),
+                ));
+            }
+        }
+        Ok(())
     }
 }
 
-/// Fetches a payload that was too large for a message; `stored` is `bucket/object`.
-pub(crate) async fn fetch_payload(
-    connection: &NatsConnection,
-    stored: &str,
-) -> Result<Vec<u8>, NatsError> {
-    let context = jetstream::new(connection.client().await?);
-    let action = || format!("fetch the payload {stored} from the object store");
-    // The client would wait for ever for an object whose chunks are gone.
-    tokio::time::timeout(FETCH_LIMIT, read_object(&context, stored))
-        .await
-        .map_err(NatsError::failed(action()))?
-        .map_err(|reason| NatsError::Failed { action: action(), reason: reason.to_string() })
+/// What a message is recognised by: the id of the event in it, or its bytes if it is no event.
+fn message_id(body: &[u8]) -> EventId {
+    envelope::read(body).map_or_else(
+        |_| {
+            let mut id = [0; 16];
+            id.copy_from_slice(&payload_digest(body)[..16]);
+            EventId::from_bytes(id)
+        },
+        |received| received.row.id,
+    )
 }
 
-async fn read_object(context: &Context, stored: &str) -> Result<Vec<u8>, async_nats::Error> {
-    let (bucket, object) = stored.split_once('/').unwrap_or((stored, stored));
-    let mut object = context.get_object_store(bucket).await?.get(object).await?;
-    let mut payload = Vec::new();
-    object.read_to_end(&mut payload).await?;
-    Ok(payload)
-}
-
+/// None if the stream does not exist yet. If this observer has read from it before, that is an error.
 async fn open(
     connection: &NatsConnection,
     subjects: &[String],
+    form: &StreamForm,
     position: &ObserverPosition,
-) -> Result<OpenStream, NatsError> {
+) -> Result<Option<OpenStream>, NatsError> {
     let name = &connection.settings.stream;
     let context = jetstream::new(connection.client().await?);
     let stream = context.get_stream_no_info(name).await;
     let stream = stream.map_err(NatsError::failed(format!("open the stream {name}")))?;
+    let info = within(ANSWER_LIMIT, stream.get_info()).await?;
+    if position.mark.is_none() && info.is_err() && is_missing_stream(&context, name).await {
+        return Ok(None);
+    }
+    let info = info.map_err(NatsError::failed(format!("read the stream {name}")))?;
+    let is_fed_by_buses = info.config.sources.is_none() && info.config.mirror.is_none();
+    let holds_every_row = form.holds_every_row && is_fed_by_buses;
     let config = OrderedConfig {
-        deliver_policy: deliver_policy(&stream, name, position).await?,
+        deliver_policy: deliver_policy(&stream, &info.state, position).await?,
         filter_subjects: subjects.to_vec(),
         ..OrderedConfig::default()
     };
@@ -224,25 +313,23 @@ async fn open(
     let pending = consumer.cached_info().num_pending;
     let messages = consumer.messages().await.map_err(NatsError::failed("read the stream"))?;
     let (checked, last_returned) = (Instant::now(), position.mark);
-    Ok(OpenStream { stream, messages, checked, last_returned, pending })
+    let form = StreamForm { holds_every_row, ..form.clone() };
+    Ok(Some(OpenStream { stream, messages, checked, form, last_returned, pending }))
 }
 
 /// Where to start reading.
 async fn deliver_policy(
     stream: &Stream<()>,
-    name: &str,
+    state: &StreamState,
     position: &ObserverPosition,
 ) -> Result<DeliverPolicy, NatsError> {
-    let info = within(ANSWER_LIMIT, stream.get_info()).await?;
-    // Until the first bus has published to it, the stream does not exist.
-    let info = info.map_err(NatsError::failed(format!("read the stream {name} (yet)")))?;
     let Some(mark) = position.mark else {
         return Ok(match position.earliest() {
             Some(earliest) => DeliverPolicy::ByStartTime { start_time: earliest.to_utc() },
             None => DeliverPolicy::All,
         });
     };
-    let (first, last) = (info.state.first_sequence, info.state.last_sequence);
+    let (first, last) = (state.first_sequence, state.last_sequence);
     if mark.sequence < first.saturating_sub(1) && last >= mark.sequence {
         tracing::warn!(
             from = mark.sequence + 1,
@@ -260,16 +347,14 @@ async fn deliver_policy(
     Ok(DeliverPolicy::All)
 }
 
-/// Whether the stream still holds the marked event under its sequence number, or deleted it by retention.
+/// Whether the stream still holds the marked message under its sequence number, or deleted it by retention.
 async fn mark_is_valid(
     stream: &Stream<()>,
     position: &ObserverPosition,
 ) -> Result<bool, NatsError> {
     let Some(mark) = position.mark else { return Ok(true) };
     match within(ANSWER_LIMIT, stream.get_raw_message(mark.sequence)).await? {
-        Ok(message) => {
-            Ok(envelope::read(&message.payload).is_ok_and(|found| found.row.id == mark.id))
-        }
+        Ok(message) => Ok(message_id(&message.payload) == mark.id),
         Err(error) if is_missing(&error.kind()) => {
             let info = stream.get_info().await.map_err(NatsError::failed("read the stream"))?;
             let (first, last) = (info.state.first_sequence, info.state.last_sequence);
@@ -277,6 +362,12 @@ async fn mark_is_valid(
         }
         Err(error) => Err(NatsError::failed("read the stream")(error)),
     }
+}
+
+async fn is_missing_stream(context: &Context, name: &str) -> bool {
+    let found = within(ANSWER_LIMIT, context.get_stream(name)).await;
+    matches!(found, Ok(Err(error)) if matches!(error.kind(), GetStreamErrorKind::JetStream(error)
+        if error.error_code() == ErrorCode::STREAM_NOT_FOUND))
 }
 
 fn is_missing(kind: &RawMessageErrorKind) -> bool {

@@ -46,6 +46,7 @@ pub struct Gemini {
     setup: RunSetup,
     hooks: Vec<(String, Hook)>,
     approval_mode: String,
+    has_settings: bool,
 }
 
 impl Gemini {
@@ -56,7 +57,7 @@ impl Gemini {
         setup.env("GEMINI_API_KEY", "none-needed");
         setup.env("GEMINI_CLI_NO_RELAUNCH", "1"); // one process instead of two
         setup.env("GEMINI_PTY_INFO", "child_process"); // plain pipes for shell commands
-        Self { setup, hooks: Vec::new(), approval_mode: "yolo".to_owned() }
+        Self { setup, hooks: Vec::new(), approval_mode: "yolo".to_owned(), has_settings: false }
     }
 
     /// Runs `command` on `event`.
@@ -135,6 +136,15 @@ impl Gemini {
         self.setup.scratch.home()
     }
 
+    /// Writes its settings now, so that a program such as `hookbus connect` can edit them before it runs. Hooks and
+    /// settings that are added later have no effect.
+    #[must_use]
+    pub fn with_settings_written(mut self) -> Self {
+        self.write_settings();
+        self.has_settings = true;
+        self
+    }
+
     /// Runs the agent to its end.
     pub fn run(self) -> Run {
         let (setup, model, mode) = self.prepare();
@@ -152,15 +162,21 @@ impl Gemini {
         setup.run_at_a_terminal(Protocol::Google, &model, command, acts)
     }
 
-    fn prepare(self) -> (RunSetup, ModelServer, String) {
-        let Self { mut setup, hooks, approval_mode } = self;
+    fn prepare(mut self) -> (RunSetup, ModelServer, String) {
+        if !self.has_settings {
+            self.write_settings();
+        }
+        let Self { mut setup, approval_mode, .. } = self;
         let model = ModelServer::start(std::mem::take(&mut setup.script));
         setup.env("GOOGLE_GEMINI_BASE_URL", model.address());
-        for (event, hook) in &hooks {
-            setup.append(&format!("hooks.{event}"), group(hook));
-        }
-        write_settings(&setup, &hooks);
         (setup, model, format!("--approval-mode={approval_mode}"))
+    }
+
+    fn write_settings(&mut self) {
+        for (event, hook) in &self.hooks {
+            self.setup.append(&format!("hooks.{event}"), group(hook));
+        }
+        write_settings(&self.setup, &self.hooks);
     }
 }
 

@@ -99,7 +99,8 @@ impl Hermes {
         EVENTS.iter().fold(self, |run, event| run.hook(event, command))
     }
 
-    /// Connects it to `home` with `hookbus connect hermes`; `daemon` is `HOOKBUS_DAEMON`.
+    /// Connects it to `home` with `hookbus connect hermes`; `daemon` is what the home's file says about the daemon,
+    /// because the environment of a connected Hermes says nothing.
     #[must_use]
     pub fn connected(self, home: &Home, daemon: &str) -> Self {
         self.connected_with(home, daemon, &[])
@@ -111,7 +112,8 @@ impl Hermes {
         let mut connect = home.command([&["connect", "hermes", "--yes"], options].concat());
         connect.env("HERMES_HOME", self.setup.scratch.home().join(".hermes"));
         self.connect = Some(connect);
-        self.env("HOOKBUS_HOME", &path_text(&home.path())).env("HOOKBUS_DAEMON", daemon)
+        home.set_daemon_mode(daemon);
+        self.env("BUS_HOME", &path_text(&home.path()))
     }
 
     /// Starts it as `hermes -z`.

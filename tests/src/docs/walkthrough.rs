@@ -18,8 +18,10 @@ use crate::home::{binary, feed};
 /// How the user's home is called in the output that documents show.
 const SHOWN_HOME: &str = "/home/you";
 
-/// Runs one command where the one before it left the directory and the environment.
+/// Runs one command where the one before it left the directory and the environment. The scratch home is temporary, and
+/// `connect` has to be told that this is intended.
 const STEP: &str = r#"exec 2>&1
+hookbus() { if [ "$1" = connect ]; then set -- "$@" --allow-temporary-home; fi; command hookbus "$@"; }
 cd "$(cat "$STATE/directory")" && . "$STATE/environment"
 eval "$1"
 code=$?
@@ -128,15 +130,28 @@ impl Walkthrough {
 
     /// Runs a command to its end, at a terminal if there is something to answer: its exit code, and all that it printed.
     fn run(&self, command: &str, answers: &[&'static str]) -> (Option<i32>, String) {
-        let mut shell = self.command(Path::new("timeout"));
-        shell.args(["60", "bash", "-c", STEP, "bash", command]);
-        let (exit, output) = if answers.is_empty() {
-            let output = shell.stdin(Stdio::null()).output().expect("bash runs");
-            (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
-        } else {
+        let mut shell = self.command(Path::new("setsid"));
+        // At a terminal the shell owns it, as a user's does.
+        let needs_terminal = !answers.is_empty() || command.contains("--accept-hooks");
+        shell.args(needs_terminal.then_some("--ctty"));
+        shell.args([
+            "--wait",
+            "timeout",
+            "--foreground",
+            "60",
+            "bash",
+            "-c",
+            STEP,
+            "bash",
+            command,
+        ]);
+        let (exit, output) = if needs_terminal {
             let answer = |answer: &'static str| [Act::See("[y/N]"), Act::Type(answer), Act::Enter];
             let acts: Vec<Act<'_>> = answers.iter().flat_map(|it| answer(it)).collect();
             run_at_terminal(shell, &acts)
+        } else {
+            let output = shell.stdin(Stdio::null()).output().expect("bash runs");
+            (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
         };
         let home = self.home().to_string_lossy().into_owned();
         (exit, output.replace('\r', "").replace(&home, SHOWN_HOME))

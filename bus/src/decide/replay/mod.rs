@@ -7,6 +7,7 @@ mod shell_words;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 pub use self::launch::CommandPreview;
@@ -17,6 +18,7 @@ use super::plan::Plan;
 use super::run::{HookResult, HookRun, deadline_in};
 use crate::caller::Caller;
 use crate::event::{BusId, Event, EventId, Seq};
+pub use crate::exec::Isolation;
 use crate::exec::Sandbox;
 
 /// Where the programs and plugins of a replay run.
@@ -43,6 +45,12 @@ impl ReplayEnvironment {
     #[must_use]
     pub fn with_restarts(self, restarts: PluginRestarts) -> Self {
         Self { plugins: Arc::new(ReplayPlugins::new(restarts)), ..self }
+    }
+
+    /// The same environment, with commands kept apart from the rest of the system. Plugins are not.
+    #[must_use]
+    pub fn isolated(self, isolation: Isolation) -> Self {
+        Self { sandbox: self.sandbox.isolated(isolation), ..self }
     }
 
     /// To be called for every event, in log order: plugins that were restarted for it are restarted again.
@@ -102,10 +110,11 @@ impl ReplayEnvironment {
         &'a self,
         plan: &'a Plan<'p>,
         (bus, seq): Origin,
-        caller: &'a Caller,
+        agent: &'a Caller,
         known: &'a [HookResult<'p>],
     ) -> HookRun<'a, 'p> {
         let deadline = deadline_in(self.time);
-        HookRun { plan, seq: Some(seq), bus, caller, replay: Some(self), known, deadline }
+        let (seq, replay, short) = (Some(seq), Some(self), AtomicBool::new(false));
+        HookRun { plan, seq, bus, agent, replay, known, deadline, short }
     }
 }

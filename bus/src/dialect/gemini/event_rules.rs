@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::super::Capabilities;
+use super::super::{Capabilities, NoticePlace};
 use crate::event::{Body, Event};
 
 /// How Gemini merges the answers of several hooks, by event.
@@ -62,5 +62,22 @@ pub(super) fn capabilities(event: &Event) -> Capabilities {
         }
         "AfterTool" => Capabilities { block: true, stop: true, context: true, ..none },
         _ => none,
+    }
+}
+
+/// Gemini shows a `systemMessage` at every event but `BeforeToolSelection`, where any answer changes the request. A
+/// refused turn or request shows it in place of the reason, and `suppressOutput` hides it.
+pub(super) fn notice_place(event: &Event, answer: Option<&Value>) -> NoticePlace {
+    let is_read = matches!(event.body, Body::Read(_));
+    let has = |key: &str| answer.is_some_and(|answer| answer.get(key).is_some());
+    match event.name.as_str() {
+        "BeforeToolSelection" => NoticePlace::Nowhere,
+        "BeforeAgent" | "AfterAgent" | "BeforeModel" | "AfterModel"
+            if has("decision") || has("continue") =>
+        {
+            NoticePlace::Nowhere
+        }
+        _ if is_read && !has("suppressOutput") => NoticePlace::InAnswer,
+        _ => NoticePlace::Nowhere,
     }
 }

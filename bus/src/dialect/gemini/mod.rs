@@ -17,7 +17,8 @@ use serde_json::Value;
 
 use super::matcher::{field, ignored, tool_regex};
 use super::{
-    Capabilities, Dialect, HookOutput, Interpretation, LateOutput, LaunchError, ParsedMatcher,
+    Capabilities, Dialect, HookOutput, Interpretation, LateOutput, LaunchError, NoticePlace,
+    ParsedMatcher,
 };
 use crate::caller::Caller;
 use crate::event::{Event, Kind, ToolClass, Verdict};
@@ -65,6 +66,10 @@ impl Dialect for Gemini {
 
     fn encode(&self, event: &Event, merged: &Verdict) -> Option<Value> {
         encode::encode(event, merged)
+    }
+
+    fn notice_place(&self, event: &Event, answer: Option<&Value>, _caller: &Caller) -> NoticePlace {
+        event_rules::notice_place(event, answer)
     }
 
     fn ignores_impossible_answers(&self) -> bool {

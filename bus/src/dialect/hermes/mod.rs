@@ -22,7 +22,7 @@ use super::decode::text;
 use super::matcher::{anchored, ignored, tool_regex};
 use super::{
     Capabilities, Dialect, HookOutput, Interpretation, LateOutput, LaunchError, Matcher,
-    ParsedMatcher, common,
+    NoticePlace, ParsedMatcher, common,
 };
 use crate::caller::Caller;
 use crate::event::{Event, Kind, ToolClass, Verdict, Wire};
@@ -86,6 +86,22 @@ impl Dialect for Hermes {
 
     fn encode(&self, event: &Event, merged: &Verdict) -> Option<Value> {
         encode::encode(event, merged)
+    }
+
+    /// Hermes shows its user nothing of a hook's answer. The bridge prints what it gets beside the answer. Of a shell
+    /// hook that exits with 1 Hermes logs stderr as a warning; for other callers, which do not set the session of
+    /// Hermes' hooks, stderr stays empty and the exit code 0.
+    fn notice_place(
+        &self,
+        _event: &Event,
+        _answer: Option<&Value>,
+        caller: &Caller,
+    ) -> NoticePlace {
+        match caller.wire {
+            Wire::Bridge => NoticePlace::Beside,
+            Wire::Shell if caller.var("HERMES_SESSION_ID").is_some() => NoticePlace::Beside,
+            Wire::Shell => NoticePlace::Nowhere,
+        }
     }
 
     fn ignores_impossible_answers(&self) -> bool {

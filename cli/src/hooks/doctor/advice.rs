@@ -2,9 +2,10 @@
 
 use std::fs;
 
+use hookbus::exec::find_program;
 use hookbus::plugins::PluginFault;
 
-use super::launch::on_path;
+use super::super::current_caller;
 
 /// For a command that failed with a sample event; `test` are the arguments of `hookbus hooks test` for that event.
 pub(super) fn for_command(failure: &str, exit: Option<i32>, test: &str) -> String {
@@ -75,7 +76,8 @@ fn for_loading(why: &str) -> String {
 
 /// The Python in the first line of the `hermes` program.
 fn hermes_python() -> Option<String> {
-    let program = fs::read_to_string(on_path("hermes")?).ok()?;
+    let program =
+        fs::read_to_string(find_program("hermes".as_ref(), &[], &current_caller())?).ok()?;
     let python = program.lines().next()?.strip_prefix("#!")?.trim();
     python.contains("python").then(|| format!("`{python}`"))
 }

@@ -1,4 +1,4 @@
-//! Checks the connections: does each Hermes call the bus, and once only? Does a daemon run where one is needed? Do events
+//! Checks the connections: does each Hermes and each Gemini call the bus, and once only? Does a daemon run where one is needed? Do events
 //! arrive?
 
 use std::time::Duration;
@@ -8,7 +8,8 @@ use hookbus::log::{LogPath, LogReader, Query};
 
 use super::super::{EffectiveHooks, current_caller};
 use super::finding::Finding;
-use crate::connect::{self, DoubleLoaded, Health};
+use super::gateway;
+use crate::connect::{self, DoubleLoaded, GeminiHealth, Health};
 use crate::output::format_duration;
 use crate::settings::Settings;
 use crate::status::{self, describe_hung_daemon};
@@ -33,7 +34,8 @@ pub(super) fn check(settings: &Settings, hooks: &EffectiveHooks) -> Vec<Finding>
             .map(|hung| Finding::bad("the daemon", format!("it is {hung}"))),
     );
     let (mut connected, mut double) = (Connected::No, Vec::new());
-    for Health { home, wrong, calls, needs_a_daemon } in connect::health(settings) {
+    for Health { home, wrong, calls, needs_a_daemon, gateway_deadline } in connect::health(settings)
+    {
         let about = format!("Hermes in {}", home.display());
         let missing = needs_a_daemon.and_then(|command| daemon_missing(settings, &command));
         connected = match (&wrong, &missing, connected) {
@@ -47,6 +49,9 @@ pub(super) fn check(settings: &Settings, hooks: &EffectiveHooks) -> Vec<Finding>
             None => Finding::ok(format!("{about} is connected")),
             Some(wrong) => Finding::bad(about, wrong),
         });
+        if let Some(deadline) = gateway_deadline {
+            findings.extend(gateway::check(hooks, deadline));
+        }
         if calls {
             double.extend(hooks.files().flat_map(|(source, active)| {
                 connect::double_loaded(&home, &active.file, source.file(), &current_caller())
@@ -58,8 +63,32 @@ pub(super) fn check(settings: &Settings, hooks: &EffectiveHooks) -> Vec<Finding>
             .into_iter()
             .map(|DoubleLoaded { plugin, why }| Finding::bad(format!("the plugin {plugin}"), why)),
     );
+    for GeminiHealth { file, wrong } in connect::gemini_health(settings) {
+        let about = format!("Gemini CLI by {}", file.display());
+        if wrong.is_empty() {
+            connected = Connected::Yes;
+            findings.push(Finding::ok(format!("{about} is connected{}", last_of_gemini(settings))));
+        }
+        findings.extend(wrong.into_iter().map(|wrong| Finding::bad(about.clone(), wrong)));
+    }
     findings.push(check_events(settings, connected));
     findings
+}
+
+/// When the last event of Gemini came, for the finding about it.
+fn last_of_gemini(settings: &Settings) -> String {
+    let of_gemini = Query { agent: Some("gemini".to_owned()), ..Query::default() };
+    let log = LogReader::open(&LogPath::in_home(&settings.home)).ok();
+    let last = log.and_then(|log| log.last(&of_gemini, 1).ok()?.pop());
+    last.map_or_else(
+        || "; no event of it has arrived yet".to_owned(),
+        |row| {
+            format!(
+                "; its last event came {} ago",
+                format_duration(SystemClock.now().since(row.at))
+            )
+        },
+    )
 }
 
 /// A Hermes that starts no daemon itself needs one, and none is running for good.
@@ -106,10 +135,10 @@ fn check_events(settings: &Settings, connected: Connected) -> Finding {
                     "none has arrived yet; start `hookbus serve`, send Hermes a message, then check again"
                 }
                 Connected::Yes => {
-                    "none has arrived yet; restart every Hermes that runs, send it a message, then check again"
+                    "none has arrived yet; restart every agent that runs, send it a message, then check again"
                 }
                 Connected::No => {
-                    "none has ever arrived; connect an agent with `hookbus connect hermes`, then use it"
+                    "none has ever arrived; connect an agent with `hookbus connect hermes` or `hookbus connect gemini`, then use it"
                 }
             },
         );
@@ -123,9 +152,11 @@ fn check_events(settings: &Settings, connected: Connected) -> Finding {
         ));
     }
     let advice = match connected {
-        Connected::Yes => "if you have used Hermes since, restart every one that runs",
+        Connected::Yes => "if you have used the agent since, restart every one that runs",
         Connected::WithoutDaemon => "`hookbus serve` has to run while you use Hermes",
-        Connected::No => "if the agent is not connected any more, run `hookbus connect hermes`",
+        Connected::No => {
+            "if the agent is not connected any more, run `hookbus connect hermes` or `hookbus connect gemini`"
+        }
     };
     Finding::bad("events", format!("the last one is {} old; {advice}", format_duration(age)))
 }

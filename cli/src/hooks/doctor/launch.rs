@@ -1,17 +1,25 @@
 //! Checks whether the program of an entry can be started: the program itself, its interpreter, and the script.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use hookbus::caller::Caller;
 use hookbus::consent::ApprovalItem;
+use hookbus::exec::find_program;
 
-/// Why it cannot be started, if so.
-pub(super) fn problem(entry: &ApprovalItem) -> Option<String> {
+/// Why it cannot be started, if so. `env` is what the entry sets, `caller` what its hook gets.
+pub(super) fn problem(
+    entry: &ApprovalItem,
+    env: &[(String, String)],
+    caller: &Caller,
+) -> Option<String> {
+    let file_of = |program: &OsStr| file_of(program, env, caller);
     let Some(program) = entry.words.first() else {
         return Some(format!("`{}` has a quote that is never closed", entry.command));
     };
-    let Some(found) = on_path(program) else {
+    let Some(found) = file_of(program) else {
         let program = program.display();
         return Some(format!("`{program}` does not exist; check the path, or `PATH`"));
     };
@@ -40,18 +48,15 @@ pub(super) fn problem(entry: &ApprovalItem) -> Option<String> {
             );
         }
     };
-    on_path(named).is_none().then(|| {
+    file_of(named.as_ref()).is_none().then(|| {
         format!("its interpreter `{named}` does not exist; install it, or change the first line")
     })
 }
 
-/// The file of a program, by its path or in `PATH`.
-pub(super) fn on_path(program: impl AsRef<Path>) -> Option<PathBuf> {
-    let program = program.as_ref();
-    let here = std::env::current_dir().unwrap_or_default().join(program);
-    if program.components().count() > 1 {
-        return here.is_file().then_some(here);
+/// The file of a program, by its path or on the `PATH` that hooks get.
+fn file_of(program: &OsStr, env: &[(String, String)], caller: &Caller) -> Option<PathBuf> {
+    if Path::new(program).components().count() > 1 {
+        return Some(caller.cwd.join(program)).filter(|file| file.is_file());
     }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
+    find_program(program, env, caller)
 }

@@ -1,0 +1,149 @@
+//! Taking in spool files: finding them, reading them a few at a time, and setting aside what is no event.
+//!
+//! A process holds a lock on a directory while it takes in files from it, so that no file is taken in by two
+//! processes. A file is renamed before it is read, so that a newer file for the same event (now with its
+//! decision) is not deleted unread.
+
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::Spool;
+use super::file::{self, SpoolFileError, SpooledEvent, id_in_name};
+use super::places::{HomeId, PlaceOwner};
+use crate::sys::file_lock;
+
+/// The extension of a file that waits, that is being appended to the log, and that is no event.
+pub(super) const WAITING: &str = "json";
+pub(super) const TAKEN: &str = "taken";
+pub(super) const UNREADABLE: &str = "unreadable";
+/// The extension of a file that is being written.
+const INCOMPLETE: &str = "part";
+
+/// A file that is incomplete for this long was left by a process that died.
+const ABANDONED_AFTER: Duration = Duration::from_mins(10);
+
+/// How many events, and about how many bytes of files, are in memory at once.
+const BATCH: usize = 64;
+const BATCH_BYTES: u64 = 4 << 20;
+
+/// Files that this process takes in. Other processes leave their directories alone until it is dropped.
+#[derive(Debug)]
+pub(in crate::log) struct Intake {
+    home: HomeId,
+    files: VecDeque<(PathBuf, PlaceOwner)>,
+    /// How many files could not be taken in this time.
+    pub(in crate::log) left: usize,
+    _locks: Vec<File>,
+}
+
+impl Spool {
+    /// Locks the directories and lists their files, oldest first. A directory from which another process is
+    /// taking in files is left out.
+    pub(in crate::log) fn take_in(&self) -> Intake {
+        let (mut files, mut locks, mut left) = (Vec::new(), Vec::new(), 0);
+        for place in self.places.iter().filter(|place| place.is_ours()) {
+            let Ok(directory) = File::open(&place.directory) else { continue };
+            match file_lock::try_lock(&directory) {
+                Ok(()) => locks.push(directory),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    left += 1;
+                    continue;
+                }
+                // Not every file system has locks. Appends are idempotent, so go on without.
+                Err(error) => tracing::debug!(%error, "cannot lock a spool directory"),
+            }
+            match place.files() {
+                Ok(found) => files.extend(found.into_iter().map(|path| (path, place.owner))),
+                Err(error) => {
+                    let directory = place.directory.display();
+                    tracing::warn!(%error, %directory, "cannot list a spool directory");
+                    left += 1;
+                }
+            }
+        }
+        files.retain(|(path, _)| match extension_of(path) {
+            Some(WAITING | TAKEN) => true,
+            Some(INCOMPLETE) => is_abandoned(path),
+            Some(_) | None => false,
+        });
+        // Ids sort by time. Of the two files of one event, the one with its decision comes first, and the other one
+        // adds nothing. Of two files with one name, the one that an earlier try left comes first.
+        files.sort_by_cached_key(|(path, _)| {
+            (path.file_stem().map(OsStr::to_owned), extension_of(path) != Some(TAKEN))
+        });
+        let files = files.into();
+        Intake { home: self.home.clone(), files, left, _locks: locks }
+    }
+}
+
+impl Intake {
+    /// The next events; empty at the end.
+    pub(in crate::log) fn next_batch(&mut self) -> Vec<SpooledEvent> {
+        let (mut batch, mut bytes) = (Vec::new(), 0);
+        while batch.len() < BATCH && bytes < BATCH_BYTES {
+            let Some((path, owner)) = self.files.pop_front() else { break };
+            bytes += fs::metadata(&path).map_or(0, |file| file.len());
+            batch.extend(self.read(&path, owner));
+        }
+        batch
+    }
+
+    /// Reads one file. One that holds no event is set aside: it must not be in the way of the others, and must not
+    /// disappear.
+    fn read(&mut self, path: &Path, owner: PlaceOwner) -> Option<SpooledEvent> {
+        let taken = path.with_extension(TAKEN);
+        if path != taken {
+            // Left by an earlier try, which comes first.
+            if taken.exists() {
+                self.left += 1;
+                return None;
+            }
+            if let Err(error) = fs::rename(path, &taken) {
+                tracing::warn!(%error, file = %path.display(), "cannot take in a spool file");
+                self.left += 1;
+                return None;
+            }
+        }
+        let home = match owner {
+            PlaceOwner::Shared => Some(&self.home),
+            PlaceOwner::Home | PlaceOwner::Earlier => None,
+        };
+        match file::read(taken.clone(), home) {
+            Ok(event) => Some(event),
+            Err(error @ (SpoolFileError::Content(_) | SpoolFileError::OtherHome)) => {
+                let aside = taken.with_extension(UNREADABLE);
+                tracing::error!(%error, file = %aside.display(), "a spool file is set aside");
+                if let Err(error) = fs::rename(&taken, &aside) {
+                    tracing::error!(%error, file = %taken.display(), "cannot set a spool file aside");
+                }
+                None
+            }
+            Err(SpoolFileError::Io(error)) => {
+                tracing::warn!(%error, file = %taken.display(), "cannot read a spool file");
+                self.left += 1;
+                None
+            }
+        }
+    }
+
+    /// Removes the file of an event that is in the log.
+    pub(in crate::log) fn done(file: &Path) {
+        if let Err(error) = fs::remove_file(file) {
+            tracing::debug!(%error, "cannot remove a spool file; its event is in the log and is not appended twice");
+        }
+    }
+}
+
+pub(super) fn extension_of(path: &Path) -> Option<&str> {
+    path.extension().and_then(OsStr::to_str)
+}
+
+fn is_abandoned(path: &Path) -> bool {
+    let modified = fs::metadata(path).and_then(|file| file.modified());
+    let age = modified.ok().and_then(|at| at.elapsed().ok());
+    age.is_some_and(|age| age >= ABANDONED_AFTER) && id_in_name(path).is_some()
+}

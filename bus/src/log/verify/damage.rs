@@ -1,0 +1,130 @@
+//! What SQLite itself finds wrong with the file: damaged pages, indexes that do not agree with their table, and a
+//! schema that is not that of a log.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, ErrorCode};
+
+use super::flaw::{Flaw, FlawKind, MAX_LISTED};
+use crate::log::schema::ObjectName;
+use crate::log::{ReadError, schema};
+
+/// What `ANALYZE` adds. It holds numbers for the query planner, and no program but SQLite can create it.
+const STATISTICS: &str = "CREATE TABLE sqlite_stat1(tbl,idx,stat)";
+
+/// Checks all pages, all indexes and the schema.
+pub(super) fn find(db: &Connection) -> Result<Vec<Flaw>, ReadError> {
+    let mut flaws: Vec<Flaw> = integrity(db)?.into_iter().map(|line| classify(db, &line)).collect();
+    flaws.extend(schema_differences(db)?);
+    if !has_bus(db)? {
+        let what = "the table `bus` does not hold exactly one id, so that the rows belong to no bus; restore a copy of the log";
+        flaws.push(Flaw::of_file(FlawKind::Schema, what));
+    }
+    Ok(flaws)
+}
+
+/// Whether the log has the one id of its bus, which the hash chain begins with.
+pub(super) fn has_bus(db: &Connection) -> Result<bool, ReadError> {
+    let sql = "SELECT count(*) = 1 AND min(typeof(id) = 'blob' AND length(id) = 16) FROM bus";
+    match db.query_row(sql, [], |row| row.get::<_, Option<bool>>(0)) {
+        Ok(found) => Ok(found.unwrap_or(false)),
+        // The page is damaged, or there is no such table; both are told.
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The lines of SQLite's own check; none if all is well.
+fn integrity(db: &Connection) -> Result<Vec<String>, ReadError> {
+    let mut statement = db.prepare(&format!("PRAGMA integrity_check({MAX_LISTED})"))?;
+    let mut rows = statement.query([])?;
+    let mut lines = Vec::new();
+    loop {
+        match rows.next() {
+            Ok(Some(row)) => lines.extend(row.get::<_, String>(0)?.lines().map(str::to_owned)),
+            Ok(None) => break,
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
+                lines.push(error.to_string());
+                break;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    lines.retain(|line| line != "ok" && !line.starts_with("*** in database"));
+    Ok(lines)
+}
+
+/// Whether a line is about an index, which can be computed again, or about anything else.
+fn classify(db: &Connection, line: &str) -> Flaw {
+    let names_index = index_names(db).iter().any(|name| {
+        line.ends_with(&format!("index {name}")) || line.ends_with(&format!("INDEX {name}"))
+    });
+    // "Tree 5 page 7 cell 3: …": the first number is the root page of a table or an index.
+    let root = line.strip_prefix("Tree ").and_then(|rest| rest.split(' ').next()?.parse().ok());
+    let is_index_tree = root.is_some_and(|root: i64| index_roots(db).contains_key(&root));
+    // SQLite gives up without saying where: if all tables can be read, it is an index.
+    let is_unknown = root.is_none() && line.contains("malformed");
+    if names_index || is_index_tree || (is_unknown && tables_are_readable(db)) {
+        let what = format!("{line}; `hookbus verify --repair` builds the index again");
+        Flaw::of_file(FlawKind::Index, what)
+    } else {
+        Flaw::of_file(FlawKind::Page, line)
+    }
+}
+
+fn tables_are_readable(db: &Connection) -> bool {
+    let read = |table: &str| {
+        let sql = format!("SELECT * FROM {table} NOT INDEXED");
+        let mut statement = db.prepare(&sql)?;
+        let last = statement.column_count().saturating_sub(1);
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            row.get_ref(last)?; // reads all pages of the row
+        }
+        Ok::<_, rusqlite::Error>(())
+    };
+    let tables = ["events", "origins", "bus"].iter();
+    // Logs of the first version have no origins.
+    let has_origins = schema::version(db).is_ok_and(|version| version >= 2);
+    tables.filter(|table| has_origins || **table != "origins").all(|table| read(table).is_ok())
+}
+
+fn index_roots(db: &Connection) -> HashMap<i64, String> {
+    let query = "SELECT rootpage, name FROM sqlite_schema WHERE type = 'index'";
+    let read = || -> rusqlite::Result<HashMap<i64, String>> {
+        db.prepare(query)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+    };
+    read().unwrap_or_default()
+}
+
+fn index_names(db: &Connection) -> Vec<String> {
+    index_roots(db).into_values().collect()
+}
+
+/// Tables, indexes and triggers that are not those of a log: without its triggers a log can be changed by accident,
+/// and another trigger can change what is written.
+fn schema_differences(db: &Connection) -> Result<Vec<Flaw>, ReadError> {
+    let found = schema::objects(db)?;
+    let expected = schema::expected_objects(schema::version(db)?)?;
+    let mut flaws = Vec::new();
+    for (object, sql) in &expected {
+        let name = &object.name;
+        let what = match found.get(object) {
+            None => format!(
+                "{name} is missing; `hookbus verify --repair` restores indexes and triggers"
+            ),
+            Some(other) if other != sql => {
+                format!("{name} is not the one that hookbus creates: {other}")
+            }
+            Some(_) => continue,
+        };
+        flaws.push(Flaw::of_file(FlawKind::Schema, what));
+    }
+    let is_foreign =
+        |object: &ObjectName, sql: &str| !expected.contains_key(object) && sql != STATISTICS;
+    for (object, sql) in found.iter().filter(|(object, sql)| is_foreign(object, sql)) {
+        let what = format!("the {} {} does not belong to a log: {sql}", object.kind, object.name);
+        flaws.push(Flaw::of_file(FlawKind::Schema, what));
+    }
+    Ok(flaws)
+}

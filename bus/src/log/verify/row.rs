@@ -1,0 +1,201 @@
+//! A row as `verify` reads it: what its hash covers, its derived columns, and those of the event that it is about.
+
+use rusqlite::Row;
+use rusqlite::types::ValueRef;
+
+use crate::event::{Column, Derived, DerivedFrom, EventId, Kind, Seq, Time};
+use crate::log::chain::{self, Hash, Identity};
+use crate::log::{payload, payload_digest};
+
+/// The columns of [`ReadRow`], from the tables `e` (the row) and `c` (the row that it names as its cause).
+pub(super) const COLUMNS: &str = "e.id, e.time, e.agent, e.name, e.context, e.payload, e.hash, \
+    e.kind, e.session, e.turn, e.tool, e.tool_class, c.id, c.session, c.turn, c.tool, c.tool_class";
+
+/// One row.
+#[derive(Debug)]
+pub(super) struct ReadRow {
+    /// Its place in the log of its own bus.
+    pub(super) seq: i64,
+    pub(super) stored: Hash,
+    pub(super) covered: Covered,
+    columns: Columns,
+    kind: String,
+    payload: Vec<u8>,
+    /// The id and the columns of the event that it is about.
+    cause: Option<(EventId, Columns)>,
+}
+
+/// What the hash of a row covers, except its place.
+#[derive(Debug, Clone)]
+pub(super) struct Covered {
+    pub(super) id: EventId,
+    at: Time,
+    agent: String,
+    name: String,
+    cause: Option<Seq>,
+    context: Option<String>,
+    payload: Hash,
+}
+
+/// The derived columns that a decision shares with its event.
+#[derive(Debug, PartialEq, Eq)]
+struct Columns {
+    session: String,
+    turn: Option<String>,
+    tool: Option<String>,
+    tool_class: Option<String>,
+}
+
+impl Covered {
+    /// The hash that the row has at `seq` after a row with the hash `before`.
+    pub(super) fn hash(&self, before: &Hash, seq: i64) -> Hash {
+        let identity = Identity {
+            seq: Seq::from_i64(seq),
+            id: self.id,
+            at: self.at,
+            agent: &self.agent,
+            name: &self.name,
+            cause: self.cause,
+            context: self.context.as_deref(),
+        };
+        chain::link_digest(before, &identity, &self.payload)
+    }
+}
+
+impl ReadRow {
+    /// Reads seq and cause, then [`COLUMNS`].
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let payload = payload::from_sql(row.get_ref(7)?);
+        let columns = |from: usize| -> rusqlite::Result<Columns> {
+            Ok(Columns {
+                session: row.get(from)?,
+                turn: row.get(from + 1)?,
+                tool: row.get(from + 2)?,
+                tool_class: row.get(from + 3)?,
+            })
+        };
+        let cause = match row.get::<_, Option<[u8; 16]>>(14)? {
+            Some(id) => Some((EventId::from_bytes(id), columns(15)?)),
+            None => None,
+        };
+        Ok(Self {
+            seq: row.get(0)?,
+            stored: stored_hash(row)?,
+            covered: Covered {
+                id: EventId::from_bytes(row.get(2)?),
+                at: Time::from_micros(row.get(3)?),
+                agent: row.get(4)?,
+                name: row.get(5)?,
+                cause: row.get::<_, Option<i64>>(1)?.map(Seq::from_i64),
+                context: row.get(6)?,
+                payload: payload_digest(&payload),
+            },
+            columns: columns(10)?,
+            kind: row.get(9)?,
+            payload,
+            cause,
+        })
+    }
+
+    pub(super) fn is_decision(&self) -> bool {
+        self.covered.id == self.covered.id.of_decision()
+    }
+
+    /// What no hookbus has ever written, though the hash is the same as without it; none if there is no such thing.
+    pub(super) fn never_written(&self) -> Option<&'static str> {
+        if self.covered.context.as_deref() == Some("") {
+            return Some("its `context` is an empty text, where hookbus writes none");
+        }
+        let is_before_first = |cause: Seq| cause < Seq::FIRST;
+        self.covered
+            .cause
+            .is_some_and(is_before_first)
+            .then_some("its `cause` is not the number of a row, where hookbus writes none")
+    }
+
+    /// Why a decision is not one about the event that it names; none if it is, or if an archive does not hold
+    /// that event.
+    pub(super) fn wrong_cause(&self, is_archive: bool) -> Option<&'static str> {
+        if !self.is_decision() {
+            return None;
+        }
+        match &self.cause {
+            Some((event, _)) if event.of_decision() == self.covered.id => None,
+            None if is_archive => None,
+            Some(_) | None => {
+                Some("it is a decision, but its id does not belong to the event in its `cause`")
+            }
+        }
+    }
+
+    /// The derived columns that do not follow from the rest of the row, with what they hold.
+    pub(super) fn wrong_columns(
+        &self,
+        derive: &dyn Fn(&DerivedFrom<'_>) -> Derived,
+    ) -> Option<String> {
+        let Columns { session, turn, tool, tool_class } = &self.columns;
+        let expected = self.expected(derive);
+        let mut wrong = Vec::new();
+        if !expected.kinds.contains(&self.kind) {
+            let kinds = expected.kinds.join(" or ");
+            wrong.push(format!("kind is {:?} instead of {kinds:?}", self.kind));
+        }
+        let mut check = |column: &str, fits: bool, value: &Option<String>| {
+            if !fits {
+                let value = value.as_deref().unwrap_or("NULL");
+                wrong.push(format!("{column} is {:?}", shortened(value)));
+            }
+        };
+        check("session", expected.session.allows(|it| it == session), &Some(session.clone()));
+        check("turn", expected.turn.allows(|it| it == turn), turn);
+        check("tool", expected.tool.allows(|it| it == tool), tool);
+        check("tool_class", expected.tool_classes.allows(|it| it.contains(tool_class)), tool_class);
+        if wrong.is_empty() { None } else { Some(wrong.join(", ")) }
+    }
+
+    /// The derived columns to set. A kind that an earlier hookbus wrote for such a row stays.
+    pub(super) fn mended(&self, derive: &dyn Fn(&DerivedFrom<'_>) -> Derived) -> Derived {
+        let mut derived = self.expected(derive);
+        if derived.kinds.contains(&self.kind) {
+            derived.kinds.clear();
+        }
+        derived
+    }
+
+    /// The derived columns as they should be. A decision has those of its event.
+    fn expected(&self, derive: &dyn Fn(&DerivedFrom<'_>) -> Derived) -> Derived {
+        if self.is_decision() {
+            let known = |columns: &Columns| Derived {
+                kinds: Vec::new(),
+                session: Column::Known(columns.session.clone()),
+                turn: Column::Known(columns.turn.clone()),
+                tool: Column::Known(columns.tool.clone()),
+                tool_classes: Column::Known(vec![columns.tool_class.clone()]),
+            };
+            let of_event = self.cause.as_ref().map(|(_, columns)| known(columns));
+            let kinds = vec![Kind::Decision.as_str().to_owned()];
+            return Derived { kinds, ..of_event.unwrap_or_default() };
+        }
+        derive(&DerivedFrom {
+            agent: &self.covered.agent,
+            name: &self.covered.name,
+            context: self.covered.context.as_deref(),
+            payload: &self.payload,
+        })
+    }
+}
+
+fn shortened(text: &str) -> String {
+    if text.chars().count() <= 60 {
+        return text.to_owned();
+    }
+    text.chars().take(60).chain(['…']).collect()
+}
+
+/// A hash that is not one becomes zeros, which no row has.
+fn stored_hash(row: &Row<'_>) -> rusqlite::Result<Hash> {
+    Ok(match row.get_ref(8)? {
+        ValueRef::Blob(bytes) => bytes.try_into().unwrap_or_default(),
+        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Text(_) => [0; 32],
+    })
+}

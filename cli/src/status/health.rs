@@ -1,0 +1,92 @@
+//! What is broken in a state that `hookbus status` shows, for health checks. "No events yet" is healthy.
+
+use serde_json::Value;
+
+use super::describe_spool;
+
+/// Rows that wait for the relay for longer than this are not on their way.
+const LONGEST_RELAY_LAG_S: u64 = 60;
+
+/// Events that wait in the spool for longer than this are not on their way into the log.
+const LONGEST_SPOOL_AGE_S: u64 = 60;
+
+/// Everything that is broken, in one sentence each.
+pub(super) fn problems(state: &Value) -> Vec<String> {
+    let mut problems = Vec::new();
+    if !state["hung"].is_null() {
+        problems.push("the daemon does not answer; `hookbus stop` ends it".to_owned());
+    } else if state["daemon"].is_null() {
+        problems.push("no daemon is running; start `hookbus serve`".to_owned());
+    }
+    problems.extend(state["log"]["error"].as_str().map(|error| format!("the log: {error}")));
+    problems.extend(problems_of_spool(&state["spool"]));
+    problems.extend(problems_of_hooks(&state["hooks"]));
+    problems.extend(problem_of_relay(&state["relay"]));
+    let observers = state["observers"].as_array().into_iter().flatten();
+    // The others run elsewhere, and are checked there.
+    let supervised = observers.filter(|observer| !observer["process"].is_null());
+    problems.extend(supervised.filter_map(problem_of_observer));
+    problems
+}
+
+/// Whatever keeps a guard from being in force as it is written. Remarks do not.
+fn problems_of_hooks(hooks: &Value) -> impl Iterator<Item = String> {
+    let errors = ["error", "consent_error"].into_iter().filter_map(|key| hooks[key].as_str());
+    let broken = hooks["broken"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    errors.chain(broken).map(|error| format!("the hooks: {error}"))
+}
+
+/// A few events that have just been put into the spool are on their way, and healthy.
+fn problems_of_spool(spool: &Value) -> Vec<String> {
+    let is_old = spool["oldest_age_s"].as_u64().is_some_and(|age| age > LONGEST_SPOOL_AGE_S);
+    let mut spool = spool.clone();
+    if !is_old {
+        spool["waiting"] = Value::from(0);
+    }
+    describe_spool(&spool).into_iter().map(|line| format!("the spool: {line}")).collect()
+}
+
+fn problem_of_relay(relay: &Value) -> Option<String> {
+    let phase = relay["phase"].as_str()?;
+    let error = relay["error"].as_str().unwrap_or("no server has answered yet");
+    if phase != "publishing" {
+        return Some(format!("the relay is {phase}: {error}"));
+    }
+    let (rows, age) = (relay["lag_events"].as_u64()?, relay["lag_s"].as_u64()?);
+    (rows > 0 && age > LONGEST_RELAY_LAG_S)
+        .then(|| format!("{rows} rows wait for the relay, the oldest for {age} s"))
+}
+
+/// What is broken about one observer.
+pub(super) fn problem_of_observer(observer: &Value) -> Option<String> {
+    let name = observer["name"].as_str().unwrap_or("?");
+    let state = observer["state"].as_str().unwrap_or("not running");
+    if !["working", "standing by"].contains(&state) {
+        let error = observer["error"].as_str().map_or_else(String::new, |it| format!(": {it}"));
+        return Some(format!("the observer {name} is {state}{error}"));
+    }
+    if let Some(dead) = observer["dead_letters"].as_u64().filter(|dead| *dead > 0) {
+        return Some(format!(
+            "the observer {name} has {dead} dead letters; run `hookbus dead list`"
+        ));
+    }
+    let error = observer["error"].as_str()?;
+    Some(format!("the observer {name} fails: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn events_that_have_waited_for_the_log_for_long_are_a_problem() {
+        let spool = |age: u64| json!({"waiting": 2, "oldest_age_s": age, "why": "disk full"});
+        assert_eq!(problems_of_spool(&spool(LONGEST_SPOOL_AGE_S)), Vec::<String>::new());
+        let problems = problems_of_spool(&spool(LONGEST_SPOOL_AGE_S + 1));
+        assert!(problems[0].contains("2 events wait for the log"), "{problems:?}");
+        assert!(problems[0].ends_with("disk full"), "{problems:?}");
+        assert_eq!(problems_of_spool(&Value::Null), Vec::<String>::new());
+    }
+}

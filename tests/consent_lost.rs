@@ -1,0 +1,175 @@
+//! A file of approvals that cannot be read, is cut off or has vanished: what was approved is blocked until it can be
+//! read again, with a daemon and without. It never counts as "not approved yet", which would let everything pass.
+
+#![expect(clippy::expect_used, clippy::panic, reason = "a failed setup fails the test")]
+
+use std::fs;
+
+use hookbus_tests::consent::{
+    NOT_APPROVED, approve_in, block_reason, block_reason_in, blocking_script, last_failure,
+};
+use hookbus_tests::home::Home;
+use hookbus_tests::plugins::write;
+use serde_json::Value;
+
+/// What the agent is told.
+const LOST: &str =
+    "the approvals cannot be read; a person has to check it with `hookbus hooks approve`";
+
+/// A home with an approved hook that blocks, and a second one that is not approved.
+fn approved(mode: &'static str) -> Home {
+    let home = Home::with_daemon(mode);
+    let script = home.script("guard.sh", &blocking_script("guarded"));
+    let other = home.script("other.sh", "#!/bin/sh\n");
+    home.write_hooks_file(&format!(
+        "hooks: {{ pre_tool_call: [{{ name: guard, command: {script} }}, {{ name: other, command: {other} }}] }}"
+    ));
+    let (exit, screen) = home.approve_with(&["guard"]);
+    assert_eq!(exit, Some(0), "{screen}");
+    home
+}
+
+fn verdict(home: &Home, hook: &str) -> Value {
+    let last = home.last_decision();
+    let verdicts = last["verdicts"].as_array().expect("verdicts").clone();
+    verdicts.into_iter().find(|it| it["hook"] == hook).unwrap_or_else(|| panic!("{last}"))
+}
+
+#[track_caller]
+fn assert_lost(home: &Home, what: &str) {
+    let reason = block_reason(home);
+    assert!(reason.contains(LOST), "{what}: `{reason}`");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_blocks_until_it_can_be_read_again() {
+    for mode in ["off", "running"] {
+        let home = approved(mode);
+        let _daemon = (mode == "running").then(|| home.serve());
+        let file = home.path().join("consent.json");
+        let good = fs::read(&file).expect("approvals");
+        assert_eq!(block_reason(&home), "guarded");
+        for cut in [0, 1, good.len() / 2, good.len() - 3] {
+            fs::write(&file, &good[..cut]).expect("a cut file");
+            assert_lost(&home, &format!("{mode}: cut off at {cut}"));
+            fs::write(&file, &good).expect("the approvals");
+            assert_eq!(block_reason(&home), "guarded", "{mode}: it is read again");
+        }
+        // Even root cannot read a directory as a file.
+        fs::remove_file(&file).expect("the approvals");
+        fs::create_dir(&file).expect("a directory in its place");
+        assert_lost(&home, mode);
+        fs::remove_dir(&file).expect("the directory");
+        assert_lost(&home, &format!("{mode}: the file has vanished"));
+        fs::write(&file, &good).expect("the approvals");
+        assert_eq!(block_reason(&home), "guarded", "{mode}");
+    }
+}
+
+#[test]
+fn what_was_never_approved_stays_unapproved_when_the_file_has_vanished() {
+    let home = approved("off");
+    fs::remove_file(home.path().join("consent.json")).expect("the approvals");
+    assert_lost(&home, "guard");
+    let other = verdict(&home, "other");
+    assert_eq!(other["failure"], NOT_APPROVED);
+    // Without any approval ever, no file is what is to be expected.
+    let fresh = Home::new();
+    let script = fresh.script("guard.sh", &blocking_script("guarded"));
+    fresh.write_hooks_file(&format!("hooks: {{ pre_tool_call: [{{ command: {script} }}] }}"));
+    assert_eq!(block_reason(&fresh), "");
+    assert_eq!(last_failure(&fresh), NOT_APPROVED);
+}
+
+#[test]
+fn an_approval_that_vanishes_before_the_daemon_has_seen_it_blocks() {
+    let home = Home::with_daemon("running");
+    let script = home.script("guard.sh", &blocking_script("guarded"));
+    home.write_hooks_file(&format!("hooks: {{ pre_tool_call: [{{ command: {script} }}] }}"));
+    let _daemon = home.serve();
+    assert_eq!(block_reason(&home), "", "it is not approved yet");
+    home.approve();
+    fs::remove_file(home.path().join("consent.json")).expect("the approvals");
+    assert_lost(&home, "the log knows of it");
+}
+
+#[test]
+fn a_revoked_approval_is_not_missed() {
+    let home = approved("off");
+    assert_eq!(home.json(&["hooks", "revoke", "guard", "--json"])["revoked"], 1);
+    fs::remove_file(home.path().join("consent.json")).expect("the approvals");
+    assert_eq!(block_reason(&home), "");
+    assert_eq!(verdict(&home, "guard")["failure"], NOT_APPROVED);
+}
+
+#[test]
+fn a_lost_file_is_shown_with_what_to_do_and_approving_again_repairs_it() {
+    let home = Home::new();
+    let [one, two] =
+        ["one", "two"].map(|name| home.script(&format!("{name}.sh"), &blocking_script(name)));
+    home.write_hooks_file(&format!(
+        "hooks: {{ pre_tool_call: [{{ name: one, command: {one} }}, {{ name: two, command: {two} }}] }}"
+    ));
+    home.approve();
+    let file = home.path().join("consent.json");
+    fs::write(&file, "{\"approvals\": [").expect("a cut file");
+    for verb in [&["status"][..], &["status", "--check"], &["hooks", "list"], &["hooks", "doctor"]]
+    {
+        let shown = String::from_utf8_lossy(&home.run(verb).stdout).into_owned();
+        assert!(shown.contains("consent.json is broken"), "{verb:?}: {shown}");
+        assert!(shown.contains("run `hookbus hooks approve` again"), "{verb:?}: {shown}");
+    }
+    let (exit, screen) = home.approve_with(&["one"]);
+    assert_eq!(exit, Some(0), "{screen}");
+    let kept = fs::read_to_string(home.path().join("consent.json.broken"));
+    assert_eq!(kept.expect("the broken file is kept"), "{\"approvals\": [");
+    block_reason(&home);
+    assert_eq!(verdict(&home, "one")["reason"], "one");
+    let two = verdict(&home, "two");
+    assert_eq!(two["verdict"], "block", "the other one stays blocked: {two}");
+    assert!(two["failure"].as_str().is_some_and(|why| why.contains("changed since")), "{two}");
+    home.approve();
+    block_reason(&home);
+    assert_eq!(verdict(&home, "two")["reason"], "two");
+    assert!(home.run(&["hooks", "list"]).status.success());
+}
+
+#[test]
+fn the_hooks_of_a_project_are_blocked_too_and_work_again_afterwards() {
+    for mode in ["off", "running"] {
+        let home = Home::with_daemon(mode);
+        home.write_hooks_file("hooks: {}");
+        let project = home.work().join("project");
+        write(
+            &project.join(".hookbus"),
+            "hookbus.yaml",
+            "hooks: { tool.before: [{ name: theirs, rule: { block: project rule } }] }",
+        );
+        approve_in(&home, &project);
+        let _daemon = (mode == "running").then(|| home.serve());
+        assert_eq!(block_reason_in(&home, &project), "project rule");
+        let file = home.path().join("consent.json");
+        let good = fs::read(&file).expect("approvals");
+        for bad in [&b"{"[..], b""] {
+            fs::write(&file, bad).expect("a broken file");
+            let reason = block_reason_in(&home, &project);
+            assert!(reason.contains("the approvals cannot be read"), "{mode}: {reason}");
+        }
+        fs::remove_file(&file).expect("the file");
+        let reason = block_reason_in(&home, &project);
+        assert!(reason.contains("the approvals cannot be read"), "{mode}: {reason}");
+        fs::write(&file, &good).expect("the approvals");
+        assert_eq!(block_reason_in(&home, &project), "project rule", "{mode}");
+    }
+}
+
+#[test]
+fn a_script_without_ending_after_an_interpreter_is_covered() {
+    let home = Home::new();
+    write(&home.work(), "guard", &blocking_script("guarded"));
+    home.write_hooks_file("hooks: { pre_tool_call: [{ command: bash guard }] }");
+    home.approve();
+    assert_eq!(block_reason(&home), "guarded");
+    write(&home.work(), "guard", &blocking_script("edited"));
+    assert!(block_reason(&home).contains("changed since it was approved"));
+}
