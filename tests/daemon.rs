@@ -3,12 +3,14 @@
 #![expect(clippy::expect_used, reason = "a failed setup fails the test")]
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::Duration;
 
 use hookbus_tests::home::{Daemon, Home, binary, feed, is_alive, wait_until};
@@ -176,6 +178,75 @@ fn garbage_on_the_socket_does_not_disturb_other_clients() {
     }
     assert_eq!(home.answer("hermes", &hermes_shell("ls")), json!(null));
     assert_eq!(home.json(&["status", "--json"])["daemon"]["in_flight"], 0);
+}
+
+/// The request of a real client, as a daemon gets it.
+fn real_request(home: &Home) -> Vec<u8> {
+    let listener = UnixListener::bind(home.path().join("bus.sock")).expect("a socket");
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("the client calls");
+        let mut length = [0; 8];
+        stream.read_exact(&mut length).expect("a length");
+        let mut request = length.to_vec();
+        stream.take(u64::from_be_bytes(length)).read_to_end(&mut request).expect("a request");
+        request
+    });
+    home.answer("hermes", &hermes_shell("rm x"));
+    let request = server.join().expect("the request is read");
+    fs::remove_file(home.path().join("bus.sock")).expect("the socket");
+    request
+}
+
+#[test]
+fn ten_thousand_mutated_requests_leave_a_daemon_that_answers_and_a_sound_log() {
+    let home = Home::with_new_binary("running");
+    home.write_hooks(GUARD);
+    let request = real_request(&home);
+    let mut daemon = home.serve();
+    // Its length, the protocol, `call` and the client's build stay: a newer protocol or build ends the daemon.
+    let part = |at: usize| 8 + usize::from(request[at + 7]);
+    let kept = 9 + part(9) + part(9 + part(9));
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state % below as u64).expect("a small number")
+    };
+    for _ in 0..10_000 {
+        let mut bytes = request.clone();
+        for _ in 0..=random(4) {
+            let at = kept + random(bytes.len() - kept);
+            match random(6) {
+                0 => bytes.truncate(at + 1),
+                1 => bytes[at] ^= 1 << random(8),
+                2 => bytes[at] = [0, 1, 127, 128, 255, b'"', b'{'][random(7)],
+                3 => drop(bytes.splice(at..at, [0xff; 8])),
+                4 => drop(bytes.remove(at)),
+                _ => drop(bytes.splice(at..at, vec![b'['; random(3000)])),
+            }
+            if bytes.len() <= kept + 1 {
+                break;
+            }
+        }
+        // Mostly with the length that the message has now.
+        if random(8) > 0 {
+            let length = (bytes.len() as u64 - 8).to_be_bytes();
+            bytes[..8].copy_from_slice(&length);
+        }
+        let mut stream =
+            UnixStream::connect(home.path().join("bus.sock")).expect("the daemon listens");
+        // The daemon may hang up before it has read all of it, and after that.
+        drop(stream.write_all(&bytes));
+        drop(stream.shutdown(Shutdown::Write));
+        drop(stream.read_to_end(&mut Vec::new()));
+    }
+    assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "guarded");
+    assert!(!daemon.has_exited());
+    let calls = home.json(&["status", "--json"])["daemon"]["calls"].as_u64().unwrap_or_default();
+    assert!(calls > 500, "only {calls} of the requests could be read");
+    wait_until("no call is left", || home.json(&["status", "--json"])["daemon"]["in_flight"] == 0);
+    assert!(home.is_sound());
 }
 
 #[test]
