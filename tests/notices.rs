@@ -4,6 +4,7 @@
 #![expect(clippy::expect_used, reason = "a failed setup fails the test")]
 
 use std::fs;
+use std::process::Command;
 
 use hookbus_tests::agents::{Act, Gemini, Hermes};
 use hookbus_tests::home::{Home, feed};
@@ -97,7 +98,8 @@ fn a_problem_that_appears_in_a_running_session_is_told_with_the_next_event() {
     assert_eq!(told(&home, "SessionStart", "one"), "");
     home.write_hooks_file(POLICY);
     let text = told(&home, "BeforeTool", "one");
-    assert!(text.contains("2 of 3 hooks are not in force"), "{text}");
+    // The rule without a name stays, because the one with the mistake could be that one.
+    assert!(text.contains("2 of 4 hooks are not in force"), "{text}");
     home.write_hooks_file("hooks: [");
     let text = told(&home, "BeforeModel", "one");
     assert!(text.contains("hookbus.yaml cannot be used (line "), "{text}");
@@ -157,6 +159,59 @@ fn a_changed_policy_is_told_at_the_next_start_of_a_session() {
     fs::remove_file(home.path().join("hookbus.yaml")).expect("a file");
     let text = told(&home, "SessionStart", "gemini 4");
     assert!(text.ends_with("removed edited, kept, new"), "{text}");
+}
+
+#[test]
+fn a_policy_that_was_changed_and_put_back_is_told_with_what_was_missing() {
+    let guarded =
+        "hooks: { tool.before: [{ name: guard, rule: { when: { command: ls }, block: no } }] }";
+    for daemon in ["off", "running"] {
+        let home = Home::with_daemon(daemon);
+        home.write_hooks(guarded);
+        let _daemon = (daemon == "running").then(|| home.serve());
+        assert_eq!(told(&home, "SessionStart", "one"), "", "{daemon}");
+        home.write_hooks("hooks: {}");
+        assert_eq!(home.answer("gemini", &event("BeforeTool", "one")), Value::Null, "{daemon}");
+        home.write_hooks(guarded);
+        let text = told(&home, "SessionStart", "two");
+        let meanwhile = "was changed and put back since the last session; meanwhile: removed guard";
+        assert!(text.ends_with(meanwhile), "{daemon}: {text}");
+        assert_eq!(told(&home, "SessionStart", "three"), "", "{daemon}: once");
+    }
+}
+
+#[test]
+fn a_policy_that_changed_long_after_the_last_session_is_told() {
+    let home = Home::with_hooks("hooks: { tool.before: [{ name: guard, rule: { block: no } }] }");
+    assert_eq!(told(&home, "SessionStart", "one"), "");
+    let fill = "import sqlite3, sys\ndb = sqlite3.connect(sys.argv[1])\n\
+                last = db.execute('SELECT max(seq) FROM events').fetchone()[0]\n\
+                rows = ((last + i, i.to_bytes(16, 'big')) for i in range(1, 60001))\n\
+                db.executemany(\"INSERT INTO events (seq, id, time, agent, session, name, kind, payload, hash) VALUES \
+                (?, ?, 1, 'gemini', 'one', 'AfterModel', 'model.chunk', '{}', zeroblob(32))\", rows)\ndb.commit()";
+    let filled =
+        Command::new("python3").args(["-c", fill]).arg(home.path().join("log.db")).status();
+    assert!(filled.expect("python3 runs").success());
+    home.write_hooks("hooks: {}");
+    let text = told(&home, "SessionStart", "two");
+    assert!(text.ends_with("has changed since the last session: removed guard"), "{text}");
+    assert_eq!(told(&home, "SessionStart", "three"), "", "once");
+}
+
+#[test]
+fn one_mistake_is_told_once_and_a_hook_that_stays_in_force_is_not_called_inactive() {
+    let home = Home::new();
+    let policy =
+        "trust: home\nhooks:\n  tool.before:\n    - name: guard\n      command: \"true\"\n";
+    home.write_hooks_file(policy);
+    assert_eq!(told(&home, "SessionStart", "one"), "");
+    home.write_hooks_file(&policy.replace("command", "comand"));
+    let text = told(&home, "BeforeTool", "one");
+    assert_eq!(
+        text,
+        "hookbus: hookbus.yaml has mistakes, and what is broken stays in force as it was: guard (line 5: `comand` \
+         means nothing here; did you mean `command`?); run `hookbus hooks doctor`"
+    );
 }
 
 #[test]

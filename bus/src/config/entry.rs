@@ -45,6 +45,9 @@ const KEYS: [&str; 21] = [
     "when",
 ];
 
+/// The keys that say what a hook does.
+const ACTIONS: [&str; 5] = ["webhook", "archive", "command", "rule", "python"];
+
 /// Where an entry comes from, and how much of it may be read.
 #[derive(Debug, Clone)]
 pub(super) struct EntrySource {
@@ -109,11 +112,23 @@ pub(super) fn read(
         Ok(action) => action,
         Err(problem) => {
             let why = problem.to_string();
-            problems.push(problem);
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
             Action::Broken(why)
         }
     };
     Some(hook)
+}
+
+/// The mistake of a key that means nothing.
+fn unknown_key(pair: &Pair) -> Option<Problem> {
+    let known = || KEYS.into_iter().chain(OBSERVER_KEYS);
+    if known().any(|key| key == pair.key) || pair.key == "failClosed" {
+        return None;
+    }
+    let hint = hint(&pair.key, known(), "; remove it");
+    Some(Problem::broken_entry(pair.line, format!("`{}` means nothing here{hint}", pair.key)))
 }
 
 /// An entry while it is read.
@@ -152,14 +167,19 @@ impl EntryReader<'_> {
 
     fn unknown_keys(&mut self) {
         for pair in self.pairs {
-            let known = KEYS.iter().chain(&OBSERVER_KEYS).any(|key| *key == pair.key);
-            if known || pair.key == "failClosed" {
-                continue;
+            if let Some(problem) = unknown_key(pair) {
+                self.problems.push(problem);
             }
-            let known = KEYS.into_iter().chain(OBSERVER_KEYS);
-            let hint = hint(&pair.key, known, "; remove it");
-            self.mistake(pair.line, format!("`{}` means nothing here{hint}", pair.key));
         }
+    }
+
+    /// The misspelled key of an entry that says nothing else about what to do.
+    fn misspelled_action(&self) -> Option<Problem> {
+        let known = || KEYS.into_iter().chain(OBSERVER_KEYS);
+        let is_action = |pair: &&Pair| {
+            did_you_mean(&pair.key, known()).is_some_and(|meant| ACTIONS.contains(&meant))
+        };
+        self.pairs.iter().filter(is_action).find_map(unknown_key)
     }
 
     pub(super) fn flag(&mut self, key: &str) -> Option<bool> {
@@ -286,8 +306,7 @@ impl EntryReader<'_> {
         if hook.mode == Mode::Decide {
             observer_entry::refuse_observer_keys(self)?;
         }
-        let actions = ["webhook", "archive", "command", "rule", "python"];
-        let written: Vec<&Pair> = actions.iter().filter_map(|action| self.get(action)).collect();
+        let written: Vec<&Pair> = ACTIONS.iter().filter_map(|action| self.get(action)).collect();
         if let ([first, second, ..], true) = (written.as_slice(), hook.mode == Mode::Observe) {
             let why = format!(
                 "an observer does one thing, not both `{}` and `{}`; write two hooks",
@@ -321,10 +340,10 @@ impl EntryReader<'_> {
                 second.line,
                 "a hook is a `rule` or a `command`, not both; write two hooks",
             )),
-            (None, None) => Err(Problem::broken_entry(
-                self.line,
-                "this hook does nothing; add a `command: ./script.sh`, a `rule: { … }` or a `python: ./directory`",
-            )),
+            (None, None) => Err(self.misspelled_action().unwrap_or_else(|| {
+                let why = "this hook does nothing; add a `command: ./script.sh`, a `rule: { … }` or a `python: ./directory`";
+                Problem::broken_entry(self.line, why)
+            })),
         }
     }
 

@@ -59,6 +59,9 @@ pub(super) fn with_last_good(
     with_content(merged, recorded_content(root.pairs().unwrap_or_default()))
 }
 
+/// How the message of a mistake ends whose place stays as it was.
+pub(crate) const KEPT: &str = "; until then it is kept as it was";
+
 /// The version before.
 struct OldVersion<'a> {
     root: Option<&'a Node>,
@@ -103,7 +106,7 @@ fn problems(written: Vec<Problem>, merged: Vec<Problem>, kept: &[Kept]) -> Vec<P
             if problem.reach != Reach::Entry {
                 problem
             } else if kept.contains(&Kept::AsItWas(place.clone())) {
-                let message = format!("{}; until then it is kept as it was", problem.message);
+                let message = format!("{}{KEPT}", problem.message);
                 Problem { message, kept: true, ..problem }
             } else if kept.contains(&Kept::OthersStay(place)) {
                 let why = "until then every hook that was in this list stays";

@@ -25,6 +25,7 @@ pub use daemon::{DaemonMode, DaemonSettings};
 pub use event_key::{EventKey, wildcard_matches};
 pub use hook::{Action, Command, Hook, HookSummary, Mode, Placeholders, Python, PythonLaunch};
 pub use hooks_file::{HooksFile, IsApproved};
+pub(crate) use last_good::KEPT;
 pub use matcher::HookMatcher;
 pub use nats::{Login, NatsSettings, Secret};
 pub use observer::{

@@ -35,6 +35,7 @@ pub use replay_reader::{
 };
 pub use row::{HooksSnapshot, Origin, Received, Row, RowDraft, StoredPayload, payload_digest};
 pub use spool::{Backlog, Spool, SpoolThread};
+pub use told::PolicyChange;
 pub use verify::{
     Flaw, FlawKind, Reference, RepairError, Repaired, SavedHead, Verification, VerifyReport,
     repair, verify,

@@ -1,6 +1,7 @@
 //! What the user should know at one event: the hooks that are not in force, those that failed now, and whether the
 //! policy changed.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -10,7 +11,7 @@ use super::finding::{Finding, describe};
 use super::policy;
 use crate::active::{ActiveHooks, HookSets, NotInForce};
 use crate::caller::Caller;
-use crate::config::{Approval, Hook, Mode, Reach};
+use crate::config::{Approval, Hook, KEPT, Mode, Reach};
 use crate::dialect::{NoticePlace, dialect_of};
 use crate::event::{Decision, Event, Kind, Notice};
 use crate::log::{LogPath, LogReader};
@@ -150,19 +151,20 @@ impl<'a> Situation<'a> {
         }
     }
 
-    /// The user's own entries that are not in force as they are written.
+    /// The user's own entries that are not in force as they are written, each once, with its first mistake.
     fn malformed(&self) -> Vec<Finding> {
         let own = &self.hooks.own;
+        let mut seen = HashSet::new();
         // The file as a whole has a finding of its own.
         let entries = own.not_in_force().into_iter().filter(|it| it.hook != own.snapshot.path);
         entries
-            .map(|NotInForce { hook, why, line, kept }| Finding::Hook {
-                name: if hook.is_empty() { format!("line {line}") } else { hook },
-                why: if kept {
-                    format!("line {line}: {why}; its last good version is in force")
-                } else {
-                    format!("line {line}: {why}")
-                },
+            .filter(|it| it.hook.is_empty() || seen.insert(it.hook.clone()))
+            .map(|NotInForce { hook, why, line, kept }| {
+                let name = if hook.is_empty() { format!("line {line}") } else { hook };
+                // The sentence around it says that for all of them.
+                let why = why.strip_suffix(KEPT).unwrap_or(&why);
+                let why = format!("line {line}: {why}");
+                if kept { Finding::Kept { name, why } } else { Finding::Hook { name, why } }
             })
             .collect()
     }
@@ -192,8 +194,8 @@ impl<'a> Situation<'a> {
     fn policy_change(&self, log: &LogPath) -> Option<Finding> {
         let (event, own) = (self.event, &self.hooks.own);
         let log = LogReader::open(log).ok()?;
-        let before = log.policy_before(event.agent, &event.session, &own.file.hash).ok()??;
-        Some(policy::change(&before, own))
+        let change = log.policy_change(event.agent, &event.session, &own.file.hash).ok()??;
+        Some(policy::finding(&change, own))
     }
 
     /// The user's own hooks that are for this agent.

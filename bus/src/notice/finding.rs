@@ -27,6 +27,13 @@ pub(super) enum Finding {
         /// Why.
         why: String,
     },
+    /// A hook or setting of the user's own file has a mistake, and its last good version is in force.
+    Kept {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        why: String,
+    },
     /// Hooks of the project are not in force.
     Project {
         /// How many.
@@ -73,7 +80,7 @@ impl Finding {
     pub(super) fn key(&self) -> String {
         match self {
             Self::File(text) => text.clone(),
-            Self::Hook { name, why } => format!("{name}: {why}"),
+            Self::Hook { name, why } | Self::Kept { name, why } => format!("{name}: {why}"),
             Self::Project { why, .. } => format!("project: {why}"),
             Self::ProjectGone => "project: gone".to_owned(),
             Self::Failed { name, .. } => format!("{name}: failed"),
@@ -84,14 +91,14 @@ impl Finding {
 
 /// The text for the user, one line per subject. `total` is the number of the user's own hooks for this agent.
 pub(super) fn describe(findings: &[Finding], total: usize) -> String {
-    let mut lines = Vec::new();
-    let mut inactive = Vec::new();
+    let (mut lines, mut inactive, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+    let named = |name: &str, why: &str| {
+        format!("{} ({})", one_line(name, LONGEST_NAME), one_line(why, LONGEST_REASON))
+    };
     for finding in findings {
         match finding {
-            Finding::Hook { name, why } => {
-                let (name, why) = (one_line(name, LONGEST_NAME), one_line(why, LONGEST_REASON));
-                inactive.push(format!("{name} ({why})"));
-            }
+            Finding::Hook { name, why } => inactive.push(named(name, why)),
+            Finding::Kept { name, why } => kept.push(named(name, why)),
             Finding::File(text) => lines.push(format!("hookbus: {text}; {DOCTOR}")),
             Finding::Project { count, why } => lines.push(format!(
                 "hookbus: {} not in force ({why}); look with `hookbus hooks approve`, \
@@ -114,6 +121,11 @@ pub(super) fn describe(findings: &[Finding], total: usize) -> String {
             )),
             Finding::PolicyChanged { text, .. } => lines.push(format!("hookbus: {text}")),
         }
+    }
+    if !kept.is_empty() {
+        let names = list(&kept);
+        let stays = "has mistakes, and what is broken stays in force as it was";
+        lines.insert(0, format!("hookbus: hookbus.yaml {stays}: {names}; {DOCTOR}"));
     }
     if !inactive.is_empty() {
         let count = inactive.len();

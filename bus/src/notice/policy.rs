@@ -7,17 +7,26 @@ use super::finding::{Finding, list};
 use crate::active::ActiveHooks;
 use crate::config::HooksFile;
 use crate::event::one_line;
+use crate::log::PolicyChange;
 
 const LONGEST_NAME: usize = 60;
 
-/// The finding if the policy was `before` at the last session and is `now` at this one.
-pub(super) fn change(before: &str, now: &ActiveHooks) -> Finding {
-    let what = match HooksFile::parse(before, &now.file.base) {
-        Ok(before) => difference(&before, &now.file),
-        Err(_) => "the earlier version cannot be read any more".to_owned(),
+/// The finding about what happened to the policy, which is `now`, since the last session.
+pub(super) fn finding(change: &PolicyChange, now: &ActiveHooks) -> Finding {
+    let parsed = |text: &str| HooksFile::parse(text, &now.file.base);
+    let unreadable = || "the earlier version cannot be read any more".to_owned();
+    let what = match change {
+        PolicyChange::Changed { before } => {
+            let what = parsed(before).map(|before| difference(&before, &now.file));
+            format!("has changed since the last session: {}", what.unwrap_or_else(|_| unreadable()))
+        }
+        PolicyChange::PutBack { meanwhile } => {
+            let what = parsed(meanwhile).map(|meanwhile| difference(&now.file, &meanwhile));
+            let what = what.unwrap_or_else(|_| unreadable());
+            format!("was changed and put back since the last session; meanwhile: {what}")
+        }
     };
-    let file = &now.snapshot.path;
-    let text = format!("{} has changed since the last session: {what}", one_line(file, 200));
+    let text = format!("{} {what}", one_line(&now.snapshot.path, 200));
     Finding::PolicyChanged { text, hash: now.file.hash.clone() }
 }
 
