@@ -171,7 +171,7 @@ fn print(state: &Value, settings: &Settings) -> Result<()> {
             "HOOKBUS_DAEMON is `{unknown}`, which is not auto, running or off; using auto"
         ));
     }
-    output::line(format!("home    {}", settings.home.display()))?;
+    output::line(format!("home    {}", sanitize(&settings.home.to_string_lossy())))?;
     output::line(describe_daemon(state, paint))?;
     let log = &state["log"];
     output::line(match log["error"].as_str() {

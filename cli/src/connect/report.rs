@@ -1,5 +1,7 @@
 //! What `connect` and `disconnect` print about a plan: each file with its changed lines, then the remarks.
 
+use std::path::Path;
+
 use anyhow::Result;
 use serde_json::{Value, json};
 
@@ -23,37 +25,49 @@ pub(super) fn show(
     Ok(())
 }
 
-/// Shows a plan as text, with the lines of new files too.
-pub(super) fn show_with_new(
+/// Shows a plan as text, with the beginning of each line, of new files too. For files with lines that no person would
+/// read to their end.
+pub(super) fn show_beginnings(
     writes: &[PendingWrite],
     remarks: &[String],
     paint: Paint,
 ) -> Result<()> {
-    for write in writes {
-        show_file(write, paint)?;
-        if let PendingWrite { now: None, then: Some(text), .. } = write {
-            show_lines("", text, paint)?;
+    for PendingWrite { path, now, then } in writes {
+        show_name(path, now.as_ref(), then.as_ref())?;
+        if let Some(then) = then {
+            show_lines(now.as_deref().unwrap_or_default(), then, BEGINNING, paint)?;
         }
     }
     show(&[], &[], remarks, paint)
 }
 
+/// How much of a long line fits beside the margin at 80 columns.
+const BEGINNING: usize = 68;
+
 fn show_file(PendingWrite { path, now, then }: &PendingWrite, paint: Paint) -> Result<()> {
-    let name = path.display();
+    show_name(path, now.as_ref(), then.as_ref())?;
     match (now, then) {
-        (None, _) => output::line(format!("  new      {name}"))?,
-        (Some(_), None) => output::line(format!("  removed  {name}"))?,
-        (Some(now), Some(then)) => {
-            output::line(format!("  changed  {name}"))?;
-            show_lines(now, then, paint)?;
-        }
+        (Some(now), Some(then)) => show_lines(now, then, usize::MAX, paint),
+        (None, _) | (Some(_), None) => Ok(()),
     }
-    Ok(())
 }
 
-fn show_lines(now: &str, then: &str, paint: Paint) -> Result<()> {
+fn show_name(path: &Path, now: Option<&String>, then: Option<&String>) -> Result<()> {
+    let name = output::sanitize(&path.to_string_lossy());
+    let what = match (now, then) {
+        (None, _) => "new    ",
+        (Some(_), None) => "removed",
+        (Some(_), Some(_)) => "changed",
+    };
+    Ok(output::line(format!("  {what}  {name}"))?)
+}
+
+fn show_lines(now: &str, then: &str, most: usize, paint: Paint) -> Result<()> {
     for line in changed_lines(now, then) {
-        let line = output::sanitize(&line);
+        let mut line = output::sanitize(&line);
+        if line.chars().count() > most {
+            line = line.chars().take(most).chain(['…']).collect();
+        }
         let painted = if line.starts_with('+') { paint.good(&line) } else { paint.bad(&line) };
         output::line(format!("           {painted}"))?;
     }

@@ -1,6 +1,6 @@
 //! `hookbus connect gemini` and `hookbus disconnect gemini`: which file, the questions, and how a plan is carried out.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use hookbus::event::OnFailure;
@@ -53,9 +53,10 @@ pub(in crate::connect) fn connect(
     let can_ask = !yes && format == Format::Text && is_interactive(PromptOn::Stdout);
     let ask = |plan: &ConnectPlan| {
         if format == Format::Text {
-            output::line(format!("Gemini CLI by {}", request.location.file.display()))?;
-            output::line(format!("calls hookbus with the home {}", request.hookbus.display()))?;
-            report::show_with_new(&plan.writes, &plan.remarks, Paint(settings.colour))?;
+            let shown = |path: &Path| output::sanitize(&path.to_string_lossy());
+            output::line(format!("Gemini CLI by {}", shown(&request.location.file)))?;
+            output::line(format!("calls hookbus with the home {}", shown(&request.hookbus)))?;
+            report::show_beginnings(&plan.writes, &plan.remarks, Paint(settings.colour))?;
         }
         let needs_no_answer = yes || plan.writes.is_empty();
         Ok(needs_no_answer || can_ask && yes_no(PromptOn::Stdout, "make these changes?")?)

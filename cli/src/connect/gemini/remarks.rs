@@ -17,7 +17,7 @@ use crate::files::behind_links;
 
 /// The remarks about a connection; `settings` are those of the file before it.
 pub(super) fn about(request: &ConnectRequest, settings: &Value, wire: &Wire) -> Vec<String> {
-    let mut remarks = Vec::new();
+    let mut remarks = vec![format!("each event runs: {}", wire.call())];
     match bus_hooks::count_others(settings) {
         0 => {}
         1 => remarks.push("1 other hook stays in Gemini and runs beside the bus".to_owned()),

@@ -75,21 +75,23 @@ impl Wire {
     /// The shell line for an event.
     pub(super) fn command(&self, event: &str) -> String {
         let program = quoted(&self.program.to_string_lossy());
-        let home = quoted(&self.home.to_string_lossy());
-        let on_failure = match self.on_failure {
-            OnFailure::Allow => "",
-            OnFailure::Block => " --on-failure block",
-        };
         let otherwise = match self.answer_without_program(event) {
             Some(answer) => format!("printf '%s\\n' {}", quoted(&answer.to_string())),
             None => "exit 0".to_owned(),
         };
         // With `execfail` bash goes on if the system cannot run the file.
-        format!(
-            "shopt -s execfail; [ -x {program} ] && \
-             exec {program} hook gemini --home {home} --deadline {}{on_failure}; {otherwise}",
-            self.deadline
-        )
+        format!("shopt -s execfail; [ -x {program} ] && exec {}; {otherwise}", self.call())
+    }
+
+    /// The call of the bus in that line.
+    pub(super) fn call(&self) -> String {
+        let program = quoted(&self.program.to_string_lossy());
+        let home = quoted(&self.home.to_string_lossy());
+        let on_failure = match self.on_failure {
+            OnFailure::Allow => "",
+            OnFailure::Block => " --on-failure block",
+        };
+        format!("{program} hook gemini --home {home} --deadline {}{on_failure}", self.deadline)
     }
 
     /// What the line prints if the program is missing. Nothing at `BeforeToolSelection`, where any JSON changes the request;
