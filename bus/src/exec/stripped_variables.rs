@@ -111,6 +111,10 @@ const GROUPS: &[Group] = &[
         names: &["CARGO_*", "GOENV", "GOFLAGS", "GOROOT", "GOTOOLCHAIN", "RUSTC*", "RUSTUP_*"],
     },
     Group {
+        reason: "programs in Rust and Go fail at their start with the stacks, threads or settings that they name",
+        names: &["GODEBUG", "RUST_MIN_STACK", "TOKIO_WORKER_THREADS"],
+    },
+    Group {
         reason: "compiled programs load plugins, hooks or profilers that they name",
         names: &[
             "COR_*",
