@@ -5,10 +5,12 @@
 
 use std::fs;
 
+use hookbus_tests::broken_daemon::{BrokenDaemon, Then};
 use hookbus_tests::consent::{
     NOT_APPROVED, approve_in, block_reason, block_reason_in, blocking_script, last_failure,
+    tool_call,
 };
-use hookbus_tests::home::Home;
+use hookbus_tests::home::{Home, feed};
 use hookbus_tests::plugins::write;
 use serde_json::Value;
 
@@ -161,6 +163,36 @@ fn the_hooks_of_a_project_are_blocked_too_and_work_again_afterwards() {
         fs::write(&file, &good).expect("the approvals");
         assert_eq!(block_reason_in(&home, &project), "project rule", "{mode}");
     }
+}
+
+/// The reason with which a tool call is blocked past the deadline: the daemon hangs.
+fn block_reason_too_late(home: &Home) -> String {
+    let _daemon = BrokenDaemon::start(home, Then::Hang);
+    let command = home.command(["hook", "hermes", "--deadline", "4"]);
+    let output = feed(command, tool_call().to_string().as_bytes());
+    let answer: Value = serde_json::from_str(&output.stdout).unwrap_or_default();
+    answer["reason"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_lapsed_or_lost_approval_blocks_past_the_deadline_too() {
+    let home = Home::with_daemon("running");
+    let script = home.script("guard.sh", &blocking_script("guarded"));
+    let other = home.script("other.sh", "#!/bin/sh\n");
+    home.write_hooks_file(&format!(
+        "hooks: {{ pre_tool_call: [{{ name: guard, command: {script} }}, {{ name: other, command: {other} }}] }}"
+    ));
+    assert_eq!(block_reason_too_late(&home), "", "never approved");
+    home.approve();
+    assert_eq!(block_reason_too_late(&home), "", "approved: its own `on_failure` decides");
+    home.script("guard.sh", &blocking_script("edited"));
+    assert!(block_reason_too_late(&home).contains("changed since it was approved"));
+    fs::write(home.path().join("consent.json"), "{").expect("a cut file");
+    assert!(block_reason_too_late(&home).contains(LOST));
+    home.write_hooks_file(&format!(
+        "hooks: {{ pre_tool_call: [{{ name: guard, command: {script}, on_failure: allow }}] }}"
+    ));
+    assert_eq!(block_reason_too_late(&home), "", "the entry says so");
 }
 
 #[test]

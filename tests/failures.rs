@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
 
+use hookbus_tests::broken_daemon::{BrokenDaemon, Then};
 use hookbus_tests::home::{Daemon, Home, binary, feed, wait_until};
 use hookbus_tests::payloads::{gemini_shell, hermes_shell};
 use serde_json::{Value, json};
@@ -492,27 +493,15 @@ fn a_hook_does_not_wait_for_the_end_of_its_stdin_past_its_deadline() {
 
 #[test]
 fn rules_still_apply_if_the_daemon_hangs_after_it_confirmed_the_call() {
-    use std::io::{Read, Write};
     let home = Home::with_daemon("running");
     home.write_hooks(GUARD);
-    let listener =
-        std::os::unix::net::UnixListener::bind(home.path().join("bus.sock")).expect("a socket");
-    let (answered, is_answered) = std::sync::mpsc::channel::<()>();
-    let hung_daemon = std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().expect("a call");
-        let mut start = [0; 100];
-        stream.read_exact(&mut start).expect("a request");
-        stream.write_all(b"!").expect("the client reads");
-        is_answered.recv().expect_err("the test drops the sender");
-    });
+    let hung_daemon = BrokenDaemon::start(&home, Then::Hang);
     let output = feed(
         home.command(["hook", "hermes", "--deadline", "5"]),
         hermes_shell("rm x").to_string().as_bytes(),
     );
     assert!(output.stdout.contains("guarded"), "{output:?}");
-    drop(answered);
-    hung_daemon.join().expect("the thread ends");
-    fs::remove_file(home.path().join("bus.sock")).expect("our file");
+    drop(hung_daemon);
     home.answer("hermes", &hermes_shell("ls"));
     let events: Vec<Value> = home.log(&["--kind", "tool.before"]);
     assert_eq!(events.len(), 2, "the event is not lost");

@@ -5,14 +5,12 @@
 #![expect(clippy::expect_used, reason = "a failed setup fails the test")]
 
 use std::fs;
-use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, chown};
-use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
-use std::thread;
 
-use hookbus_tests::home::{Home, everything, feed, path_text};
+use hookbus_tests::broken_daemon::{BrokenDaemon, Then};
+use hookbus_tests::home::{Home, everything, feed};
 use hookbus_tests::payloads::hermes_shell;
 use serde_json::Value;
 
@@ -80,6 +78,21 @@ fn without_threads(home: &Home, options: &[&str], payload: &[u8]) -> (Option<i32
 }
 
 #[test]
+fn a_command_that_cannot_be_asked_without_threads_blocks_unless_it_says_otherwise() {
+    for (policy, blocks) in [("", true), (", on_failure: allow", false)] {
+        let home = Home::with_new_binary("off");
+        home.write_hooks(&format!(
+            "hooks: {{ tool.before: [{{ name: a, command: ls{policy} }}] }}"
+        ));
+        let call = hermes_shell("ls").to_string();
+        let (exit, answer) = without_threads(&home, &[], call.as_bytes());
+        let expected =
+            if blocks { "hook `a` failed: the system has no thread left for it" } else { "" };
+        assert_eq!((exit, reason(&answer).as_str()), (Some(0), expected), "{answer}");
+    }
+}
+
+#[test]
 fn rules_count_and_events_are_kept_if_no_thread_can_be_started() {
     let home = Home::with_new_binary("off");
     home.write_hooks(GUARD);
@@ -95,23 +108,14 @@ fn rules_count_and_events_are_kept_if_no_thread_can_be_started() {
     assert_eq!(home.log(&["--kind", "tool.before"]).len(), 3, "they were in the spool");
 }
 
-/// A daemon that panics while it handles a call: the task ends and with it the connection.
 #[test]
-fn a_client_handles_the_event_itself_if_the_daemon_breaks_off_after_it_confirmed_the_call() {
-    let home = Home::with_daemon("running");
-    home.write_hooks(GUARD);
-    let listener = UnixListener::bind(home.path().join("bus.sock")).expect("a socket");
-    let daemon = thread::spawn(move || {
-        for part_of_the_reply in [&b"!"[..], b"!\0\0\0\0"] {
-            let (mut stream, _) = listener.accept().expect("a call");
-            stream.read_exact(&mut [0; 100]).expect("a request");
-            stream.write_all(part_of_the_reply).expect("the client reads");
-        }
-    });
-    for _ in 0..2 {
+fn a_client_handles_the_event_itself_if_the_daemon_panics_over_it() {
+    for part_of_the_reply in [&b""[..], b"\0\0\0\0"] {
+        let home = Home::with_daemon("running");
+        home.write_hooks(GUARD);
+        let daemon = BrokenDaemon::start(&home, Then::BreakOff(part_of_the_reply));
         assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "guarded");
+        drop(daemon);
+        assert_eq!(home.log(&["--kind", "tool.before"]).len(), 1);
     }
-    daemon.join().expect("both calls arrived");
-    fs::remove_file(home.path().join("bus.sock")).expect("our file");
-    assert_eq!(home.log(&["--kind", "tool.before"]).len(), 2, "{}", path_text(&home.path()));
 }

@@ -9,8 +9,8 @@ use crate::active::HookSets;
 use crate::bus::Bus;
 use crate::caller::Caller;
 use crate::decide::{
-    CommandSlots, DecisionContext, HookResult, Plan, RunOutcome, conclude, plan, run_all,
-    run_past_deadline, run_rules,
+    CommandSlots, DecisionContext, HookResult, Plan, RulesAlone, RunOutcome, conclude, plan,
+    run_all, run_rules, run_rules_alone,
 };
 use crate::dialect::{
     Arrival, NoticePlace, RecordedProject, decode, dialect_of, record_caller, session_hint,
@@ -109,16 +109,16 @@ async fn handle_within(
     Ok(handling.encode(decision.as_ref(), recorded))
 }
 
-/// The answer when no time is left: rules count, whatever runs outside of this process has failed, and the
-/// event goes to the spool. If another process records it after all, that record stays. The call's deadline is
+/// The answer when not all hooks can be asked: rules count, whatever runs outside of this process has failed, and
+/// the event goes to the spool. If another process records it after all, that record stays. The call's deadline is
 /// what is left for that.
-pub fn answer_past_deadline(call: Call, bus: &Bus) -> Answer {
+pub fn answer_by_rules_alone(call: Call, bus: &Bus, cause: RulesAlone) -> Answer {
     let started = Instant::now();
     let hooks = bus.hooks_for(&call.caller);
     let (event, caller, deadline) = decode_call(call, bus);
     let plan = plan(&event, &hooks);
     let handling = Handling { bus, hooks: &hooks, event: &event, caller, started, deadline };
-    let results = run_past_deadline(&plan, &event, handling.time_left());
+    let results = run_rules_alone(&plan, &event, &handling.caller, handling.time_left(), cause);
     let mut decision = handling.conclude(&plan, results, None, WaitedFor::Yes);
     let notice = notice_of_failures(handling.situation(decision.as_ref()));
     if let (Some(decision), Some(notice)) = (&mut decision, notice) {

@@ -21,10 +21,11 @@ use hookbus::active::{ActiveHooks, HooksSource, HooksStatus, Projects};
 use hookbus::bus::Bus;
 use hookbus::caller::Caller;
 use hookbus::config::{DaemonMode, Mode};
+use hookbus::decide::RulesAlone;
 use hookbus::event::{Agent, Clock, EventId, OnFailure, SystemClock, Wire};
 use hookbus::log::LogPath;
 use hookbus::pipeline::{
-    Answer, Call, TellUser, answer_past_deadline, answer_without_policy, handle,
+    Answer, Call, TellUser, answer_by_rules_alone, answer_without_policy, handle,
 };
 use hookbus::server::{BuildVersion, DaemonError, SocketPath, call};
 use hookbus::sys::descriptors::{raise_limit, wait_readable};
@@ -162,7 +163,8 @@ impl HookClient {
     /// The answer, also if the code panics: by a bug, or because the system has no thread left for it.
     fn answer_whatever_panics(&self, agent: Agent) -> Answered {
         let call = without_panic(|| self.read_call(agent));
-        let by_rules = |call: &Call| Answered::only(self.answer_by_rules(call));
+        let by_rules =
+            |call: &Call| Answered::only(self.answer_by_rules(call, RulesAlone::Panicked));
         self.first_answer(agent, call.as_ref(), &[&|call| self.answer(call), &by_rules])
     }
 
@@ -212,7 +214,9 @@ impl HookClient {
         }
         match answer {
             Ok(answer) => Answered::only(answer),
-            Err(DaemonError::TimedOut) => Answered::only(self.answer_by_rules(call)),
+            Err(DaemonError::TimedOut) => {
+                Answered::only(self.answer_by_rules(call, RulesAlone::NoTime))
+            }
             // An append is idempotent by event id, also if the daemon recorded the event before it broke off.
             Err(DaemonError::NotRunning | DaemonError::Declined | DaemonError::Failed(_)) => {
                 self.answer_in_process(call)
@@ -329,18 +333,21 @@ impl HookClient {
     /// so that a hanging disk or a panic does not delay the agent beyond its deadline.
     fn answer_in_process(&self, call: &Call) -> Answered {
         let (sender, answers) = channel();
-        let (client, own_call, own_sender) = (self.clone(), call.clone(), sender.clone());
-        if spawn("hook", move || client.handle(own_call, &own_sender)).is_err() {
-            // The system has no thread left. A guard that may come too late is better than none.
-            self.handle(call.clone(), &sender);
-        }
-        drop(sender);
-        match answers.recv_timeout(self.time_left(call.raw.len())) {
-            Ok(answer) => Answered { answer, then: AfterAnswer::AwaitSpoolAndStartDaemon(answers) },
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                Answered { answer: self.answer_by_rules(call), then: AfterAnswer::StartDaemon }
-            }
-        }
+        let (client, own_call) = (self.clone(), call.clone());
+        let cause = match spawn("hook", move || client.handle(own_call, &sender)) {
+            Ok(_) => match answers.recv_timeout(self.time_left(call.raw.len())) {
+                Ok(answer) => {
+                    return Answered {
+                        answer,
+                        then: AfterAnswer::AwaitSpoolAndStartDaemon(answers),
+                    };
+                }
+                Err(RecvTimeoutError::Timeout) => RulesAlone::NoTime,
+                Err(RecvTimeoutError::Disconnected) => RulesAlone::Panicked,
+            },
+            Err(_) => RulesAlone::NoThread,
+        };
+        Answered { answer: self.answer_by_rules(call, cause), then: AfterAnswer::StartDaemon }
     }
 
     fn handle(&self, mut call: Call, answers: &Sender<Answer>) {
@@ -362,17 +369,16 @@ impl HookClient {
 
     /// The daemon or the pipeline failed or ran out of time: answers by the rules and the failure policies, within
     /// the time that was kept for this.
-    fn answer_by_rules(&self, call: &Call) -> Answer {
+    fn answer_by_rules(&self, call: &Call, cause: RulesAlone) -> Answer {
         let (sender, answers) = channel();
         let time = self.last_resort_time(call.raw.len());
         let own_call = || Call { deadline: time, ..call.clone() };
-        let (client, moved_call, own_sender) = (self.clone(), own_call(), sender.clone());
-        let answer = move || own_sender.send(answer_past_deadline(moved_call, &client.bus()));
+        let (client, moved_call) = (self.clone(), own_call());
+        let answer = move || sender.send(answer_by_rules_alone(moved_call, &client.bus(), cause));
         if spawn("rules", answer).is_err() {
-            // The system has no thread left.
-            return answer_past_deadline(own_call(), &self.bus());
+            // A guard that may come too late is better than none.
+            return answer_by_rules_alone(own_call(), &self.bus(), RulesAlone::NoThread);
         }
-        drop(sender);
         answers.recv_timeout(time).unwrap_or_else(|error| {
             let why = match error {
                 // Not even the hooks file could be read: the disk hangs, or the machine is overloaded.

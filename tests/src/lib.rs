@@ -4,6 +4,7 @@
 
 pub mod accounts;
 pub mod agents;
+pub mod broken_daemon;
 pub mod client;
 pub mod consent;
 pub mod difference;

@@ -60,11 +60,12 @@ pub async fn notice(situation: Situation<'_>, told: &Told, log: &LogPath) -> Opt
     Some(Notice { text, about: findings.iter().map(Finding::key).collect(), in_answer })
 }
 
-/// What the user is told of the hooks that failed because no time was left. Each time: it happens seldom, and there
-/// is no time to find out what was told.
+/// What the user is told of the hooks that were not asked or must not run, when only rules are asked. Each time: it
+/// happens seldom, and there is no time to find out what was told.
 pub fn notice_of_failures(situation: Situation<'_>) -> Option<Notice> {
     let place = situation.place(situation.decision?.answer.as_ref());
-    let findings = situation.failed(&[]);
+    let findings: Vec<Finding> =
+        situation.failures().map(|(hook, _, why)| situation.failed_hook(hook, why)).collect();
     if findings.is_empty() || place == NoticePlace::Nowhere {
         return None;
     }
@@ -176,12 +177,13 @@ impl<'a> Situation<'a> {
         };
         self.failures()
             .filter(|(hook, refused, _)| !refused && !is_known(hook))
-            .map(|(hook, _, why)| Finding::Failed {
-                name: hook.to_owned(),
-                event: self.event.name.clone(),
-                why: why.to_owned(),
-            })
+            .map(|(hook, _, why)| self.failed_hook(hook, why))
             .collect()
+    }
+
+    fn failed_hook(&self, hook: &str, why: &str) -> Finding {
+        let (name, event) = (hook.to_owned(), self.event.name.clone());
+        Finding::Failed { name, event, why: why.to_owned() }
     }
 
     fn failures(&self) -> impl Iterator<Item = (&'a str, bool, &'a str)> {
