@@ -177,6 +177,11 @@ impl ApprovalCheck {
                 };
                 Some(Refusal { only_gateway_hooks, ..refusal })
             }
+            Approval::Lost => {
+                let only_gateway_hooks = self.store.has_only_gateway_hooks(key);
+                let what = "its approval is gone from consent.json although it was never revoked";
+                Some(Refusal { only_gateway_hooks, ..self.refuse(Approval::Lost, what) })
+            }
         }
     }
 
@@ -189,7 +194,7 @@ impl ApprovalCheck {
             Evidence { entry_digest: entry_digest(&hook.written), ..Evidence::default() };
         let (approval, only_gateway_hooks) = match self.store.approval(key, &nothing_found) {
             Approval::NotApproved => (Approval::NotApproved, false),
-            Approval::Approved | Approval::Lapsed => {
+            Approval::Approved | Approval::Lapsed | Approval::Lost => {
                 (Approval::Lapsed, self.store.has_only_gateway_hooks(key))
             }
         };

@@ -14,7 +14,7 @@ use super::run_command::run_command;
 use super::run_plugins::{call_plugins, end_plugins};
 use crate::active::ActiveHooks;
 use crate::caller::Caller;
-use crate::config::{Action, Approval, Hook, Refusal, Rule};
+use crate::config::{Action, Hook, Refusal, Rule};
 use crate::event::{Body, BusId, Event, Kind, OnFailure, Ruling, Seq, Verdict, VerdictRecord};
 use crate::exec::{UserEnvironment, hook_caller};
 use crate::plugins::can_gateway_hooks_answer;
@@ -258,10 +258,9 @@ pub(super) fn blocking_by_default(hook: &Hook) -> Hook {
     Hook { on_failure: hook.on_failure.or(Some(OnFailure::Block)), ..hook.clone() }
 }
 
-/// The hook counts as failed. If its approval has lapsed, it blocks unless its entry says otherwise.
+/// The hook counts as failed. If its approval has lapsed or is lost, it blocks unless its entry says otherwise.
 pub(super) fn refused(hook: &Hook, Refusal { approval, why, .. }: Refusal) -> VerdictRecord {
-    let mut hook =
-        if approval == Approval::Lapsed { blocking_by_default(hook) } else { hook.clone() };
+    let mut hook = if approval.is_void() { blocking_by_default(hook) } else { hook.clone() };
     if hook.of_project {
         // The model may read the name, and the project's file may come from anyone.
         hook.name = format!("line {} of the project's hooks", hook.line);

@@ -21,6 +21,7 @@ const LONGEST_CHECK: Duration = Duration::from_millis(500);
 
 const NEVER_APPROVED: &str = "never approved";
 const APPROVAL_LAPSED: &str = "changed since it was approved";
+const APPROVAL_LOST: &str = "its approval is gone from consent.json";
 const UNREADABLE: &str = "the approvals cannot be read";
 
 /// One event with its decision.
@@ -124,7 +125,7 @@ impl<'a> Situation<'a> {
             for hook in project.file.hooks.iter().filter(|hook| hook.concerns(self.event.agent)) {
                 refusals.extend(self.refusal(project, hook, deadline).await);
             }
-            for why in [NEVER_APPROVED, APPROVAL_LAPSED, UNREADABLE] {
+            for why in [NEVER_APPROVED, APPROVAL_LAPSED, APPROVAL_LOST, UNREADABLE] {
                 let count = refusals.iter().filter(|it| **it == why).count();
                 findings.extend((count > 0).then_some(Finding::Project { count, why }));
             }
@@ -147,7 +148,8 @@ impl<'a> Situation<'a> {
                 Some(UNREADABLE)
             }
             Approval::Lapsed if refusal.checked => Some(APPROVAL_LAPSED),
-            Approval::Approved | Approval::NotApproved | Approval::Lapsed => None,
+            Approval::Lost if refusal.checked => Some(APPROVAL_LOST),
+            Approval::Approved | Approval::NotApproved | Approval::Lapsed | Approval::Lost => None,
         }
     }
 
