@@ -121,8 +121,8 @@ pub fn answer_by_rules_alone(call: Call, bus: &Bus, cause: RulesAlone) -> Answer
     let results = run_rules_alone(&plan, &event, &handling.caller, handling.time_left(), cause);
     let mut decision = handling.conclude(&plan, results, None, WaitedFor::Yes);
     let notice = notice_of_failures(handling.situation(decision.as_ref()));
-    if let (Some(decision), Some(notice)) = (&mut decision, notice) {
-        decision.add_notice(notice);
+    if let Some(notice) = notice {
+        decision.get_or_insert_with(|| handling.no_decision()).add_notice(notice);
     }
     let row = decision.as_ref().map(|decision| handling.decision_row(decision));
     let recorded = bus.recorder.spool_event(handling.event_row(), row, &hooks.to_record());
@@ -293,7 +293,14 @@ impl Handling<'_> {
         let Some(notice) = notice(situation, &self.bus.told, &self.bus.log).await else {
             return decision;
         };
-        let mut decision = decision.unwrap_or_else(|| Decision {
+        let mut decision = decision.unwrap_or_else(|| self.no_decision());
+        decision.add_notice(notice);
+        Some(decision)
+    }
+
+    /// What a notice is recorded with if no hook was asked.
+    fn no_decision(&self) -> Decision {
+        Decision {
             hooks: self.hooks.own.file.hash.clone(),
             verdicts: Vec::new(),
             outcome: Outcome::None,
@@ -303,9 +310,7 @@ impl Handling<'_> {
             can_ask: None,
             note: None,
             notice: None,
-        });
-        decision.add_notice(notice);
-        Some(decision)
+        }
     }
 
     fn situation<'a>(&'a self, decision: Option<&'a Decision>) -> Situation<'a> {

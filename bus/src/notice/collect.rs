@@ -12,7 +12,7 @@ use crate::active::{ActiveHooks, HookSets, NotInForce};
 use crate::caller::Caller;
 use crate::config::{Approval, Hook, Mode, Reach};
 use crate::dialect::{NoticePlace, dialect_of};
-use crate::event::{Decision, Event, Kind, Notice};
+use crate::event::{Body, Decision, Event, Kind, Notice};
 use crate::log::{LogPath, LogReader};
 
 /// How long the approvals may be checked at the start of a session. Hooks that could not be checked by then are told
@@ -41,7 +41,9 @@ pub struct Situation<'a> {
 
 /// What the user is told at this event, if there is anything that was not told in this session yet.
 pub async fn notice(situation: Situation<'_>, told: &Told, log: &LogPath) -> Option<Notice> {
-    if situation.event.session.is_empty() || !situation.has_findings() {
+    let session = &situation.event.session;
+    let passes_unseen = situation.unseen().is_some();
+    if session.is_empty() && !passes_unseen || !situation.has_findings() {
         return None;
     }
     let answer = situation.decision.and_then(|decision| decision.answer.as_ref());
@@ -51,9 +53,13 @@ pub async fn notice(situation: Situation<'_>, told: &Told, log: &LogPath) -> Opt
         NoticePlace::Nowhere => return None,
     };
     let mut findings = situation.findings(log).await;
-    let keys = findings.iter().map(Finding::key);
-    let new = told.take_new(log, &situation.event.session, keys);
-    findings.retain(|finding| new.contains(&finding.key()));
+    if session.is_empty() {
+        // It cannot be known what was told before: only what has just happened is told.
+        findings.retain(|finding| matches!(finding, Finding::Unreadable { .. }));
+    } else {
+        let new = told.take_new(log, session, findings.iter().map(Finding::key));
+        findings.retain(|finding| new.contains(&finding.key()));
+    }
     if findings.is_empty() {
         return None;
     }
@@ -64,9 +70,9 @@ pub async fn notice(situation: Situation<'_>, told: &Told, log: &LogPath) -> Opt
 /// What the user is told of the hooks that were not asked or must not run, when only rules are asked. Each time: it
 /// happens seldom, and there is no time to find out what was told.
 pub fn notice_of_failures(situation: Situation<'_>) -> Option<Notice> {
-    let place = situation.place(situation.decision?.answer.as_ref());
-    let findings: Vec<Finding> =
-        situation.failures().map(|(hook, _, why)| situation.failed_hook(hook, why)).collect();
+    let place = situation.place(situation.decision.and_then(|decision| decision.answer.as_ref()));
+    let failed = situation.failures().map(|(hook, _, why)| situation.failed_hook(hook, why));
+    let findings: Vec<Finding> = failed.chain(situation.unseen()).collect();
     if findings.is_empty() || place == NoticePlace::Nowhere {
         return None;
     }
@@ -79,6 +85,7 @@ impl<'a> Situation<'a> {
     fn has_findings(&self) -> bool {
         let own = &self.hooks.own;
         self.event.kind == Kind::SessionStart
+            || self.unseen().is_some()
             || self.failures().next().is_some()
             || own.status.problem().is_some()
             || own.file.problems.iter().any(|problem| problem.reach == Reach::Entry)
@@ -96,11 +103,24 @@ impl<'a> Situation<'a> {
         if dialect_of(self.event.agent).is_answered() {
             findings.extend(self.inactive().await);
             findings.extend(self.failed(&findings));
+            findings.extend(self.unseen());
         }
         if self.event.kind == Kind::SessionStart {
             findings.extend(self.policy_change(log));
         }
         findings
+    }
+
+    /// An event that cannot be read and is let through, if there are hooks that might have stopped it.
+    fn unseen(&self) -> Option<Finding> {
+        let Body::Unreadable { why } = &self.event.body else { return None };
+        if self.decision.is_some() || !dialect_of(self.event.agent).is_answered() {
+            return None;
+        }
+        let may_decide =
+            |hook: &&Hook| hook.mode == Mode::Decide && hook.concerns(self.event.agent);
+        let hooks = self.hooks.hooks().filter(may_decide).count();
+        (hooks > 0).then(|| Finding::Unreadable { hooks, why: why.clone() })
     }
 
     /// The hooks that are not in force. Approvals are checked at the start of a session, and when one is missing.
