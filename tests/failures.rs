@@ -508,6 +508,32 @@ fn rules_still_apply_if_the_daemon_hangs_after_it_confirmed_the_call() {
 }
 
 #[test]
+fn if_not_even_the_rules_can_be_asked_in_time_the_wiring_decides_and_the_user_is_told() {
+    let home = Home::with_hooks("hooks: { tool.before: [{ rule: { allow: true } }] }");
+    let ask = |agent: &str, policy: &str, payload: &Value| -> Value {
+        let file = home.work().join("event.json");
+        fs::write(&file, payload.to_string()).expect("an event");
+        // Too short to start a thread, let alone to read the hooks file.
+        let mut hook =
+            home.command(["hook", agent, "--deadline", "0.00001", "--on-failure", policy]);
+        hook.stdin(fs::File::open(file).expect("the event"));
+        let output = hook.output().expect("hookbus runs");
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap_or_default()
+    };
+    let too_late =
+        "hookbus could not read its hooks in time, so none of them ran; run `hookbus status`";
+    let blocked = ask("gemini", "block", &gemini_shell("ls"));
+    assert_eq!(blocked, json!({"decision": "deny", "reason": too_late}));
+    assert_eq!(ask("hermes", "block", &hermes_shell("ls"))["reason"], too_late);
+    let told = ask("gemini", "allow", &gemini_shell("ls"));
+    assert_eq!(told, json!({"systemMessage": too_late}));
+    let mut large = gemini_shell("ls");
+    large["tool_input"]["filler"] = json!("x".repeat(5 << 20));
+    assert_eq!(ask("gemini", "allow", &large)["reason"], too_late, "its size opens no guard");
+}
+
+#[test]
 fn a_hooks_file_that_is_a_fifo_or_nested_too_deep_does_not_block_the_agent() {
     let home = Home::with_hooks(&"- ".repeat(20_000));
     assert_eq!(home.answer("hermes", &hermes_shell("rm x")), Value::Null);
