@@ -4,6 +4,7 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a failed setup fails the test")]
 
 use std::fs;
+use std::path::PathBuf;
 
 use hookbus_tests::broken_daemon::{BrokenDaemon, Then};
 use hookbus_tests::consent::{
@@ -33,6 +34,19 @@ fn approved(mode: &'static str) -> Home {
     let (exit, screen) = home.approve_with(&["guard"]);
     assert_eq!(exit, Some(0), "{screen}");
     home
+}
+
+/// A project with an approved rule that blocks.
+fn approved_project(home: &Home) -> PathBuf {
+    home.write_hooks_file("hooks: {}");
+    let project = home.work().join("project");
+    write(
+        &project.join(".hookbus"),
+        "hookbus.yaml",
+        "hooks: { tool.before: [{ name: theirs, rule: { block: project rule } }] }",
+    );
+    approve_in(home, &project);
+    project
 }
 
 fn verdict(home: &Home, hook: &str) -> Value {
@@ -144,14 +158,7 @@ fn a_lost_file_is_shown_with_what_to_do_and_approving_again_repairs_it() {
 fn the_hooks_of_a_project_are_blocked_too_and_work_again_afterwards() {
     for mode in ["off", "running"] {
         let home = Home::with_daemon(mode);
-        home.write_hooks_file("hooks: {}");
-        let project = home.work().join("project");
-        write(
-            &project.join(".hookbus"),
-            "hookbus.yaml",
-            "hooks: { tool.before: [{ name: theirs, rule: { block: project rule } }] }",
-        );
-        approve_in(&home, &project);
+        let project = approved_project(&home);
         let _daemon = (mode == "running").then(|| home.serve());
         assert_eq!(block_reason_in(&home, &project), "project rule");
         let file = home.path().join("consent.json");
@@ -271,14 +278,7 @@ fn a_log_that_cannot_be_read_does_not_make_a_removed_approval_look_like_none() {
 fn a_removed_approval_of_a_project_blocks_and_lets_no_nearer_file_take_over() {
     for mode in ["off", "running"] {
         let home = Home::with_daemon(mode);
-        home.write_hooks_file("hooks: {}");
-        let project = home.work().join("project");
-        write(
-            &project.join(".hookbus"),
-            "hookbus.yaml",
-            "hooks: { tool.before: [{ name: theirs, rule: { block: project rule } }] }",
-        );
-        approve_in(&home, &project);
+        let project = approved_project(&home);
         let nearer = project.join("vendor");
         write(
             &nearer.join(".hookbus"),

@@ -10,6 +10,8 @@ pub mod consent;
 pub mod difference;
 pub mod docs;
 pub mod home;
+pub mod log_holder;
+pub mod mounts;
 pub mod nats;
 pub mod payloads;
 pub mod plugins;
