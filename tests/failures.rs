@@ -1,30 +1,18 @@
 //! Broken disks, files, logs and daemons: the user gets a clear message, the agent gets an answer, and no
 //! event is lost.
 
-#![expect(clippy::expect_used, reason = "a failed setup fails the test")]
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Output};
+use std::process::Command;
 
-use hookbus_tests::home::{Daemon, Home, binary, feed, wait_until};
+use hookbus_tests::broken_daemon::{BrokenDaemon, Then};
+use hookbus_tests::home::{Daemon, Home, feed, wait_until};
+use hookbus_tests::log_holder::LogHolder;
+use hookbus_tests::mounts::{hook_in_read_only_home, in_mount_namespace};
 use hookbus_tests::payloads::{gemini_shell, hermes_shell};
 use serde_json::{Value, json};
 
 const GUARD: &str = "hooks:\n  tool.before:\n    - rule: {when: {command: rm}, block: guarded}\n";
-
-/// Runs a shell script in its own mount namespace, where it is allowed to mount.
-fn in_mount_namespace(home: &Home, script: &str) -> Output {
-    Command::new("unshare")
-        .args(["-rm", "sh", "-euc", script])
-        .env("HOOKBUS", binary())
-        .env("HOOKBUS_HOME", home.path())
-        .env("HOOKBUS_DAEMON", "off")
-        .env("XDG_RUNTIME_DIR", home.work())
-        .env("EVENT", hermes_shell("rm x").to_string())
-        .output()
-        .expect("unshare (util-linux) runs")
-}
 
 #[test]
 fn an_unknown_agent_is_a_usage_error_that_lists_the_agents() {
@@ -92,7 +80,8 @@ fn with_a_full_disk_rules_still_apply_and_events_are_recorded_later() {
         printf '%s' "$EVENT" | "$HOOKBUS" hook hermes
         echo; "$HOOKBUS" log --json --kind tool.before; "$HOOKBUS" verify >&2
     "#;
-    let output = in_mount_namespace(&home, script);
+    let mut script = in_mount_namespace(&home, &hermes_shell("rm x"), script);
+    let output = script.env("XDG_RUNTIME_DIR", home.work()).output().expect("unshare runs");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(text.matches("guarded").count(), 5, "rules apply without a log: {text}");
@@ -107,12 +96,8 @@ fn with_a_full_disk_rules_still_apply_and_events_are_recorded_later() {
 fn with_a_read_only_home_rules_still_apply_and_events_are_recorded_later() {
     let home = Home::with_hooks(GUARD);
     home.answer("hermes", &hermes_shell("ls"));
-    let script = r#"
-        mount --bind "$HOOKBUS_HOME" "$HOOKBUS_HOME"
-        mount -o remount,bind,ro "$HOOKBUS_HOME"
-        printf '%s' "$EVENT" | "$HOOKBUS" hook hermes
-    "#;
-    let output = in_mount_namespace(&home, script);
+    let mut hook = hook_in_read_only_home(&home, &hermes_shell("rm x"));
+    let output = hook.env("XDG_RUNTIME_DIR", home.work()).output().expect("unshare runs");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("guarded"), "{text} {}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(home.log(&["--kind", "tool.before"]).len(), 1);
@@ -131,63 +116,20 @@ fn with_a_read_only_home_rules_still_apply_and_events_are_recorded_later() {
 fn a_hook_does_not_wait_past_its_deadline_for_a_locked_log() {
     let home = Home::with_hooks(GUARD);
     home.answer("hermes", &hermes_shell("ls"));
-    let lock =
-        fs::File::options().write(true).open(home.path().join("log.lock")).expect("the lock");
-    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).expect("it is free");
+    let holder = LogHolder::flock(&home);
     let output = feed(
         home.command(["hook", "hermes", "--deadline", "5"]),
         hermes_shell("rm x").to_string().as_bytes(),
     );
     assert_eq!((output.exit, output.stderr.as_str()), (Some(0), ""));
     assert!(output.stdout.contains("guarded"), "{output:?}");
-    drop(lock);
+    holder.release();
     home.answer("hermes", &hermes_shell("ls"));
     let rows = home.log(&["--kind", "tool.before"]);
     assert_eq!(rows.len(), 3);
     assert_eq!(rows[2]["context"]["late"], true);
     assert!(rows[2]["time"].as_str() < rows[1]["time"].as_str(), "with its original time");
     assert!(home.is_sound());
-}
-
-/// Holds the log of a home as another process would: its lock, or a write transaction of SQLite.
-enum LogHolder {
-    Flock(fs::File),
-    Transaction(std::process::Child),
-}
-
-impl LogHolder {
-    fn flock(home: &Home) -> Self {
-        let lock = fs::File::options().write(true).open(home.path().join("log.lock"));
-        let lock = lock.expect("the lock");
-        rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).expect("it is free");
-        Self::Flock(lock)
-    }
-
-    fn transaction(home: &Home) -> Self {
-        let hold = "import sqlite3, sys\ndb = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=30)\n\
-                    db.execute('BEGIN IMMEDIATE')\nprint('held', flush=True)\nsys.stdin.read()";
-        let mut holder = Command::new("python3")
-            .args(["-c", hold])
-            .arg(home.path().join("log.db"))
-            .stdin(std::process::Stdio::piped())
-            .stdout(std::process::Stdio::piped())
-            .spawn()
-            .expect("python3 runs");
-        let mut printed = [0; 4];
-        std::io::Read::read_exact(holder.stdout.as_mut().expect("a pipe"), &mut printed)
-            .expect("held");
-        Self::Transaction(holder)
-    }
-
-    fn release(self) {
-        match self {
-            Self::Flock(lock) => drop(lock),
-            Self::Transaction(mut holder) => {
-                drop(holder.stdin.take());
-                holder.wait().expect("our child");
-            }
-        }
-    }
 }
 
 /// A home with a command hook that blocks every tool, and one event in its log.
@@ -363,10 +305,7 @@ fn if_nothing_can_be_recorded_on_failure_decides() {
             printf '%s' "$EVENT" | HOOKBUS_HOME=/dev/shm/home-$$ /dev/shm/hookbus-$$ hook hermes
             rm -r /dev/shm/home-$$ /dev/shm/hookbus-$$
         "#;
-        let mut command = Command::new("unshare");
-        command.args(["-rm", "sh", "-euc", script]).env("HOOKBUS", binary());
-        command.env("HOOKBUS_HOME", home.path()).env("HOOKBUS_DAEMON", "off");
-        let output = command.env("EVENT", payload.to_string()).output().expect("unshare runs");
+        let output = in_mount_namespace(&home, payload, script).output().expect("unshare runs");
         assert!(output.status.success(), "{output:?}");
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
@@ -492,30 +431,44 @@ fn a_hook_does_not_wait_for_the_end_of_its_stdin_past_its_deadline() {
 
 #[test]
 fn rules_still_apply_if_the_daemon_hangs_after_it_confirmed_the_call() {
-    use std::io::{Read, Write};
     let home = Home::with_daemon("running");
     home.write_hooks(GUARD);
-    let listener =
-        std::os::unix::net::UnixListener::bind(home.path().join("bus.sock")).expect("a socket");
-    let (answered, is_answered) = std::sync::mpsc::channel::<()>();
-    let hung_daemon = std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().expect("a call");
-        let mut start = [0; 100];
-        stream.read_exact(&mut start).expect("a request");
-        stream.write_all(b"!").expect("the client reads");
-        is_answered.recv().expect_err("the test drops the sender");
-    });
+    let hung_daemon = BrokenDaemon::start(&home, Then::Hang);
     let output = feed(
         home.command(["hook", "hermes", "--deadline", "5"]),
         hermes_shell("rm x").to_string().as_bytes(),
     );
     assert!(output.stdout.contains("guarded"), "{output:?}");
-    drop(answered);
-    hung_daemon.join().expect("the thread ends");
-    fs::remove_file(home.path().join("bus.sock")).expect("our file");
+    drop(hung_daemon);
     home.answer("hermes", &hermes_shell("ls"));
     let events: Vec<Value> = home.log(&["--kind", "tool.before"]);
     assert_eq!(events.len(), 2, "the event is not lost");
+}
+
+#[test]
+fn if_not_even_the_rules_can_be_asked_in_time_the_wiring_decides_and_the_user_is_told() {
+    let home = Home::with_hooks("hooks: { tool.before: [{ rule: { allow: true } }] }");
+    let ask = |agent: &str, policy: &str, payload: &Value| -> Value {
+        let file = home.work().join("event.json");
+        fs::write(&file, payload.to_string()).expect("an event");
+        // Too short to start a thread, let alone to read the hooks file.
+        let mut hook =
+            home.command(["hook", agent, "--deadline", "0.00001", "--on-failure", policy]);
+        hook.stdin(fs::File::open(file).expect("the event"));
+        let output = hook.output().expect("hookbus runs");
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap_or_default()
+    };
+    let too_late =
+        "hookbus could not read its hooks in time, so none of them ran; run `hookbus status`";
+    let blocked = ask("gemini", "block", &gemini_shell("ls"));
+    assert_eq!(blocked, json!({"decision": "deny", "reason": too_late}));
+    assert_eq!(ask("hermes", "block", &hermes_shell("ls"))["reason"], too_late);
+    let told = ask("gemini", "allow", &gemini_shell("ls"));
+    assert_eq!(told, json!({"systemMessage": too_late}));
+    let mut large = gemini_shell("ls");
+    large["tool_input"]["filler"] = json!("x".repeat(5 << 20));
+    assert_eq!(ask("gemini", "allow", &large)["reason"], too_late, "its size opens no guard");
 }
 
 #[test]
@@ -537,25 +490,13 @@ fn the_last_valid_hooks_apply_again_after_the_log_was_locked() {
     let home = Home::with_hooks(GUARD);
     home.answer("hermes", &hermes_shell("ls"));
     home.write_hooks("hooks: [\n");
-    let hold = "import sqlite3, sys\ndb = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
-                db.execute('PRAGMA locking_mode=EXCLUSIVE')\ndb.execute('BEGIN EXCLUSIVE')\n\
-                print('held', flush=True)\nsys.stdin.read()";
-    let mut locker = Command::new("python3")
-        .args(["-c", hold])
-        .arg(home.path().join("log.db"))
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .expect("python3 runs");
-    let mut printed = [0; 4];
-    std::io::Read::read_exact(locker.stdout.as_mut().expect("a pipe"), &mut printed).expect("held");
+    let holder = LogHolder::exclusive(&home);
     // The last valid hooks are in the log, so they are not known while it is locked. The hook exits in time.
     let output = feed(
         home.command(["hook", "hermes", "--deadline", "3"]),
         hermes_shell("rm x").to_string().as_bytes(),
     );
     assert_eq!((output.exit, output.stderr.as_str()), (Some(0), ""));
-    drop(locker.stdin.take());
-    locker.wait().expect("our child");
+    holder.release();
     assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "guarded");
 }

@@ -342,6 +342,45 @@ hooks:
 }
 
 #[test]
+fn a_failure_policy_without_a_value_or_with_a_wrong_one_counts_as_block() {
+    for policy in ["on_failure:", "on_failure: maybe", "fail_closed:", "fail_closed: ture"] {
+        let home = Home::with_hooks(&format!(
+            "hooks:\n  tool.before:\n    - name: a\n      command: 'false'\n      {policy}\n"
+        ));
+        let answer = home.answer("hermes", &hermes_shell("ls"));
+        assert_eq!(answer["decision"], "block", "{policy}");
+        let listed = String::from_utf8_lossy(&home.run(&["hooks", "list"]).stdout).into_owned();
+        assert!(listed.contains("hookbus.yaml:5: `"), "{policy}: {listed}");
+        assert!(listed.contains("on failure: block"), "{policy}: {listed}");
+    }
+    let home = Home::with_hooks("on_failure:\nhooks: {}\n");
+    let answer = home.hook("gemini", "an event that cannot be read").stdout;
+    assert!(answer.contains("deny"), "the same for the whole file: {answer}");
+}
+
+#[test]
+fn a_filter_without_a_value_leaves_the_guard_in_force_and_an_empty_one_is_a_mistake() {
+    let guard = |filter: &str| {
+        format!(
+            "hooks:\n  tool.before:\n    - name: a\n      {filter}\n      rule: {{ block: no }}\n"
+        )
+    };
+    let home = Home::new();
+    for filter in ["session:", "tool:", "agent:", "matcher:"] {
+        home.write_hooks(&guard(filter));
+        assert_eq!(home.answer("hermes", &hermes_shell("ls"))["reason"], "no", "{filter}");
+        assert!(home.run(&["hooks", "list"]).status.success(), "{filter}: for everything");
+    }
+    // It was good before, so it stays as it was.
+    for filter in ["session: ''", "session: '  '", "session: [a, b]"] {
+        home.write_hooks(&guard(filter));
+        assert_eq!(home.answer("hermes", &hermes_shell("ls"))["reason"], "no", "{filter}");
+        let listed = String::from_utf8_lossy(&home.run(&["hooks", "list"]).stdout).into_owned();
+        assert!(listed.contains("`session` is one id"), "{filter}: {listed}");
+    }
+}
+
+#[test]
 fn a_broken_entry_counts_as_failed() {
     let entry = "hooks:\n  tool.before:\n    - name: typo\n      tool: shell\n      rule: { when: { command: '(' }, block: no }\n";
     let home = Home::with_hooks(entry);

@@ -301,6 +301,53 @@ fn hermes_gets_a_message_on_stderr_and_the_answer_as_ever() {
 }
 
 #[test]
+fn an_event_that_cannot_be_read_and_passes_is_told_once_per_session() {
+    for daemon in ["off", "running"] {
+        let home = Home::with_daemon(daemon);
+        home.write_hooks("hooks: { tool.before: [{ name: a, rule: { block: no } }] }");
+        let _daemon = (daemon == "running").then(|| home.serve());
+        let send = |agent: &str, session: &str, payload: &str| {
+            let mut command = home.command(["hook", agent]);
+            for variable in ["GEMINI_SESSION_ID", "HERMES_SESSION_ID"] {
+                command.env(variable, session);
+            }
+            feed(command, payload.as_bytes())
+        };
+        let unseen = "so it passed your hook unseen; `on_failure: block` in hookbus.yaml";
+        for payload in ["", "{\"hook_event_name\": \"BeforeT", "[\"rm -rf /\"]", "null"] {
+            let told = send("gemini", &format!("gemini {payload}"), payload);
+            assert!(told.exit == Some(0) && told.stdout.contains(unseen), "{payload}: {told:?}");
+            let answer: Value = serde_json::from_str(&told.stdout).expect("JSON");
+            assert_eq!(answer.as_object().map(serde_json::Map::len), Some(1), "nothing else");
+            let told = send("hermes", &format!("hermes {payload}"), payload);
+            assert!(told.stderr.contains(unseen), "{payload}: {told:?}");
+        }
+        let again = send("gemini", "gemini null", "garbage");
+        assert_eq!(again.stdout, "", "{daemon}: once per session");
+        // Without a session it cannot be known what was told.
+        for _ in 0..2 {
+            assert!(home.hook("gemini", "garbage").stdout.contains(unseen), "{daemon}");
+        }
+        home.write_hooks("on_failure: block\nhooks: { tool.before: [{ rule: { block: no } }] }");
+        let refused = home.hook("gemini", "garbage").stdout;
+        assert!(refused.contains("deny") && !refused.contains("systemMessage"), "{refused}");
+        home.write_hooks("hooks: {}");
+        assert_eq!(home.hook("gemini", "garbage").stdout, "", "there is no hook to pass");
+    }
+}
+
+#[test]
+fn a_rule_that_cannot_see_all_of_a_large_event_is_told() {
+    let home = Home::with_hooks(
+        "hooks: { tool.before: [{ name: a, rule: { when: { tool_input.pad: '7' }, block: no }, on_failure: allow }] }",
+    );
+    let mut large = event("BeforeTool", "one");
+    large["tool_input"] = json!({"pad": vec![0; 600_000]});
+    let text = home.answer("gemini", &large)["systemMessage"].to_string();
+    assert!(text.contains("hook `a` failed at BeforeTool"), "{text}");
+}
+
+#[test]
 fn a_replay_of_a_session_with_notices_finds_no_difference() {
     let home = troubled();
     assert!(told(&home, "SessionStart", "one").contains("2 of 3"));
@@ -309,6 +356,7 @@ fn a_replay_of_a_session_with_notices_finds_no_difference() {
     let failing = home_two.script("fail", "#!/bin/sh\nexit 3\n");
     home_two.write_hooks(&format!("hooks: {{ tool.before: [{{ name: a, command: {failing} }}] }}"));
     assert!(told(&home_two, "BeforeTool", "one").contains("failed"));
+    assert!(home_two.hook("gemini", "garbage").stdout.contains("unseen"));
     for home in [&home, &home_two] {
         let report = home.json(&["replay", "--all", "--as-recorded", "--yes", "--json"]);
         let summary = &report["summary"];

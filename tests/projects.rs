@@ -6,9 +6,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hookbus_tests::consent::{LAPSED, NOT_APPROVED, approve_in};
-use hookbus_tests::home::{Home, binary, feed, path_text, wait_until, write_executable};
+use hookbus_tests::consent::{LAPSED, NOT_APPROVED, approve_in, blocking_script};
+use hookbus_tests::home::{Daemon, Home, binary, feed, path_text, wait_until, write_executable};
 use serde_json::{Value, json};
+
+/// The hooks file of a project whose `guard.sh` decides.
+const GUARD_ENTRY: &str = "hooks:\n  tool.before:\n    - command: ./guard.sh\n";
 
 /// A project with hooks, and a directory inside it.
 struct Project {
@@ -24,6 +27,22 @@ impl Project {
         let project = Self { root, deep };
         project.write(hooks);
         project
+    }
+
+    /// A project with a script that blocks every tool.
+    fn with_guard(home: &Home) -> Self {
+        let project = Self::new(home, GUARD_ENTRY);
+        project.write_script(&blocking_script("guarded"));
+        project
+    }
+
+    /// A project with an approved rule, and a daemon if the mode asks for one.
+    fn with_approved_rule(home: &Home, mode: &str) -> (Self, Option<Daemon>) {
+        let project = Self::new(home, RULE);
+        let daemon = (mode == "running").then(|| home.serve());
+        approve_in(home, &project.root);
+        assert_eq!(answer(&project.root, home, "deploy")["reason"], "not from here");
+        (project, daemon)
     }
 
     /// Another project beside the first one.
@@ -142,8 +161,7 @@ fn an_edited_entry_of_a_project_has_to_be_approved_again() {
 #[test]
 fn a_projects_script_is_looked_up_beside_its_hooks_file_and_an_edit_blocks() {
     let home = Home::new();
-    let project = Project::new(&home, "hooks:\n  tool.before:\n    - command: ./guard.sh\n");
-    project.write_script("#!/bin/sh\necho '{\"decision\":\"block\",\"reason\":\"guarded\"}'\n");
+    let project = Project::with_guard(&home);
     assert_eq!(answer(&project.deep, &home, "ls"), Value::Null);
     approve_in(&home, &project.deep);
     assert_eq!(answer(&project.deep, &home, "ls")["reason"], "guarded");
@@ -159,16 +177,14 @@ fn a_projects_script_is_looked_up_beside_its_hooks_file_and_an_edit_blocks() {
 #[test]
 fn an_approval_for_a_project_can_be_revoked_when_its_hooks_file_is_gone() {
     let home = Home::new();
-    let hooks = "hooks:\n  tool.before:\n    - command: ./guard.sh\n";
-    let project = Project::new(&home, hooks);
-    project.write_script("#!/bin/sh\necho '{\"decision\":\"block\",\"reason\":\"guarded\"}'\n");
+    let project = Project::with_guard(&home);
     approve_in(&home, &project.deep);
     fs::remove_file(project.file()).expect("the file");
     let (ok, output) = run_in(&home.work(), &home, &["hooks", "revoke", "./guard.sh"]);
     assert!(!ok, "nothing is approved outside of the project: {output}");
     let (ok, output) = run_in(&project.deep, &home, &["hooks", "revoke", "./guard.sh"]);
     assert!(ok, "{output}");
-    project.write(hooks);
+    project.write(GUARD_ENTRY);
     assert_eq!(answer(&project.deep, &home, "ls"), Value::Null, "not approved, so not lapsed");
 }
 
@@ -250,10 +266,7 @@ fn a_huge_hooks_file_of_a_project_is_not_read_as_a_whole() {
 fn a_broken_hooks_file_of_a_project_leaves_its_last_good_version_active() {
     for mode in ["off", "running"] {
         let home = Home::with_daemon(mode);
-        let project = Project::new(&home, RULE);
-        let _daemon = (mode == "running").then(|| home.serve());
-        approve_in(&home, &project.root);
-        assert_eq!(answer(&project.root, &home, "deploy")["reason"], "not from here");
+        let (project, _daemon) = Project::with_approved_rule(&home, mode);
         project.write("hooks: {tool.before: [");
         assert_eq!(answer(&project.root, &home, "deploy")["reason"], "not from here", "{mode}");
         fs::remove_file(project.file()).expect("the file");
@@ -265,10 +278,7 @@ fn a_broken_hooks_file_of_a_project_leaves_its_last_good_version_active() {
 fn approved_hooks_of_a_project_stay_under_a_key_that_breaks() {
     for mode in ["off", "running"] {
         let home = Home::with_daemon(mode);
-        let project = Project::new(&home, RULE);
-        let _daemon = (mode == "running").then(|| home.serve());
-        approve_in(&home, &project.root);
-        assert_eq!(answer(&project.root, &home, "deploy")["reason"], "not from here");
+        let (project, _daemon) = Project::with_approved_rule(&home, mode);
         for (from, to) in
             [("tool.before:", "tool.befor:"), ("tool.before:\n    -", "tool.before:\n     ")]
         {

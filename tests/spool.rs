@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use hookbus_tests::home::{Home, feed, wait_until};
+use hookbus_tests::mounts::hook_in_read_only_home;
 use hookbus_tests::payloads::hermes_shell;
 use serde_json::Value;
 
@@ -198,21 +199,9 @@ fn a_daemon_takes_in_what_a_client_with_another_environment_spooled_outside_of_t
     let home = Home::with_daemon("running");
     home.write_hooks(GUARD);
     home.answer("hermes", &hermes_shell("ls"));
-    let script = r#"
-        mount --bind "$HOOKBUS_HOME" "$HOOKBUS_HOME"
-        mount -o remount,bind,ro "$HOOKBUS_HOME"
-        printf '%s' "$EVENT" | "$HOOKBUS" hook hermes
-    "#;
-    let output = Command::new("unshare")
-        .args(["-rm", "sh", "-euc", script])
-        .env("HOOKBUS", hookbus_tests::home::binary())
-        .env("HOOKBUS_HOME", home.path())
-        .env("HOOKBUS_DAEMON", "off")
-        .env("XDG_RUNTIME_DIR", home.work())
-        .env("TMPDIR", home.work())
-        .env("EVENT", hermes_shell("rm x").to_string())
-        .output()
-        .expect("unshare (util-linux) runs");
+    let mut hook = hook_in_read_only_home(&home, &hermes_shell("rm x"));
+    let hook = hook.env("XDG_RUNTIME_DIR", home.work()).env("TMPDIR", home.work());
+    let output = hook.output().expect("unshare runs");
     assert!(String::from_utf8_lossy(&output.stdout).contains("guarded"), "{output:?}");
     assert_eq!(home.log(&["--kind", "tool.before"]).len(), 1);
     let _daemon = home.serve();
@@ -224,20 +213,8 @@ fn a_daemon_takes_in_what_a_client_with_another_environment_spooled_outside_of_t
 fn a_file_that_names_another_home_is_not_taken_in() {
     let home = Home::with_hooks(GUARD);
     home.answer("hermes", &hermes_shell("ls"));
-    let read_only = r#"
-        mount --bind "$HOOKBUS_HOME" "$HOOKBUS_HOME"
-        mount -o remount,bind,ro "$HOOKBUS_HOME"
-        printf '%s' "$EVENT" | "$HOOKBUS" hook hermes
-    "#;
-    let output = Command::new("unshare")
-        .args(["-rm", "sh", "-euc", read_only])
-        .env("HOOKBUS", hookbus_tests::home::binary())
-        .env("HOOKBUS_HOME", home.path())
-        .env("HOOKBUS_DAEMON", "off")
-        .env("EVENT", hermes_shell("rm x").to_string())
-        .current_dir(home.work())
-        .output()
-        .expect("unshare (util-linux) runs");
+    let mut hook = hook_in_read_only_home(&home, &hermes_shell("rm x"));
+    let output = hook.current_dir(home.work()).output().expect("unshare runs");
     assert!(String::from_utf8_lossy(&output.stdout).contains("guarded"), "{output:?}");
     let waiting = home.run(&["status", "--json"]);
     let waiting: Value = serde_json::from_slice(&waiting.stdout).expect("JSON");

@@ -46,6 +46,21 @@ fn home_with_events() -> Home {
     home
 }
 
+/// A home with a log of six events and of what the daemon did, all of it published. The daemon has ended.
+fn home_with_published_events(nats: &Nats) -> Home {
+    let home = Home::with_daemon("running");
+    home.write_hooks(&format!("nats: {{ url: \"{}\" }}\n", nats.url()));
+    let mut daemon = home.serve();
+    for number in 1..=6 {
+        home.answer("hermes", &hermes_shell(&format!("echo {number}")));
+    }
+    wait_until("all rows are published", || {
+        home.json(&["status", "--json"])["relay"]["lag_events"] == 0
+    });
+    daemon.kill();
+    home
+}
+
 /// The flaws that `verify` finds: kind and seq.
 fn flaws(home: &Home, arguments: &[&str]) -> Vec<(String, Option<i64>)> {
     let output = home.run(&[&["verify", "--json"], arguments].concat());
@@ -347,17 +362,8 @@ fn an_archive_without_the_rows_of_a_whole_bus_is_told() {
 #[test]
 fn a_nats_stream_shows_a_cut_tail_and_a_swapped_log() {
     let nats = Nats::start();
-    let home = Home::with_daemon("running");
-    home.write_hooks(&format!("nats: {{ url: \"{}\" }}\n", nats.url()));
-    let mut daemon = home.serve();
-    for number in 1..=6 {
-        home.answer("hermes", &hermes_shell(&format!("echo {number}")));
-    }
-    wait_until("all rows are published", || {
-        home.json(&["status", "--json"])["relay"]["lag_events"] == 0
-    });
+    let home = home_with_published_events(&nats);
     let rows = home.log(&[]).len();
-    daemon.kill();
     assert_eq!(flaws(&home, &["--against", "nats"]), []);
     assert_eq!(flaws(&home, &["--against", &nats.url()]), []);
     tamper(&log_file(&home), "DELETE FROM events WHERE seq > 3");
@@ -372,16 +378,7 @@ fn a_nats_stream_shows_a_cut_tail_and_a_swapped_log() {
 #[test]
 fn what_others_publish_on_the_subjects_of_a_bus_does_not_hide_a_cut_tail() {
     let nats = Nats::start();
-    let home = Home::with_daemon("running");
-    home.write_hooks(&format!("nats: {{ url: \"{}\" }}\n", nats.url()));
-    let mut daemon = home.serve();
-    for number in 1..=6 {
-        home.answer("hermes", &hermes_shell(&format!("echo {number}")));
-    }
-    wait_until("all rows are published", || {
-        home.json(&["status", "--json"])["relay"]["lag_events"] == 0
-    });
-    daemon.kill();
+    let home = home_with_published_events(&nats);
     let own = nats.published();
     let headers = |seq: i64, hash: &str| {
         let mut headers = HeaderMap::new();

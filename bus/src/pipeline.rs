@@ -9,8 +9,8 @@ use crate::active::HookSets;
 use crate::bus::Bus;
 use crate::caller::Caller;
 use crate::decide::{
-    CommandSlots, DecisionContext, HookResult, Plan, RunOutcome, conclude, plan, run_all,
-    run_past_deadline, run_rules,
+    CommandSlots, DecisionContext, HookResult, Plan, RulesAlone, RunOutcome, conclude, plan,
+    run_all, run_rules, run_rules_alone,
 };
 use crate::dialect::{
     Arrival, NoticePlace, RecordedProject, decode, dialect_of, record_caller, session_hint,
@@ -109,20 +109,20 @@ async fn handle_within(
     Ok(handling.encode(decision.as_ref(), recorded))
 }
 
-/// The answer when no time is left: rules count, whatever runs outside of this process has failed, and the
-/// event goes to the spool. If another process records it after all, that record stays. The call's deadline is
+/// The answer when not all hooks can be asked: rules count, whatever runs outside of this process has failed, and
+/// the event goes to the spool. If another process records it after all, that record stays. The call's deadline is
 /// what is left for that.
-pub fn answer_past_deadline(call: Call, bus: &Bus) -> Answer {
+pub fn answer_by_rules_alone(call: Call, bus: &Bus, cause: RulesAlone) -> Answer {
     let started = Instant::now();
     let hooks = bus.hooks_for(&call.caller);
     let (event, caller, deadline) = decode_call(call, bus);
     let plan = plan(&event, &hooks);
     let handling = Handling { bus, hooks: &hooks, event: &event, caller, started, deadline };
-    let results = run_past_deadline(&plan, &event, handling.time_left());
+    let results = run_rules_alone(&plan, &event, &handling.caller, handling.time_left(), cause);
     let mut decision = handling.conclude(&plan, results, None, WaitedFor::Yes);
     let notice = notice_of_failures(handling.situation(decision.as_ref()));
-    if let (Some(decision), Some(notice)) = (&mut decision, notice) {
-        decision.add_notice(notice);
+    if let Some(notice) = notice {
+        decision.get_or_insert_with(|| handling.no_decision()).add_notice(notice);
     }
     let row = decision.as_ref().map(|decision| handling.decision_row(decision));
     let recorded = bus.recorder.spool_event(handling.event_row(), row, &hooks.to_record());
@@ -293,7 +293,14 @@ impl Handling<'_> {
         let Some(notice) = notice(situation, &self.bus.told, &self.bus.log).await else {
             return decision;
         };
-        let mut decision = decision.unwrap_or_else(|| Decision {
+        let mut decision = decision.unwrap_or_else(|| self.no_decision());
+        decision.add_notice(notice);
+        Some(decision)
+    }
+
+    /// What a notice is recorded with if no hook was asked.
+    fn no_decision(&self) -> Decision {
+        Decision {
             hooks: self.hooks.own.file.hash.clone(),
             verdicts: Vec::new(),
             outcome: Outcome::None,
@@ -303,9 +310,7 @@ impl Handling<'_> {
             can_ask: None,
             note: None,
             notice: None,
-        });
-        decision.add_notice(notice);
-        Some(decision)
+        }
     }
 
     fn situation<'a>(&'a self, decision: Option<&'a Decision>) -> Situation<'a> {

@@ -9,11 +9,11 @@ mod start_daemon;
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::panic::catch_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::OnceLock;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,13 +21,15 @@ use hookbus::active::{ActiveHooks, HooksSource, HooksStatus, Projects};
 use hookbus::bus::Bus;
 use hookbus::caller::Caller;
 use hookbus::config::{DaemonMode, Mode};
+use hookbus::decide::RulesAlone;
 use hookbus::event::{Agent, Clock, EventId, OnFailure, SystemClock, Wire};
 use hookbus::log::LogPath;
 use hookbus::pipeline::{
-    Answer, Call, TellUser, answer_past_deadline, answer_without_policy, handle,
+    Answer, Call, TellUser, answer_by_rules_alone, answer_without_policy, handle,
 };
 use hookbus::server::{BuildVersion, DaemonError, SocketPath, call};
 use hookbus::sys::descriptors::{raise_limit, wait_readable};
+use hookbus::sys::thread::{STACK_SIZE, spawn};
 
 pub(crate) use self::arguments::{Arguments, parse_fast};
 use self::start_daemon::start_daemon;
@@ -58,6 +60,9 @@ const LARGE_PAYLOAD: usize = 4 << 20;
 const TOO_LATE: &str =
     "hookbus could not read its hooks in time, so none of them ran; run `hookbus status`";
 
+/// What the agent's user reads when this process panicked wherever it tried to answer.
+const PANICKED: &str = "hookbus failed because of a bug in it, so none of your hooks ran; run `hookbus status`, and report it";
+
 /// Reads an event, has it handled, and prints the answer.
 pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> ExitCode {
     let agent = match arguments.agent.parse::<Agent>() {
@@ -87,26 +92,29 @@ pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> ExitCode {
         without_daemon: arguments.without_daemon,
         own_hooks: OnceLock::new(),
     };
-    // A panic must not reach the agent, neither as text nor as an exit code.
+    // A panic must not reach the agent as text. What it is answered with instead is in `answer_whatever_panics`.
     std::panic::set_hook(Box::new(|_| {}));
-    let answered = catch_unwind(|| client.answer(agent));
-    if let Ok(Answered { then: AfterAnswer::StartDaemon, .. }) = answered {
-        start_daemon(&client.settings.home);
-    }
-    match answered {
+    let Answered { answer, then } = client.answer_whatever_panics(agent);
+    let printed = print_answer(&answer);
+    without_panic(|| client.finish(then));
+    match printed {
         // The bridge reads stderr itself.
-        Ok(Answered { printed: Printed::WithNotice, .. }) if client.wire == Wire::Shell => {
-            ExitCode::FAILURE
-        }
-        Ok(_) | Err(_) => ExitCode::SUCCESS,
+        Printed::WithNotice if client.wire == Wire::Shell => ExitCode::FAILURE,
+        Printed::WithNotice | Printed::Answer => ExitCode::SUCCESS,
     }
 }
 
 /// How a call ended.
-#[derive(Clone, Copy)]
 struct Answered {
-    printed: Printed,
+    answer: Answer,
     then: AfterAnswer,
+}
+
+impl Answered {
+    /// There is nothing left to do.
+    const fn only(answer: Answer) -> Self {
+        Self { answer, then: AfterAnswer::Nothing }
+    }
 }
 
 /// What was printed.
@@ -119,10 +127,12 @@ enum Printed {
 }
 
 /// What to do once the agent has its answer.
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum AfterAnswer {
     Nothing,
+    /// No daemon handled the event: start one for the next, unless the home says otherwise.
     StartDaemon,
+    /// The same, after the thread that handled the event has moved spooled events to the log and closed this channel.
+    AwaitSpoolAndStartDaemon(Receiver<Answer>),
 }
 
 /// One call of an agent.
@@ -133,7 +143,7 @@ struct HookClient {
     deadline: Duration,
     wire: Wire,
     id: Option<EventId>,
-    /// What the agent may do when the home cannot be opened.
+    /// What the agent may do when the home cannot be opened, or this process fails.
     on_failure: OnFailure,
     /// The daemon hangs, as the client knows.
     without_daemon: bool,
@@ -150,45 +160,83 @@ struct OwnHooks {
 }
 
 impl HookClient {
-    fn answer(&self, agent: Agent) -> Answered {
-        let call = self.read_call(agent);
-        let worktree = (agent == Agent::Claude).then(|| worktree::Request::of(&call.raw)).flatten();
-        let cwd = call.caller.cwd.clone();
+    /// The answer, also if the code panics: by a bug, or because the system has no thread left for it.
+    fn answer_whatever_panics(&self, agent: Agent) -> Answered {
+        let call = without_panic(|| self.read_call(agent));
+        let by_rules =
+            |call: &Call| Answered::only(self.answer_by_rules(call, RulesAlone::Panicked));
+        self.first_answer(agent, call.as_ref(), &[&|call| self.answer(call), &by_rules])
+    }
+
+    /// The answer of the first of these ways that does not panic. A panic opens no guard: if all of them panic, the
+    /// wiring's `--on-failure` decides. The last answer does without the payload, in case that is what the code
+    /// cannot stand.
+    fn first_answer(
+        &self,
+        agent: Agent,
+        call: Option<&Call>,
+        ways: &[&dyn Fn(&Call) -> Answered],
+    ) -> Answered {
+        let without_policy = |call: Call| {
+            Answered::only(answer_without_policy(call, self.on_failure, PANICKED, TellUser::Now))
+        };
+        let by_call = call.and_then(|call| {
+            let answered = ways.iter().find_map(|way| without_panic(|| way(call)));
+            answered.or_else(|| without_panic(|| without_policy(call.clone())))
+        });
+        by_call
+            .or_else(|| without_panic(|| without_policy(self.call(agent, Vec::new()))))
+            .unwrap_or_else(|| Answered::only(Answer::default()))
+    }
+
+    fn answer(&self, call: &Call) -> Answered {
+        let is_claude = call.agent == Agent::Claude;
+        let worktree = is_claude.then(|| worktree::Request::of(&call.raw)).flatten();
         let answered = self.handle_call(call);
         match worktree {
-            Some(request) => Answered { printed: fulfil(&request, &cwd), ..answered },
+            Some(request) => Answered { answer: fulfil(&request, &call.caller.cwd), ..answered },
             None => answered,
         }
     }
 
-    fn handle_call(&self, call: Call) -> Answered {
-        let mut answer = self.ask_daemon(&call);
+    fn handle_call(&self, call: &Call) -> Answered {
+        let mut answer = self.ask_daemon(call);
         let is_answered = matches!(answer, Ok(_) | Err(DaemonError::TimedOut));
         if !is_answered && let Some(why) = self.why_unusable() {
-            let answer = answer_without_policy(call, self.on_failure, &why, TellUser::AtStart);
-            return Answered { printed: print_answer(&answer), then: AfterAnswer::Nothing };
+            let (call, when) = (call.clone(), TellUser::AtStart);
+            return Answered::only(answer_without_policy(call, self.on_failure, &why, when));
         }
         if let Err(DaemonError::NotRunning) = answer
             && self.may_start_daemon()
-            && self.has_plugins(&call)
+            && self.has_plugins(call)
         {
-            answer = self.wait_for_new_daemon(&call);
+            answer = self.wait_for_new_daemon(call);
         }
         match answer {
-            Ok(answer) => Answered { printed: print_answer(&answer), then: AfterAnswer::Nothing },
+            Ok(answer) => Answered::only(answer),
             Err(DaemonError::TimedOut) => {
-                Answered { printed: self.answer_by_rules(call), then: AfterAnswer::Nothing }
+                Answered::only(self.answer_by_rules(call, RulesAlone::NoTime))
             }
             // An append is idempotent by event id, also if the daemon recorded the event before it broke off.
             Err(DaemonError::NotRunning | DaemonError::Declined | DaemonError::Failed(_)) => {
-                let printed = self.answer_in_process(call);
-                let then = if self.may_start_daemon() {
-                    AfterAnswer::StartDaemon
-                } else {
-                    AfterAnswer::Nothing
-                };
-                Answered { printed, then }
+                self.answer_in_process(call)
             }
+        }
+    }
+
+    /// What is left to do once the agent has its answer.
+    fn finish(&self, then: AfterAnswer) {
+        match then {
+            AfterAnswer::Nothing => return,
+            AfterAnswer::StartDaemon => {}
+            AfterAnswer::AwaitSpoolAndStartDaemon(spooling) => {
+                if spooling.recv_timeout(SPOOL_TIME).is_ok() {
+                    tracing::debug!("unexpected second answer");
+                }
+            }
+        }
+        if self.may_start_daemon() {
+            start_daemon(&self.settings.home);
         }
     }
 
@@ -265,7 +313,10 @@ impl HookClient {
     }
 
     fn read_call(&self, agent: Agent) -> Call {
-        let raw = read_stdin(|read| self.time_left(read));
+        self.call(agent, read_stdin(|read| self.time_left(read)))
+    }
+
+    fn call(&self, agent: Agent, raw: Vec<u8>) -> Call {
         let at = SystemClock.now();
         let caller = Caller {
             cwd: std::env::current_dir().unwrap_or_default(),
@@ -280,31 +331,33 @@ impl HookClient {
 
     /// Runs the same pipeline in this process, on the same log, with the same answer. It runs in a thread of its own,
     /// so that a hanging disk or a panic does not delay the agent beyond its deadline.
-    fn answer_in_process(&self, call: Call) -> Printed {
+    fn answer_in_process(&self, call: &Call) -> Answered {
         let (sender, answers) = channel();
         let (client, own_call) = (self.clone(), call.clone());
-        thread::spawn(move || client.handle(own_call, &sender));
-        match answers.recv_timeout(self.time_left(call.raw.len())) {
-            Ok(answer) => {
-                let printed = print_answer(&answer);
-                // The thread moves spooled events to the log and then closes the channel.
-                if answers.recv_timeout(SPOOL_TIME).is_ok() {
-                    tracing::debug!("unexpected second answer");
+        let cause = match spawn("hook", move || client.handle(own_call, &sender)) {
+            Ok(_) => match answers.recv_timeout(self.time_left(call.raw.len())) {
+                Ok(answer) => {
+                    return Answered {
+                        answer,
+                        then: AfterAnswer::AwaitSpoolAndStartDaemon(answers),
+                    };
                 }
-                printed
-            }
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                self.answer_by_rules(call)
-            }
-        }
+                Err(RecvTimeoutError::Timeout) => RulesAlone::NoTime,
+                Err(RecvTimeoutError::Disconnected) => RulesAlone::Panicked,
+            },
+            Err(_) => RulesAlone::NoThread,
+        };
+        Answered { answer: self.answer_by_rules(call, cause), then: AfterAnswer::StartDaemon }
     }
 
     fn handle(&self, mut call: Call, answers: &Sender<Answer>) {
         call.deadline = self.time_left(call.raw.len());
         raise_limit();
         let bus = self.bus();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let Ok(runtime) = runtime else { return };
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let Ok(runtime) = runtime.enable_all().thread_stack_size(STACK_SIZE).build() else {
+            return;
+        };
         let answer = runtime.block_on(handle(call, &bus));
         if answers.send(answer).is_ok() {
             let left = bus.recorder.append_spooled();
@@ -316,17 +369,27 @@ impl HookClient {
 
     /// The daemon or the pipeline failed or ran out of time: answers by the rules and the failure policies, within
     /// the time that was kept for this.
-    fn answer_by_rules(&self, call: Call) -> Printed {
+    fn answer_by_rules(&self, call: &Call, cause: RulesAlone) -> Answer {
         let (sender, answers) = channel();
         let time = self.last_resort_time(call.raw.len());
-        let (client, own_call) = (self.clone(), Call { deadline: time, ..call.clone() });
-        thread::spawn(move || sender.send(answer_past_deadline(own_call, &client.bus())));
-        // Not even the hooks file could be read: the disk hangs, or the machine is overloaded.
-        // A guard must not be passed by a payload that takes too long to look at.
-        let is_large = call.raw.len() > LARGE_PAYLOAD;
-        let on_failure = if is_large { OnFailure::Block } else { self.on_failure };
-        let without_policy = |_| answer_without_policy(call, on_failure, TOO_LATE, TellUser::Now);
-        print_answer(&answers.recv_timeout(time).unwrap_or_else(without_policy))
+        let own_call = || Call { deadline: time, ..call.clone() };
+        let (client, moved_call) = (self.clone(), own_call());
+        let answer = move || sender.send(answer_by_rules_alone(moved_call, &client.bus(), cause));
+        if spawn("rules", answer).is_err() {
+            // A guard that may come too late is better than none.
+            return answer_by_rules_alone(own_call(), &self.bus(), RulesAlone::NoThread);
+        }
+        answers.recv_timeout(time).unwrap_or_else(|error| {
+            let why = match error {
+                // Not even the hooks file could be read: the disk hangs, or the machine is overloaded.
+                RecvTimeoutError::Timeout => TOO_LATE,
+                RecvTimeoutError::Disconnected => PANICKED,
+            };
+            // A guard must not be passed by a payload that takes too long to look at.
+            let is_large = call.raw.len() > LARGE_PAYLOAD;
+            let on_failure = if is_large { OnFailure::Block } else { self.on_failure };
+            answer_without_policy(call.clone(), on_failure, why, TellUser::Now)
+        })
     }
 
     fn bus(&self) -> Bus {
@@ -370,12 +433,12 @@ fn read_stdin(time_left: impl Fn(usize) -> Duration) -> Vec<u8> {
 }
 
 /// Does what the agent leaves to its hook, after the event is recorded.
-fn fulfil(request: &worktree::Request, cwd: &Path) -> Printed {
+fn fulfil(request: &worktree::Request, cwd: &Path) -> Answer {
     match request.fulfil(cwd) {
-        Ok(text) => print_answer(&Answer { text: Some(text), notice: None }),
+        Ok(text) => Answer { text: Some(text), notice: None },
         Err(error) => {
-            output::to_stderr(output::sanitize_lines(&format!("hookbus: {error:#}")));
-            Printed::WithNotice
+            let notice = output::sanitize_lines(&format!("hookbus: {error:#}"));
+            Answer { text: None, notice: Some(notice) }
         }
     }
 }
@@ -392,3 +455,11 @@ fn print_answer(answer: &Answer) -> Printed {
     output::to_stderr(notice);
     Printed::WithNotice
 }
+
+/// The result of `work`; none if it panics. What `work` has changed must not be used afterwards.
+fn without_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(work)).ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -4,11 +4,14 @@
 
 pub mod accounts;
 pub mod agents;
+pub mod broken_daemon;
 pub mod client;
 pub mod consent;
 pub mod difference;
 pub mod docs;
 pub mod home;
+pub mod log_holder;
+pub mod mounts;
 pub mod nats;
 pub mod payloads;
 pub mod plugins;

@@ -20,6 +20,19 @@ pub enum Approval {
     NotApproved,
     /// Before it, or a file that it covers, changed.
     Lapsed,
+    /// Yes, and the user has not revoked it, but the approval is gone.
+    Lost,
+}
+
+impl Approval {
+    /// Whether the user approved it once, and it must not run any more. Such a hook was a guard, so it blocks
+    /// unless its entry says otherwise.
+    pub const fn is_void(self) -> bool {
+        match self {
+            Self::Lapsed | Self::Lost => true,
+            Self::Approved | Self::NotApproved => false,
+        }
+    }
 }
 
 /// Why a hook must not run.

@@ -224,8 +224,16 @@ impl EntryReader<'_> {
             return Some(OnFailure::Block);
         }
         // Hermes' key for the same, in both of its spellings.
-        let closed = self.flag("fail_closed").or_else(|| self.flag("failClosed"))?;
-        closed.then_some(OnFailure::Block)
+        let is_closed = |pair: &&Pair| ["fail_closed", "failClosed"].contains(&pair.key.as_str());
+        let pair = self.pairs.iter().find(is_closed)?;
+        let (closed, line) = (pair.value.flag(), pair.line);
+        if closed.is_none() {
+            self.mistake(
+                line,
+                "`fail_closed` is a switch; without an earlier version it counts as `true`",
+            );
+        }
+        closed.unwrap_or(true).then_some(OnFailure::Block)
     }
 
     fn mode(&mut self) -> Mode {

@@ -86,6 +86,20 @@ impl ApprovalCheck {
         self.refusal_for(hook, &self.evidence(hook, caller)?)
     }
 
+    /// The same as far as it can be known without much reading. None can also mean that it is not known: the hook
+    /// has many or large files.
+    pub(crate) fn refusal_at_a_glance(&self, hook: &Hook, caller: &Caller) -> Option<Refusal> {
+        if let Some(refusal) = self.refusal_of_text(hook) {
+            return Some(refusal);
+        }
+        if self.trusted || self.is_small(hook, caller) {
+            return self.refusal_now(hook, caller);
+        }
+        // If the approvals are lost, its files do not matter.
+        let is_lost = !self.store.is_readable();
+        is_lost.then(|| self.refusal_for(hook, &Evidence::default())).flatten()
+    }
+
     /// Why an entry of a project must not even be read in full, if so: the user has not approved its text.
     pub(crate) fn refusal_of_text(&self, hook: &Hook) -> Option<Refusal> {
         let project = self.project.as_deref().filter(|_| !self.trusted)?;
@@ -163,6 +177,11 @@ impl ApprovalCheck {
                 };
                 Some(Refusal { only_gateway_hooks, ..refusal })
             }
+            Approval::Lost => {
+                let only_gateway_hooks = self.store.has_only_gateway_hooks(key);
+                let what = "its approval is gone from consent.json although it was never revoked";
+                Some(Refusal { only_gateway_hooks, ..self.refuse(Approval::Lost, what) })
+            }
         }
     }
 
@@ -175,7 +194,7 @@ impl ApprovalCheck {
             Evidence { entry_digest: entry_digest(&hook.written), ..Evidence::default() };
         let (approval, only_gateway_hooks) = match self.store.approval(key, &nothing_found) {
             Approval::NotApproved => (Approval::NotApproved, false),
-            Approval::Approved | Approval::Lapsed => {
+            Approval::Approved | Approval::Lapsed | Approval::Lost => {
                 (Approval::Lapsed, self.store.has_only_gateway_hooks(key))
             }
         };

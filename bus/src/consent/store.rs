@@ -3,7 +3,8 @@
 //!
 //! A file that cannot be read, is damaged or has vanished is read again at the next event, and until then
 //! everything that was approved counts as lapsed, which blocks. What was approved is known from memory, else
-//! from the rows of kind `hooks.approved` in the log.
+//! from the rows of kind `hooks.approved` in the log. These rows also tell whether a single approval has vanished
+//! from a file that can be read.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -47,6 +48,8 @@ struct Cache {
     read: Option<(Stamps, Arc<[ApprovalRecord]>)>,
     /// What was approved when it was last known; none before anything was read.
     last_known: Option<Arc<[ApprovalRecord]>>,
+    /// What the log held when the file had these stamps. Whoever adds a row to the log changes the file too.
+    in_log: Option<(Stamps, Arc<[ApprovalRecord]>)>,
 }
 
 /// The approvals now.
@@ -152,13 +155,33 @@ impl ApprovalStore {
     /// Whether the user has approved the entry with this evidence.
     pub(super) fn approval(&self, key: EntryKey<'_>, evidence: &Evidence) -> Approval {
         match self.approvals() {
-            Approvals::Read(records) => {
-                let of_entry: Vec<&ApprovalRecord> =
-                    records.iter().filter(|it| it.is_for(key)).collect();
-                compare(&of_entry, evidence)
-            }
+            Approvals::Read(records) => match compare(&of_entry(&records, key), evidence) {
+                Approval::NotApproved => self.approval_by_log(key, evidence),
+                known @ (Approval::Approved | Approval::Lapsed | Approval::Lost) => known,
+            },
             Approvals::Lost(lost) if lost.covers(key) => Approval::Lapsed,
             Approvals::Lost(_) => Approval::NotApproved,
+        }
+    }
+
+    /// The approval of an entry that has none in the file: lost, if the log says that it was given and not revoked,
+    /// because a program or a person has removed it from the file. What an agent removes must not count as never
+    /// approved, which would let everything pass.
+    fn approval_by_log(&self, key: EntryKey<'_>, evidence: &Evidence) -> Approval {
+        let by_log = |records: &[ApprovalRecord]| match compare(&of_entry(records, key), evidence) {
+            Approval::Approved | Approval::Lost => Approval::Lost,
+            other @ (Approval::NotApproved | Approval::Lapsed) => other,
+        };
+        let earlier = self.earlier_log_records();
+        if earlier.is_some_and(|records| by_log(&records) == Approval::NotApproved) {
+            return Approval::NotApproved;
+        }
+        // `hooks revoke` changes the file before the log, so this is looked up each time.
+        match self.log_records() {
+            Ok(records) => by_log(&records),
+            // Lost approvals of a project cannot be told from a project that the user has never seen.
+            Err(_) if key.project.is_some() => Approval::NotApproved,
+            Err(_) => Approval::Lost,
         }
     }
 
@@ -182,10 +205,13 @@ impl ApprovalStore {
                 |form| it.files.keys().any(|path| PluginForm::of_manifest(path) == Some(form));
             has(PluginForm::Gateway) && !has(PluginForm::Plugin)
         };
-        let records = self.known_records();
-        let mut of_entry = records.iter().filter(|it| it.is_for(key)).peekable();
+        let mut records = self.known_records();
+        if of_entry(&records, key).is_empty() {
+            records = self.log_records().unwrap_or_default();
+        }
+        let of_entry = of_entry(&records, key);
         // A lost approval of an entry that the log does not know can have been for anything.
-        of_entry.peek().is_some() && of_entry.all(is_gateway)
+        !of_entry.is_empty() && of_entry.into_iter().all(is_gateway)
     }
 
     /// Whether the user approved the text of an entry of a project; its files may have changed since. No text
@@ -212,7 +238,11 @@ impl ApprovalStore {
 
     /// Whether the user approved anything in this project's file.
     pub(crate) fn has_approved_project(&self, project: &Path) -> bool {
-        self.known_records().iter().any(|it| it.is_in(Some(project)))
+        let is_in = |records: &[ApprovalRecord]| records.iter().any(|it| it.is_in(Some(project)));
+        is_in(&self.known_records()) || {
+            let earlier = self.earlier_log_records().map_or_else(|| self.log_records(), Ok);
+            earlier.is_ok_and(|records| is_in(&records))
+        }
     }
 
     /// The approvals in the file, or those that were known before it was lost.
@@ -240,16 +270,18 @@ impl ApprovalStore {
         match self.read_file() {
             Ok(Some(records)) => {
                 let records: Arc<[ApprovalRecord]> = records.into();
-                *cache = Cache {
-                    read: Some((stamps, Arc::clone(&records))),
-                    last_known: Some(Arc::clone(&records)),
-                };
+                cache.read = Some((stamps, Arc::clone(&records)));
+                cache.last_known = Some(Arc::clone(&records));
                 Approvals::Read(records)
             }
             Ok(None) => match self.last_known(&mut cache) {
                 Ok(records) if records.is_empty() => {
                     // Look into the log again at the next approval.
-                    *cache = Cache { read: Some((stamps, Arc::clone(&records))), last_known: None };
+                    *cache = Cache {
+                        read: Some((stamps, Arc::clone(&records))),
+                        last_known: None,
+                        in_log: Some((stamps, Arc::clone(&records))),
+                    };
                     Approvals::Read(records)
                 }
                 Ok(records) => {
@@ -276,6 +308,22 @@ impl ApprovalStore {
         }
         let records: Arc<[ApprovalRecord]> = self.records_in_log()?.into();
         cache.last_known = Some(Arc::clone(&records));
+        Ok(records)
+    }
+
+    /// What the log held when it was last read, if the file has not changed since.
+    fn earlier_log_records(&self) -> Option<Arc<[ApprovalRecord]>> {
+        let cache = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        let (read_at, records) = cache.in_log.as_ref()?;
+        (*read_at == self.stamps()).then(|| Arc::clone(records))
+    }
+
+    /// What the log holds now.
+    fn log_records(&self) -> Result<Arc<[ApprovalRecord]>, ReadError> {
+        let stamps = self.stamps();
+        let records: Arc<[ApprovalRecord]> = self.records_in_log()?.into();
+        let mut cache = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.in_log = Some((stamps, Arc::clone(&records)));
         Ok(records)
     }
 
@@ -394,12 +442,22 @@ impl ApprovalStore {
     ) -> Result<(String, Vec<RecordedApproval>), StoreError> {
         let is_revoked =
             |it: &ApprovalRecord| commands.contains(&it.command) && it.counts_in(folder);
-        let (revoked, left): (Vec<ApprovalRecord>, Vec<ApprovalRecord>) =
+        let (mut revoked, left): (Vec<ApprovalRecord>, Vec<ApprovalRecord>) =
             self.records_to_change()?.into_iter().partition(is_revoked);
+        // Those that have vanished from the file are revoked by their row in the log.
+        for lost in self.log_records().unwrap_or_default().iter().filter(|it| is_revoked(it)) {
+            if of_entry(&revoked, lost.key()).is_empty() {
+                revoked.push(lost.clone());
+            }
+        }
         let own_file = self.file.with_file_name("hookbus.yaml");
         let revoked = revoked.iter().map(|it| it.to_recorded(&own_file)).collect();
         Ok((to_text(&left), revoked))
     }
+}
+
+fn of_entry<'r>(records: &'r [ApprovalRecord], key: EntryKey<'_>) -> Vec<&'r ApprovalRecord> {
+    records.iter().filter(|it| it.is_for(key)).collect()
 }
 
 /// Compares the approvals of one entry with its text and files now.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::active::{ActiveHooks, HookSets};
-use crate::config::{Action, Approval, Hook, Mode};
+use crate::config::{Action, Hook, Mode};
 use crate::dialect::dialect_of;
 use crate::event::{Agent, Body, Event, OnFailure};
 
@@ -176,13 +176,13 @@ fn keep_first<'a, K: PartialEq>(
 /// must not fill the log.
 fn keep_one_unread(project: Option<&ActiveHooks>, hooks: &mut Vec<&Hook>) {
     let Some(project) = project else { return };
-    let has_lapsed = |hook: &Hook| {
+    let was_approved = |hook: &Hook| {
         let refusal = project.approvals.refusal_of_text(hook);
-        refusal.is_some_and(|refusal| refusal.approval == Approval::Lapsed)
+        refusal.is_some_and(|refusal| refusal.approval.is_void())
     };
     let strictness = |hook: &Hook| match hook.on_failure {
         Some(OnFailure::Block) => 2,
-        None if has_lapsed(hook) => 2,
+        None if was_approved(hook) => 2,
         Some(OnFailure::Allow) | None => 1,
     };
     let is_unread = |hook: &&Hook| matches!(hook.action, Action::Unapproved { .. });

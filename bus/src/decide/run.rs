@@ -14,7 +14,7 @@ use super::run_command::run_command;
 use super::run_plugins::{call_plugins, end_plugins};
 use crate::active::ActiveHooks;
 use crate::caller::Caller;
-use crate::config::{Action, Approval, Hook, Refusal, Rule};
+use crate::config::{Action, Hook, Refusal, Rule};
 use crate::event::{Body, BusId, Event, Kind, OnFailure, Ruling, Seq, Verdict, VerdictRecord};
 use crate::exec::{UserEnvironment, hook_caller};
 use crate::plugins::can_gateway_hooks_answer;
@@ -49,19 +49,8 @@ pub fn run_rules<'a>(plan: &Plan<'a>, event: &Event, time: Duration) -> Vec<Hook
     run_inside(plan, event, deadline_in(time), |_| None)
 }
 
-/// The results when no time is left but `time` for the rules: every other hook counts as failed.
-pub(crate) fn run_past_deadline<'a>(
-    plan: &Plan<'a>,
-    event: &Event,
-    time: Duration,
-) -> Vec<HookResult<'a>> {
-    run_inside(plan, event, deadline_in(time), |hook| {
-        let why = "no time was left to ask it".to_owned();
-        Some(failed(&plan.with_strictest_policy(hook), why, Duration::ZERO))
-    })
-}
-
-fn run_inside<'a>(
+/// The results of a plan's rules, and what `outside` makes of the other hooks.
+pub(super) fn run_inside<'a>(
     plan: &Plan<'a>,
     event: &Event,
     deadline: Instant,
@@ -186,16 +175,14 @@ impl<'p> HookRun<'_, 'p> {
     /// The first approved one of the entries that `hook` stands for; else the refusal with the greatest weight.
     async fn approved_entry<'h>(&'h self, hook: &'h Hook) -> Result<&'h Hook, Refusal> {
         let approvals = &self.plan.active(hook).approvals;
-        let mut heaviest: Option<Refusal> = None;
+        let mut refusals = Vec::new();
         for entry in self.plan.approvable(hook) {
             let limit = entry.timeout().min(self.time_left());
             let refusal = approvals.refusal(entry, self.agent, limit).await;
             let Some(refusal) = refusal else { return Ok(entry) };
-            let checked = refusal.checked && heaviest.as_ref().is_none_or(|it| it.checked);
-            let heavier = heaviest.take().filter(|it| it.weight() >= refusal.weight());
-            heaviest = Some(Refusal { checked, ..heavier.unwrap_or(refusal) });
+            refusals.push(Some(refusal));
         }
-        heaviest.map_or(Ok(hook), Err)
+        heaviest_refusal(refusals).map_or(Ok(hook), Err)
     }
 
     /// The agent as `hook` gets it: its working directory and its environment, without what changes programs,
@@ -237,6 +224,21 @@ impl<'p> HookRun<'_, 'p> {
     }
 }
 
+/// The refusal of a hook by those of the entries that it stands for: none if one of them may run, else the one
+/// with the greatest weight.
+pub(super) fn heaviest_refusal(
+    refusals: impl IntoIterator<Item = Option<Refusal>>,
+) -> Option<Refusal> {
+    let mut heaviest: Option<Refusal> = None;
+    for refusal in refusals {
+        let refusal = refusal?;
+        let checked = refusal.checked && heaviest.as_ref().is_none_or(|it| it.checked);
+        let heavier = heaviest.take().filter(|it| it.weight() >= refusal.weight());
+        heaviest = Some(Refusal { checked, ..heavier.unwrap_or(refusal) });
+    }
+    heaviest
+}
+
 /// Use `on_failure: allow` when the refused hook could not have answered this event anyway.
 pub(super) fn policy_for_refusal<'h>(
     hook: &'h Hook,
@@ -256,10 +258,9 @@ pub(super) fn blocking_by_default(hook: &Hook) -> Hook {
     Hook { on_failure: hook.on_failure.or(Some(OnFailure::Block)), ..hook.clone() }
 }
 
-/// The hook counts as failed. If its approval has lapsed, it blocks unless its entry says otherwise.
-fn refused(hook: &Hook, Refusal { approval, why, .. }: Refusal) -> VerdictRecord {
-    let mut hook =
-        if approval == Approval::Lapsed { blocking_by_default(hook) } else { hook.clone() };
+/// The hook counts as failed. If its approval has lapsed or is lost, it blocks unless its entry says otherwise.
+pub(super) fn refused(hook: &Hook, Refusal { approval, why, .. }: Refusal) -> VerdictRecord {
+    let mut hook = if approval.is_void() { blocking_by_default(hook) } else { hook.clone() };
     if hook.of_project {
         // The model may read the name, and the project's file may come from anyone.
         hook.name = format!("line {} of the project's hooks", hook.line);

@@ -111,6 +111,10 @@ const GROUPS: &[Group] = &[
         names: &["CARGO_*", "GOENV", "GOFLAGS", "GOROOT", "GOTOOLCHAIN", "RUSTC*", "RUSTUP_*"],
     },
     Group {
+        reason: "programs in Rust and Go fail at their start with the stacks, threads or settings that they name",
+        names: &["GODEBUG", "RUST_MIN_STACK", "TOKIO_WORKER_THREADS"],
+    },
+    Group {
         reason: "compiled programs load plugins, hooks or profilers that they name",
         names: &[
             "COR_*",
@@ -222,6 +226,8 @@ pub(super) fn is_stripped(name: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::caller::Caller;
+    use crate::exec::{UserEnvironment, hook_caller};
 
     #[test]
     fn variables_that_change_what_a_program_is_are_stripped() {
@@ -271,8 +277,48 @@ mod tests {
         }
     }
 
+    /// The names in the table under `### Environment` of the documentation for users.
+    fn documented() -> Vec<String> {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/docs/policy.md");
+        let text = std::fs::read_to_string(file).expect("the documentation");
+        let (_, section) = text.split_once("\n### Environment\n").expect("a section");
+        let (section, _) = section.split_once("\n### ").expect("another section after it");
+        let rows = section.lines().filter(|line| line.starts_with("| `"));
+        let cells = rows.filter_map(|row| row.split('|').nth(1));
+        // Every second part is between backticks.
+        cells.flat_map(|cell| cell.split('`').skip(1).step_by(2).map(str::to_owned)).collect()
+    }
+
     #[test]
-    fn every_group_says_why() {
-        assert!(GROUPS.iter().all(|group| !group.reason.is_empty() && !group.names.is_empty()));
+    fn the_documented_table_and_this_one_agree() {
+        let documented = documented();
+        assert!(documented.len() > 50, "{documented:?}");
+        let names: Vec<&str> = GROUPS.iter().flat_map(|group| group.names).copied().collect();
+        let unknown: Vec<&String> =
+            documented.iter().filter(|name| !names.contains(&name.as_str())).collect();
+        assert!(unknown.is_empty(), "in policy.md only: {unknown:?}");
+        for group in GROUPS {
+            let is_named = |own: &&&str| documented.iter().any(|name| name == *own);
+            assert!(
+                group.names.iter().any(|own| is_named(&own)),
+                "not in policy.md: {:?}",
+                group.names
+            );
+            assert!(!group.reason.is_empty());
+        }
+    }
+
+    #[test]
+    fn every_name_of_the_table_is_kept_from_hooks() {
+        for name in GROUPS.iter().flat_map(|group| group.names) {
+            let variable = name.replace('*', "X");
+            let user = UserEnvironment { path: "/bin".into(), home: None, is_recorded: true };
+            let agent =
+                Caller { env: vec![(variable.clone().into(), "x".into())], ..Caller::default() };
+            let var =
+                |pass: &[String]| hook_caller(&agent, &user, None, pass).var(&variable).is_some();
+            assert!(!var(&[]), "{variable} reaches hooks");
+            assert!(var(std::slice::from_ref(&variable)), "{variable} can be asked for");
+        }
     }
 }

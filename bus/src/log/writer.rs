@@ -12,7 +12,6 @@ use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
@@ -24,6 +23,7 @@ use super::row::{HooksSnapshot, RowDraft};
 use super::{AppendError, LogPath, OpenError};
 use crate::event::{Clock, Seq};
 use crate::files::check_private;
+use crate::sys::thread::spawn;
 
 /// The most jobs in one commit.
 const MAX_GROUP: usize = 512;
@@ -197,9 +197,7 @@ impl Writer {
             since_checkpoint: 0,
             last_error: None,
         };
-        let started =
-            thread::Builder::new().name("log".to_owned()).spawn(move || thread.run(&queue));
-        if let Err(error) = started {
+        if let Err(error) = spawn("log", move || thread.run(&queue)) {
             // Without the thread every append returns `Closed`, and the event goes to the spool.
             tracing::error!(%error, "cannot start the writer thread of the log");
         }

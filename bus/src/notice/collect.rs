@@ -13,7 +13,7 @@ use crate::active::{ActiveHooks, HookSets, NotInForce};
 use crate::caller::Caller;
 use crate::config::{Approval, Hook, KEPT, Mode, Reach};
 use crate::dialect::{NoticePlace, dialect_of};
-use crate::event::{Decision, Event, Kind, Notice};
+use crate::event::{Body, Decision, Event, Kind, Notice};
 use crate::log::{LogPath, LogReader};
 
 /// How long the approvals may be checked at the start of a session. Hooks that could not be checked by then are told
@@ -22,6 +22,7 @@ const LONGEST_CHECK: Duration = Duration::from_millis(500);
 
 const NEVER_APPROVED: &str = "never approved";
 const APPROVAL_LAPSED: &str = "changed since it was approved";
+const APPROVAL_LOST: &str = "its approval is gone from consent.json";
 const UNREADABLE: &str = "the approvals cannot be read";
 
 /// One event with its decision.
@@ -41,7 +42,9 @@ pub struct Situation<'a> {
 
 /// What the user is told at this event, if there is anything that was not told in this session yet.
 pub async fn notice(situation: Situation<'_>, told: &Told, log: &LogPath) -> Option<Notice> {
-    if situation.event.session.is_empty() || !situation.has_findings() {
+    let session = &situation.event.session;
+    let passes_unseen = situation.unseen().is_some();
+    if session.is_empty() && !passes_unseen || !situation.has_findings() {
         return None;
     }
     let answer = situation.decision.and_then(|decision| decision.answer.as_ref());
@@ -51,9 +54,13 @@ pub async fn notice(situation: Situation<'_>, told: &Told, log: &LogPath) -> Opt
         NoticePlace::Nowhere => return None,
     };
     let mut findings = situation.findings(log).await;
-    let keys = findings.iter().map(Finding::key);
-    let new = told.take_new(log, &situation.event.session, keys);
-    findings.retain(|finding| new.contains(&finding.key()));
+    if session.is_empty() {
+        // It cannot be known what was told before: only what has just happened is told.
+        findings.retain(|finding| matches!(finding, Finding::Unreadable { .. }));
+    } else {
+        let new = told.take_new(log, session, findings.iter().map(Finding::key));
+        findings.retain(|finding| new.contains(&finding.key()));
+    }
     if findings.is_empty() {
         return None;
     }
@@ -61,11 +68,12 @@ pub async fn notice(situation: Situation<'_>, told: &Told, log: &LogPath) -> Opt
     Some(Notice { text, about: findings.iter().map(Finding::key).collect(), in_answer })
 }
 
-/// What the user is told of the hooks that failed because no time was left. Each time: it happens seldom, and there
-/// is no time to find out what was told.
+/// What the user is told of the hooks that were not asked or must not run, when only rules are asked. Each time: it
+/// happens seldom, and there is no time to find out what was told.
 pub fn notice_of_failures(situation: Situation<'_>) -> Option<Notice> {
-    let place = situation.place(situation.decision?.answer.as_ref());
-    let findings = situation.failed(&[]);
+    let place = situation.place(situation.decision.and_then(|decision| decision.answer.as_ref()));
+    let failed = situation.failures().map(|(hook, _, why)| situation.failed_hook(hook, why));
+    let findings: Vec<Finding> = failed.chain(situation.unseen()).collect();
     if findings.is_empty() || place == NoticePlace::Nowhere {
         return None;
     }
@@ -78,6 +86,7 @@ impl<'a> Situation<'a> {
     fn has_findings(&self) -> bool {
         let own = &self.hooks.own;
         self.event.kind == Kind::SessionStart
+            || self.unseen().is_some()
             || self.failures().next().is_some()
             || own.status.problem().is_some()
             || own.file.problems.iter().any(|problem| problem.reach == Reach::Entry)
@@ -95,11 +104,24 @@ impl<'a> Situation<'a> {
         if dialect_of(self.event.agent).is_answered() {
             findings.extend(self.inactive().await);
             findings.extend(self.failed(&findings));
+            findings.extend(self.unseen());
         }
         if self.event.kind == Kind::SessionStart {
             findings.extend(self.policy_change(log));
         }
         findings
+    }
+
+    /// An event that cannot be read and is let through, if there are hooks that might have stopped it.
+    fn unseen(&self) -> Option<Finding> {
+        let Body::Unreadable { why } = &self.event.body else { return None };
+        if self.decision.is_some() || !dialect_of(self.event.agent).is_answered() {
+            return None;
+        }
+        let may_decide =
+            |hook: &&Hook| hook.mode == Mode::Decide && hook.concerns(self.event.agent);
+        let hooks = self.hooks.hooks().filter(may_decide).count();
+        (hooks > 0).then(|| Finding::Unreadable { hooks, why: why.clone() })
     }
 
     /// The hooks that are not in force. Approvals are checked at the start of a session, and when one is missing.
@@ -124,7 +146,7 @@ impl<'a> Situation<'a> {
             for hook in project.file.hooks.iter().filter(|hook| hook.concerns(self.event.agent)) {
                 refusals.extend(self.refusal(project, hook, deadline).await);
             }
-            for why in [NEVER_APPROVED, APPROVAL_LAPSED, UNREADABLE] {
+            for why in [NEVER_APPROVED, APPROVAL_LAPSED, APPROVAL_LOST, UNREADABLE] {
                 let count = refusals.iter().filter(|it| **it == why).count();
                 findings.extend((count > 0).then_some(Finding::Project { count, why }));
             }
@@ -147,7 +169,8 @@ impl<'a> Situation<'a> {
                 Some(UNREADABLE)
             }
             Approval::Lapsed if refusal.checked => Some(APPROVAL_LAPSED),
-            Approval::Approved | Approval::NotApproved | Approval::Lapsed => None,
+            Approval::Lost if refusal.checked => Some(APPROVAL_LOST),
+            Approval::Approved | Approval::NotApproved | Approval::Lapsed | Approval::Lost => None,
         }
     }
 
@@ -178,12 +201,13 @@ impl<'a> Situation<'a> {
         };
         self.failures()
             .filter(|(hook, refused, _)| !refused && !is_known(hook))
-            .map(|(hook, _, why)| Finding::Failed {
-                name: hook.to_owned(),
-                event: self.event.name.clone(),
-                why: why.to_owned(),
-            })
+            .map(|(hook, _, why)| self.failed_hook(hook, why))
             .collect()
+    }
+
+    fn failed_hook(&self, hook: &str, why: &str) -> Finding {
+        let (name, event) = (hook.to_owned(), self.event.name.clone());
+        Finding::Failed { name, event, why: why.to_owned() }
     }
 
     fn failures(&self) -> impl Iterator<Item = (&'a str, bool, &'a str)> {

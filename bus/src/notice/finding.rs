@@ -52,6 +52,13 @@ pub(super) enum Finding {
         /// Why.
         why: String,
     },
+    /// The event cannot be read, and no hook looked at it.
+    Unreadable {
+        /// How many hooks might have.
+        hooks: usize,
+        /// Why.
+        why: String,
+    },
     /// The policy is another one than in the last session.
     PolicyChanged {
         /// What changed.
@@ -84,6 +91,7 @@ impl Finding {
             Self::Project { why, .. } => format!("project: {why}"),
             Self::ProjectGone => "project: gone".to_owned(),
             Self::Failed { name, .. } => format!("{name}: failed"),
+            Self::Unreadable { .. } => "unreadable event".to_owned(),
             Self::PolicyChanged { hash, .. } => format!("policy {hash}"),
         }
     }
@@ -118,6 +126,15 @@ pub(super) fn describe(findings: &[Finding], total: usize) -> String {
                 one_line(name, LONGEST_NAME),
                 one_line(event, LONGEST_NAME),
                 one_line(why, LONGEST_REASON),
+            )),
+            Finding::Unreadable { hooks, why } => lines.push(format!(
+                "hookbus: an event of this agent cannot be read ({}), so it passed {}; \
+                 `on_failure: block` in hookbus.yaml blocks such events",
+                one_line(why, LONGEST_REASON),
+                match hooks {
+                    1 => "your hook unseen".to_owned(),
+                    _ => format!("your {hooks} hooks unseen"),
+                },
             )),
             Finding::PolicyChanged { text, .. } => lines.push(format!("hookbus: {text}")),
         }

@@ -1,4 +1,4 @@
-//! What only the operating system can do for us: file locks, processes, users and sockets.
+//! What only the operating system can do for us: file locks, processes, threads, users and sockets.
 //!
 //! Everything that differs between Unixes (`/proc`, pidfds, socket flags) is here, so that a port to
 //! another one changes only this folder. Each function documents what it promises on any Unix.
@@ -13,4 +13,5 @@ pub mod process;
 pub mod process_group;
 pub mod shortage;
 pub mod socket;
+pub mod thread;
 pub mod user;

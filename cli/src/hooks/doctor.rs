@@ -132,6 +132,9 @@ fn check_entry(entry: &ApprovalItem, active: &ActiveHooks) -> Vec<Finding> {
     if active.file.trust == Trust::Nobody && entry.approval != Approval::Approved {
         let why = match entry.approval {
             Approval::Lapsed => "it has changed since you approved it",
+            Approval::Lost => {
+                "its approval is gone from consent.json although it was never revoked"
+            }
             Approval::NotApproved | Approval::Approved => "you have not approved it yet",
         };
         return vec![Finding::bad(about, format!("{why}; run `hookbus hooks approve`"))];

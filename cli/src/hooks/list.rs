@@ -78,6 +78,7 @@ fn to_json(source: &HooksSource, active: &ActiveHooks) -> Value {
                 Approval::Approved => "given",
                 Approval::NotApproved => "never",
                 Approval::Lapsed => "lapsed",
+                Approval::Lost => "lost",
             });
             json!({"name": name, "event": event, "action": action, "command": command, "mode": mode,
                    "on_failure": on_failure, "line": line, "consent": consent})
@@ -144,6 +145,9 @@ fn describe(hook: &HookSummary, approval: Option<Approval>, paint: Paint) -> Str
         Some(Approval::NotApproved) => paint.bad("  not approved: run `hookbus hooks approve`"),
         Some(Approval::Lapsed) => {
             paint.bad("  changed since approval: run `hookbus hooks approve`")
+        }
+        Some(Approval::Lost) => {
+            paint.bad("  its approval is gone from consent.json: run `hookbus hooks approve`")
         }
     };
     let (event, name) = (sanitize(&hook.event), sanitize(&hook.name));

@@ -66,18 +66,24 @@ pub(super) fn capabilities(event: &Event) -> Capabilities {
 }
 
 /// Gemini shows a `systemMessage` at every event but `BeforeToolSelection`, where any answer changes the request. A
-/// refused turn or request shows it in place of the reason, and `suppressOutput` hides it.
+/// refused turn or request shows it in place of the reason, and `suppressOutput` hides it. An event that cannot be
+/// read can be any of them: if it is let through, the user has to know, also at the price of `toolConfig` `AUTO`,
+/// which is what Gemini uses anyway.
 pub(super) fn notice_place(event: &Event, answer: Option<&Value>) -> NoticePlace {
-    let is_read = matches!(event.body, Body::Read(_));
     let has = |key: &str| answer.is_some_and(|answer| answer.get(key).is_some());
     match event.name.as_str() {
         "BeforeToolSelection" => NoticePlace::Nowhere,
+        _ if matches!(event.body, Body::Unreadable { .. })
+            && (has("decision") || has("continue")) =>
+        {
+            NoticePlace::Nowhere
+        }
         "BeforeAgent" | "AfterAgent" | "BeforeModel" | "AfterModel"
             if has("decision") || has("continue") =>
         {
             NoticePlace::Nowhere
         }
-        _ if is_read && !has("suppressOutput") => NoticePlace::InAnswer,
-        _ => NoticePlace::Nowhere,
+        _ if has("suppressOutput") => NoticePlace::Nowhere,
+        _ => NoticePlace::InAnswer,
     }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::Spool;
 use crate::log::Recorder;
+use crate::sys::thread::spawn;
 
 /// How often to look at the directories.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -30,7 +31,7 @@ impl SpoolThread {
     pub fn start(recorder: Recorder) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        let started = thread::Builder::new().name("spool".to_owned()).spawn(move || {
+        let started = spawn("spool", move || {
             let mut watch = SpoolWatch::default();
             while !stopped.load(Ordering::Relaxed) {
                 watch.look(&recorder);

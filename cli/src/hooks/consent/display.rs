@@ -36,6 +36,7 @@ pub(super) enum FileContents {
 pub(super) fn show(entry: &ApprovalItem, contents: FileContents, paint: Paint) -> Result<bool> {
     let why = match entry.approval {
         Approval::Lapsed => "changed since you approved it",
+        Approval::Lost => "you approved it, and its approval is gone from consent.json",
         Approval::NotApproved | Approval::Approved => "new",
     };
     let (hook, event) = (sanitize(&entry.hook), sanitize(&entry.event));
