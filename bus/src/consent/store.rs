@@ -48,7 +48,7 @@ struct Cache {
     read: Option<(Stamps, Arc<[ApprovalRecord]>)>,
     /// What was approved when it was last known; none before anything was read.
     last_known: Option<Arc<[ApprovalRecord]>>,
-    /// What the log held when the file had these stamps. Whoever adds a row to the log changes the file too.
+    /// What the log held when the file had these stamps. A program that adds a row to the log changes the file too.
     in_log: Option<(Stamps, Arc<[ApprovalRecord]>)>,
 }
 
