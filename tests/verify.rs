@@ -172,6 +172,42 @@ fn values_with_the_hash_of_no_value_are_told_as_altered() {
     }
 }
 
+/// The bytes, and so the hash, are the same. But SQL finds nothing in a text that was turned into a BLOB.
+#[test]
+fn a_value_that_was_turned_into_another_type_is_told_as_altered() {
+    let turn = |column: &str, into: &str| {
+        format!("UPDATE events SET {column} = CAST({column} AS {into}) WHERE seq = 1")
+    };
+    for (payload, into) in [("{}", "BLOB"), ("123", "INTEGER"), ("1.5", "REAL"), ("\u{0}", "TEXT")]
+    {
+        let home = Home::new();
+        home.hook("hermes", payload);
+        assert!(home.is_sound());
+        tamper(&log_file(&home), &turn("payload", into));
+        assert_eq!(flaws(&home, &[]), [flaw("altered", 1)], "{payload:?} as {into}");
+    }
+    // The other columns cannot have another type, unless the table is changed in between.
+    let table = |sql: &str| {
+        format!(
+            "PRAGMA writable_schema = ON; \
+             UPDATE sqlite_schema SET sql = {sql} WHERE type = 'table' AND name = 'events'; \
+             PRAGMA writable_schema = RESET"
+        )
+    };
+    let (lax, strict) = (table("replace(sql, ') STRICT', ')')"), table("sql || ' STRICT'"));
+    let texts = ["agent", "session", "name", "kind", "tool", "tool_class", "context"];
+    let texts = texts.map(|column| turn(column, "BLOB"));
+    let bytes = ["id", "hash"].map(|column| turn(column, "TEXT"));
+    let time = "UPDATE events SET time = CAST(CAST(time AS TEXT) AS BLOB)".to_owned();
+    for sql in texts.into_iter().chain(bytes).chain([time]) {
+        let home = Home::new();
+        home.answer("hermes", &hermes_shell("ls"));
+        tamper(&log_file(&home), &format!("{lax}; {sql}; {strict}"));
+        let found = flaws(&home, &[]);
+        assert!(found.contains(&flaw("altered", 1)), "{sql}: {found:?}");
+    }
+}
+
 #[test]
 fn a_session_that_the_payload_does_not_name_is_verified_too() {
     let home = Home::with_daemon("running");
