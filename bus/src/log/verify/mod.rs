@@ -1,9 +1,12 @@
-//! Verifying a log: `walk` goes through the rows and recomputes the hash chain and the derived columns, `damage`
-//! asks SQLite about pages and indexes, `reference` compares with a head, an archive or a copy that was
-//! kept elsewhere, and `repair` mends what can be computed again.
+//! Verifying a log: `verification` reads the rows and checks each of them; `walk` recomputes the hash chain, with the
+//! rows that it has passed in `passed_rows` and what it found in `flaw_list`; `damage` asks SQLite about pages and
+//! indexes, `reference` compares with a head, an archive or a copy that was kept elsewhere, and `repair` mends
+//! what can be computed again.
 
 mod damage;
 mod flaw;
+mod flaw_list;
+mod passed_rows;
 mod reference;
 mod repair;
 mod row;
