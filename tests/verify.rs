@@ -381,6 +381,44 @@ fn an_archive_without_the_rows_of_a_whole_bus_is_told() {
 }
 
 #[test]
+fn rows_that_were_taken_out_of_an_archive_since_its_head_was_saved_are_told() {
+    let home = home_with_events();
+    let (exported, archive) = (home.work().join("all.jsonl"), home.work().join("archive"));
+    // An archive that never had row 3.
+    let lines = home.text(&["export"]);
+    let lines: Vec<&str> =
+        lines.lines().enumerate().filter(|it| it.0 != 2).map(|it| it.1).collect();
+    fs::write(&exported, lines.join("\n")).expect("a file");
+    home.text(&["import", &path_text(&exported), "--into", &path_text(&archive)]);
+    let verify = |arguments: &[&str]| {
+        let mut verify = home.command([&["verify"], arguments].concat());
+        verify.env("HOOKBUS_HOME", &archive).output().expect("hookbus runs")
+    };
+    let (head, whole) = (home.work().join("head.json"), home.work().join("verified.json"));
+    assert!(verify(&["--save-head", &path_text(&head)]).status.success());
+    fs::write(&whole, verify(&["--json"]).stdout).expect("a file");
+    let found = |kept: &Path| {
+        let output = verify(&["--json", "--against", &path_text(kept)]);
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(report["sound"].as_bool(), Some(output.status.success()), "{report}");
+        let flaws = report["buses"][0]["flaws"].as_array().cloned().unwrap_or_default();
+        flaws.iter().map(|it| (it["kind"].clone(), it["seq"].clone())).collect::<Vec<_>>()
+    };
+    assert_eq!((found(&head), found(&whole)), (Vec::new(), Vec::new()), "a gap of then is none");
+    for (seq, first) in [(7, 7), (8, 7), (2, 2)] {
+        let sql = format!(
+            "DELETE FROM events WHERE seq IN (SELECT seq FROM origins WHERE bus_seq = {seq}); \
+             DELETE FROM origins WHERE bus_seq = {seq}"
+        );
+        tamper(&archive.join("log.db"), &sql);
+        assert!(verify(&[]).status.success(), "the archive alone does not show it");
+        for kept in [&head, &whole] {
+            assert_eq!(found(kept), [(json!("missing"), json!(first))], "{seq}");
+        }
+    }
+}
+
+#[test]
 fn a_nats_stream_shows_a_cut_tail_and_a_swapped_log() {
     let nats = Nats::start();
     let home = Home::with_daemon("running");

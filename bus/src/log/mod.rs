@@ -36,6 +36,6 @@ pub use replay_reader::{
 pub use row::{HooksSnapshot, Origin, Received, Row, RowDraft, StoredPayload, payload_digest};
 pub use spool::{Backlog, Spool, SpoolThread};
 pub use verify::{
-    Flaw, FlawKind, Reference, RepairError, Repaired, SavedHead, Verification, VerifyReport,
-    repair, verify,
+    Flaw, FlawKind, HeldRows, Reference, RepairError, Repaired, SavedHead, Verification,
+    VerifyReport, repair, verify,
 };
