@@ -404,7 +404,13 @@ fn rows_that_were_taken_out_of_an_archive_since_its_head_was_saved_are_told() {
         let flaws = report["buses"][0]["flaws"].as_array().cloned().unwrap_or_default();
         flaws.iter().map(|it| (it["kind"].clone(), it["seq"].clone())).collect::<Vec<_>>()
     };
-    assert_eq!((found(&head), found(&whole)), (Vec::new(), Vec::new()), "a gap of then is none");
+    // Only the first gaps are saved, so the rest is known by the number of its rows.
+    let counted = home.work().join("counted.json");
+    let text = fs::read_to_string(&head).expect("our file");
+    fs::write(&counted, text.replace("[[3,3]]", "[]")).expect("a file");
+    for kept in [&head, &whole, &counted] {
+        assert_eq!(found(kept), [], "a gap of then is none");
+    }
     for (seq, first) in [(7, 7), (8, 7), (2, 2)] {
         let sql = format!(
             "DELETE FROM events WHERE seq IN (SELECT seq FROM origins WHERE bus_seq = {seq}); \
@@ -415,6 +421,7 @@ fn rows_that_were_taken_out_of_an_archive_since_its_head_was_saved_are_told() {
         for kept in [&head, &whole] {
             assert_eq!(found(kept), [(json!("missing"), json!(first))], "{seq}");
         }
+        assert_eq!(found(&counted), [(json!("missing"), Value::Null)], "{seq}");
     }
 }
 
