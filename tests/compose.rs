@@ -109,6 +109,8 @@ fn the_health_checks_pass_before_the_first_event_and_fail_when_the_relay_is_away
     wait_until("the archive is healthy", || is_healthy("archive", &archive));
     let _bus = Service::start(&bus, &["serve", "--no-observers"]);
     wait_until("the bus is healthy", || is_healthy("bus", &bus));
+    // The daemon answers, and is healthy, before its own row has created the log.
+    wait_until("there is a log", || bus.run(&["log"]).status.success());
     assert!(bus.log(&["--agent", "hermes"]).is_empty(), "there are no events yet");
     assert!(is_healthy("archive", &archive));
     bus.answer("hermes", &hermes_shell("ls"));

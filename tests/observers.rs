@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hookbus_tests::home::{Daemon, Home, wait_until};
 use hookbus_tests::nats::{NatsServer, Published};
@@ -1220,6 +1220,38 @@ fn a_payload_that_was_replaced_in_the_object_store_is_refused() {
     let listed = setup.dead_letters();
     let error = listed[0]["error"].as_str().expect("an error");
     assert!(error.contains("its digest is another one than the event names"), "{error}");
+}
+
+/// An object without its parts looks as if they were still on their way. Events wait behind it, and other workers take over
+/// from one that is silent.
+#[test]
+fn a_payload_whose_parts_are_missing_does_not_hold_up_the_events_behind_it() {
+    let setup = Setup::with_nats(WATCH);
+    setup.observe_with(EVENT_NUMBER);
+    setup.write_hooks(&WATCH.replace("wait: 0.05", "wait: 0.05, tries: 2, share: session"));
+    let _daemon = setup.home.serve_with(&["--no-observers"]);
+    setup.send(0, 1);
+    setup.home.answer("hermes", &large_event(1));
+    setup.send(2, 3);
+    wait_until("the relay has published everything", || {
+        let status = setup.home.json(&["status", "--json"]);
+        status["relay"]["published"] == status["log"]["rows"]
+    });
+    let nats = setup.nats.as_ref().expect("a server");
+    nats.with_stream(async |_, context| {
+        let parts = context.get_stream("OBJ_HOOKBUS_LARGE").await.expect("a stream");
+        parts.purge().filter("$O.HOOKBUS_LARGE.C.>").await.expect("a purge");
+    });
+    let started = Instant::now();
+    let arguments = ["observe", "watch", "--drain", "--from", "start", "--json"];
+    let summary = setup.home.json(&arguments);
+    assert_eq!((&summary["handled"], &summary["set_aside"]), (&json!(2), &json!(1)), "{summary}");
+    assert_eq!(numbers(&setup.seen()), [0, 2]);
+    // Two attempts of three seconds each.
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    let listed = setup.dead_letters();
+    let error = listed[0]["error"].as_str().expect("an error");
+    assert!(error.contains("nothing arrived for 3 s"), "{error}");
 }
 
 /// The dead letter names an object of NATS; the observer reads the log by now.

@@ -4,6 +4,7 @@
 #![expect(clippy::expect_used, reason = "a failed setup fails the test")]
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -85,6 +86,34 @@ fn assert_each_once(home: &Home, commands: &[String]) {
         assert_eq!(decisions.get(&seqs[0]), Some(&1), "{command} has one decision");
     }
     assert!(home.is_sound());
+}
+
+/// A client was killed after it had written the file, but before it had given it its name.
+#[test]
+fn a_file_without_its_final_name_is_told_and_taken_in_by_the_running_daemon() {
+    let (home, commands) = home_with_backlog("running", 1);
+    let waiting = files(&home.path().join("spool"), "").pop().expect("a file");
+    let id = waiting.file_name().and_then(OsStr::to_str).and_then(|name| name.split('.').next());
+    let part = waiting.with_file_name(format!("{}.4711-0.part", id.expect("an id")));
+    fs::rename(&waiting, &part).expect("our file");
+    let written = fs::metadata(&part).and_then(|file| file.modified()).expect("a time");
+    let set_age = |minutes: u64| {
+        let file = fs::File::options().write(true).open(&part).expect("our file");
+        file.set_modified(written - Duration::from_mins(minutes)).expect("a time");
+    };
+    let _daemon = home.serve();
+    let status = || String::from_utf8_lossy(&home.run(&["status"]).stdout).into_owned();
+    assert!(!status().contains("spool"), "it may be on its way: {}", status());
+    set_age(2);
+    assert!(status().contains("1 event was not written to the end"), "{}", status());
+    let doctor = home.run(&["hooks", "doctor"]);
+    let doctor = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(doctor.contains("1 event was not written to the end"), "{doctor}");
+    // The directory has not changed, so that the daemon has no other reason to look at it.
+    thread::sleep(Duration::from_secs(3));
+    set_age(11);
+    wait_until("the spool is empty", || spool_is_empty(&home));
+    assert_each_once(&home, &commands);
 }
 
 #[test]

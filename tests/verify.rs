@@ -187,6 +187,42 @@ fn values_with_the_hash_of_no_value_are_told_as_altered() {
     }
 }
 
+/// The bytes, and so the hash, are the same. But SQL finds nothing in a text that was turned into a BLOB.
+#[test]
+fn a_value_that_was_turned_into_another_type_is_told_as_altered() {
+    let turn = |column: &str, into: &str| {
+        format!("UPDATE events SET {column} = CAST({column} AS {into}) WHERE seq = 1")
+    };
+    for (payload, into) in [("{}", "BLOB"), ("123", "INTEGER"), ("1.5", "REAL"), ("\u{0}", "TEXT")]
+    {
+        let home = Home::new();
+        home.hook("hermes", payload);
+        assert!(home.is_sound());
+        tamper(&log_file(&home), &turn("payload", into));
+        assert_eq!(flaws(&home, &[]), [flaw("altered", 1)], "{payload:?} as {into}");
+    }
+    // The other columns cannot have another type, unless the table is changed in between.
+    let table = |sql: &str| {
+        format!(
+            "PRAGMA writable_schema = ON; \
+             UPDATE sqlite_schema SET sql = {sql} WHERE type = 'table' AND name = 'events'; \
+             PRAGMA writable_schema = RESET"
+        )
+    };
+    let (lax, strict) = (table("replace(sql, ') STRICT', ')')"), table("sql || ' STRICT'"));
+    let texts = ["agent", "session", "name", "kind", "tool", "tool_class", "context"];
+    let texts = texts.map(|column| turn(column, "BLOB"));
+    let bytes = ["id", "hash"].map(|column| turn(column, "TEXT"));
+    let time = "UPDATE events SET time = CAST(CAST(time AS TEXT) AS BLOB)".to_owned();
+    for sql in texts.into_iter().chain(bytes).chain([time]) {
+        let home = Home::new();
+        home.answer("hermes", &hermes_shell("ls"));
+        tamper(&log_file(&home), &format!("{lax}; {sql}; {strict}"));
+        let found = flaws(&home, &[]);
+        assert!(found.contains(&flaw("altered", 1)), "{sql}: {found:?}");
+    }
+}
+
 #[test]
 fn a_session_that_the_payload_does_not_name_is_verified_too() {
     let home = Home::with_daemon("running");
@@ -356,6 +392,51 @@ fn an_archive_without_the_rows_of_a_whole_bus_is_told() {
     for kept in [&head, &copy] {
         let found = in_archive(&["--against", &path_text(kept)]);
         assert_eq!(found[0]["kind"], "missing", "{found}");
+    }
+}
+
+#[test]
+fn rows_that_were_taken_out_of_an_archive_since_its_head_was_saved_are_told() {
+    let home = home_with_events();
+    let (exported, archive) = (home.work().join("all.jsonl"), home.work().join("archive"));
+    // An archive that never had row 3.
+    let lines = home.text(&["export"]);
+    let lines: Vec<&str> =
+        lines.lines().enumerate().filter(|it| it.0 != 2).map(|it| it.1).collect();
+    fs::write(&exported, lines.join("\n")).expect("a file");
+    home.text(&["import", &path_text(&exported), "--into", &path_text(&archive)]);
+    let verify = |arguments: &[&str]| {
+        let mut verify = home.command([&["verify"], arguments].concat());
+        verify.env("HOOKBUS_HOME", &archive).output().expect("hookbus runs")
+    };
+    let (head, whole) = (home.work().join("head.json"), home.work().join("verified.json"));
+    assert!(verify(&["--save-head", &path_text(&head)]).status.success());
+    fs::write(&whole, verify(&["--json"]).stdout).expect("a file");
+    let found = |kept: &Path| {
+        let output = verify(&["--json", "--against", &path_text(kept)]);
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(report["sound"].as_bool(), Some(output.status.success()), "{report}");
+        let flaws = report["buses"][0]["flaws"].as_array().cloned().unwrap_or_default();
+        flaws.iter().map(|it| (it["kind"].clone(), it["seq"].clone())).collect::<Vec<_>>()
+    };
+    // Only the first gaps are saved, so the rest is known by the number of its rows.
+    let counted = home.work().join("counted.json");
+    let text = fs::read_to_string(&head).expect("our file");
+    fs::write(&counted, text.replace("[[3,3]]", "[]")).expect("a file");
+    for kept in [&head, &whole, &counted] {
+        assert_eq!(found(kept), [], "a gap of then is none");
+    }
+    for (seq, first) in [(7, 7), (8, 7), (2, 2)] {
+        let sql = format!(
+            "DELETE FROM events WHERE seq IN (SELECT seq FROM origins WHERE bus_seq = {seq}); \
+             DELETE FROM origins WHERE bus_seq = {seq}"
+        );
+        tamper(&archive.join("log.db"), &sql);
+        assert!(verify(&[]).status.success(), "the archive alone does not show it");
+        for kept in [&head, &whole] {
+            assert_eq!(found(kept), [(json!("missing"), json!(first))], "{seq}");
+        }
+        assert_eq!(found(&counted), [(json!("missing"), Value::Null)], "{seq}");
     }
 }
 

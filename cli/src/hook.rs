@@ -363,6 +363,8 @@ impl HookClient {
             let left = bus.recorder.append_spooled();
             tracing::debug!(left, "spooled events that are not in the log yet");
         }
+        // The process ends now, and closing the log would take time: a client does no checkpoint anyway.
+        std::mem::forget(bus.recorder.clone());
         // Appends that still wait for the log's lock end with this process; their events are in the spool.
         runtime.shutdown_background();
     }

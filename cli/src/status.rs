@@ -249,6 +249,14 @@ pub(crate) fn describe_spool(spool: &Value) -> Vec<String> {
         let age = format_duration(age);
         lines.push(format!("{waiting} {noun} {verb} for the log, the oldest for {age}{why}"));
     }
+    let incomplete = spool["incomplete"].as_u64().unwrap_or(0);
+    if incomplete > 0 {
+        let (noun, them) =
+            if incomplete == 1 { ("event was", "it") } else { ("events were", "them") };
+        lines.push(format!(
+            "{incomplete} {noun} not written to the end; the next process takes {them} in ten minutes later, or sets {them} aside"
+        ));
+    }
     let unreadable = spool["unreadable"].as_u64().unwrap_or(0);
     if unreadable > 0 {
         let files = texts("unreadable_files").join(", ");

@@ -11,8 +11,8 @@ use clap::Args;
 use hookbus::dialect::derive;
 use hookbus::event::{BusId, Clock, Seq, SystemClock};
 use hookbus::log::{
-    Flaw, LogPath, LogReader, Reference, Repaired, SavedHead, Verification, VerifyReport, repair,
-    verify,
+    Flaw, HeldRows, LogPath, LogReader, Reference, Repaired, SavedHead, Verification, VerifyReport,
+    repair, verify,
 };
 use hookbus::relay::published_head;
 use serde_json::{Map, Value, json};
@@ -32,7 +32,8 @@ pub(crate) struct Arguments {
     ///
     /// A file of `--save-head` or of `verify --json`; a directory or file with an archive or a copy of
     /// the log; `nats` for the stream of hookbus.yaml, or the URL of a NATS server. Finds rows that
-    /// were cut off the end, a log that was rewritten, and another log in its place.
+    /// were cut off the end, a log that was rewritten, another log in its place, and rows that were
+    /// taken out of an archive (not with `nats`, which tells only its last row).
     #[arg(long, value_name = "WHERE")]
     against: Option<String>,
     /// Save the last row and its hash, for a later `--against`
@@ -85,7 +86,7 @@ fn find_reference(
         let mut heads = Vec::new();
         for VerifyReport { bus, .. } in &verified.buses {
             let head = runtime.block_on(published_head(&nats, *bus))?;
-            heads.extend(head.map(|head| SavedHead { bus: *bus, head: Some(head) }));
+            heads.extend(head.map(|head| SavedHead { bus: *bus, head: Some(head), held: None }));
         }
         return Ok((Reference::Heads(heads), format!("the stream {}", nats.stream)));
     }
@@ -125,16 +126,26 @@ fn read_heads(json: &Value) -> Option<Vec<SavedHead>> {
             let hash = hex::decode(head.get("hash")?.as_str()?).ok()?;
             Some((seq, hash.try_into().ok()?))
         };
-        Some(SavedHead { bus: id, head })
+        Some(SavedHead { bus: id, head, held: read_held_rows(bus) })
     };
     buses.into_iter().map(read).collect()
+}
+
+/// Which rows there were. None in a file of an earlier version.
+fn read_held_rows(bus: &Value) -> Option<HeldRows> {
+    let gap = |gap: &Value| Some(gap.get(0)?.as_i64()?..=gap.get(1)?.as_i64()?);
+    let gaps = bus.get("gaps")?.as_array()?.iter().map(gap).collect::<Option<_>>()?;
+    Some(HeldRows { rows: bus.get("rows")?.as_u64()?, gaps })
 }
 
 fn save_head(file: &Path, verified: &Verification) -> Result<()> {
     let buses: Vec<Value> = verified
         .buses
         .iter()
-        .map(|bus| json!({"bus": bus.bus.to_string(), "head": head_json(bus)}))
+        .map(|bus| {
+            let (rows, gaps) = (bus.rows, gaps_json(bus));
+            json!({"bus": bus.bus.to_string(), "head": head_json(bus), "rows": rows, "gaps": gaps})
+        })
         .collect();
     let saved = json!({"time": SystemClock.now().to_string(), "buses": buses});
     let temporary = file.with_extension("part");
@@ -241,11 +252,10 @@ fn to_json(verified: &Verification, repaired: Option<&Repaired>, is_archive: boo
 
 fn bus_json(report: &VerifyReport) -> Map<String, Value> {
     let flaws: Vec<Value> = report.flaws.iter().map(flaw_json).collect();
-    let gaps: Vec<[i64; 2]> = report.gaps.iter().map(|gap| [*gap.start(), *gap.end()]).collect();
     Map::from_iter([
         ("sound".to_owned(), json!(report.flaw_count == 0)),
-        ("whole".to_owned(), json!(gaps.is_empty())),
-        ("gaps".to_owned(), json!(gaps)),
+        ("whole".to_owned(), json!(report.gaps.is_empty())),
+        ("gaps".to_owned(), gaps_json(report)),
         ("bus".to_owned(), json!(report.bus.to_string())),
         ("rows".to_owned(), json!(report.rows)),
         ("first".to_owned(), json!(report.first.map(Seq::as_i64))),
@@ -253,6 +263,10 @@ fn bus_json(report: &VerifyReport) -> Map<String, Value> {
         ("flaws".to_owned(), Value::Array(flaws)),
         ("flaw_count".to_owned(), json!(report.flaw_count)),
     ])
+}
+
+fn gaps_json(report: &VerifyReport) -> Value {
+    report.gaps.iter().map(|gap| json!([gap.start(), gap.end()])).collect()
 }
 
 fn head_json(report: &VerifyReport) -> Value {

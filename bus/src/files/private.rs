@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::open_regular::open_regular;
+use super::open_regular::open_with_metadata;
 use crate::sys::fs::is_on_read_only_mount;
 use crate::sys::process::effective_uid;
 
@@ -81,8 +81,8 @@ pub fn check_private_folder(folder: &Path) -> Result<(), NotPrivate> {
 
 /// The text of a regular file that no other user can change; the error is a [`NotPrivate`] if one can.
 pub fn read_private(file: &Path) -> io::Result<String> {
-    let opened = open_regular(file)?;
-    check_private(file, &opened.metadata()?).map_err(io::Error::other)?;
+    let (opened, metadata) = open_with_metadata(file)?;
+    check_private(file, &metadata).map_err(io::Error::other)?;
     io::read_to_string(opened)
 }
 

@@ -37,6 +37,6 @@ pub use row::{HooksSnapshot, Origin, Received, Row, RowDraft, StoredPayload, pay
 pub use spool::{Backlog, Spool, SpoolThread};
 pub use told::PolicyChange;
 pub use verify::{
-    Flaw, FlawKind, Reference, RepairError, Repaired, SavedHead, Verification, VerifyReport,
-    repair, verify,
+    Flaw, FlawKind, HeldRows, Reference, RepairError, Repaired, SavedHead, Verification,
+    VerifyReport, repair, verify,
 };

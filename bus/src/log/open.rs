@@ -1,6 +1,6 @@
 //! Opens every connection to SQLite, so that all of them have the same settings.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::lock::WriteLock;
+use super::schema::FileKind;
 use super::{OpenError, schema};
 use crate::event::{BusId, Time};
 
@@ -62,7 +63,11 @@ struct FileId(Option<(u64, u64)>);
 
 impl FileId {
     fn at(path: &Path) -> Self {
-        Self(fs::metadata(path).ok().map(|file| (file.dev(), file.ino())))
+        Self::of(fs::metadata(path).ok().as_ref())
+    }
+
+    fn of(found: Option<&Metadata>) -> Self {
+        Self(found.map(|file| (file.dev(), file.ino())))
     }
 
     fn to_text(self) -> String {
@@ -162,15 +167,26 @@ pub(super) fn for_writing(
     role: WriterRole,
     now: Time,
 ) -> Result<WritableLog, OpenError> {
-    let lock = create_private(log, now)?;
-    let note = set_aside_foreign_wal(log, &lock, now);
+    for_writing_to(log, fs::metadata(log.file()).ok().as_ref(), durability, role, now)
+}
+
+/// The same for a caller that has looked at the file already: `found`, none if there was no file.
+pub(super) fn for_writing_to(
+    log: &LogPath,
+    found: Option<&Metadata>,
+    durability: Durability,
+    role: WriterRole,
+    now: Time,
+) -> Result<WritableLog, OpenError> {
     // Before the connection: if the file is replaced in between, the ids differ and the log is opened again.
-    let file = FileId::at(log.file());
+    let (lock, file) = match FileId::of(found) {
+        FileId(None) => (create_private(log, now)?, FileId::at(log.file())),
+        file => (WriteLock::open(&log.lock_file())?, file),
+    };
+    let note = set_aside_foreign_wal(log, file, &lock, now);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
     let mut db = connect(log.file(), flags, WRITER_TIMEOUT)?;
-    if !schema::is_ours(&db).map_err(|error| foreign_or(error, log))? {
-        return Err(OpenError::Foreign(log.file().to_owned()));
-    }
+    let found = file_kind(&db, log)?;
     db.pragma_update(
         None,
         "synchronous",
@@ -186,25 +202,21 @@ pub(super) fn for_writing(
     db.pragma_update(None, "wal_autocheckpoint", pages)?;
     db.pragma_update(None, "journal_size_limit", 64 << 20)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, role == WriterRole::Client)?;
-    if schema::version(&db)? < schema::current() {
+    if found.version < schema::current() {
         let guard = lock.acquire();
         db.pragma_update(None, "journal_mode", "WAL")?;
         schema::migrate(&mut db, now)?;
         drop(guard);
+        check(file_kind(&db, log)?, log)?;
+    } else {
+        check(found, log)?;
     }
-    check(&db, log)?;
-    let mut mode = journal_mode(&db)?;
-    if mode != "wal" {
-        // A copy that SQLite made (`VACUUM INTO`) has no write-ahead log yet.
-        let guard = lock.acquire();
-        db.pragma_update(None, "journal_mode", "WAL")?;
-        drop(guard);
-        mode = journal_mode(&db)?;
+    let mut companions = log.companions().map(|path| FileId::at(&path));
+    // SQLite, which has read the file by now, uses a write-ahead log whenever there is one.
+    if companions[0].0.is_none() {
+        ensure_wal(&db, &lock)?;
+        companions = log.companions().map(|path| FileId::at(&path));
     }
-    if mode != "wal" {
-        return Err(OpenError::NoWal(mode));
-    }
-    let companions = log.companions().map(|path| FileId::at(&path));
     let files = note_of(file, companions[0]);
     if note != files {
         lock.set_note(&files);
@@ -212,17 +224,33 @@ pub(super) fn for_writing(
     Ok(WritableLog { db, lock, log: log.clone(), file, companions })
 }
 
+/// A copy that SQLite made (`VACUUM INTO`) has no write-ahead log yet.
+fn ensure_wal(db: &Connection, lock: &WriteLock) -> Result<(), OpenError> {
+    let mut mode = journal_mode(db)?;
+    if mode != "wal" {
+        let guard = lock.acquire();
+        db.pragma_update(None, "journal_mode", "WAL")?;
+        drop(guard);
+        mode = journal_mode(db)?;
+    }
+    if mode == "wal" { Ok(()) } else { Err(OpenError::NoWal(mode)) }
+}
+
 /// A connection for a process that holds the lock already: [`for_writing`] could wait for it, and so for itself.
 pub(super) fn for_repair(log: &LogPath) -> Result<Connection, OpenError> {
     let db = connect(log.file(), OpenFlags::SQLITE_OPEN_READ_WRITE, WRITER_TIMEOUT)?;
-    check(&db, log)?;
+    check(file_kind(&db, log)?, log)?;
     db.pragma_update(None, "synchronous", "FULL")?;
     Ok(db)
 }
 
 /// Which file the write-ahead log belongs to, as it is noted in the lock file.
 fn note_of(file: FileId, wal: FileId) -> String {
-    format!("log {}, {}", file.to_text(), wal_note(wal))
+    format!("{}{}", log_note(file), wal_note(wal))
+}
+
+fn log_note(file: FileId) -> String {
+    format!("log {}, ", file.to_text())
 }
 
 fn wal_note(wal: FileId) -> String {
@@ -231,8 +259,11 @@ fn wal_note(wal: FileId) -> String {
 
 /// Takes away the write-ahead log of a file that was at this path before: SQLite would read it as a part of the file
 /// that is there now. Returns the note in the lock file.
-fn set_aside_foreign_wal(log: &LogPath, lock: &WriteLock, now: Time) -> String {
+fn set_aside_foreign_wal(log: &LogPath, file: FileId, lock: &WriteLock, now: Time) -> String {
     let note = lock.note();
+    if note.starts_with(&log_note(file)) {
+        return note; // written for this file
+    }
     let [wal, shm] = log.companions();
     let is_foreign = || {
         let (file, wal) = (FileId::at(log.file()), FileId::at(&wal));
@@ -262,11 +293,8 @@ fn create_private(log: &LogPath, now: Time) -> Result<WriteLock, OpenError> {
         DirBuilder::new().recursive(true).mode(0o700).create(home).map_err(failed(home))?;
     }
     let lock = WriteLock::open(&log.lock_file())?;
-    if log.file().exists() {
-        return Ok(lock);
-    }
     let guard = lock.acquire();
-    // Another process may have created it while we waited.
+    // Another process may have created it in the meantime.
     if !log.file().exists() {
         // Files of a log that was deleted: SQLite would read them as a part of the new one.
         log.companions().iter().for_each(|path| set_aside(path, now));
@@ -290,11 +318,11 @@ pub(super) fn for_reading(log: &LogPath) -> Result<Connection, OpenError> {
     }
     // Readers of a write-ahead log write to its index; fall back to read-only without permission.
     let writable = connect(log.file(), OpenFlags::SQLITE_OPEN_READ_WRITE, READER_TIMEOUT)
-        .and_then(|db| check(&db, log).map(|()| db));
+        .and_then(|db| check(file_kind(&db, log)?, log).map(|()| db));
     let db = match writable {
         Err(OpenError::Sqlite(error)) if is_permission_error(&error) => {
             let db = connect(log.file(), OpenFlags::SQLITE_OPEN_READ_ONLY, READER_TIMEOUT)?;
-            check(&db, log).map(|()| db)
+            check(file_kind(&db, log)?, log).map(|()| db)
         }
         Ok(_) | Err(_) => writable,
     }?;
@@ -320,7 +348,7 @@ fn is_permission_error(error: &rusqlite::Error) -> bool {
 fn connect(path: &Path, flags: OpenFlags, busy_timeout: Duration) -> Result<Connection, OpenError> {
     let db = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     db.busy_timeout(busy_timeout)?;
-    db.pragma_update(None, "trusted_schema", false)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     db.set_prepared_statement_cache_capacity(32);
     Ok(db)
 }
@@ -331,19 +359,22 @@ pub(super) fn in_memory() -> rusqlite::Result<Connection> {
     Connection::open_in_memory()
 }
 
-fn check(db: &Connection, log: &LogPath) -> Result<(), OpenError> {
-    if !schema::is_ours(db).map_err(|error| foreign_or(error, log))? {
-        return Err(OpenError::Foreign(log.file().to_owned()));
+/// What is in the file, if it is ours or empty.
+fn file_kind(db: &Connection, log: &LogPath) -> Result<FileKind, OpenError> {
+    let found = schema::file_kind(db).map_err(|error| foreign_or(error, log))?;
+    if found.is_ours { Ok(found) } else { Err(OpenError::Foreign(log.file().to_owned())) }
+}
+
+/// Whether it is a log of a version that this program knows.
+fn check(found: FileKind, log: &LogPath) -> Result<(), OpenError> {
+    match found.version {
+        // A writer is creating it at this moment.
+        0 => Err(OpenError::Missing(log.file().to_owned())),
+        version if version > schema::current() => {
+            Err(OpenError::Newer { found: version, known: schema::current() })
+        }
+        _ => Ok(()),
     }
-    let found = schema::version(db)?;
-    // A writer is creating it at this moment.
-    if found == 0 {
-        return Err(OpenError::Missing(log.file().to_owned()));
-    }
-    if found > schema::current() {
-        return Err(OpenError::Newer { found, known: schema::current() });
-    }
-    Ok(())
 }
 
 fn journal_mode(db: &Connection) -> rusqlite::Result<String> {

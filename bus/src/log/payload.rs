@@ -22,3 +22,14 @@ pub(super) fn from_sql(value: ValueRef<'_>) -> Vec<u8> {
         ValueRef::Real(number) => number.to_string().into_bytes(),
     }
 }
+
+/// Whether `value` has the type that [`to_sql`] gives its bytes. The hash covers the bytes only, and SQL finds a text that
+/// was turned into a BLOB no more.
+pub(super) fn is_as_written(value: ValueRef<'_>) -> bool {
+    match value {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+            to_sql(bytes) == ToSqlOutput::Borrowed(value)
+        }
+        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => false,
+    }
+}

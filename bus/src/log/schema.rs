@@ -31,15 +31,26 @@ pub(super) fn is_archive(db: &Connection) -> rusqlite::Result<bool> {
     db.prepare_cached("SELECT EXISTS (SELECT 1 FROM origins)")?.query_row([], |row| row.get(0))
 }
 
-/// Whether the file is ours, or empty and may become ours.
-pub(super) fn is_ours(db: &Connection) -> rusqlite::Result<bool> {
+/// What kind of file is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileKind {
+    /// Whether it is ours, or empty and may become ours.
+    pub(super) is_ours: bool,
+    /// Its schema version; 0 if it is empty.
+    pub(super) version: i64,
+}
+
+/// What kind of file is open.
+pub(super) fn file_kind(db: &Connection) -> rusqlite::Result<FileKind> {
     // One statement: between two of them another process could create its schema.
-    let (application, tables): (i64, i64) = db.query_row(
-        "SELECT (SELECT application_id FROM pragma_application_id), count(*) FROM sqlite_schema",
-        [],
-        |row| Ok((row.get(0)?, row.get(1)?)),
-    )?;
-    Ok(application == APPLICATION_ID || (application == 0 && tables == 0))
+    let sql = "SELECT (SELECT application_id FROM pragma_application_id), \
+               (SELECT user_version FROM pragma_user_version), count(*) FROM sqlite_schema";
+    db.query_row(sql, [], |row| {
+        let (application, version, tables): (i64, i64, i64) =
+            (row.get(0)?, row.get(1)?, row.get(2)?);
+        let is_ours = application == APPLICATION_ID || (application == 0 && tables == 0);
+        Ok(FileKind { is_ours, version })
+    })
 }
 
 /// Migrates the file to the current version; a new log gets its bus id.

@@ -257,7 +257,10 @@ impl WriterThread {
             self.append_group(group);
             self.busy.end();
         }
-        if let Some((log, _)) = self.open.take_if(|(log, _)| !log.is_at_its_path()) {
+        // A client's connection does no checkpoint when it is closed.
+        if self.role == WriterRole::Daemon
+            && let Some((log, _)) = self.open.take_if(|(log, _)| !log.is_at_its_path())
+        {
             log.close_without_checkpoint();
         }
     }
@@ -363,11 +366,13 @@ impl WriterThread {
 
     fn open_log(&self) -> Result<(WritableLog, AppendCache), AppendError> {
         // A log that other users can write is no evidence, and one of another user is not for our payloads.
-        if let Ok(metadata) = fs::metadata(self.log.file()) {
-            check_private(self.log.file(), &metadata).map_err(OpenError::from)?;
+        let found = fs::metadata(self.log.file()).ok();
+        if let Some(found) = &found {
+            check_private(self.log.file(), found).map_err(OpenError::from)?;
         }
         let now = self.clock.now();
-        let opened = open::for_writing(&self.log, self.durability, self.role, now);
+        let opened =
+            open::for_writing_to(&self.log, found.as_ref(), self.durability, self.role, now);
         Ok((opened.map_err(AppendError::from)?, AppendCache::default()))
     }
 }

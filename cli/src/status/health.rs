@@ -36,10 +36,12 @@ fn problems_of_hooks(hooks: &Value) -> impl Iterator<Item = String> {
     errors.chain(broken).map(|error| format!("the hooks: {error}"))
 }
 
-/// A few events that have just been put into the spool are on their way, and healthy.
+/// A few events that have just been put into the spool are on their way, and healthy. Files that were not written to the
+/// end mend themselves, or become unreadable, which is told.
 fn problems_of_spool(spool: &Value) -> Vec<String> {
     let is_old = spool["oldest_age_s"].as_u64().is_some_and(|age| age > LONGEST_SPOOL_AGE_S);
     let mut spool = spool.clone();
+    spool["incomplete"] = Value::from(0);
     if !is_old {
         spool["waiting"] = Value::from(0);
     }
@@ -82,7 +84,7 @@ mod tests {
 
     #[test]
     fn events_that_have_waited_for_the_log_for_long_are_a_problem() {
-        let spool = |age: u64| json!({"waiting": 2, "oldest_age_s": age, "why": "disk full"});
+        let spool = |age: u64| json!({"waiting": 2, "oldest_age_s": age, "why": "disk full", "incomplete": 1});
         assert_eq!(problems_of_spool(&spool(LONGEST_SPOOL_AGE_S)), Vec::<String>::new());
         let problems = problems_of_spool(&spool(LONGEST_SPOOL_AGE_S + 1));
         assert!(problems[0].contains("2 events wait for the log"), "{problems:?}");

@@ -18,7 +18,7 @@ use crate::observer::Observer;
 use crate::partition::Partition;
 use crate::refused::{RefusedMessage, RefusedMessages};
 use crate::retry_delay::RetryDelay;
-use crate::source::{EventSource, SourceEvent};
+use crate::source::{EventSource, FetchError, SourceEvent};
 use crate::store::ObserverStore;
 
 /// How many events are read per batch.
@@ -197,7 +197,7 @@ impl Processor {
         self.context.status.delivering(event.row.at);
         let mut delay = RetryDelay::between_attempts(observer.settings().wait);
         for attempt in 1..=attempts {
-            let error = match self.source.complete(event).await {
+            let error = match self.fetch_payload(event, held).await? {
                 Err(error) => DeliveryError::Payload(error),
                 Ok(()) => {
                     // Filters may look at the payload, which is here only now.
@@ -229,6 +229,23 @@ impl Processor {
             self.pause(delay.next(), held).await?;
         }
         Ok(())
+    }
+
+    /// Fetches the payload of an event that came without it, and renews the claim meanwhile: otherwise another worker would
+    /// take over and begin with the first attempt, again and again.
+    async fn fetch_payload(
+        &mut self,
+        event: &mut SourceEvent,
+        held: &mut HeldPartition,
+    ) -> Result<Result<(), FetchError>, LeaveReason> {
+        let mut fetching = std::pin::pin!(self.source.complete(event));
+        loop {
+            tokio::select! {
+                result = &mut fetching => return Ok(result),
+                () = stopped(&mut self.context.stop) => return Err(LeaveReason::Finished),
+                () = tokio::time::sleep(HEARTBEAT) => held.save(&mut self.store).await?,
+            }
+        }
     }
 
     /// Makes one attempt, and renews the claim meanwhile. If the partition is lost, the attempt is aborted.

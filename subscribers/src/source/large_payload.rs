@@ -7,10 +7,14 @@ use async_nats::jetstream::{self, Context};
 use hookbus::log::{StoredPayload, payload_digest};
 use tokio::io::AsyncReadExt;
 
-use crate::connection::{NatsConnection, NatsError};
+use crate::connection::{NatsConnection, NatsError, within};
 
-/// How long fetching may take.
+/// How long fetching may take while bytes arrive.
 const FETCH_LIMIT: Duration = Duration::from_secs(30);
+
+/// How long the server may take to answer, and how long no byte may arrive. A reference can be forged, and events wait
+/// behind it. The client would wait for ever for an object whose chunks are gone.
+const STALL_LIMIT: Duration = Duration::from_secs(3);
 
 /// The largest payload that is fetched. SQLite holds no larger one.
 const MAX_PAYLOAD: u64 = 1_000_000_000;
@@ -38,12 +42,14 @@ pub(crate) async fn fetch_payload(
 ) -> Result<Vec<u8>, FetchError> {
     let object = &stored.object;
     let context = jetstream::new(connection.client().await?);
-    let action = || format!("fetch the payload {object} from the object store");
-    // The client would wait for ever for an object whose chunks are gone.
+    let failed = |reason: String| NatsError::Failed {
+        action: format!("fetch the payload {object} from the object store"),
+        reason,
+    };
     let payload = tokio::time::timeout(FETCH_LIMIT, read_object(&context, object))
         .await
-        .map_err(NatsError::failed(action()))?
-        .map_err(|reason| NatsError::Failed { action: action(), reason: reason.to_string() })?;
+        .map_err(|_| failed(format!("it is not complete after {} s", FETCH_LIMIT.as_secs())))?
+        .map_err(|reason| failed(reason.to_string()))?;
     let refused =
         |reason: &str| FetchError::Refused { object: object.clone(), reason: reason.to_owned() };
     let payload = payload.ok_or_else(|| refused("it is larger than 1 GB"))?;
@@ -61,13 +67,26 @@ async fn read_object(
     stored: &str,
 ) -> Result<Option<Vec<u8>>, async_nats::Error> {
     let (bucket, object) = stored.split_once('/').unwrap_or((stored, stored));
-    let object = context.get_object_store(bucket).await?.get(object).await?;
-    let mut payload = Vec::new();
-    // The size in the object's description may be wrong, so the bytes are counted too.
-    if object.info.size as u64 > MAX_PAYLOAD
-        || object.take(MAX_PAYLOAD + 1).read_to_end(&mut payload).await? as u64 > MAX_PAYLOAD
-    {
+    let bucket = within(STALL_LIMIT, context.get_object_store(bucket)).await??;
+    let object = within(STALL_LIMIT, bucket.get(object)).await??;
+    if object.info.size as u64 > MAX_PAYLOAD {
         return Ok(None);
     }
-    Ok(Some(payload))
+    // The size in the object's description may be wrong, so the bytes are counted too.
+    let (mut object, mut payload) = (object.take(MAX_PAYLOAD + 1), Vec::new());
+    loop {
+        let arrived = tokio::time::timeout(STALL_LIMIT, object.read_buf(&mut payload)).await;
+        match arrived {
+            Ok(Ok(0)) => break,
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => return Err(error.into()),
+            Err(_) => {
+                let seconds = STALL_LIMIT.as_secs();
+                return Err(
+                    format!("nothing arrived for {seconds} s; its parts are missing").into()
+                );
+            }
+        }
+    }
+    Ok((payload.len() as u64 <= MAX_PAYLOAD).then_some(payload))
 }

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::Spool;
 use super::file::{id_in_name, reason};
-use super::intake::{TAKEN, UNREADABLE, WAITING, extension_of};
+use super::intake::{INCOMPLETE, TAKEN, UNREADABLE, WAITING, extension_of, is_unchanged_for};
 use crate::event::{EventId, Time};
 
 /// How many unreadable files are named.
@@ -15,6 +16,9 @@ const MAX_NAMED: usize = 10;
 
 /// The reason is not read from files above this size.
 const MAX_READ: u64 = 1 << 20;
+
+/// Writing a file takes less than this; one that is incomplete for longer was probably left by a process that died.
+const LONGEST_WRITE: Duration = Duration::from_secs(30);
 
 /// What waits in the spool of a home.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,6 +31,8 @@ pub struct Backlog {
     pub oldest: Option<Time>,
     /// Why the oldest event is not in the log.
     pub why: Option<String>,
+    /// How many files were not written to their end. They are taken in after a while, as far as they hold an event.
+    pub incomplete: usize,
     /// How many files are set aside because they hold no event.
     pub unreadable: usize,
     /// The first of them.
@@ -58,6 +64,10 @@ impl Spool {
                         if let Some(id) = id.filter(is_older) {
                             oldest = Some((id, path));
                         }
+                    }
+                    Some(INCOMPLETE) => {
+                        let is_left = is_unchanged_for(&path, LONGEST_WRITE);
+                        backlog.incomplete += usize::from(is_left);
                     }
                     Some(UNREADABLE) => {
                         backlog.unreadable += 1;
@@ -96,6 +106,7 @@ impl Backlog {
             "oldest": self.oldest.map(|at| at.to_string()),
             "oldest_age_s": self.oldest.map(age),
             "why": self.why,
+            "incomplete": self.incomplete,
             "unreadable": self.unreadable,
             "unreadable_files": paths(&self.unreadable_files),
             "unusable_directories": paths(&self.unusable_directories),

@@ -21,7 +21,7 @@ pub(super) const WAITING: &str = "json";
 pub(super) const TAKEN: &str = "taken";
 pub(super) const UNREADABLE: &str = "unreadable";
 /// The extension of a file that is being written.
-const INCOMPLETE: &str = "part";
+pub(super) const INCOMPLETE: &str = "part";
 
 /// A file that is incomplete for this long was left by a process that died.
 const ABANDONED_AFTER: Duration = Duration::from_mins(10);
@@ -67,7 +67,12 @@ impl Spool {
         }
         files.retain(|(path, _)| match extension_of(path) {
             Some(WAITING | TAKEN) => true,
-            Some(INCOMPLETE) => is_abandoned(path),
+            Some(INCOMPLETE) if is_abandoned(path) => true,
+            // Its writer may have died. Only a later look can tell.
+            Some(INCOMPLETE) => {
+                left += 1;
+                false
+            }
             Some(_) | None => false,
         });
         // Ids sort by time. Of the two files of one event, the one with its decision comes first, and the other one
@@ -143,7 +148,11 @@ pub(super) fn extension_of(path: &Path) -> Option<&str> {
 }
 
 fn is_abandoned(path: &Path) -> bool {
+    is_unchanged_for(path, ABANDONED_AFTER) && id_in_name(path).is_some()
+}
+
+/// Whether the file was last written this long ago.
+pub(super) fn is_unchanged_for(path: &Path, time: Duration) -> bool {
     let modified = fs::metadata(path).and_then(|file| file.modified());
-    let age = modified.ok().and_then(|at| at.elapsed().ok());
-    age.is_some_and(|age| age >= ABANDONED_AFTER) && id_in_name(path).is_some()
+    modified.ok().and_then(|at| at.elapsed().ok()).is_some_and(|age| age >= time)
 }

@@ -69,6 +69,11 @@ impl Flaw {
     pub(super) fn of_file(kind: FlawKind, what: impl Into<String>) -> Self {
         Self { kind, seq: None, what: what.into() }
     }
+
+    /// Sorts by the first row that they are about.
+    pub(super) fn sort(flaws: &mut [Self]) {
+        flaws.sort_by_key(|flaw| flaw.seq.map_or(i64::MAX, Seq::as_i64));
+    }
 }
 
 impl fmt::Display for Flaw {

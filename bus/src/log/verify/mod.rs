@@ -1,9 +1,13 @@
-//! Verifying a log: `walk` goes through the rows and recomputes the hash chain and the derived columns, `damage`
-//! asks SQLite about pages and indexes, `reference` compares with a head, an archive or a copy that was
-//! kept elsewhere, and `repair` mends what can be computed again.
+//! Verifying a log: `verification` reads the rows and checks each of them; `walk` recomputes the hash chain, with the
+//! rows that it has passed in `passed_rows` and what it found in `flaw_list`; `damage` asks SQLite about pages and
+//! indexes, `reference` compares with a head, an archive or a copy that was kept elsewhere (`held_rows` with the rows
+//! that an archive held), and `repair` mends what can be computed again.
 
 mod damage;
 mod flaw;
+mod flaw_list;
+mod held_rows;
+mod passed_rows;
 mod reference;
 mod repair;
 mod row;
@@ -11,6 +15,7 @@ mod verification;
 mod walk;
 
 pub use self::flaw::{Flaw, FlawKind};
+pub use self::held_rows::HeldRows;
 pub use self::reference::{Reference, SavedHead};
 pub use self::repair::{RepairError, Repaired, repair};
 pub use self::verification::{Verification, VerifyReport, verify};

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use rusqlite::OptionalExtension;
 
 use super::flaw::{Flaw, FlawKind};
+use super::held_rows::HeldRows;
 use super::verification::{Verification, VerifyReport};
 use crate::event::{BusId, Seq};
 use crate::log::chain::Hash;
@@ -15,12 +16,14 @@ use crate::log::{LogReader, ReadError};
 const PAGE: usize = 1000;
 
 /// The last row of a bus, as it was at some time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedHead {
     /// The bus.
     pub bus: BusId,
     /// Its last row then, and the hash of it; none if there was no row yet.
     pub head: Option<(Seq, Hash)>,
+    /// The rows that were there, if that is known. In a log these are all up to the last one.
+    pub held: Option<HeldRows>,
 }
 
 /// What a log is compared with.
@@ -49,9 +52,12 @@ impl Verification {
                 self.find_missing_buses(log, &known, place);
                 for report in &mut self.buses {
                     match heads.get(&report.bus) {
-                        Some(SavedHead { head: Some((seq, hash)), .. }) => {
+                        Some(SavedHead { head: Some((seq, hash)), held, .. }) => {
                             let own = hash_at(log, report.bus, *seq)?;
                             report.compare_row(*seq, hash, own.as_ref(), place);
+                            if let Some(held) = held.as_ref().filter(|_| log.is_archive()) {
+                                report.compare_held(held, log, *seq, place)?;
+                            }
                         }
                         Some(SavedHead { head: None, .. }) => {}
                         None => report.is_unknown(place, !known.is_empty()),
@@ -113,6 +119,21 @@ impl VerifyReport {
                 false
             }
         }
+    }
+
+    /// Tells of rows that were in an archive, up to the row `head`, and are not there any more.
+    fn compare_held(
+        &mut self,
+        held: &HeldRows,
+        archive: &LogReader,
+        head: Seq,
+        place: &str,
+    ) -> Result<(), ReadError> {
+        let Some((last, _)) = self.head else { return Ok(()) };
+        if let Some(flaw) = held.missing_in(archive, self.bus, (head, last), place)? {
+            self.add(flaw);
+        }
+        Ok(())
     }
 
     /// The reference holds no row of this bus. That says nothing if both are empty.

@@ -21,6 +21,8 @@ pub(super) struct ReadRow {
     columns: Columns,
     kind: String,
     payload: Vec<u8>,
+    /// Whether the payload has the type in SQLite that hookbus writes.
+    payload_type_is_right: bool,
     /// The id and the columns of the event that it is about.
     cause: Option<(EventId, Columns)>,
 }
@@ -93,6 +95,7 @@ impl ReadRow {
             columns: columns(10)?,
             kind: row.get(9)?,
             payload,
+            payload_type_is_right: payload::is_as_written(row.get_ref(7)?),
             cause,
         })
     }
@@ -105,6 +108,11 @@ impl ReadRow {
     pub(super) fn never_written(&self) -> Option<&'static str> {
         if self.covered.context.as_deref() == Some("") {
             return Some("its `context` is an empty text, where hookbus writes none");
+        }
+        if !self.payload_type_is_right {
+            return Some(
+                "its `payload` has another type than hookbus writes: TEXT for text, BLOB for other bytes",
+            );
         }
         let is_before_first = |cause: Seq| cause < Seq::FIRST;
         self.covered

@@ -55,13 +55,8 @@ impl VerifyReport {
     pub(super) fn add(&mut self, flaw: Flaw) {
         self.flaw_count += 1;
         self.flaws.push(flaw);
-        sort(&mut self.flaws);
+        Flaw::sort(&mut self.flaws);
     }
-}
-
-/// By the first row that they are about.
-fn sort(flaws: &mut [Flaw]) {
-    flaws.sort_by_key(|flaw| flaw.seq.map_or(i64::MAX, Seq::as_i64));
 }
 
 /// Verifies the whole log, and calls `progress` with the number of rows done. `derive` gives the columns that follow
@@ -150,7 +145,7 @@ fn verify_bus(
         if let Some(error) = page.damage {
             let next = from.max(0).saturating_add(1);
             let what = format!("the file cannot be read from here on ({error}); restore a copy");
-            walk.flaw(FlawKind::Page, next, what);
+            walk.flaws.add(FlawKind::Page, next, what);
             break;
         }
         match from.checked_add(1) {
@@ -159,8 +154,8 @@ fn verify_bus(
         }
     }
     walk.finish();
-    let ChainWalk { rows, first, head, mut flaws, flaw_count, gaps, .. } = walk;
-    sort(&mut flaws);
+    let ChainWalk { rows, first, head, flaws, gaps, .. } = walk;
+    let (flaws, flaw_count) = flaws.into_sorted();
     Ok(VerifyReport { bus, rows, first, head, flaws, flaw_count, gaps })
 }
 
@@ -172,17 +167,17 @@ fn check_row(
     derive: &dyn Fn(&DerivedFrom<'_>) -> Derived,
 ) {
     if let Some(wrong) = row.never_written() {
-        walk.flaw(FlawKind::Altered, row.seq, wrong);
+        walk.flaws.add(FlawKind::Altered, row.seq, wrong);
     }
     // `cause` counts in numbers that rows no longer have.
     if !walk.is_aligned() {
         return;
     }
     if let Some(wrong) = row.wrong_cause(is_archive) {
-        walk.flaw(FlawKind::Altered, row.seq, wrong);
+        walk.flaws.add(FlawKind::Altered, row.seq, wrong);
     }
     if let Some(wrong) = row.wrong_columns(derive) {
-        walk.flaw(
+        walk.flaws.add(
             FlawKind::Derived,
             row.seq,
             format!(

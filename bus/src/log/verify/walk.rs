@@ -1,17 +1,15 @@
-//! Walks along the hash chain of one bus. A row whose hash does not follow from the row before it is compared with
-//! the rows around it, to tell what happened: was it changed, was a row inserted or removed and the rest
-//! renumbered, did rows change places?
+//! Walks along the hash chain of one bus, row by row: [`ChainWalk::step`]. A row whose hash does not follow from the row
+//! before it is compared with the rows around it, to tell what happened: was it changed, was a row inserted or
+//! removed and the rest renumbered, did rows change places?
 
-use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
-use super::flaw::{Flaw, FlawKind, MAX_LISTED};
-use super::row::{Covered, ReadRow};
+use super::flaw::{FlawKind, MAX_LISTED};
+use super::flaw_list::FlawList;
+use super::passed_rows::{PassedRow, PassedRows, Predecessor};
+use super::row::ReadRow;
 use crate::event::{BusId, Seq};
 use crate::log::chain::{self, Hash};
-
-/// How many rows back a row is looked for that another one follows.
-const WINDOW: usize = 64;
 
 /// How many removed rows are recognised if the rows after them were renumbered.
 const MAX_REMOVED: i64 = 4096;
@@ -26,58 +24,43 @@ pub(super) struct ChainWalk {
     is_archive: bool,
     /// The stored hash of the row before; none if that row is missing.
     before: Option<Hash>,
+    /// The number that the next row should have.
     expected: i64,
     /// How much larger the numbers of rows are than when they were recorded.
     shift: i64,
-    recent: VecDeque<Link>,
-    /// The rows before gaps.
-    before_gaps: Vec<Link>,
-    tentative: Option<Tentative>,
+    passed: PassedRows,
+    undecided: Option<Undecided>,
+    /// How often removed rows were searched for.
     searches: usize,
-    /// In the order in which they were found, also beyond those that are listed.
-    pub(super) flaws: Vec<Flaw>,
-    pub(super) flaw_count: u64,
+    pub(super) flaws: FlawList,
     pub(super) rows: u64,
     pub(super) first: Option<Seq>,
     pub(super) head: Option<(Seq, Hash)>,
     pub(super) gaps: Vec<RangeInclusive<i64>>,
 }
 
-/// A row that others may follow.
-#[derive(Debug, Clone)]
-struct Link {
-    seq: i64,
-    /// Its number when it was recorded.
-    original: i64,
-    hash: Hash,
-    /// What its hash covers, if the hash does not follow from the row before it.
-    suspect: Option<Covered>,
-}
-
-/// A row that follows one further back. The row after it shows whether those in between were inserted, or whether
-/// this one was moved here.
+/// A row that followed one further back when it was recorded. The next row decides: were those in between inserted, or was
+/// this one moved here?
 #[derive(Debug)]
-struct Tentative {
+struct Undecided {
     seq: i64,
-    /// The row that it follows.
+    /// The row that it followed.
     after: i64,
+    /// How much larger its number is now.
     shift: i64,
 }
 
 impl ChainWalk {
     pub(super) fn new(bus: BusId, is_archive: bool) -> Self {
-        let genesis = Link { seq: 0, original: 0, hash: chain::genesis(bus), suspect: None };
         Self {
             is_archive,
-            before: Some(genesis.hash),
+            before: Some(chain::genesis(bus)),
             expected: Seq::FIRST.as_i64(),
             shift: 0,
-            recent: VecDeque::from([genesis]),
-            before_gaps: Vec::new(),
-            tentative: None,
+            passed: PassedRows::of(bus),
+            undecided: None,
             searches: 0,
-            flaws: Vec::new(),
-            flaw_count: 0,
+            flaws: FlawList::default(),
             rows: 0,
             first: None,
             head: None,
@@ -85,55 +68,46 @@ impl ChainWalk {
         }
     }
 
+    /// Checks the next row. Each line of the long condition is a way to explain its hash, the most likely first; one
+    /// that explains it also notes the flaws that follow from that, and the lines below it are not tried.
     pub(super) fn step(&mut self, row: &ReadRow) {
         self.rows += 1;
         if row.seq < Seq::FIRST.as_i64() {
-            return self.flaw(FlawKind::Inserted, row.seq, "a log has no row before row 1");
+            return self.flaws.add(FlawKind::Inserted, row.seq, "a log has no row before row 1");
         }
         self.first = self.first.or(Some(Seq::from_i64(row.seq)));
         self.note_gap(row.seq);
-        let mut suspect = None;
-        if !self.confirm_tentative(row) && !self.follows(row) && !self.realign(row) {
-            self.flaw(
-                FlawKind::Altered,
-                row.seq,
-                "its hash does not match: this row, or the one before it, was changed",
-            );
-            suspect = Some(row.covered.clone());
+        let is_explained = self.decides_about_row_before(row)
+            || self.follows_row_before(row)
+            || self.was_moved_out_of_gap(row)
+            || self.follows_earlier_row(row)
+            || self.follows_removed_rows(row);
+        if !is_explained {
+            let what = "its hash does not match: this row, or the one before it, was changed";
+            self.flaws.add(FlawKind::Altered, row.seq, what);
         }
-        self.push(row, suspect);
+        self.pass(row, is_explained);
     }
 
     /// A row that cannot be read. Its hash is not known, so the row after it cannot be checked.
     pub(super) fn unreadable(&mut self, seq: i64, why: &str) {
         self.rows += 1;
         self.note_gap(seq);
-        self.flaw(FlawKind::Altered, seq, format!("it cannot be read: {why}"));
+        self.flaws.add(FlawKind::Altered, seq, format!("it cannot be read: {why}"));
         self.before = None;
         self.expected = seq.saturating_add(1);
     }
 
+    /// The end of the log. No row will decide any more.
+    pub(super) fn finish(&mut self) {
+        if let Some(undecided) = self.undecided.take() {
+            self.note_inserted(&undecided);
+        }
+    }
+
     /// Whether the rows have the numbers that they were recorded with, as far as can be told.
     pub(super) const fn is_aligned(&self) -> bool {
-        self.shift == 0 && self.tentative.is_none()
-    }
-
-    /// The end of the log.
-    pub(super) fn finish(&mut self) {
-        if let Some(tentative) = self.tentative.take() {
-            self.mark_inserted(&tentative);
-        }
-    }
-
-    fn push(&mut self, row: &ReadRow, suspect: Option<Covered>) {
-        let original = row.seq.saturating_sub(self.shift);
-        self.recent.push_back(Link { seq: row.seq, original, hash: row.stored, suspect });
-        if self.recent.len() > WINDOW {
-            self.recent.pop_front();
-        }
-        self.before = Some(row.stored);
-        self.expected = row.seq.saturating_add(1);
-        self.head = Some((Seq::from_i64(row.seq), row.stored));
+        self.shift == 0 && self.undecided.is_none()
     }
 
     /// Notes that the rows before `seq` are not there.
@@ -152,104 +126,77 @@ impl ChainWalk {
             } else {
                 format!("rows {first} to {last} are missing")
             };
-            self.flaw(FlawKind::Missing, first, what);
+            self.flaws.add(FlawKind::Missing, first, what);
         }
-        if let Some(link) = self.recent.back().filter(|_| self.before_gaps.len() < WINDOW) {
-            self.before_gaps.push(link.clone());
-        }
+        self.passed.note_gap();
         self.before = None;
     }
 
-    fn follows(&self, row: &ReadRow) -> bool {
-        // After a gap there is nothing to compare with; the rows after this one show whether its hash is right.
-        self.before.is_none_or(|before| {
-            row.covered.hash(&before, row.seq.saturating_sub(self.shift)) == row.stored
-        })
+    /// The row before was undecided: whether this one follows it with the same shift. Then the rows between that one and
+    /// the row that it followed were inserted; else that one was moved.
+    fn decides_about_row_before(&mut self, row: &ReadRow) -> bool {
+        let Some(undecided) = self.undecided.take() else { return false };
+        let original = row.seq.saturating_sub(undecided.shift);
+        let follows =
+            self.before.is_some_and(|before| row.covered.hash(&before, original) == row.stored);
+        if follows {
+            self.shift = undecided.shift;
+            self.note_inserted(&undecided);
+        } else {
+            let original = undecided.seq.saturating_sub(undecided.shift);
+            self.note_moved(undecided.seq, original);
+        }
+        follows
     }
 
-    /// Looks for the row that `row` followed when it was recorded; returns whether that explains it.
-    fn realign(&mut self, row: &ReadRow) -> bool {
-        let is_after =
-            |link: &Link, original: i64| row.covered.hash(&link.hash, original) == row.stored;
-        let moved_from = self.before_gaps.iter().find_map(|link| {
-            let original = link.original.saturating_add(1);
-            is_after(link, original).then_some(original)
-        });
-        if let Some(original) = moved_from {
-            self.flaw(FlawKind::Reordered, row.seq, format!("it was recorded as row {original}"));
-            return true;
-        }
-        for link in self.recent.iter().rev() {
-            let next = link.original.saturating_add(1);
-            if is_after(link, next) {
-                let (after, shift) = (link.seq, row.seq.saturating_sub(next));
-                return self.note_moved(row, after, shift);
-            }
-            // A row that was taken for changed, but that this one follows: it was only moved.
-            if link.suspect.is_some() && is_after(link, row.seq) {
-                let seq = link.seq;
-                self.relabel(seq, FlawKind::Reordered, "it was recorded at another place");
-                self.shift = 0;
-                return true;
-            }
-        }
-        self.find_removed(row)
+    /// As in a log that nobody changed. After a gap there is nothing to compare with; the rows after this one show whether
+    /// its hash is right.
+    fn follows_row_before(&self, row: &ReadRow) -> bool {
+        let original = row.seq.saturating_sub(self.shift);
+        self.before.is_none_or(|before| row.covered.hash(&before, original) == row.stored)
     }
 
-    /// The row follows the one at `after`, not the one before it.
-    fn note_moved(&mut self, row: &ReadRow, after: i64, shift: i64) -> bool {
-        // The row before may be the one that followed this one: they have changed places.
-        let next = row.seq.saturating_sub(shift).saturating_add(1);
-        let swapped = self.recent.iter().rev().take_while(|link| link.seq > after).find(|link| {
-            let follows = |it: &Covered| it.hash(&row.stored, next) == link.hash;
-            link.suspect.as_ref().is_some_and(follows)
-        });
-        if let Some(swapped) = swapped {
-            let (seq, hash) = (swapped.seq, swapped.hash);
-            let what = format!("it and row {} have changed places", row.seq);
-            self.relabel(seq, FlawKind::Reordered, &what);
-            // What comes next follows the swapped row. `push` sets `before` to this one, which realigns it.
-            let link = Link { seq: row.seq, original: row.seq, hash, suspect: None };
-            self.recent.push_back(link);
-            return true;
-        }
-        self.tentative = Some(Tentative { seq: row.seq, after, shift });
+    fn was_moved_out_of_gap(&mut self, row: &ReadRow) -> bool {
+        let Some(original) = self.passed.number_in_gap(row) else { return false };
+        self.note_moved(row.seq, original);
         true
     }
 
-    /// Decides about the row before; returns whether this one follows it.
-    fn confirm_tentative(&mut self, row: &ReadRow) -> bool {
-        let Some(tentative) = self.tentative.take() else { return false };
-        let original = row.seq.saturating_sub(tentative.shift);
-        let confirmed =
-            self.before.is_some_and(|before| row.covered.hash(&before, original) == row.stored);
-        if confirmed {
-            self.shift = tentative.shift;
-            self.mark_inserted(&tentative);
-        } else {
-            let original = tentative.seq.saturating_sub(tentative.shift);
-            let what = format!("it was recorded as row {original}");
-            self.flaw(FlawKind::Reordered, tentative.seq, what);
+    /// Whether it follows a row further back than the one before it.
+    fn follows_earlier_row(&mut self, row: &ReadRow) -> bool {
+        match self.passed.predecessor_of(row) {
+            Some(Predecessor::InItsPlace { seq, next }) => {
+                if !self.has_changed_places(row, next, seq) {
+                    let shift = row.seq.saturating_sub(next);
+                    self.undecided = Some(Undecided { seq: row.seq, after: seq, shift });
+                }
+            }
+            Some(Predecessor::Moved { seq }) => {
+                let what = "it was recorded at another place";
+                self.flaws.replace(FlawKind::Reordered, seq, what);
+                self.shift = 0;
+            }
+            None => return false,
         }
-        confirmed
+        true
     }
 
-    /// The rows between the one that the tentative row follows and itself were inserted.
-    fn mark_inserted(&mut self, tentative: &Tentative) {
-        let what = "it was put between rows that followed each other";
-        let between = |seq: &i64| *seq > tentative.after && *seq < tentative.seq;
-        let seqs: Vec<i64> = self.recent.iter().map(|link| link.seq).filter(between).collect();
-        for seq in seqs {
-            self.relabel(seq, FlawKind::Inserted, what);
-        }
+    /// Whether a row between `after`, which this row followed as number `original`, and this row followed this one: the
+    /// two have changed places.
+    fn has_changed_places(&mut self, row: &ReadRow, original: i64, after: i64) -> bool {
+        let Some(follower) = self.passed.follower_of(row, original, after) else { return false };
+        let (seq, hash) = (follower.seq, follower.hash);
+        let what = format!("it and row {} have changed places", row.seq);
+        self.flaws.replace(FlawKind::Reordered, seq, &what);
+        // The next row followed the one that stands further back now. It is found as if that were here.
+        self.passed.push(PassedRow { seq: row.seq, original: row.seq, hash, suspect: None });
+        true
     }
 
-    /// The row before seemed to be changed. If this one follows it under another number, rows were removed before it
-    /// and the rest was renumbered.
-    fn find_removed(&mut self, row: &ReadRow) -> bool {
-        let Some(last) = self.recent.back().filter(|link| link.suspect.is_some()) else {
-            return false;
-        };
+    /// The row before seemed to be changed. Whether this one follows it under another number: then rows were removed
+    /// before it, and the rest was renumbered.
+    fn follows_removed_rows(&mut self, row: &ReadRow) -> bool {
+        let Some(last) = self.passed.last_suspect() else { return false };
         if self.searches >= MAX_SEARCHES {
             return false;
         }
@@ -264,29 +211,32 @@ impl ChainWalk {
         self.shift -= removed;
         let what =
             format!("{removed} rows before it are missing, and those after them were renumbered");
-        self.relabel(seq, FlawKind::Missing, &what);
+        self.flaws.replace(FlawKind::Missing, seq, &what);
         true
     }
 
-    /// Says what happened to a row, which may be noted as changed already.
-    fn relabel(&mut self, seq: i64, kind: FlawKind, what: &str) {
-        let known = self
-            .flaws
-            .iter_mut()
-            .find(|flaw| flaw.seq == Some(Seq::from_i64(seq)) && flaw.kind != FlawKind::Derived);
-        match known {
-            Some(flaw) => {
-                flaw.kind = kind;
-                what.clone_into(&mut flaw.what);
-            }
-            None => self.flaw(kind, seq, what),
+    fn note_moved(&mut self, seq: i64, original: i64) {
+        self.flaws.add(FlawKind::Reordered, seq, format!("it was recorded as row {original}"));
+    }
+
+    /// The rows between this one and the one that it followed were inserted.
+    fn note_inserted(&mut self, undecided: &Undecided) {
+        for seq in self.passed.between(undecided.after, undecided.seq) {
+            let what = "it was put between rows that followed each other";
+            self.flaws.replace(FlawKind::Inserted, seq, what);
         }
     }
 
-    pub(super) fn flaw(&mut self, kind: FlawKind, seq: i64, what: impl Into<String>) {
-        self.flaw_count += 1;
-        if self.flaws.len() < MAX_LISTED {
-            self.flaws.push(Flaw::of_row(kind, seq, what));
-        }
+    /// Goes on to the row after this one.
+    fn pass(&mut self, row: &ReadRow, is_explained: bool) {
+        self.passed.push(PassedRow {
+            seq: row.seq,
+            original: row.seq.saturating_sub(self.shift),
+            hash: row.stored,
+            suspect: (!is_explained).then(|| row.covered.clone()),
+        });
+        self.before = Some(row.stored);
+        self.expected = row.seq.saturating_add(1);
+        self.head = Some((Seq::from_i64(row.seq), row.stored));
     }
 }
