@@ -29,6 +29,7 @@ use hookbus::pipeline::{
 };
 use hookbus::server::{BuildVersion, DaemonError, SocketPath, call};
 use hookbus::sys::descriptors::{raise_limit, wait_readable};
+use hookbus::sys::file_size_limit::survive_writes_beyond_limit;
 use hookbus::sys::thread::{STACK_SIZE, spawn};
 
 pub(crate) use self::arguments::{Arguments, parse_fast};
@@ -92,6 +93,7 @@ pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> ExitCode {
         without_daemon: arguments.without_daemon,
         own_hooks: OnceLock::new(),
     };
+    survive_writes_beyond_limit();
     // A panic must not reach the agent as text. What it is answered with instead is in `answer_whatever_panics`.
     std::panic::set_hook(Box::new(|_| {}));
     let Answered { answer, then } = client.answer_whatever_panics(agent);
