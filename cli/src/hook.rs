@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hookbus::active::{ActiveHooks, HooksSource, HooksStatus, Projects};
+use hookbus::active::{ActiveHooks, HooksSource, Projects};
 use hookbus::bus::Bus;
 use hookbus::caller::Caller;
 use hookbus::config::{DaemonMode, Mode};
@@ -145,7 +145,7 @@ struct HookClient {
     deadline: Duration,
     wire: Wire,
     id: Option<EventId>,
-    /// What the agent may do when the home cannot be opened, or this process fails.
+    /// What the agent may do when the home cannot be opened, the hooks are not known, or this process fails.
     on_failure: OnFailure,
     /// The daemon hangs, as the client knows.
     without_daemon: bool,
@@ -299,9 +299,8 @@ impl HookClient {
         *self.own_hooks.get_or_init(|| {
             let home = &self.settings.home;
             let own = HooksSource::new(home, LogPath::in_home(home)).active();
-            let is_known = !matches!(own.status, HooksStatus::NothingGood(_));
             OwnHooks {
-                may_start_daemon: is_known && own.file.daemon.mode == DaemonMode::Auto,
+                may_start_daemon: own.status.is_known() && own.file.daemon.mode == DaemonMode::Auto,
                 has_plugins: has_plugins(&own),
             }
         })
@@ -396,7 +395,9 @@ impl HookClient {
 
     fn bus(&self) -> Bus {
         let Settings { home, spool_fallbacks, default_home, .. } = &self.settings;
-        Bus::for_client(home, spool_fallbacks).with_default_home(default_home.clone())
+        Bus::for_client(home, spool_fallbacks)
+            .with_default_home(default_home.clone())
+            .with_on_unknown_hooks(self.on_failure)
     }
 
     /// What is left of the deadline, less the time for an answer of last resort to a payload of `bytes`.
