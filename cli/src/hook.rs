@@ -134,7 +134,7 @@ enum AfterAnswer {
     /// No daemon handled the event: start one for the next, unless the home says otherwise.
     StartDaemon,
     /// The same, after the thread that handled the event has moved spooled events to the log and closed this channel.
-    AwaitSpoolAndStartDaemon(Receiver<Answer>),
+    AwaitSpoolAndStartDaemon(Receiver<Result<Answer, RulesAlone>>),
 }
 
 /// One call of an agent.
@@ -337,12 +337,13 @@ impl HookClient {
         let (client, own_call) = (self.clone(), call.clone());
         let cause = match spawn("hook", move || client.handle(own_call, &sender)) {
             Ok(_) => match answers.recv_timeout(self.time_left(call.raw.len())) {
-                Ok(answer) => {
+                Ok(Ok(answer)) => {
                     return Answered {
                         answer,
                         then: AfterAnswer::AwaitSpoolAndStartDaemon(answers),
                     };
                 }
+                Ok(Err(cause)) => cause,
                 Err(RecvTimeoutError::Timeout) => RulesAlone::NoTime,
                 Err(RecvTimeoutError::Disconnected) => RulesAlone::Panicked,
             },
@@ -351,16 +352,18 @@ impl HookClient {
         Answered { answer: self.answer_by_rules(call, cause), then: AfterAnswer::StartDaemon }
     }
 
-    fn handle(&self, mut call: Call, answers: &Sender<Answer>) {
+    fn handle(&self, mut call: Call, answers: &Sender<Result<Answer, RulesAlone>>) {
         call.deadline = self.time_left(call.raw.len());
         raise_limit();
         let bus = self.bus();
         let mut runtime = tokio::runtime::Builder::new_current_thread();
-        let Ok(runtime) = runtime.enable_all().thread_stack_size(STACK_SIZE).build() else {
-            return;
+        runtime.enable_all().thread_stack_size(STACK_SIZE);
+        // It needs descriptors. Some that it cannot get are an error, for others tokio panics.
+        let Some(Ok(runtime)) = without_panic(|| runtime.build()) else {
+            return drop(answers.send(Err(RulesAlone::Shortage)));
         };
         let answer = runtime.block_on(handle(call, &bus));
-        if answers.send(answer).is_ok() {
+        if answers.send(Ok(answer)).is_ok() {
             let left = bus.recorder.append_spooled();
             tracing::debug!(left, "spooled events that are not in the log yet");
         }
