@@ -151,3 +151,41 @@ fn a_daemon_survives_a_limit_on_the_size_of_files() {
     daemon.kill().expect("our child");
     daemon.wait().expect("our child");
 }
+
+/// Starts its arguments in a process that ignores SIGCHLD, as some agents do.
+const IGNORING_CHILDREN: [&str; 3] = [
+    "python3",
+    "-c",
+    "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execvp(sys.argv[1], sys.argv[1:])",
+];
+
+#[test]
+fn commands_are_waited_for_although_the_agent_ignores_that_its_children_end() {
+    for mode in ["off", "auto"] {
+        let home = Home::with_daemon(mode);
+        let script = home.script("check.sh", "#!/bin/sh\necho checked >&2\nexit 2\n");
+        home.write_hooks(&format!("hooks: {{ tool.before: [{{ command: {script} }}] }}"));
+        assert_eq!(reason(&hook_in(&home, &IGNORING_CHILDREN, &[])), "checked", "{mode}");
+        if mode == "auto" {
+            wait_until("a daemon answers", || home.has_daemon());
+            assert_eq!(reason(&hook_in(&home, &[], &[])), "checked", "the daemon inherits it too");
+            assert_eq!(home.json(&["status", "--json"])["daemon"]["calls"], 1);
+        }
+    }
+}
+
+#[test]
+fn an_approved_command_blocks_however_few_files_may_be_open() {
+    let home = Home::new();
+    let script = home.script("check.sh", "#!/bin/sh\nexit 0\n");
+    home.write_hooks_file(&format!("hooks: {{ pre_tool_call: [{{ command: {script} }}] }}"));
+    home.approve();
+    assert_eq!(reason(&hook_in(&home, &[], &[])), "", "it has nothing against it");
+    for files in 4..17 {
+        let limit = format!("--nofile={files}");
+        let answer = reason(&hook_in(&home, &["prlimit", &limit], &[]));
+        let is_shortage = answer.contains("is short of something");
+        // With very few even the approvals cannot be read, which blocks too.
+        assert!(is_shortage || answer.contains("approvals cannot be read"), "{files}: {answer}");
+    }
+}

@@ -18,6 +18,7 @@ use hookbus::config::{DaemonMode, DaemonSettings};
 use hookbus::files::rotate_if_large;
 use hookbus::log::LogPath;
 use hookbus::server::{Daemon, DaemonOptions, Lifetime, ObserverProgram, ServeError};
+use hookbus::sys::child_signal::make_children_waitable;
 use hookbus::sys::descriptors::close_inherited;
 use hookbus::sys::file_size_limit::survive_writes_beyond_limit;
 use hookbus::sys::process::start_session;
@@ -86,6 +87,7 @@ pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> Result<Exit> {
         (None, false) => Lifetime::UntilStopped,
     };
     survive_writes_beyond_limit();
+    make_children_waitable();
     if arguments.background {
         // The hook that started us may have been given more descriptors than its own three.
         close_inherited();

@@ -3,6 +3,7 @@
 //! Everything that differs between Unixes (`/proc`, pidfds, socket flags) is here, so that a port to
 //! another one changes only this folder. Each function documents what it promises on any Unix.
 
+pub mod child_signal;
 pub mod descriptors;
 pub mod directory_watch;
 pub mod file_lock;
