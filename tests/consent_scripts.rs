@@ -4,6 +4,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use hookbus_tests::agents::{Act, run_at_terminal};
@@ -36,6 +37,10 @@ fn write_scripts(home: &Home, reason: &str) {
     write(&home.work(), "p.py", &code);
 }
 
+fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|this_process| this_process.uid() == 0)
+}
+
 #[test]
 fn files_that_a_command_names_directly_are_covered() {
     for command in [
@@ -61,6 +66,47 @@ fn files_that_a_command_names_directly_are_covered() {
         }
         assert_lapsed(&home, command);
     }
+}
+
+#[test]
+fn an_approved_script_that_may_not_be_executed_any_more_blocks() {
+    for (command, needs_permission) in [
+        ("./p.sh", true),
+        ("sh -c './p.sh --x'", true),
+        ("sh -c 'exec ./p.sh --x'", true),
+        ("timeout 5 ./p.sh", true),
+        ("sh p.sh", false),
+        ("sh -c 'sh < p.sh'", false),
+    ] {
+        let home = approved(command);
+        let script = home.work().join("p.sh");
+        let set_mode = |mode| {
+            fs::set_permissions(&script, fs::Permissions::from_mode(mode)).expect("our file");
+        };
+        // The second takes the permission from its owner alone.
+        for mode in [0o644, 0o655] {
+            set_mode(mode);
+            let reason = block_reason(&home);
+            let is_void = reason.contains("may not be executed any more")
+                || reason.contains("is not executable");
+            // Root may execute what anyone may.
+            let is_expected = needs_permission && (mode == 0o644 || !is_root());
+            assert_eq!(is_void, is_expected, "{command}: {reason}");
+            assert!(!reason.is_empty(), "{command} blocks");
+        }
+        set_mode(0o755);
+        assert_eq!(block_reason(&home), "guarded", "{command}");
+    }
+}
+
+#[test]
+fn a_script_that_may_not_be_executed_cannot_be_approved() {
+    let home = Home::new();
+    write(&home.work(), "plain.sh", &blocking_script("guarded"));
+    write_entry(&home, "command: ./plain.sh");
+    let (exit, screen) = home.approve_with(&[]);
+    assert_eq!(exit, Some(1), "{screen}");
+    assert!(screen.contains("chmod +x"), "{screen}");
 }
 
 #[test]

@@ -5,8 +5,8 @@
 
 use std::fs;
 
-use hookbus_tests::home::{Home, path_text, wait_until};
-use hookbus_tests::payloads::{self, hermes_shell};
+use hookbus_tests::home::{Home, feed, path_text, wait_until};
+use hookbus_tests::payloads::{self, gemini_shell, hermes_shell};
 use serde_json::Value;
 
 const GOOD: &str = "\
@@ -368,4 +368,55 @@ fn a_spooled_event_does_not_bring_back_the_policy_of_its_time() {
         assert_in_force(&home, "from the log");
         assert!(home.is_sound());
     }
+}
+
+/// The answer to a shell call of Gemini whose wiring has these options.
+fn gemini_answer(home: &Home, options: &[&str]) -> Value {
+    let command = home.command([&["hook", "gemini"], options].concat());
+    let output = feed(command, gemini_shell("ls").to_string().as_bytes());
+    assert_eq!((output.exit, output.stderr.as_str()), (Some(0), ""));
+    serde_json::from_str(&output.stdout).unwrap_or_default()
+}
+
+#[test]
+fn hooks_that_are_not_known_are_told_and_block_if_the_wiring_says_so() {
+    let unreadable = |home: &Home| {
+        home.write_hooks_file(GOOD);
+        reason(home, "ls");
+        fs::remove_file(home.path().join("hookbus.yaml")).expect("a hooks file");
+        fs::create_dir(home.path().join("hookbus.yaml")).expect("a directory in its place");
+        for file in ["log.db", "log.db-wal", "log.db-shm"] {
+            fs::write(home.path().join(file), "no database").expect("a broken log");
+        }
+    };
+    let never_good = |home: &Home| home.write_hooks_file("hooks: [");
+    for (what, mode, break_hooks) in [
+        ("unreadable", "off", &unreadable as &dyn Fn(&Home)),
+        ("never good", "off", &never_good),
+        ("never good, with a daemon", "running", &never_good),
+    ] {
+        let home = Home::with_daemon(mode);
+        break_hooks(&home);
+        let _daemon = (mode == "running").then(|| home.serve());
+        let told = gemini_answer(&home, &[]);
+        let message = told["systemMessage"].as_str().unwrap_or_default();
+        assert!(message.contains("no earlier version is known"), "{what}: {told}");
+        assert_eq!(told["decision"], Value::Null, "{what}: {told}");
+        let blocked = gemini_answer(&home, &["--on-failure", "block"]);
+        let why = blocked["reason"].as_str().unwrap_or_default();
+        assert_eq!(blocked["decision"], "deny", "{what}: {blocked}");
+        assert!(why.contains("hookbus does not know your hooks"), "{what}: {why}");
+    }
+}
+
+#[test]
+fn hooks_that_are_known_or_not_there_do_not_block_for_the_wiring() {
+    let home = Home::new();
+    let block = ["--on-failure", "block"];
+    fs::create_dir_all(home.path()).expect("a home");
+    assert_eq!(gemini_answer(&home, &block), Value::Null, "there is no file");
+    home.write_hooks_file(GOOD);
+    assert_eq!(gemini_answer(&home, &block), Value::Null);
+    home.write_hooks_file("hooks: [");
+    assert_eq!(gemini_answer(&home, &block)["decision"], Value::Null, "the last good version");
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::active::{HookSets, HooksSource, Projects};
 use crate::caller::Caller;
 use crate::dialect::SessionLinks;
-use crate::event::{Clock, SystemClock};
+use crate::event::{Clock, OnFailure, SystemClock};
 use crate::log::{Durability, LogPath, Recorder, Spool};
 use crate::notice::Told;
 
@@ -27,6 +27,8 @@ pub struct Bus {
     pub session_links: SessionLinks,
     /// What the user was told about the bus, by session.
     pub told: Told,
+    /// What an agent may do while it is not known which hooks there should be.
+    pub on_unknown_hooks: OnFailure,
 }
 
 impl Bus {
@@ -61,6 +63,7 @@ impl Bus {
             clock,
             session_links: SessionLinks::default(),
             told: Told::default(),
+            on_unknown_hooks: OnFailure::Allow,
         }
     }
 
@@ -69,6 +72,12 @@ impl Bus {
     pub fn with_default_home(mut self, default_home: Option<PathBuf>) -> Self {
         self.projects = self.projects.with_default_home(default_home);
         self
+    }
+
+    /// The same with what the wiring of an agent says for the case that the hooks are not known.
+    #[must_use]
+    pub fn with_on_unknown_hooks(self, on_failure: OnFailure) -> Self {
+        Self { on_unknown_hooks: on_failure, ..self }
     }
 
     /// The hooks that an event from `caller` is checked against.

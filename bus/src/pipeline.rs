@@ -86,9 +86,12 @@ async fn handle_within(
 ) -> Result<Answer, Declined> {
     let started = Instant::now();
     let hooks = bus.hooks_for(&call.caller);
+    if slots.is_some() && !hooks.own.status.is_known() {
+        return Err(Declined); // only the client knows what its wiring says for this case
+    }
     let (event, caller, deadline) = decode_call(call, bus);
     // The event is redacted here, before it is recorded, once redaction exists.
-    let plan = plan(&event, &hooks);
+    let plan = plan_for(&event, &hooks, bus);
     let handling = Handling { bus, hooks: &hooks, event: &event, caller, started, deadline };
     // Before anything is recorded or runs, so that the client starts from the beginning.
     let _slots = match slots {
@@ -116,7 +119,7 @@ pub fn answer_by_rules_alone(call: Call, bus: &Bus, cause: RulesAlone) -> Answer
     let started = Instant::now();
     let hooks = bus.hooks_for(&call.caller);
     let (event, caller, deadline) = decode_call(call, bus);
-    let plan = plan(&event, &hooks);
+    let plan = plan_for(&event, &hooks, bus);
     let handling = Handling { bus, hooks: &hooks, event: &event, caller, started, deadline };
     let results = run_rules_alone(&plan, &event, &handling.caller, handling.time_left(), cause);
     let mut decision = handling.conclude(&plan, results, None, WaitedFor::Yes);
@@ -174,6 +177,14 @@ pub fn answer_without_policy(
 fn can_refuse(event: &Event) -> bool {
     dialect_of(event.agent).capabilities(event).block
         && !matches!(event.kind, Kind::TurnEnd | Kind::TurnVerify)
+}
+
+fn plan_for<'a>(event: &Event, hooks: &'a HookSets, bus: &Bus) -> Plan<'a> {
+    let plan = plan(event, hooks);
+    match bus.on_unknown_hooks {
+        OnFailure::Block if can_refuse(event) => plan.refuse_if_unknown(),
+        OnFailure::Block | OnFailure::Allow => plan,
+    }
 }
 
 fn decode_call(call: Call, bus: &Bus) -> (Event, Caller, Duration) {

@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hookbus::active::{ActiveHooks, HooksSource, HooksStatus, Projects};
+use hookbus::active::{ActiveHooks, HooksSource, Projects};
 use hookbus::bus::Bus;
 use hookbus::caller::Caller;
 use hookbus::config::{DaemonMode, Mode};
@@ -29,6 +29,7 @@ use hookbus::pipeline::{
 };
 use hookbus::server::{BuildVersion, DaemonError, SocketPath, call};
 use hookbus::sys::descriptors::{raise_limit, wait_readable};
+use hookbus::sys::file_size_limit::survive_writes_beyond_limit;
 use hookbus::sys::thread::{STACK_SIZE, spawn};
 
 pub(crate) use self::arguments::{Arguments, parse_fast};
@@ -92,6 +93,7 @@ pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> ExitCode {
         without_daemon: arguments.without_daemon,
         own_hooks: OnceLock::new(),
     };
+    survive_writes_beyond_limit();
     // A panic must not reach the agent as text. What it is answered with instead is in `answer_whatever_panics`.
     std::panic::set_hook(Box::new(|_| {}));
     let Answered { answer, then } = client.answer_whatever_panics(agent);
@@ -132,7 +134,7 @@ enum AfterAnswer {
     /// No daemon handled the event: start one for the next, unless the home says otherwise.
     StartDaemon,
     /// The same, after the thread that handled the event has moved spooled events to the log and closed this channel.
-    AwaitSpoolAndStartDaemon(Receiver<Answer>),
+    AwaitSpoolAndStartDaemon(Receiver<Result<Answer, RulesAlone>>),
 }
 
 /// One call of an agent.
@@ -143,7 +145,7 @@ struct HookClient {
     deadline: Duration,
     wire: Wire,
     id: Option<EventId>,
-    /// What the agent may do when the home cannot be opened, or this process fails.
+    /// What the agent may do when the home cannot be opened, the hooks are not known, or this process fails.
     on_failure: OnFailure,
     /// The daemon hangs, as the client knows.
     without_daemon: bool,
@@ -297,9 +299,8 @@ impl HookClient {
         *self.own_hooks.get_or_init(|| {
             let home = &self.settings.home;
             let own = HooksSource::new(home, LogPath::in_home(home)).active();
-            let is_known = !matches!(own.status, HooksStatus::NothingGood(_));
             OwnHooks {
-                may_start_daemon: is_known && own.file.daemon.mode == DaemonMode::Auto,
+                may_start_daemon: own.status.is_known() && own.file.daemon.mode == DaemonMode::Auto,
                 has_plugins: has_plugins(&own),
             }
         })
@@ -336,12 +337,13 @@ impl HookClient {
         let (client, own_call) = (self.clone(), call.clone());
         let cause = match spawn("hook", move || client.handle(own_call, &sender)) {
             Ok(_) => match answers.recv_timeout(self.time_left(call.raw.len())) {
-                Ok(answer) => {
+                Ok(Ok(answer)) => {
                     return Answered {
                         answer,
                         then: AfterAnswer::AwaitSpoolAndStartDaemon(answers),
                     };
                 }
+                Ok(Err(cause)) => cause,
                 Err(RecvTimeoutError::Timeout) => RulesAlone::NoTime,
                 Err(RecvTimeoutError::Disconnected) => RulesAlone::Panicked,
             },
@@ -350,16 +352,18 @@ impl HookClient {
         Answered { answer: self.answer_by_rules(call, cause), then: AfterAnswer::StartDaemon }
     }
 
-    fn handle(&self, mut call: Call, answers: &Sender<Answer>) {
+    fn handle(&self, mut call: Call, answers: &Sender<Result<Answer, RulesAlone>>) {
         call.deadline = self.time_left(call.raw.len());
         raise_limit();
         let bus = self.bus();
         let mut runtime = tokio::runtime::Builder::new_current_thread();
-        let Ok(runtime) = runtime.enable_all().thread_stack_size(STACK_SIZE).build() else {
-            return;
+        runtime.enable_all().thread_stack_size(STACK_SIZE);
+        // It needs descriptors. Some that it cannot get are an error, for others tokio panics.
+        let Some(Ok(runtime)) = without_panic(|| runtime.build()) else {
+            return drop(answers.send(Err(RulesAlone::Shortage)));
         };
         let answer = runtime.block_on(handle(call, &bus));
-        if answers.send(answer).is_ok() {
+        if answers.send(Ok(answer)).is_ok() {
             let left = bus.recorder.append_spooled();
             tracing::debug!(left, "spooled events that are not in the log yet");
         }
@@ -396,7 +400,9 @@ impl HookClient {
 
     fn bus(&self) -> Bus {
         let Settings { home, spool_fallbacks, default_home, .. } = &self.settings;
-        Bus::for_client(home, spool_fallbacks).with_default_home(default_home.clone())
+        Bus::for_client(home, spool_fallbacks)
+            .with_default_home(default_home.clone())
+            .with_on_unknown_hooks(self.on_failure)
     }
 
     /// What is left of the deadline, less the time for an answer of last resort to a payload of `bytes`.

@@ -18,8 +18,11 @@ use hookbus::config::{DaemonMode, DaemonSettings};
 use hookbus::files::rotate_if_large;
 use hookbus::log::LogPath;
 use hookbus::server::{Daemon, DaemonOptions, Lifetime, ObserverProgram, ServeError};
+use hookbus::sys::child_signal::make_children_waitable;
 use hookbus::sys::descriptors::close_inherited;
+use hookbus::sys::file_size_limit::survive_writes_beyond_limit;
 use hookbus::sys::process::start_session;
+use hookbus::sys::thread::STACK_SIZE;
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::Exit;
@@ -83,12 +86,15 @@ pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> Result<Exit> {
         }
         (None, false) => Lifetime::UntilStopped,
     };
+    survive_writes_beyond_limit();
+    make_children_waitable();
     if arguments.background {
         // The hook that started us may have been given more descriptors than its own three.
         close_inherited();
         start_session();
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().thread_stack_size(STACK_SIZE).build()?;
     let served = runtime.block_on(async {
         let plans = DaemonOptions {
             lifetime,

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use hookbus::json::read_leniently;
+use hookbus::sys::child_signal::make_children_waitable;
 use serde_json::Value;
 
 /// Where Claude Code keeps its worktrees, below the repository.
@@ -118,6 +119,7 @@ fn git<I: AsRef<OsStr>>(cwd: &Path, words: impl IntoIterator<Item = I>) -> Resul
             command.env_remove(name);
         }
     }
+    make_children_waitable();
     let output = command.output().context("git cannot be started; is it installed?")?;
     if !output.status.success() {
         bail!("git: {}", String::from_utf8_lossy(&output.stderr).trim());

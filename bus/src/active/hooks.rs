@@ -36,7 +36,7 @@ pub enum HooksStatus {
     NoFile,
     /// The file is broken; these are the hooks of its last good version.
     LastGood(Problem),
-    /// The file is broken and no good version is known; there are no hooks.
+    /// The file is broken or cannot be read, and no good version is known; there are no hooks.
     NothingGood(Problem),
 }
 
@@ -48,6 +48,14 @@ impl HooksStatus {
             Self::NoFile => "no file",
             Self::LastGood(_) => "last good",
             Self::NothingGood(_) => "none",
+        }
+    }
+
+    /// Whether it is known which hooks there should be.
+    pub const fn is_known(&self) -> bool {
+        match self {
+            Self::Current | Self::NoFile | Self::LastGood(_) => true,
+            Self::NothingGood(_) => false,
         }
     }
 
@@ -102,12 +110,7 @@ impl ActiveHooks {
 
     /// The content for the log; none if the file is broken and no good version is known.
     pub fn to_record(&self) -> Option<Arc<HooksSnapshot>> {
-        match self.status {
-            HooksStatus::Current | HooksStatus::NoFile | HooksStatus::LastGood(_) => {
-                Some(Arc::clone(&self.snapshot))
-            }
-            HooksStatus::NothingGood(_) => None,
-        }
+        self.status.is_known().then(|| Arc::clone(&self.snapshot))
     }
 
     /// What of the file is not in force as it is written, each part once, without any I/O. The words of a project's file are not

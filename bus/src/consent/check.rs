@@ -164,6 +164,10 @@ impl ApprovalCheck {
             Approval::Approved if self.store.has_lost_path() => Some(
                 self.refuse(Approval::Lapsed, "environment.json, your own PATH, cannot be read"),
             ),
+            // Whether by an agent or by accident: it was a guard, and cannot be asked any more.
+            Approval::Approved if evidence.not_executable.is_some() => {
+                Some(self.refuse(Approval::Lapsed, "its program may not be executed any more"))
+            }
             Approval::Approved => None,
             Approval::NotApproved => {
                 Some(self.refuse(Approval::NotApproved, "it has not been approved"))

@@ -32,6 +32,8 @@ pub(super) struct Evidence {
     pub(super) too_many: bool,
     /// Files that the entry needs and that do not exist.
     pub(super) missing: Vec<PathBuf>,
+    /// The program, if it may not be executed.
+    pub(super) not_executable: Option<PathBuf>,
     /// The same entry can stand for other files in another working directory.
     pub(super) depends_on_cwd: bool,
 }
@@ -105,7 +107,8 @@ fn of_command(hook: &Hook, command: &Command, lookup: Lookup<'_>) -> Evidence {
     };
     for dialect in hook.possible_dialects() {
         let words = dialect.argv(&command.text, caller, base).unwrap_or_default();
-        let ScriptPaths { files, missing } = script_paths(&words, caller);
+        let ScriptPaths { files, missing, not_executable } = script_paths(&words, caller);
+        evidence.not_executable = evidence.not_executable.or(not_executable);
         evidence.add_files(files.iter().map(|file| reader.digest(file)));
         evidence.missing.extend(missing);
         evidence.words = words;
@@ -122,7 +125,7 @@ fn of_python(hook: &Hook, python: &Python, lookup: Lookup<'_>) -> Evidence {
     let words = vec![interpreter.clone()];
     // Its process starts in the root directory.
     let root = Caller { cwd: "/".into(), ..caller.clone() };
-    let ScriptPaths { files, missing } = script_paths(&words, &root);
+    let ScriptPaths { files, missing, not_executable } = script_paths(&words, &root);
     let mut reader = hashes.reader();
     let mut evidence = Evidence {
         settings: std::iter::once(format!("interpreter {}", interpreter.display()))
@@ -134,6 +137,7 @@ fn of_python(hook: &Hook, python: &Python, lookup: Lookup<'_>) -> Evidence {
         ),
         files: files.iter().map(|file| reader.digest(file)).collect(),
         missing: missing.into_iter().collect(),
+        not_executable,
         plugin_folders: loaded_dirs(&folder, lists, manifests),
         words,
         ..Evidence::default()

@@ -38,6 +38,8 @@ pub struct ApprovalItem {
     pub too_many: bool,
     /// Files that the entry needs and that do not exist.
     pub missing: Vec<PathBuf>,
+    /// Its program, if it may not be executed.
+    pub not_executable: Option<PathBuf>,
     /// Whether the user has approved it.
     pub approval: Approval,
     /// Its line in the file.
@@ -61,7 +63,16 @@ impl ApprovalItem {
         approval: Approval,
         changes: Option<FileChanges>,
     ) -> Self {
-        let Evidence { words, settings, entry_digest, files, too_many, missing, .. } = evidence;
+        let Evidence {
+            words,
+            settings,
+            entry_digest,
+            files,
+            too_many,
+            missing,
+            not_executable,
+            ..
+        } = evidence;
         Self {
             project,
             event: hook.on.to_string(),
@@ -76,6 +87,7 @@ impl ApprovalItem {
             changes,
             too_many,
             missing,
+            not_executable,
             approval,
             line: hook.line,
         }
@@ -85,6 +97,12 @@ impl ApprovalItem {
     pub fn obstacle(&self) -> Option<String> {
         if self.too_many {
             return Some("too many files to approve; name a smaller directory".to_owned());
+        }
+        if let Some(file) = &self.not_executable {
+            let file = file.display();
+            return Some(format!(
+                "{file} is not executable; run `chmod +x {file}`, and this again"
+            ));
         }
         let file = self.missing.first()?.display();
         Some(format!("{file} does not exist; create it, or correct the entry, and run this again"))

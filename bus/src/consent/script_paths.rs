@@ -9,6 +9,7 @@ use std::{fs, io};
 
 use crate::caller::Caller;
 use crate::exec::{has_script_ending, is_path};
+use crate::sys::fs::may_execute;
 
 /// Programs whose first argument is a script.
 const INTERPRETERS: [&str; 16] = [
@@ -27,9 +28,11 @@ const SYSTEM_FOLDERS: [&str; 7] =
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ScriptPaths {
     /// Those that exist, in the order of the words.
-    pub(super) files: Vec<PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
     /// The program or script, if it does not exist.
     pub(crate) missing: Option<PathBuf>,
+    /// The program, if it exists and may not be executed. A script after an interpreter needs no permission for that.
+    pub(super) not_executable: Option<PathBuf>,
 }
 
 /// The files that `words` name, for a client whose working directory is `caller.cwd`.
@@ -57,6 +60,8 @@ pub(crate) fn script_paths(words: &[OsString], caller: &Caller) -> ScriptPaths {
     for word in Some(program).filter(|program| is_path(program)).into_iter().chain(script) {
         paths.add_main(resolve(word), is_literal(word));
     }
+    let program = Some(program).filter(|program| is_path(program)).map(|program| resolve(program));
+    paths.not_executable = program.filter(|file| file.is_file() && !may_execute(file));
     for word in arguments {
         let path = resolve(word);
         if path.is_file() && (has_script_ending(word) || is_path(word) && is_executable(&path)) {

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::active::{ActiveHooks, HookSets};
-use crate::config::{Action, Hook, Mode};
+use crate::active::{ActiveHooks, HookSets, HooksStatus};
+use crate::config::{Action, Hook, Mode, Problem};
 use crate::dialect::dialect_of;
 use crate::event::{Agent, Body, Event, OnFailure};
 
@@ -16,7 +16,7 @@ pub struct Plan<'a> {
     duplicates: Vec<DuplicateEntry<'a>>,
     /// Each hook gets the tool input as the one before it left it.
     pub(super) sequential: bool,
-    /// Set if the event cannot be read and has to be blocked: who demands that.
+    /// Set if the event has to be blocked without asking a hook: who demands that.
     pub(super) refused_by: Option<RefusedBy<'a>>,
     /// Every hook in force.
     pub(super) sets: &'a HookSets,
@@ -29,13 +29,15 @@ struct DuplicateEntry<'a> {
     other: &'a Hook,
 }
 
-/// Why an unreadable event is refused.
+/// Why an event is refused without asking a hook.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum RefusedBy<'a> {
-    /// A hook that blocks when it fails.
+    /// It cannot be read: a hook that blocks when it fails.
     Hook(&'a Hook),
-    /// The bus, whose own policy is to block.
+    /// It cannot be read: the bus, whose own policy is to block.
     Bus,
+    /// It is not known which hooks there should be, because of this problem, and the wiring says to block then.
+    UnknownHooks(&'a Problem),
 }
 
 impl<'a> Plan<'a> {
@@ -81,6 +83,18 @@ impl<'a> Plan<'a> {
     /// Takes these hooks out: they are not asked.
     pub fn leave_out(&mut self, unasked: &[&Hook]) {
         self.hooks.retain(|hook| !unasked.iter().any(|other| std::ptr::eq(*hook, *other)));
+    }
+
+    /// The plan for an event that has to be blocked if it is not known which hooks there should be.
+    #[must_use]
+    pub(crate) fn refuse_if_unknown(self) -> Self {
+        match &self.sets.own.status {
+            HooksStatus::NothingGood(problem) => {
+                let refused_by = Some(RefusedBy::UnknownHooks(problem));
+                Self { hooks: Vec::new(), refused_by, ..self }
+            }
+            HooksStatus::Current | HooksStatus::NoFile | HooksStatus::LastGood(_) => self,
+        }
     }
 
     /// The same plan with plugins only.

@@ -21,6 +21,8 @@ pub enum RulesAlone {
     NoTime,
     /// The system has no thread left for this process.
     NoThread,
+    /// The system has too few descriptors or too little memory left for this process.
+    Shortage,
     /// Asking all hooks has panicked.
     Panicked,
 }
@@ -32,6 +34,10 @@ impl RulesAlone {
         let (hook, why) = match self {
             Self::NoTime => (hook, "no time was left to ask it"),
             Self::NoThread => (&blocking_by_default(hook), "the system has no thread left for it"),
+            Self::Shortage => (
+                &blocking_by_default(hook),
+                "the system is short of something: open files or memory",
+            ),
             Self::Panicked => {
                 (&blocking_by_default(hook), "hookbus itself failed before it could ask it")
             }

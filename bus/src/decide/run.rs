@@ -14,7 +14,7 @@ use super::run_command::run_command;
 use super::run_plugins::{call_plugins, end_plugins};
 use crate::active::ActiveHooks;
 use crate::caller::Caller;
-use crate::config::{Action, Hook, Refusal, Rule};
+use crate::config::{Action, Hook, Problem, Refusal, Rule};
 use crate::event::{Body, BusId, Event, Kind, OnFailure, Ruling, Seq, Verdict, VerdictRecord};
 use crate::exec::{UserEnvironment, hook_caller};
 use crate::plugins::can_gateway_hooks_answer;
@@ -62,6 +62,9 @@ pub(super) fn run_inside<'a>(
         }
         Some(RefusedBy::Bus) => {
             return vec![HookResult { hook: None, record: refuse_unreadable("hookbus", event) }];
+        }
+        Some(RefusedBy::UnknownHooks(problem)) => {
+            return vec![HookResult { hook: None, record: refuse_without_hooks(problem) }];
         }
         None => {}
     }
@@ -372,6 +375,27 @@ fn refuse_unreadable(guard: &str, event: &Event) -> VerdictRecord {
         exit: None,
         took: Duration::ZERO,
         failure: Some(format!("the payload cannot be read: {why}")),
+        policy: OnFailure::Block,
+        script: None,
+        history: None,
+        refused: false,
+        of_project: false,
+        note: None,
+    }
+}
+
+/// The block of an event while it is not known which hooks there should be. The user is told of that anyway, so it
+/// is not a failure besides.
+fn refuse_without_hooks(problem: &Problem) -> VerdictRecord {
+    VerdictRecord {
+        hook: "hookbus".to_owned(),
+        verdict: Verdict::block(format!(
+            "hookbus does not know your hooks (hookbus.yaml, {problem}), and it is connected with `--on-failure \
+             block`; run `hookbus hooks doctor`"
+        )),
+        exit: None,
+        took: Duration::ZERO,
+        failure: None,
         policy: OnFailure::Block,
         script: None,
         history: None,

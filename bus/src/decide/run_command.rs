@@ -12,10 +12,14 @@ use crate::consent::script_paths;
 use crate::dialect::{Ending, HookOutput, Interpretation};
 use crate::event::{Event, Seq, VerdictRecord};
 use crate::exec::{self, Finished, Program, fill_placeholders, script_hash};
+use crate::sys::fs::may_execute;
 
 /// The exit code of Python, Perl and some shells when their script does not exist. A script that does exist
 /// uses the same code to block.
 const SCRIPT_NOT_FOUND: i32 = 2;
+
+/// The exit code of shells, `env`, `timeout` and the like when they may not execute what they are to run.
+const NOT_EXECUTABLE: i32 = 126;
 
 /// Runs the command of `hook` about `event`.
 pub(super) async fn run_command(
@@ -51,8 +55,7 @@ pub(super) async fn run_command(
                     Ending::Exit(code) => Some(*code),
                     Ending::Signal(_) => None,
                 };
-                if let Some(missing) = missing_script(&finished, &program) {
-                    let why = format!("`{}` does not exist; check the path", missing.display());
+                if let Some(why) = unusable_script(&finished, &program) {
                     let record = failed(&blocking_by_default(hook), why, started.elapsed());
                     return VerdictRecord { exit, script, ..record };
                 }
@@ -100,13 +103,28 @@ pub fn with_hookbus_object(raw: &[u8], hookbus: &Value) -> Vec<u8> {
     [head, format!("{comma}\"hookbus\":{hookbus}}}").as_bytes()].concat()
 }
 
-/// The script that does not exist, if that is why the interpreter ended: its stderr must say so.
-fn missing_script(finished: &Finished, program: &Program<'_>) -> Option<PathBuf> {
-    let is_candidate = finished.ending == Ending::Exit(SCRIPT_NOT_FOUND)
-        && finished.stdout.trim_ascii().is_empty();
-    let missing = is_candidate.then(|| script_paths(program.words, program.caller).missing)??;
-    let stderr = String::from_utf8_lossy(&finished.stderr);
-    let name = missing.file_name().unwrap_or_default().to_string_lossy();
-    let is_why = stderr.contains(&*name) && stderr.to_lowercase().contains("open");
-    is_why.then_some(missing)
+/// Why the program could not run the script that it was given, if so: its stderr must say the same. Not a failure of
+/// the script, which was never asked.
+fn unusable_script(finished: &Finished, program: &Program<'_>) -> Option<String> {
+    if !finished.stdout.trim_ascii().is_empty() {
+        return None;
+    }
+    let stderr = String::from_utf8_lossy(&finished.stderr).to_lowercase();
+    let is_named = |file: &PathBuf| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+        stderr.contains(&name)
+    };
+    let named = || script_paths(program.words, program.caller);
+    match finished.ending {
+        Ending::Exit(SCRIPT_NOT_FOUND) => {
+            let missing = named().missing.filter(is_named).filter(|_| stderr.contains("open"))?;
+            Some(format!("`{}` does not exist; check the path", missing.display()))
+        }
+        Ending::Exit(NOT_EXECUTABLE) => {
+            let file =
+                named().files.into_iter().find(|file| is_named(file) && !may_execute(file))?;
+            Some(format!("`{0}` is not executable; run `chmod +x {0}`", file.display()))
+        }
+        Ending::Exit(_) | Ending::Signal(_) => None,
+    }
 }

@@ -16,6 +16,7 @@ use super::hook_environment::find_program;
 use super::sandbox::Sandbox;
 use crate::caller::Caller;
 use crate::dialect::{Ending, LateOutput};
+use crate::sys::child_signal::make_children_waitable;
 use crate::sys::descriptors::restore_limit;
 use crate::sys::process_group::ProcessGroup;
 use crate::sys::shortage::is_shortage;
@@ -251,6 +252,7 @@ fn start(program: &Program<'_>) -> Result<Child, StartError> {
     // Hermes deletes workspaces; a guard must run even if the working directory is gone.
     let cwd = sandbox.map_or(caller.cwd.as_path(), Sandbox::cwd);
     command.current_dir(if cwd.is_dir() { cwd } else { "/".as_ref() });
+    make_children_waitable();
     command.spawn().map_err(|error| StartError::new(program, error))
 }
 

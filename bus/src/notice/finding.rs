@@ -75,7 +75,9 @@ impl Finding {
         let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned();
         Some(Self::File(match status {
             HooksStatus::NothingGood(_) => {
-                format!("{name} cannot be used ({problem}), and no hooks are in force")
+                format!(
+                    "{name} cannot be used ({problem}) and no earlier version is known, so no hooks are in force"
+                )
             }
             HooksStatus::LastGood(_) | HooksStatus::Current | HooksStatus::NoFile => {
                 format!("{name} cannot be used ({problem}); its last good version stays in force")

@@ -23,6 +23,7 @@ use crate::config::{PythonLaunch, Refusal};
 use crate::event::{EventId, PluginHistory};
 use crate::exec::find_program;
 use crate::json::read_leniently;
+use crate::sys::child_signal::make_children_waitable;
 use crate::sys::descriptors::restore_limit;
 use crate::sys::process_group::ProcessGroup;
 use crate::sys::shortage::is_shortage;
@@ -99,6 +100,7 @@ impl Process {
                 "`{name}` is not on your own PATH; set `interpreter:` to its whole path"
             )));
         };
+        make_children_waitable();
         let mut child = Command::new(interpreter)
             .arg0(&launch.interpreter)
             .args(["-u", "-c", HOST])

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use async_nats::jetstream;
@@ -21,6 +21,7 @@ use crate::backoff::Backoff;
 use crate::config::NatsSettings;
 use crate::event::Clock;
 use crate::log::{LogPath, LogReader, OpenError};
+use crate::sys::thread::{STACK_SIZE, spawn};
 
 /// How often to look for rows of other processes. Rows of this process wake the relay at once.
 const POLL_LOG: Duration = Duration::from_millis(200);
@@ -35,7 +36,7 @@ pub struct Relay {
     state: RelayState,
     stop: Arc<AtomicBool>,
     appended: Arc<Notify>,
-    thread: Option<thread::JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Relay {
@@ -55,7 +56,7 @@ impl Relay {
             state: state.clone(),
             stop: Arc::clone(&stop),
         };
-        let thread = thread::Builder::new().name("relay".to_owned()).spawn(move || follower.run());
+        let thread = spawn("relay", move || follower.run());
         if let Err(error) = &thread {
             state.failed(Phase::Stuck, &format!("cannot start the thread of the relay: {error}"));
         }
@@ -90,8 +91,8 @@ pub(super) struct Follower {
 
 impl Follower {
     fn run(self) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        match runtime {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        match runtime.enable_all().thread_stack_size(STACK_SIZE).build() {
             Ok(runtime) => runtime.block_on(self.follow()),
             Err(error) => {
                 self.state.failed(Phase::Stuck, &format!("cannot start the runtime: {error}"));

@@ -26,6 +26,11 @@ pub fn may_create_in(directory: &Path) -> bool {
     access(directory, Access::WRITE_OK | Access::EXEC_OK).is_ok()
 }
 
+/// Whether this process may execute a file, as far as its permissions and its mount say.
+pub fn may_execute(file: &Path) -> bool {
+    access(file, Access::EXEC_OK).is_ok()
+}
+
 /// Waits until the names in a directory are on disk: new files, renamed files.
 pub fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()

@@ -28,12 +28,12 @@ pub(crate) struct Arguments {
     /// Answer within this many seconds; stay below the agent's own timeout
     #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_DEADLINE)]
     pub(super) deadline: f64,
-    /// What the agent may do when the home cannot be opened or hookbus itself fails: go on (allow), or
-    /// nothing that can be blocked (block)
+    /// What the agent may do when the home cannot be opened, its hooks are not known or hookbus itself fails: go on
+    /// (allow), or nothing that can be blocked (block)
     ///
     /// The home may belong to another user, its mount may be missing, or its disk may hang. No hook is
-    /// known then, and nothing can be recorded. The agent's user is told in either case, where the agent
-    /// shows it.
+    /// known then, and nothing can be recorded. Or hookbus.yaml cannot be read, and no earlier version of it is
+    /// known. The agent's user is told in either case, where the agent shows it.
     #[arg(long, value_name = "WHAT", default_value = "allow", value_parser = ["allow", "block"])]
     pub(super) on_failure: String,
     /// How the event arrived: `shell`, or `bridge` from the plugin that `hookbus connect` installs

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use hookbus::sys::directory_watch::DirectoryWatch;
+use hookbus::sys::thread::spawn;
 use tokio::sync::Notify;
 
 /// The log is read again after this long even without a notification.
@@ -29,10 +30,8 @@ impl LogWatch {
     pub(super) fn on(folder: &Path) -> Self {
         let written = Arc::new(Notify::new());
         let reader = Arc::downgrade(&written);
-        let watching = DirectoryWatch::new(folder).and_then(|watch| {
-            let name = "log watch".to_owned();
-            thread::Builder::new().name(name).spawn(move || notify_on_write(&watch, &reader))
-        });
+        let watching = DirectoryWatch::new(folder)
+            .and_then(|watch| spawn("log watch", move || notify_on_write(&watch, &reader)));
         if let Err(error) = watching {
             tracing::debug!(%error, "cannot watch the log's directory; polling instead");
         }
