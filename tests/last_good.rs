@@ -137,6 +137,63 @@ fn an_editor_that_empties_the_file_before_it_writes_a_mistake_loses_no_guard() {
 }
 
 #[test]
+fn an_emptied_file_a_link_that_leads_nowhere_and_a_huge_file_switch_nothing_off() {
+    let huge = format!("{GOOD}{}", "# nothing to see here\n".repeat(3_000_000));
+    let not_ended = format!("{}\n{GOOD}", "#".repeat(1 << 20));
+    for mode in ["off", "running"] {
+        let home = Home::with_daemon(mode);
+        let file = home.path().join("hookbus.yaml");
+        let refused = |what: &str, message: &str| {
+            for _ in 0..2 {
+                assert_in_force(&home, &format!("{mode}: {what}"));
+            }
+            let listed = home.run(&["hooks", "list"]);
+            let text = String::from_utf8_lossy(&listed.stdout);
+            assert_eq!(listed.status.code(), Some(1), "{what}: {text}");
+            assert!(text.contains(message) && text.contains("last good"), "{what}: {text}");
+        };
+        home.write_hooks_file("");
+        let _daemon = (mode == "running").then(|| home.serve());
+        assert_eq!(reason(&home, "rm -rf /"), Value::Null, "nothing was there before");
+        assert_eq!(home.run(&["hooks", "list"]).status.code(), Some(0), "an empty file is fine");
+        for (text, message) in [
+            ("", "write `hooks: {}`"),
+            (" \n\t\n", "write `hooks: {}`"),
+            ("# mine\n---\n  # later\n", "write `hooks: {}`"),
+            (&huge, "larger than 1024 KiB"),
+            (&not_ended, "larger than 1024 KiB"),
+        ] {
+            home.write_hooks_file(GOOD);
+            assert_in_force(&home, mode);
+            home.write_hooks_file(text);
+            refused(text.get(..20).unwrap_or(text), message);
+        }
+        // Settings are kept as well, also without any hooks.
+        home.write_hooks_file("on_failure: block\n");
+        assert_eq!(home.run(&["hooks", "list"]).status.code(), Some(0));
+        home.answer("hermes", &hermes_shell("ls"));
+        home.write_hooks_file("");
+        assert_eq!(home.run(&["hooks", "list"]).status.code(), Some(1));
+        home.write_hooks_file(GOOD);
+        assert_in_force(&home, mode);
+        fs::remove_file(&file).expect("a file");
+        std::os::unix::fs::symlink(home.work().join("gone.yaml"), &file).expect("a link");
+        refused("a link that leads nowhere", "leads nowhere");
+        // What says plainly that there are no hooks counts.
+        fs::remove_file(&file).expect("a link");
+        assert_eq!(reason(&home, "rm -rf /"), Value::Null, "{mode}: the file is deleted");
+        home.write_hooks_file("");
+        assert_eq!(reason(&home, "rm -rf /"), Value::Null, "{mode}: empty after deleted");
+        home.write_hooks_file(GOOD);
+        assert_in_force(&home, mode);
+        home.write_hooks_file("hooks: {}\n");
+        assert_eq!(reason(&home, "rm -rf /"), Value::Null, "{mode}: written");
+        assert_eq!(home.run(&["hooks", "list"]).status.code(), Some(0));
+        assert!(home.is_sound());
+    }
+}
+
+#[test]
 fn what_the_user_deletes_or_corrects_is_not_kept() {
     let home = Home::new();
     home.write_hooks_file(GOOD);

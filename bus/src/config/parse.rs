@@ -57,6 +57,12 @@ pub(super) fn parse(
     }
 }
 
+/// Whether a text says nothing at all: it is empty, or has comments only.
+pub(crate) fn is_blank(text: &str) -> bool {
+    let is_blank_line = |line: &str| matches!(line, "" | "---") || line.starts_with('#');
+    text.trim_start_matches('\u{feff}').lines().map(str::trim).all(is_blank_line)
+}
+
 /// Reads the document `root` into `file`, which is empty. The caller sets the content.
 pub(super) fn parse_tree(
     root: &Node,
