@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::answer::verdict_in;
+use super::answer::{unknown_word, verdict_in};
 use super::hook_output::{ParsedOutput, not_json, parse_output, replacement_text_in, text_in};
 use super::matcher::{anchored, tool_regex};
 use super::{Dialect, Ending, HookOutput, Interpretation, LaunchError, ParsedMatcher};
@@ -57,7 +57,13 @@ pub(super) fn interpret(kind: Kind, output: &HookOutput<'_>) -> Interpretation {
             (Ending::Exit(2), Some(Ruling::Allow) | None) => blocked(stderr),
             _ if verdict.stop => Interpretation::answered(verdict),
             // Anything milder than a block, printed by a program that then failed, is no answer to rely on.
-            _ => Interpretation { failure: output.failed_ending(), verdict },
+            _ => {
+                let unknown = unknown_word(&answer, &verdict);
+                // What the hook wants is not known, so it does not allow anything either.
+                let ruling = verdict.ruling.filter(|_| unknown.is_none());
+                let failure = output.failed_ending().or(unknown);
+                Interpretation { failure, verdict: Verdict { ruling, ..verdict } }
+            }
         };
     }
     match (output.ending, stdout) {
