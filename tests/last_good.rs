@@ -194,6 +194,40 @@ fn an_emptied_file_a_link_that_leads_nowhere_and_a_huge_file_switch_nothing_off(
 }
 
 #[test]
+fn a_command_with_a_quote_that_is_never_closed_is_a_mistake_where_no_shell_reads_it() {
+    for (event, is_split) in [("tool.before", true), ("pre_tool_call", true), ("BeforeTool", false)]
+    {
+        let home = Home::new();
+        let script = home.script("guard.sh", "#!/bin/sh\necho guarded >&2\nexit 2\n");
+        let hooks = |line: &str| {
+            format!(
+                "trust: home\nhooks:\n  {event}:\n    - name: guard\n      command: \"{line}\"\n"
+            )
+        };
+        home.write_hooks_file(&hooks(&format!("{script} 'a b'")));
+        let (agent, payload) = match event {
+            "BeforeTool" => ("gemini", payloads::gemini_shell("ls")),
+            _ => ("hermes", hermes_shell("ls")),
+        };
+        assert_eq!(home.answer(agent, &payload)["reason"], "guarded", "{event}");
+        home.write_hooks_file(&hooks(&format!("{script} 'a b")));
+        let listed = home.run(&["hooks", "list"]);
+        let text = String::from_utf8_lossy(&listed.stdout);
+        assert_eq!(listed.status.code(), Some(i32::from(is_split)), "{event}: {text}");
+        if is_split {
+            assert!(text.contains("never closed") && text.contains("kept as it was"), "{text}");
+            assert_eq!(home.answer(agent, &payload)["reason"], "guarded", "{event}: kept");
+            // Without an earlier version it counts as failed, and its policy decides.
+            let new = Home::new();
+            new.write_hooks_file(&hooks(&format!("{script} 'a b")));
+            assert_eq!(new.answer(agent, &payload), Value::Null, "{event}");
+            let verdict = new.last_decision()["verdicts"][0].to_string();
+            assert!(verdict.contains("never closed"), "{event}: {verdict}");
+        }
+    }
+}
+
+#[test]
 fn what_the_user_deletes_or_corrects_is_not_kept() {
     let home = Home::new();
     home.write_hooks_file(GOOD);

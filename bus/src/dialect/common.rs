@@ -28,12 +28,23 @@ pub(super) fn argv(line: &str, caller: &Caller, base: &Path) -> Result<Vec<OsStr
     Ok(words)
 }
 
+/// Checks that a command line can be split into words, at least one.
+pub(super) fn check_line(line: &str) -> Result<(), LaunchError> {
+    words_of(line).map(drop)
+}
+
+fn words_of(line: &str) -> Result<Vec<OsString>, LaunchError> {
+    let words = shlex::split(line).ok_or_else(|| LaunchError::UnclosedQuote(line.to_owned()))?;
+    if words.is_empty() {
+        return Err(LaunchError::Empty);
+    }
+    Ok(words.into_iter().map(OsString::from).collect())
+}
+
 /// The words of a command line, at least one, with `~` at the start of the first expanded.
 pub(super) fn split(line: &str, caller: &Caller) -> Result<Vec<OsString>, LaunchError> {
-    let words = shlex::split(line).ok_or_else(|| LaunchError::UnclosedQuote(line.to_owned()))?;
-    let mut words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
-    let Some(program) = words.first_mut() else { return Err(LaunchError::Empty) };
-    if line.starts_with('~') {
+    let mut words = words_of(line)?;
+    if let Some(program) = words.first_mut().filter(|_| line.starts_with('~')) {
         *program = caller.expand_home(&*program);
     }
     Ok(words)
