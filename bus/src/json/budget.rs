@@ -20,6 +20,9 @@ const MOST_NEAR_ROOT: usize = 20_000;
 /// The most places that are named; with more of them the root is named, which covers all.
 const MOST_PLACES: usize = 100;
 
+/// About how many bytes of a path are named.
+const LONGEST_PLACE: usize = 200;
+
 /// JSON, of which parts may have been left out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PartialJson {
@@ -57,14 +60,25 @@ pub fn read_within_budget(bytes: &[u8]) -> Result<PartialJson, JsonError> {
     Ok(PartialJson { value: read.value, incomplete })
 }
 
-/// Adds the place that `keys` lead to. They are as the JSON has them, with quotes and escapes.
+/// Adds the place that `keys` lead to. They are as the JSON has them, with quotes and escapes. Of a long path only the
+/// beginning is named, which covers all that is under it: long keys must not fill the memory.
 pub(super) fn note_place(places: &mut Vec<String>, keys: &[&[u8]]) {
+    // The root is named already.
+    if places.len() > MOST_PLACES {
+        return;
+    }
+    let mut bytes = 0;
+    let is_short = |key: &&&[u8]| {
+        bytes += key.len();
+        bytes <= LONGEST_PLACE
+    };
+    let keys = keys.iter().take_while(is_short);
     let text = |key: &&[u8]| {
         let read = serde_json::from_slice::<String>(key).ok();
         read.unwrap_or_else(|| String::from_utf8_lossy(key).trim_matches('"').to_owned())
     };
     let place = match places.len() {
-        0..MOST_PLACES => keys.iter().map(text).collect::<Vec<_>>().join("."),
+        0..MOST_PLACES => keys.map(text).collect::<Vec<_>>().join("."),
         _ => String::new(),
     };
     if !places.contains(&place) {
@@ -336,6 +350,20 @@ mod tests {
             (&read.value["command"], &read.incomplete[0]),
             (&json!("rm -rf /"), &"deep".to_owned())
         );
+    }
+
+    #[test]
+    fn a_place_under_long_keys_is_named_by_its_beginning_and_many_places_by_the_root() {
+        let long = json!("k".repeat(300)).to_string();
+        let (tool_input, command) = (br#""tool_input""#.as_slice(), br#""command""#.as_slice());
+        let mut places = Vec::new();
+        note_place(&mut places, &[tool_input, command]);
+        note_place(&mut places, &[tool_input, long.as_bytes(), command]);
+        assert_eq!(places, ["tool_input.command", "tool_input"]);
+        for n in 0..1000 {
+            note_place(&mut places, &[json!(n.to_string()).to_string().as_bytes()]);
+        }
+        assert_eq!((places.len(), places[MOST_PLACES].as_str()), (MOST_PLACES + 1, ""));
     }
 
     fn json_value() -> impl Strategy<Value = Value> {
