@@ -85,6 +85,8 @@ mod in_hermes {
         a_command_that_does_not_exist_is_ignored: tool().runs("/does/not/exist") => ToolRan;
         exit_127_is_ignored: tool().does("echo no such thing >&2; exit 127") => ToolRan;
         garbage_is_ignored: tool().does("echo all is well") => ToolRan;
+        an_unknown_word_is_ignored:
+            tool().does(r#"echo '{"decision":"blok","reason":"not today"}'"#) => ToolRan;
         a_block_after_a_stray_line_is_ignored:
             tool().does(r#"echo checking; echo '{"decision":"block","reason":"not today"}'"#)
             => ToolRan;
@@ -322,6 +324,17 @@ mod in_gemini {
             );
         a_deny_in_capitals_blocks_though_gemini_ignores_it:
             tool().does(r#"echo '{"decision":"DENY","reason":"not today"}'"#);
+    }
+
+    /// Without hookbus, Gemini says nothing about it.
+    #[test]
+    fn an_unknown_word_is_ignored_and_the_user_is_told() {
+        let case = tool().does(r#"echo '{"decision":"blok","reason":"not today"}'"#);
+        let (direct, through) = (case.direct::<Gemini>(), case.through::<Gemini>(&Home::new()));
+        for run in [&direct, &through] {
+            assert!(run.file("made.txt").is_some(), "{:#?}", run.outcome());
+        }
+        assert!(through.stderr.contains("unknown word"), "{}", through.stderr);
     }
 
     /// Without hookbus, any output of a hook sets the mode `AUTO` in the request.

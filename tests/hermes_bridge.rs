@@ -326,7 +326,7 @@ fn a_command_does_not_pass_a_rule_because_the_bridge_cuts_its_event() {
             "after a list" | "after many lists" | "no dict" | "large push" => {
                 message.contains("guarded")
             }
-            _ => message.contains("too large to be searched completely"),
+            _ => message.contains("too deep, to be searched completely"),
         };
         assert!(is_right, "{name}: {message}");
     }

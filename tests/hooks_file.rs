@@ -185,6 +185,47 @@ fn conditions_look_in_the_tool_input_and_then_in_the_payload() {
 }
 
 #[test]
+fn an_answer_with_an_unknown_word_is_a_failure_and_its_policy_decides() {
+    for (event, agent) in [
+        ("tool.before", "hermes"),
+        ("tool.before", "gemini"),
+        ("pre_tool_call", "hermes"),
+        ("BeforeTool", "gemini"),
+    ] {
+        let payload = if agent == "hermes" { hermes_shell("x") } else { gemini_shell("x") };
+        for (answer, is_known) in [
+            (r#"{"decision":"blok","reason":"why"}"#, false),
+            (r#"{"action":"blcok","message":"why"}"#, false),
+            (r#"{"hookSpecificOutput":{"permissionDecision":"denied"}}"#, false),
+            (r#"{"hookSpecificOutput":{"decision":{"behavior":"dney"}}}"#, false),
+            (r#"{"decision":"Approve"}"#, true),
+            (r#"{"decision":""}"#, true),
+            (r#"{"decision":null}"#, true),
+            (r#"{"hookSpecificOutput":{"permissionDecision":"allow"}}"#, true),
+        ] {
+            for policy in ["block", "allow"] {
+                let what = format!("{event}, {agent}, {policy}: {answer}");
+                let home = Home::new();
+                let text = format!("#!/bin/sh\ncat >/dev/null\necho '{answer}'\n");
+                let script = home.script("hook.sh", &text);
+                home.write_hooks(&format!(
+                    "hooks:\n  {event}:\n    - command: {script}\n      on_failure: {policy}\n"
+                ));
+                let said = home.answer(agent, &payload).to_string();
+                let is_blocked = policy == "block" && !is_known;
+                assert_eq!(
+                    said.contains("unknown word") && said.contains("\"decision\""),
+                    is_blocked,
+                    "{what}: {said}"
+                );
+                let verdict = home.last_decision()["verdicts"][0].clone();
+                assert_eq!(verdict["failed"] == true, !is_known, "{what}: {verdict}");
+            }
+        }
+    }
+}
+
+#[test]
 fn under_a_kind_scripts_can_answer_in_any_dialect() {
     let blocks = [
         r#"echo '{"decision":"block","reason":"why"}'"#,

@@ -137,6 +137,97 @@ fn an_editor_that_empties_the_file_before_it_writes_a_mistake_loses_no_guard() {
 }
 
 #[test]
+fn an_emptied_file_a_link_that_leads_nowhere_and_a_huge_file_switch_nothing_off() {
+    let huge = format!("{GOOD}{}", "# nothing to see here\n".repeat(3_000_000));
+    let not_ended = format!("{}\n{GOOD}", "#".repeat(1 << 20));
+    for mode in ["off", "running"] {
+        let home = Home::with_daemon(mode);
+        let file = home.path().join("hookbus.yaml");
+        let refused = |what: &str, message: &str| {
+            for _ in 0..2 {
+                assert_in_force(&home, &format!("{mode}: {what}"));
+            }
+            let listed = home.run(&["hooks", "list"]);
+            let text = String::from_utf8_lossy(&listed.stdout);
+            assert_eq!(listed.status.code(), Some(1), "{what}: {text}");
+            assert!(text.contains(message) && text.contains("last good"), "{what}: {text}");
+        };
+        home.write_hooks_file("");
+        let _daemon = (mode == "running").then(|| home.serve());
+        assert_eq!(reason(&home, "rm -rf /"), Value::Null, "nothing was there before");
+        assert_eq!(home.run(&["hooks", "list"]).status.code(), Some(0), "an empty file is fine");
+        for (text, message) in [
+            ("", "write `hooks: {}`"),
+            (" \n\t\n", "write `hooks: {}`"),
+            ("# mine\n---\n  # later\n", "write `hooks: {}`"),
+            (&huge, "larger than 1024 KiB"),
+            (&not_ended, "larger than 1024 KiB"),
+        ] {
+            home.write_hooks_file(GOOD);
+            assert_in_force(&home, mode);
+            home.write_hooks_file(text);
+            refused(text.get(..20).unwrap_or(text), message);
+        }
+        // Settings are kept as well, also without any hooks.
+        home.write_hooks_file("on_failure: block\n");
+        assert_eq!(home.run(&["hooks", "list"]).status.code(), Some(0));
+        home.answer("hermes", &hermes_shell("ls"));
+        home.write_hooks_file("");
+        assert_eq!(home.run(&["hooks", "list"]).status.code(), Some(1));
+        home.write_hooks_file(GOOD);
+        assert_in_force(&home, mode);
+        fs::remove_file(&file).expect("a file");
+        std::os::unix::fs::symlink(home.work().join("gone.yaml"), &file).expect("a link");
+        refused("a link that leads nowhere", "leads nowhere");
+        // What says plainly that there are no hooks counts.
+        fs::remove_file(&file).expect("a link");
+        assert_eq!(reason(&home, "rm -rf /"), Value::Null, "{mode}: the file is deleted");
+        home.write_hooks_file("");
+        assert_eq!(reason(&home, "rm -rf /"), Value::Null, "{mode}: empty after deleted");
+        home.write_hooks_file(GOOD);
+        assert_in_force(&home, mode);
+        home.write_hooks_file("hooks: {}\n");
+        assert_eq!(reason(&home, "rm -rf /"), Value::Null, "{mode}: written");
+        assert_eq!(home.run(&["hooks", "list"]).status.code(), Some(0));
+        assert!(home.is_sound());
+    }
+}
+
+#[test]
+fn a_command_with_a_quote_that_is_never_closed_is_a_mistake_where_no_shell_reads_it() {
+    for (event, is_split) in [("tool.before", true), ("pre_tool_call", true), ("BeforeTool", false)]
+    {
+        let home = Home::new();
+        let script = home.script("guard.sh", "#!/bin/sh\necho guarded >&2\nexit 2\n");
+        let hooks = |line: &str| {
+            format!(
+                "trust: home\nhooks:\n  {event}:\n    - name: guard\n      command: \"{line}\"\n"
+            )
+        };
+        home.write_hooks_file(&hooks(&format!("{script} 'a b'")));
+        let (agent, payload) = match event {
+            "BeforeTool" => ("gemini", gemini_shell("ls")),
+            _ => ("hermes", hermes_shell("ls")),
+        };
+        assert_eq!(home.answer(agent, &payload)["reason"], "guarded", "{event}");
+        home.write_hooks_file(&hooks(&format!("{script} 'a b")));
+        let listed = home.run(&["hooks", "list"]);
+        let text = String::from_utf8_lossy(&listed.stdout);
+        assert_eq!(listed.status.code(), Some(i32::from(is_split)), "{event}: {text}");
+        if is_split {
+            assert!(text.contains("never closed") && text.contains("kept as it was"), "{text}");
+            assert_eq!(home.answer(agent, &payload)["reason"], "guarded", "{event}: kept");
+            // Without an earlier version it counts as failed, and its policy decides.
+            let new = Home::new();
+            new.write_hooks_file(&hooks(&format!("{script} 'a b")));
+            assert_eq!(new.answer(agent, &payload), Value::Null, "{event}");
+            let verdict = new.last_decision()["verdicts"][0].to_string();
+            assert!(verdict.contains("never closed"), "{event}: {verdict}");
+        }
+    }
+}
+
+#[test]
 fn what_the_user_deletes_or_corrects_is_not_kept() {
     let home = Home::new();
     home.write_hooks_file(GOOD);

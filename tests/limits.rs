@@ -226,3 +226,38 @@ fn a_rule_that_cannot_see_all_of_a_command_blocks_unless_its_entry_says_otherwis
         assert_eq!(answer.contains("too large"), is_blocked, "{answer}");
     }
 }
+
+#[test]
+fn a_command_that_is_nested_too_deep_to_be_read_is_blocked_and_what_is_beside_it_is_still_seen() {
+    let rule = "hooks:\n  tool.before:\n    - rule: {when: {command: rm}, block: guarded}\n";
+    let nested = |levels: usize, text: &str| {
+        format!("{}{}{}", "[".repeat(levels), json!(text), "]".repeat(levels))
+    };
+    for (policy, is_closed) in [("", true), ("      on_failure: allow\n", false)] {
+        let home = Home::with_hooks(&format!("{rule}{policy}"));
+        let answer = |command: &str| {
+            let payload = hermes_shell("ls").to_string();
+            let payload = payload.replacen(r#"{"command":"ls"}"#, command, 1);
+            assert!(payload.contains(command), "{payload}");
+            home.hook("hermes", payload).stdout
+        };
+        for levels in [90, 120] {
+            let command = format!(r#"{{"command":{}}}"#, nested(levels, "rm -rf /"));
+            assert!(answer(&command).contains("guarded"), "{levels} levels");
+        }
+        for levels in [130, 200, 20_000] {
+            let command = format!(r#"{{"command":{}}}"#, nested(levels, "rm -rf /"));
+            let said = answer(&command);
+            assert_eq!(said.contains("nested too deep"), is_closed, "{levels}: {said}");
+            let verdicts = home.last_decision()["verdicts"].to_string();
+            assert!(verdicts.contains("nested too deep"), "a failure either way: {verdicts}");
+        }
+        for (command, is_blocked) in [("rm -rf /", true), ("ls", false)] {
+            let beside = format!(r#"{{"pad":{},"command":"{command}"}}"#, nested(200, "x"));
+            assert_eq!(answer(&beside).contains("guarded"), is_blocked, "{command}");
+        }
+        // The input as a JSON text.
+        let text = json!(json!({"command": "rm -rf /"}).to_string()).to_string();
+        assert!(answer(&text).contains("guarded"), "{text}");
+    }
+}

@@ -3,15 +3,19 @@
 //! Python agents write `NaN`, `Infinity` and lone surrogates. A strict parser rejects the whole payload
 //! because of one of them, and a rule cannot block what it cannot read. So a payload that does not parse
 //! is repaired value by value and parsed again: an invalid value becomes `null`, a lone surrogate becomes
-//! U+FFFD. The log keeps the original bytes. [`read_within_budget`] also bounds the memory.
+//! U+FFFD. The log keeps the original bytes. [`read_within_budget`] also bounds the memory, and names what it
+//! has not kept.
 
 mod budget;
 
+use std::ops::Range;
+
 use serde_json::Value;
 
+use budget::note_place;
 pub use budget::{PartialJson, read_within_budget};
 
-/// A value nested deeper than this is read as `null`; `serde_json` itself fails at 128.
+/// A value nested deeper than this is read as `null` where a payload is repaired; `serde_json` itself fails at 128.
 const MAX_DEPTH: usize = 100;
 
 /// Why bytes are not JSON, even after repair.
@@ -28,41 +32,70 @@ pub enum JsonError {
     TooManyValues(usize),
 }
 
-/// Parses `bytes` as JSON, repaired if necessary.
+/// Parses `bytes` as JSON, repaired if necessary. For readers to whom it does not matter that a value which is
+/// nested too deep is missing.
 pub fn read_leniently(bytes: &[u8]) -> Result<Value, JsonError> {
+    read_with_places(bytes).map(|read| read.value)
+}
+
+/// Parses `bytes` as JSON, repaired if necessary; names the values that are nested too deep.
+fn read_with_places(bytes: &[u8]) -> Result<PartialJson, JsonError> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(JsonError::Empty);
     }
-    serde_json::from_slice(bytes).or_else(|error| {
-        let repaired = serde_json::from_str(&repair(&String::from_utf8_lossy(bytes))).ok();
-        // A single invalid word is repaired to `null`: that is not JSON.
-        repaired.filter(|value: &Value| !value.is_null()).ok_or(JsonError::Invalid(error))
-    })
+    let error = match serde_json::from_slice(bytes) {
+        Ok(value) => return Ok(PartialJson { value, incomplete: Vec::new() }),
+        Err(error) => error,
+    };
+    let Repairer { out, too_deep, .. } = repair(&String::from_utf8_lossy(bytes));
+    let repaired = serde_json::from_str(&out).ok();
+    // A single invalid word is repaired to `null`: that is not JSON.
+    match repaired.filter(|value: &Value| !value.is_null()) {
+        Some(value) => Ok(PartialJson { value, incomplete: too_deep }),
+        None => Err(JsonError::Invalid(error)),
+    }
 }
 
-fn repair(text: &str) -> String {
-    let mut repairer = Repairer { rest: text.trim_start_matches('\u{feff}'), out: String::new() };
-    let mut depth = 0_usize;
+fn repair(text: &str) -> Repairer<'_> {
+    let mut repairer = Repairer {
+        rest: text.trim_start_matches('\u{feff}'),
+        out: String::new(),
+        keys: Vec::new(),
+        last_string: 0..0,
+        too_deep: Vec::new(),
+    };
     while let Some(next) = repairer.rest.chars().next() {
         match next {
-            '"' => repairer.string(Keep::Yes),
-            '{' | '[' if depth == MAX_DEPTH => {
+            '"' => {
+                let start = repairer.out.len();
+                repairer.string(Keep::Yes);
+                repairer.last_string = start..repairer.out.len();
+            }
+            '{' | '[' if repairer.keys.len() == MAX_DEPTH => {
+                repairer.note_too_deep();
                 repairer.skip_nested();
                 repairer.out.push_str("null");
             }
             '{' | '[' => {
-                depth += 1;
+                repairer.keys.push(None);
                 repairer.take(Keep::Yes);
             }
             '}' | ']' => {
-                depth = depth.saturating_sub(1);
+                repairer.keys.pop();
                 repairer.take(Keep::Yes);
             }
-            ',' | ':' | ' ' | '\t' | '\r' | '\n' => repairer.take(Keep::Yes),
+            ':' => {
+                let key = repairer.last_string.clone();
+                if let Some(last) = repairer.keys.last_mut() {
+                    *last = Some(key);
+                }
+                repairer.take(Keep::Yes);
+            }
+            ',' | ' ' | '\t' | '\r' | '\n' => repairer.take(Keep::Yes),
             _ => repairer.scalar(),
         }
     }
-    repairer.out
+    repairer
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -74,9 +107,21 @@ enum Keep {
 struct Repairer<'a> {
     rest: &'a str,
     out: String,
+    /// Where in `out` the keys on the way to the present value are, one per list or object; none for a list.
+    keys: Vec<Option<Range<usize>>>,
+    /// Where in `out` the last string is: a key, if a colon follows.
+    last_string: Range<usize>,
+    /// The places of the values that are nested too deep.
+    too_deep: Vec<String>,
 }
 
 impl Repairer<'_> {
+    fn note_too_deep(&mut self) {
+        let keys = self.keys.iter().flatten();
+        let keys: Vec<&[u8]> = keys.map(|key| self.out[key.clone()].as_bytes()).collect();
+        note_place(&mut self.too_deep, &keys);
+    }
+
     fn take(&mut self, keep: Keep) {
         if let Some(next) = self.rest.chars().next() {
             self.rest = &self.rest[next.len_utf8()..];
@@ -208,6 +253,26 @@ mod tests {
         let raw = format!(r#"{{"deep": {deep}, "command": "rm -rf /"}}"#);
         let value = read_leniently(raw.as_bytes()).expect("repaired JSON");
         assert_eq!(value["command"], "rm -rf /");
+    }
+
+    #[test]
+    fn the_place_of_a_value_that_is_nested_too_deep_is_named() {
+        let deep = |levels: usize| format!("{}\"x\"{}", "[".repeat(levels), "]".repeat(levels));
+        for (input, places) in [
+            (format!(r#"{{"a": 1, "b\u0062": {}, "c": 2}}"#, deep(130)), vec!["tool_input.bb"]),
+            (format!(r#"{{"a": [[{{"b": {}}}]], "c": 2}}"#, deep(5000)), vec!["tool_input.a.b"]),
+            (
+                format!(r#"{{"a": {d}, "b": {d}}}"#, d = deep(200)),
+                vec!["tool_input.a", "tool_input.b"],
+            ),
+            (format!(r#"{{"a": NaN, "b": {}}}"#, deep(90)), vec![]),
+            (format!(r#"{{"a": {}}}"#, deep(120)), vec![]),
+        ] {
+            let raw = format!(r#"{{"first": {{"x": 1}}, "tool_input": {input}, "last": "y"}}"#);
+            let read = read_within_budget(raw.as_bytes()).expect("JSON");
+            assert_eq!(read.incomplete, places, "{raw}");
+            assert_eq!(read.value["last"], "y", "{raw}");
+        }
     }
 
     #[test]

@@ -7,12 +7,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::hooks::{ActiveHooks, HooksStatus};
-use crate::config::{EventKey, HooksFile, LARGEST_PROJECT_FILE, Problem};
+use crate::config::{EventKey, HooksFile, LARGEST_PROJECT_FILE, Problem, is_blank};
 use crate::consent::ApprovalStore;
 use crate::files::{
-    Stamp, check_private, check_private_folder, is_not_private, open_regular, read_private, sha256,
+    Stamp, check_private, check_private_folder, is_not_private, open_regular, read_private_up_to,
+    sha256,
 };
 use crate::log::{LogPath, LogReader, ReadError};
+
+/// The most bytes of the user's own file. It is read whenever it changes, and an agent waits for that.
+const LARGEST_OWN_FILE: u64 = 1 << 20;
 
 /// Watches one hooks file.
 #[derive(Debug)]
@@ -103,6 +107,10 @@ impl HooksSource {
         let text = match self.read_text() {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                if self.path.is_symlink() {
+                    let why = "it is a link that leads nowhere; restore the file, or remove the link if you want no hooks";
+                    return self.last_good(before, Problem::broken_file(1, why));
+                }
                 return self.final_version(self.empty(), HooksStatus::NoFile);
             }
             Err(error) if is_not_private(&error) => {
@@ -117,6 +125,7 @@ impl HooksSource {
         };
         match self.parse(&text, entries) {
             Ok(file) if file.has_mistakes() => self.with_last_good(before, &text, file, entries),
+            Ok(file) if is_blank(&text) => self.last_good_if_any(before, file),
             Ok(file) => self.final_version(file, HooksStatus::Current),
             Err(problem) => self.last_good(before, problem),
         }
@@ -127,7 +136,7 @@ impl HooksSource {
         if self.is_project {
             return read_limited(&self.path, LARGEST_PROJECT_FILE);
         }
-        let text = read_private(&self.path)?;
+        let text = read_private_up_to(&self.path, LARGEST_OWN_FILE)?;
         let home = self.path.parent().unwrap_or(Path::new("/"));
         check_private_folder(home).map_err(io::Error::other)?;
         Ok(text)
@@ -166,6 +175,23 @@ impl HooksSource {
         LoadResult { active: self.activate(file, HooksStatus::Current), cacheable }
     }
 
+    /// The version before instead of `file`, which is blank: an editor or a full disk has emptied it, because a user
+    /// who wants no hooks deletes it. Without an earlier version that says anything, blank is what it is.
+    fn last_good_if_any(&self, before: Option<&ActiveHooks>, file: HooksFile) -> LoadResult {
+        let EarlierVersion { file: earlier, is_certain } = self.earlier(before);
+        match earlier.filter(|it| !it.hooks.is_empty() || !it.settings.is_empty()) {
+            Some(earlier) => {
+                let why = "the file is empty; write `hooks: {}` if you want no hooks";
+                let problem = Problem::broken_file(1, why);
+                self.final_version(earlier, HooksStatus::LastGood(problem))
+            }
+            None => {
+                let cacheable = is_certain || !self.log.file().exists();
+                LoadResult { cacheable, ..self.final_version(file, HooksStatus::Current) }
+            }
+        }
+    }
+
     /// The version before instead of a file that cannot be used at all.
     fn last_good(&self, before: Option<&ActiveHooks>, problem: Problem) -> LoadResult {
         match self.earlier(before) {
@@ -180,13 +206,10 @@ impl HooksSource {
         }
     }
 
-    /// The version that was in force before, from memory, else from the log.
+    /// The version that was in force before, from memory, else from the log. A blank one is none.
     fn earlier(&self, before: Option<&ActiveHooks>) -> EarlierVersion {
-        // A blank file may be one that an editor was about to write when it was read.
         let in_memory = before.filter(|before| match before.status {
-            HooksStatus::Current | HooksStatus::LastGood(_) => {
-                !before.file.content.trim().is_empty()
-            }
+            HooksStatus::Current | HooksStatus::LastGood(_) => !is_blank(&before.file.content),
             HooksStatus::NoFile | HooksStatus::NothingGood(_) => false,
         });
         if let Some(before) = in_memory {
@@ -194,7 +217,7 @@ impl HooksSource {
         }
         let in_log = self.content_in_log();
         let is_certain = in_log.is_ok();
-        let content = in_log.ok().flatten().filter(|content| !content.is_empty());
+        let content = in_log.ok().flatten().filter(|content| !is_blank(content));
         let file = content.and_then(|content| self.parse(&content, ReadEntries::Approved).ok());
         EarlierVersion { file, is_certain }
     }

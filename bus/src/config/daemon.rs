@@ -115,6 +115,12 @@ mod tests {
             let (settings, problems) = parsed(text);
             assert_eq!((settings.mode, problems), (DaemonMode::Running, 1), "{text}");
         }
+        for text in ["deamon: running\nhooks: {}", "hooks: {}\ndaemn: {mode: off}"] {
+            let (settings, problems) = parsed(text);
+            assert_eq!((settings.mode, problems), (DaemonMode::Running, 1), "{text}");
+        }
+        let (settings, _) = parsed("deamon: running\ndaemon: off\nhooks: {}");
+        assert_eq!(settings.mode, DaemonMode::Off, "the right word counts");
         assert_eq!(parsed("daemon: {idle: -1, log: loud, x: 1}"), (DaemonSettings::default(), 3));
     }
 }

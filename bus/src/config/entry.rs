@@ -343,7 +343,7 @@ impl EntryReader<'_> {
                 "a rule decides, it cannot observe; drop `mode: observe` or write a `command`",
             )),
             (Some(rule), None) => Rule::read(&rule.value, &hook.name).map(Action::Rule),
-            (None, Some(_)) => self.command().map(Action::Command),
+            (None, Some(_)) => self.command(hook).map(Action::Command),
             (Some(_), Some(second)) => Err(Problem::broken_entry(
                 second.line,
                 "a hook is a `rule` or a `command`, not both; write two hooks",
@@ -355,12 +355,16 @@ impl EntryReader<'_> {
         }
     }
 
-    fn command(&mut self) -> Result<Command, Problem> {
+    fn command(&mut self, hook: &Hook) -> Result<Command, Problem> {
         let text = self.text("command").map(|text| text.trim().to_owned()).unwrap_or_default();
+        let line = self.get("command").map_or(self.line, |pair| pair.line);
         if text.is_empty() {
-            let line = self.get("command").map_or(self.line, |pair| pair.line);
             return Err(Problem::broken_entry(line, "`command` is empty; write a program to run"));
         }
+        // Under a name of several agents it is enough that one of them can launch it.
+        let checks = hook.possible_dialects().into_iter().map(|dialect| dialect.check_line(&text));
+        let checked = checks.reduce(Result::or).unwrap_or(Ok(()));
+        checked.map_err(|why| Problem::broken_entry(line, why.to_string()))?;
         // Only the list form of Hermes' plugin guide names its event inside the entry.
         let placeholders =
             if self.get("event").is_some() { Placeholders::Filled } else { Placeholders::Literal };

@@ -31,7 +31,7 @@ pub use nats::{Login, NatsSettings, Secret};
 pub use observer::{
     ObserverSettings, ObserverSource, SecretSource, StartAt, Webhook, observer_folder,
 };
-pub(crate) use parse::LARGEST_PROJECT_FILE;
+pub(crate) use parse::{LARGEST_PROJECT_FILE, is_blank};
 pub use plugin_lists::PluginLists;
 pub use problem::{Place, Problem, Reach, did_you_mean};
 pub(crate) use recorded_settings::changed_secrets;

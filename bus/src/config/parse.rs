@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::approval::Trust;
-use super::daemon;
+use super::daemon::{self, DaemonMode};
 use super::entry::{self, EntrySource};
 use super::event_key::EventKey;
 use super::hook::{Action, Hook, Mode};
@@ -55,6 +55,12 @@ pub(super) fn parse(
         }
         None => Ok(with_content(file, text.to_owned())),
     }
+}
+
+/// Whether a text says nothing at all: it is empty, or has comments only.
+pub(crate) fn is_blank(text: &str) -> bool {
+    let is_blank_line = |line: &str| matches!(line, "" | "---") || line.starts_with('#');
+    text.trim_start_matches('\u{feff}').lines().map(str::trim).all(is_blank_line)
 }
 
 /// Reads the document `root` into `file`, which is empty. The caller sets the content.
@@ -147,6 +153,10 @@ impl Parser<'_> {
         if meant == "on_failure" && !has(meant) {
             // It was meant to say something: the strict reading is the safe one.
             self.file.on_failure = OnFailure::Block;
+        }
+        if meant == "daemon" && !has(meant) && self.file.project.is_none() {
+            // A daemon in the wrong place would take the home from the right one.
+            self.file.daemon.mode = DaemonMode::Running;
         }
         self.mistake(pair, meant, why);
         Ok(())

@@ -315,7 +315,7 @@ fn answer_by_rule(
     match rule.verdict(event) {
         Ok(Some(verdict)) => Some(record(hook, verdict, None, started.elapsed())),
         Ok(None) if rule.may_apply(event) => {
-            Some(unable("the payload is too large to be searched completely"))
+            Some(unable("the payload is too large, or nested too deep, to be searched completely"))
         }
         Ok(None) => None,
         Err(why) => Some(unable(&why.to_string())),

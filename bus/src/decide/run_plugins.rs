@@ -52,7 +52,7 @@ pub(super) async fn call_plugins(
         return Vec::new();
     }
     if event.is_partial() {
-        let why = "the payload is too large for a plugin".to_owned();
+        let why = "the payload is too large, or nested too deep, for a plugin".to_owned();
         return vec![failed(&blocking_by_default(hook), why, Duration::ZERO)];
     }
     let calls = plugins.iter().map(|plugin| async move {

@@ -40,7 +40,39 @@ pub(super) fn verdict_in(answer: &Map<String, Value>, kind: Kind) -> Verdict {
     }
 }
 
-/// The word for allow, ask or block under `key`. An unknown word counts as allow, as in Gemini.
+/// Every word that an agent of ours knows for a ruling, at any event.
+const WORDS: [&str; 11] = [
+    "allow", "approve", "ask", "block", "continue", "defer", "deny", "handled", "modify",
+    "rewrite", "skip",
+];
+
+/// Why the hook counts as failed: its answer has a word for a ruling that no agent knows (`blok`), so what it wants
+/// is not known. None if the answer holds the agent back all the same.
+pub(super) fn unknown_word(answer: &Map<String, Value>, verdict: &Verdict) -> Option<String> {
+    if matches!(verdict.ruling, Some(Ruling::Block | Ruling::Ask)) || verdict.stop {
+        return None;
+    }
+    let specific = answer.get("hookSpecificOutput").and_then(Value::as_object);
+    let permission = specific.and_then(|it| it.get("decision")).and_then(Value::as_object);
+    let words = [
+        (Some(answer), "decision"),
+        (Some(answer), "action"),
+        (specific, "permissionDecision"),
+        (permission, "behavior"),
+    ];
+    let is_unknown = |word: &str| {
+        let word = word.trim();
+        !word.is_empty() && !WORDS.iter().any(|known| word.eq_ignore_ascii_case(known))
+    };
+    words.into_iter().find_map(|(object, key)| {
+        let word = object?.get(key)?.as_str().filter(|word| is_unknown(word))?;
+        let start: String = word.chars().take(40).collect();
+        Some(format!("its answer has an unknown word, `{key}: {start}`; write `block` or `allow`"))
+    })
+}
+
+/// The word for allow, ask or block under `key`. An unknown word counts as allow, as in Gemini; the hook has failed
+/// then ([`unknown_word`]).
 fn ruling(object: &Map<String, Value>, key: &str, kind: Kind) -> Option<Ruling> {
     let word = object.get(key)?.as_str()?.to_ascii_lowercase();
     match (key, word.as_str()) {

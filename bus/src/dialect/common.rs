@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::answer::verdict_in;
+use super::answer::{unknown_word, verdict_in};
 use super::hook_output::{ParsedOutput, not_json, parse_output, replacement_text_in, text_in};
 use super::matcher::{anchored, tool_regex};
 use super::{Dialect, Ending, HookOutput, Interpretation, LaunchError, ParsedMatcher};
@@ -28,12 +28,23 @@ pub(super) fn argv(line: &str, caller: &Caller, base: &Path) -> Result<Vec<OsStr
     Ok(words)
 }
 
+/// Checks that a command line can be split into words, at least one.
+pub(super) fn check_line(line: &str) -> Result<(), LaunchError> {
+    words_of(line).map(drop)
+}
+
+fn words_of(line: &str) -> Result<Vec<OsString>, LaunchError> {
+    let words = shlex::split(line).ok_or_else(|| LaunchError::UnclosedQuote(line.to_owned()))?;
+    if words.is_empty() {
+        return Err(LaunchError::Empty);
+    }
+    Ok(words.into_iter().map(OsString::from).collect())
+}
+
 /// The words of a command line, at least one, with `~` at the start of the first expanded.
 pub(super) fn split(line: &str, caller: &Caller) -> Result<Vec<OsString>, LaunchError> {
-    let words = shlex::split(line).ok_or_else(|| LaunchError::UnclosedQuote(line.to_owned()))?;
-    let mut words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
-    let Some(program) = words.first_mut() else { return Err(LaunchError::Empty) };
-    if line.starts_with('~') {
+    let mut words = words_of(line)?;
+    if let Some(program) = words.first_mut().filter(|_| line.starts_with('~')) {
         *program = caller.expand_home(&*program);
     }
     Ok(words)
@@ -57,7 +68,13 @@ pub(super) fn interpret(kind: Kind, output: &HookOutput<'_>) -> Interpretation {
             (Ending::Exit(2), Some(Ruling::Allow) | None) => blocked(stderr),
             _ if verdict.stop => Interpretation::answered(verdict),
             // Anything milder than a block, printed by a program that then failed, is no answer to rely on.
-            _ => Interpretation { failure: output.failed_ending(), verdict },
+            _ => {
+                let unknown = unknown_word(&answer, &verdict);
+                // What the hook wants is not known, so it does not allow anything either.
+                let ruling = verdict.ruling.filter(|_| unknown.is_none());
+                let failure = output.failed_ending().or(unknown);
+                Interpretation { failure, verdict: Verdict { ruling, ..verdict } }
+            }
         };
     }
     match (output.ending, stdout) {

@@ -36,7 +36,8 @@ pub struct Arrival {
 pub fn decode(arrival: Arrival) -> Event {
     let Arrival { id, at, agent, wire, raw, session_hint } = arrival;
     let body = match read_within_budget(&raw) {
-        Ok(PartialJson { value: Value::Object(fields), mut incomplete }) => {
+        Ok(PartialJson { value: Value::Object(mut fields), mut incomplete }) => {
+            incomplete.extend(read_input_text(&mut fields));
             if wire == Wire::Bridge && agent == Agent::Hermes {
                 incomplete.extend(left_out_by_bridge(&fields));
             }
@@ -63,6 +64,25 @@ pub fn decode(arrival: Arrival) -> Event {
     let session = session.or(session_hint).unwrap_or_default();
     let (kind, turn) = (kind_of(agent, &name), turn.map(str::to_owned));
     Event { id, at, agent, wire, name, kind, session, turn, tool, body, raw }
+}
+
+/// Puts the object in place of a tool's input that is the JSON text of one, so that rules and plugins look into it.
+/// Returns the places at which it is not complete.
+fn read_input_text(fields: &mut Map<String, Value>) -> Vec<String> {
+    let Some(input) = fields.get_mut("tool_input") else { return Vec::new() };
+    let Some(text) = input.as_str().filter(|text| text.trim_start().starts_with('{')) else {
+        return Vec::new();
+    };
+    let Ok(PartialJson { value: object @ Value::Object(_), incomplete }) =
+        read_within_budget(text.as_bytes())
+    else {
+        return Vec::new();
+    };
+    *input = object;
+    let whole = |place: &String| {
+        if place.is_empty() { "tool_input".to_owned() } else { format!("tool_input.{place}") }
+    };
+    incomplete.iter().map(whole).collect()
 }
 
 /// The places at which our bridge has left something out. Where it cannot be read which ones, it is the whole
@@ -157,6 +177,24 @@ mod tests {
         }
         assert!(!read(Agent::Hermes, Wire::Shell, pad).is_partial());
         assert!(!read(Agent::Gemini, Wire::Bridge, pad).is_partial());
+    }
+
+    #[test]
+    fn a_tool_input_that_is_the_text_of_an_object_is_read() {
+        let read = |input: &str| {
+            let raw = serde_json::json!({"hook_event_name": "BeforeTool", "tool_input": input});
+            decoded(Agent::Gemini, raw.to_string().as_bytes())
+        };
+        let event = read(r#" {"command": "git push --force"}"#);
+        assert_eq!(event.tool_input().map(|it| &it["command"]), Some(&"git push --force".into()));
+        assert!(!event.is_partial());
+        let deep = format!(r#"{{"a": 1, "command": {}{}}}"#, "[".repeat(200), "]".repeat(200));
+        let event = read(&deep);
+        assert!(event.is_incomplete_at("tool_input.command"));
+        assert!(!event.is_incomplete_at("tool_input.a"));
+        for text in ["{", "[1]", "ls {}", r#"{"a": "#] {
+            assert_eq!(read(text).field("tool_input"), Some(&text.into()), "{text}");
+        }
     }
 
     #[test]

@@ -107,6 +107,11 @@ pub trait Dialect: fmt::Debug + Sync {
         common::argv(line, caller, base)
     }
 
+    /// Checks that a hook's command line can be launched, whatever the caller: when the hooks file is read.
+    fn check_line(&self, line: &str) -> Result<(), LaunchError> {
+        common::check_line(line)
+    }
+
     /// Whether to wait for output that a child writes after the command itself has ended.
     fn late_output(&self) -> LateOutput {
         LateOutput::Ignore

@@ -46,7 +46,8 @@ pub struct Tool {
 pub enum Body {
     /// A JSON object.
     Read(Map<String, Value>),
-    /// A JSON object of which only a part was kept, here or by our bridge, because it was too large.
+    /// A JSON object of which only a part was kept, here or by our bridge, because it was too large or
+    /// nested too deep.
     Partial {
         /// What was kept.
         fields: Map<String, Value>,
@@ -69,7 +70,7 @@ impl Event {
         }
     }
 
-    /// Whether only a part of the payload was kept: it is too large.
+    /// Whether only a part of the payload was kept: it is too large or nested too deep.
     pub const fn is_partial(&self) -> bool {
         matches!(self.body, Body::Partial { .. })
     }

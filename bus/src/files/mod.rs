@@ -9,6 +9,9 @@ mod stamp;
 
 pub use hash_cache::{FileDigest, HashCache, HashReader, sha256};
 pub use open_regular::open_regular;
-pub use private::{NotPrivate, check_private, check_private_folder, is_not_private, read_private};
+pub use private::{
+    NotPrivate, check_private, check_private_folder, is_not_private, read_private,
+    read_private_up_to,
+};
 pub use rotate::rotate_if_large;
 pub use stamp::Stamp;

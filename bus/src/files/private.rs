@@ -3,7 +3,7 @@
 //! them or replace their directory.
 
 use std::fs::{self, Metadata};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -81,9 +81,21 @@ pub fn check_private_folder(folder: &Path) -> Result<(), NotPrivate> {
 
 /// The text of a regular file that no other user can change; the error is a [`NotPrivate`] if one can.
 pub fn read_private(file: &Path) -> io::Result<String> {
+    read_private_up_to(file, u64::MAX)
+}
+
+/// The same; a file of more than `largest` bytes is an error, and is not read to its end.
+pub fn read_private_up_to(file: &Path, largest: u64) -> io::Result<String> {
     let (opened, metadata) = open_with_metadata(file)?;
     check_private(file, &metadata).map_err(io::Error::other)?;
-    io::read_to_string(opened)
+    let mut bytes = Vec::new();
+    opened.take(largest.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > largest {
+        let why = format!("it is larger than {} KiB; make it shorter", largest >> 10);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
 }
 
 /// Whether the error of a read says that other users can change the file.

@@ -17,9 +17,10 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// The stamp of the file at `path`; all zero where there is none.
+    /// The stamp of the file at `path`, or of a link there that leads nowhere; all zero where there is none.
     pub fn of(path: &Path) -> Self {
-        fs::metadata(path).map(|metadata| Self::from(&metadata)).unwrap_or_default()
+        let metadata = fs::metadata(path).or_else(|_| fs::symlink_metadata(path));
+        metadata.map(|metadata| Self::from(&metadata)).unwrap_or_default()
     }
 }
 

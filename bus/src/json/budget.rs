@@ -1,11 +1,11 @@
 //! Reading JSON in bounded memory. A parsed value takes 32 bytes and more, also a `0` that takes two in the text:
 //! a payload of 64 MB could take gigabytes. So of a payload with very many values only a part is kept: every list
 //! and object keeps its first entries, and the texts and numbers near the root are kept in any case. What was left
-//! out is named, so that no reader takes a part for the whole.
+//! out is named, so that no reader takes a part for the whole; so is a value that is nested too deep.
 
 use serde_json::Value;
 
-use super::{JsonError, MAX_DEPTH, read_leniently};
+use super::{JsonError, MAX_DEPTH, read_with_places};
 
 /// Up to this many bytes everything is kept.
 const SMALL: usize = 1 << 20;
@@ -20,6 +20,9 @@ const MOST_NEAR_ROOT: usize = 20_000;
 /// The most places that are named; with more of them the root is named, which covers all.
 const MOST_PLACES: usize = 100;
 
+/// About how many bytes of a path are named.
+const LONGEST_PLACE: usize = 200;
+
 /// JSON, of which parts may have been left out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PartialJson {
@@ -29,10 +32,10 @@ pub struct PartialJson {
     pub incomplete: Vec<String>,
 }
 
-/// Parses `bytes` as [`read_leniently`] does, without values beyond the budget.
+/// Parses `bytes` as [`read_leniently`](super::read_leniently) does, without values beyond the budget.
 pub fn read_within_budget(bytes: &[u8]) -> Result<PartialJson, JsonError> {
     if bytes.len() <= SMALL || may_hold(bytes) <= MOST_VALUES {
-        return Ok(PartialJson { value: read_leniently(bytes)?, incomplete: Vec::new() });
+        return read_with_places(bytes);
     }
     let mut pruner = Pruner {
         bytes,
@@ -51,8 +54,36 @@ pub fn read_within_budget(bytes: &[u8]) -> Result<PartialJson, JsonError> {
     if !rest.is_empty() {
         return Err(JsonError::TooManyValues(MOST_VALUES));
     }
-    let Pruner { kept, incomplete, .. } = pruner;
-    Ok(PartialJson { value: read_leniently(&kept)?, incomplete })
+    let Pruner { kept, mut incomplete, .. } = pruner;
+    let read = read_with_places(&kept)?;
+    incomplete.extend(read.incomplete);
+    Ok(PartialJson { value: read.value, incomplete })
+}
+
+/// Adds the place that `keys` lead to. They are as the JSON has them, with quotes and escapes. Of a long path only the
+/// beginning is named, which covers all that is under it: long keys must not fill the memory.
+pub(super) fn note_place(places: &mut Vec<String>, keys: &[&[u8]]) {
+    // The root is named already.
+    if places.len() > MOST_PLACES {
+        return;
+    }
+    let mut bytes = 0;
+    let is_short = |key: &&&[u8]| {
+        bytes += key.len();
+        bytes <= LONGEST_PLACE
+    };
+    let keys = keys.iter().take_while(is_short);
+    let text = |key: &&[u8]| {
+        let read = serde_json::from_slice::<String>(key).ok();
+        read.unwrap_or_else(|| String::from_utf8_lossy(key).trim_matches('"').to_owned())
+    };
+    let place = match places.len() {
+        0..MOST_PLACES => keys.map(text).collect::<Vec<_>>().join("."),
+        _ => String::new(),
+    };
+    if !places.contains(&place) {
+        places.push(place);
+    }
 }
 
 /// At most how many values are in `bytes`: commas and brackets inside of texts count too, if there are few.
@@ -256,17 +287,7 @@ impl<'a> Pruner<'a> {
     }
 
     fn note_incomplete(&mut self) {
-        let text = |key: &&[u8]| {
-            let read = serde_json::from_slice::<String>(key).ok();
-            read.unwrap_or_else(|| String::from_utf8_lossy(key).trim_matches('"').to_owned())
-        };
-        let place = match self.incomplete.len() {
-            0..MOST_PLACES => self.path.iter().map(text).collect::<Vec<_>>().join("."),
-            _ => String::new(),
-        };
-        if !self.incomplete.contains(&place) {
-            self.incomplete.push(place);
-        }
+        note_place(&mut self.incomplete, &self.path);
     }
 }
 
@@ -329,6 +350,20 @@ mod tests {
             (&read.value["command"], &read.incomplete[0]),
             (&json!("rm -rf /"), &"deep".to_owned())
         );
+    }
+
+    #[test]
+    fn a_place_under_long_keys_is_named_by_its_beginning_and_many_places_by_the_root() {
+        let long = json!("k".repeat(300)).to_string();
+        let (tool_input, command) = (br#""tool_input""#.as_slice(), br#""command""#.as_slice());
+        let mut places = Vec::new();
+        note_place(&mut places, &[tool_input, command]);
+        note_place(&mut places, &[tool_input, long.as_bytes(), command]);
+        assert_eq!(places, ["tool_input.command", "tool_input"]);
+        for n in 0..1000 {
+            note_place(&mut places, &[json!(n.to_string()).to_string().as_bytes()]);
+        }
+        assert_eq!((places.len(), places[MOST_PLACES].as_str()), (MOST_PLACES + 1, ""));
     }
 
     fn json_value() -> impl Strategy<Value = Value> {

@@ -1,7 +1,7 @@
 //! How Gemini interprets a hook's output: it reads stdout, or stderr if stdout is empty. JSON takes precedence
 //! over the exit code; text with an exit code of 2 or more is a refusal (127 for a missing program included).
 
-use super::super::answer::verdict_in;
+use super::super::answer::{unknown_word, verdict_in};
 use super::super::hook_output::{ParsedOutput, parse_output, text_in};
 use super::super::{Ending, HookOutput, Interpretation};
 use crate::event::{Kind, Verdict};
@@ -12,11 +12,12 @@ pub(super) fn interpret(kind: Kind, output: &HookOutput<'_>) -> Interpretation {
     };
     match parse_output(&text) {
         ParsedOutput::Object(answer) => {
+            let verdict = verdict_in(&answer, kind);
             let failure = match output.ending {
                 Ending::Exit(1) | Ending::Signal(_) => output.failed_ending(),
-                Ending::Exit(_) => None,
+                Ending::Exit(_) => unknown_word(&answer, &verdict),
             };
-            return Interpretation { verdict: verdict_in(&answer, kind), failure };
+            return Interpretation { verdict, failure };
         }
         // Gemini ignores JSON that is not an object.
         ParsedOutput::OtherJson => return Interpretation::failed(output.failed_ending()),

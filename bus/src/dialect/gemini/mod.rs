@@ -89,6 +89,11 @@ impl Dialect for Gemini {
         Ok(launch::argv(line, caller))
     }
 
+    /// Any line: bash reads it.
+    fn check_line(&self, _line: &str) -> Result<(), LaunchError> {
+        Ok(())
+    }
+
     fn late_output(&self) -> LateOutput {
         LateOutput::Wait
     }

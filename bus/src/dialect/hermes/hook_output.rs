@@ -1,7 +1,7 @@
 //! How Hermes interprets a shell hook's output: stdout is one JSON object, whatever the exit code; anything
 //! else is ignored. The bus also accepts a block by exit code 2 with a reason on stderr.
 
-use super::super::answer::verdict_in;
+use super::super::answer::{unknown_word, verdict_in};
 use super::super::hook_output::{
     ParsedOutput, not_json, parse_output, replacement_text_in, text_in,
 };
@@ -14,7 +14,11 @@ pub(super) fn interpret(kind: Kind, output: &HookOutput<'_>) -> Interpretation {
         Ok("") => (Verdict::silent(), None),
         Ok(text) => match (replacement_text_in(text, kind), parse_output(text)) {
             (Some(verdict), _) => (verdict, None),
-            (None, ParsedOutput::Object(answer)) => (verdict_in(&answer, kind), None),
+            (None, ParsedOutput::Object(answer)) => {
+                let verdict = verdict_in(&answer, kind);
+                let failure = unknown_word(&answer, &verdict);
+                (verdict, failure)
+            }
             (None, ParsedOutput::OtherJson) => (Verdict::silent(), None),
             (None, ParsedOutput::NotJson) => (Verdict::silent(), Some(not_json(text))),
         },
