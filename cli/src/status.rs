@@ -183,6 +183,9 @@ fn print(state: &Value, settings: &Settings) -> Result<()> {
             log["last"].as_str().unwrap_or("never")
         ),
     })?;
+    for line in describe_damage(log) {
+        output::line(format!("        {}", paint.bad(&line)))?;
+    }
     for line in describe_spool(&state["spool"]) {
         output::line(format!("spool   {}", paint.bad(&line)))?;
     }
@@ -231,6 +234,13 @@ fn describe_daemon(state: &Value, paint: Paint) -> String {
             daemon["in_flight"],
         )
     }
+}
+
+/// Losses of rows that the daemon noticed.
+fn describe_damage(log: &Value) -> impl Iterator<Item = String> {
+    let file = log["damage_file"].as_str().unwrap_or_default();
+    let lines = log["damage"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    lines.map(move |line| sanitize(&format!("{line} (delete {file} when you have read this)")))
 }
 
 /// What is in the spool, one line for each thing that the user should know; none if it is empty.

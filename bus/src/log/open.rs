@@ -10,7 +10,8 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::lock::WriteLock;
-use super::{OpenError, schema};
+use super::wal::{self, OpenWal, WalChange, WalRescue};
+use super::{AppendError, OpenError, damage, schema};
 use crate::event::{BusId, Time};
 
 // Before 3.51.3 two writers could corrupt a write-ahead log.
@@ -46,6 +47,11 @@ impl LogPath {
         self.0.with_extension("lock")
     }
 
+    /// The file that tells which rows were lost.
+    pub fn damage_file(&self) -> PathBuf {
+        self.0.with_extension("damage")
+    }
+
     /// SQLite's write-ahead log and the index of it, which belong to the file with this name.
     pub(super) fn companions(&self) -> [PathBuf; 2] {
         ["-wal", "-shm"].map(|end| {
@@ -58,11 +64,15 @@ impl LogPath {
 
 /// Which file a path leads to: device and inode. None if there is no file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct FileId(Option<(u64, u64)>);
+pub(super) struct FileId(Option<(u64, u64)>);
 
 impl FileId {
     fn at(path: &Path) -> Self {
-        Self(fs::metadata(path).ok().map(|file| (file.dev(), file.ino())))
+        fs::metadata(path).map_or(Self(None), |file| Self::of(&file))
+    }
+
+    pub(super) fn of(file: &fs::Metadata) -> Self {
+        Self(Some((file.dev(), file.ino())))
     }
 
     fn to_text(self) -> String {
@@ -78,6 +88,28 @@ pub(super) struct WritableLog {
     log: LogPath,
     file: FileId,
     companions: [FileId; 2],
+    /// What a process that writes for long looks at before each commit; none for a client, which opens the log for
+    /// one event.
+    watched: Option<Watched>,
+}
+
+/// The files of a log that stays open, to notice what other programs do to them.
+#[derive(Debug)]
+struct Watched {
+    wal: OpenWal,
+    /// `log.db` has been this long.
+    length: u64,
+}
+
+/// How the files at the path of a log differ from the open ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PathChange {
+    /// `log.db` was deleted or replaced. What is written to the open one is lost.
+    Replaced,
+    /// `log.db` is the same file, and too short for its rows.
+    CutOff,
+    /// The write-ahead log.
+    Wal(WalChange),
 }
 
 impl WritableLog {
@@ -87,10 +119,84 @@ impl WritableLog {
         FileId::at(self.log.file()) == self.file
     }
 
+    /// How the files at the path differ from the open ones.
+    pub(super) fn path_change(&mut self) -> Option<PathChange> {
+        let found = fs::metadata(self.log.file()).ok().filter(|it| FileId::of(it) == self.file);
+        let Some(found) = found else { return Some(PathChange::Replaced) };
+        let watched = self.watched.as_mut()?;
+        let (before, length) = (watched.length, found.len());
+        watched.length = length;
+        if length < before && is_cut_off(&self.db, length) {
+            return Some(PathChange::CutOff);
+        }
+        watched.wal.change(&self.db).map(PathChange::Wal)
+    }
+
+    /// To be called after each commit.
+    pub(super) fn note_commit(&mut self) {
+        if let Some(watched) = self.watched.as_mut() {
+            watched.wal.note_commit();
+        }
+    }
+
+    /// Saves what can be saved after such a change, so that the log can be closed and opened again. The caller holds the
+    /// lock. After an error the connection is still needed: it may hold the only copy of rows.
+    pub(super) fn rescue(&self, change: PathChange, now: Time) -> Result<(), AppendError> {
+        match (change, &self.watched) {
+            (PathChange::Replaced, _) | (PathChange::Wal(_), None) => {
+                tracing::warn!("the log was deleted or replaced; using the file at its path");
+            }
+            (PathChange::CutOff, _) => {
+                let mut kept = self.log.file().as_os_str().to_owned();
+                kept.push(format!(".damaged-{}", now.micros()));
+                fs::rename(self.log.file(), &kept)
+                    .map_err(|error| OpenError::Io { path: PathBuf::from(&kept), error })?;
+                let text = "log.db was cut off while the daemon had it open: its rows are lost, \
+                            and a new log was begun; what is left of it is";
+                damage::note(&self.log, &format!("{text} {}", kept.display()), now);
+            }
+            (PathChange::Wal(change), Some(watched)) => match watched
+                .wal
+                .rescue(change, &self.db)?
+            {
+                WalRescue::InLog => {
+                    tracing::warn!(
+                        "log.db-wal was removed or replaced; its rows are in log.db now"
+                    );
+                    let path = watched.wal.path();
+                    // After a crash SQLite would read what is in it as a part of this log.
+                    let is_foreign = change == WalChange::Moved
+                        && fs::metadata(path).is_ok_and(|file| file.len() > 0);
+                    if is_foreign {
+                        set_aside(path, now);
+                    }
+                }
+                WalRescue::AtPath => tracing::warn!("log.db-wal was replaced; using the one there"),
+                WalRescue::Lost => {
+                    let [_, shm] = self.log.companions();
+                    wal::reset_index(&shm)
+                        .map_err(|error| OpenError::Io { path: shm.clone(), error })?;
+                    let text = "log.db-wal was cut off while the daemon had it open: the rows since the \
+                                last checkpoint are lost; `hookbus verify --against` tells which";
+                    damage::note(&self.log, text, now);
+                }
+            },
+        }
+        Ok(())
+    }
+
+    /// Closes the log after [`Self::rescue`].
+    pub(super) fn leave(self, change: PathChange, now: Time) {
+        match change {
+            PathChange::Replaced | PathChange::CutOff => self.abandon(now),
+            PathChange::Wal(_) => self.close_without_checkpoint(),
+        }
+    }
+
     /// Closes a log whose file was deleted or replaced, so that another one can be opened at its path. What is in its
     /// write-ahead log is moved into the file, which may only have been renamed; then nothing of it is left at
     /// the path, where SQLite would read it as a part of the new file. The caller holds the lock.
-    pub(super) fn abandon(self, now: Time) {
+    fn abandon(self, now: Time) {
         let done = self.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         if let Err(error) = done {
             tracing::debug!(%error, "cannot checkpoint a log that was replaced");
@@ -184,12 +290,14 @@ pub(super) fn for_writing(
         WriterRole::Client => 256,
     };
     db.pragma_update(None, "wal_autocheckpoint", pages)?;
-    db.pragma_update(None, "journal_size_limit", 64 << 20)?;
+    db.pragma_update(None, "journal_size_limit", wal::LENGTH_LIMIT.cast_signed())?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, role == WriterRole::Client)?;
     if schema::version(&db)? < schema::current() {
         let guard = lock.acquire();
         db.pragma_update(None, "journal_mode", "WAL")?;
         schema::migrate(&mut db, now)?;
+        // From now on `log.db` is a log with this bus id, whatever happens to the write-ahead log.
+        db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         drop(guard);
     }
     check(&db, log)?;
@@ -209,7 +317,23 @@ pub(super) fn for_writing(
     if note != files {
         lock.set_note(&files);
     }
-    Ok(WritableLog { db, lock, log: log.clone(), file, companions })
+    let watched = match role {
+        WriterRole::Client => None,
+        WriterRole::Daemon => {
+            let [path, _] = log.companions();
+            let wal = OpenWal::open(path.clone());
+            let wal = wal.map_err(|error| OpenError::Io { path, error })?;
+            Some(Watched { wal, length: 0 })
+        }
+    };
+    Ok(WritableLog { db, lock, log: log.clone(), file, companions, watched })
+}
+
+/// Whether `log.db` is too short for its pages. It becomes shorter if a person runs `VACUUM`; then it has fewer pages.
+fn is_cut_off(db: &Connection, length: u64) -> bool {
+    let pages = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
+    let needed = db.query_row(pages, [], |row| row.get::<_, i64>(0));
+    length == 0 || needed.is_ok_and(|needed| u64::try_from(needed).unwrap_or(0) > length)
 }
 
 /// A connection for a process that holds the lock already: [`for_writing`] could wait for it, and so for itself.

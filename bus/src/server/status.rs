@@ -143,6 +143,8 @@ fn describe_log(log: &LogPath) -> Value {
             "rows": head.map_or(0, |(seq, _)| seq.as_i64()),
             "last": head.map(|(_, at)| at.to_string()),
             "bytes": fs::metadata(file).map_or(0, |file| file.len()),
+            "damage": log.damage(),
+            "damage_file": log.damage_file(),
         }),
         Err(error) => json!({"file": file.to_string_lossy(), "error": error.to_string()}),
     }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::describe_spool;
+use super::{describe_damage, describe_spool};
 
 /// Rows that wait for the relay for longer than this are not on their way.
 const LONGEST_RELAY_LAG_S: u64 = 60;
@@ -19,6 +19,7 @@ pub(super) fn problems(state: &Value) -> Vec<String> {
         problems.push("no daemon is running; start `hookbus serve`".to_owned());
     }
     problems.extend(state["log"]["error"].as_str().map(|error| format!("the log: {error}")));
+    problems.extend(describe_damage(&state["log"]).map(|line| format!("the log: {line}")));
     problems.extend(problems_of_spool(&state["spool"]));
     problems.extend(problems_of_hooks(&state["hooks"]));
     problems.extend(problem_of_relay(&state["relay"]));
