@@ -13,7 +13,7 @@ use std::panic::catch_unwind;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::OnceLock;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ use hookbus::bus::Bus;
 use hookbus::caller::Caller;
 use hookbus::config::{DaemonMode, Mode};
 use hookbus::event::{Agent, Clock, EventId, OnFailure, SystemClock, Wire};
-use hookbus::log::LogPath;
+use hookbus::log::{LogPath, Spool};
 use hookbus::pipeline::{
     Answer, Call, TellUser, answer_past_deadline, answer_without_policy, handle,
 };
@@ -50,6 +50,10 @@ const BYTES_READ_PER_MS: usize = 100_000;
 
 /// The agent waits until this process exits, so moving spooled events to the log may take no longer.
 const SPOOL_TIME: Duration = Duration::from_millis(200);
+
+/// A large spooled event takes longer, and without a daemon every client would begin with it anew. The client that has
+/// begun stays for at most this long.
+const LARGE_SPOOL_TIME: Duration = Duration::from_secs(20);
 
 /// A payload that takes much time to look at.
 const LARGE_PAYLOAD: usize = 4 << 20;
@@ -287,15 +291,27 @@ impl HookClient {
         match answers.recv_timeout(self.time_left(call.raw.len())) {
             Ok(answer) => {
                 let printed = print_answer(&answer);
-                // The thread moves spooled events to the log and then closes the channel.
-                if answers.recv_timeout(SPOOL_TIME).is_ok() {
-                    tracing::debug!("unexpected second answer");
-                }
+                self.wait_for_spool(&answers, &call);
                 printed
             }
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                 self.answer_by_rules(call)
             }
+        }
+    }
+
+    /// The thread moves spooled events to the log and then closes the channel.
+    fn wait_for_spool(&self, answers: &Receiver<Answer>, call: &Call) {
+        if !matches!(answers.recv_timeout(SPOOL_TIME), Err(RecvTimeoutError::Timeout)) {
+            return;
+        }
+        let Settings { home, spool_fallbacks, .. } = &self.settings;
+        let spool = Spool::new(home, spool_fallbacks);
+        // If this event could not be appended, a spooled one cannot either.
+        if spool.is_taking_in_large_file() && !spool.holds(call.id) {
+            let time = LARGE_SPOOL_TIME.min(self.time_left(call.raw.len()));
+            tracing::debug!(?time, "waiting for a large spooled event");
+            drop(answers.recv_timeout(time));
         }
     }
 
