@@ -87,10 +87,14 @@ pub enum AppendError {
     #[error("the log is being closed")]
     Closed,
     /// SQLite reports success, but the row is not there: a trigger that is not ours left it out.
-    #[error("a trigger in log.db keeps rows out of the log; `hookbus verify` names it")]
+    #[error(
+        "a trigger in log.db keeps rows out of the log; `hookbus verify` names it, and `hookbus verify --repair` removes it"
+    )]
     LeftOut,
     /// Any other error of SQLite.
-    #[error("cannot write to the log: {0}")]
+    #[error(
+        "cannot write to the log: {0}; `hookbus verify` tells whether another program changed it"
+    )]
     Sqlite(rusqlite::Error),
 }
 
