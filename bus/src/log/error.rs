@@ -14,6 +14,18 @@ pub enum OpenError {
     /// There is no log yet.
     #[error("there is no log at {0} yet; it appears with the first event")]
     Missing(PathBuf),
+    /// It was a log, and another program cut it off.
+    #[error(
+        "{0} is empty, but it was a log: another program cut it off; restore it from a backup or an archive, or move it \
+         away: a new log begins with the next event"
+    )]
+    Emptied(PathBuf),
+    /// It has tables, and its header says that it has none.
+    #[error(
+        "{0} has tables, but its `user_version` is 0: another program changed it; restore it from a backup or an archive, \
+         or move it away: a new log begins with the next event"
+    )]
+    NoVersion(PathBuf),
     /// A later version of hookbus wrote it.
     #[error("the log has schema {found}, this hookbus knows up to {known}; use a newer hookbus")]
     Newer {

@@ -13,6 +13,7 @@ use super::lock::WriteLock;
 use super::wal::{self, OpenWal, WalChange, WalRescue};
 use super::{AppendError, OpenError, damage, schema};
 use crate::event::{BusId, Time};
+use crate::sys::fs::check_readable;
 
 // Before 3.51.3 two writers could corrupt a write-ahead log.
 const _: () = assert!(rusqlite::ffi::SQLITE_VERSION_NUMBER >= 3_051_003, "use bundled SQLite");
@@ -408,10 +409,25 @@ fn create_private(log: &LogPath, now: Time) -> Result<WriteLock, OpenError> {
 
 /// A connection that cannot write.
 pub(super) fn for_reading(log: &LogPath) -> Result<Connection, OpenError> {
-    // An empty file was just created by a writer and is not a log yet.
-    if fs::metadata(log.file()).map_or(0, |file| file.len()) == 0 {
-        return Err(OpenError::Missing(log.file().to_owned()));
+    let path = || log.file().to_owned();
+    let found = match fs::metadata(log.file()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(OpenError::Missing(path()));
+        }
+        found => found.map_err(|error| OpenError::Io { path: path(), error })?,
+    };
+    if !found.is_file() {
+        return Err(OpenError::Foreign(path()));
     }
+    if found.len() == 0 {
+        // A writer has just created it and it is no log yet, unless the lock file tells that it was one.
+        let was_log = WriteLock::read_note(&log.lock_file()).is_some_and(|note| {
+            note.starts_with(&format!("log {},", FileId::of(&found).to_text()))
+        });
+        return Err(if was_log { OpenError::Emptied(path()) } else { OpenError::Missing(path()) });
+    }
+    // SQLite would only say that it cannot open the file.
+    check_readable(log.file()).map_err(|error| OpenError::Io { path: path(), error })?;
     // Readers of a write-ahead log write to its index; fall back to read-only without permission.
     let writable = connect(log.file(), OpenFlags::SQLITE_OPEN_READ_WRITE, READER_TIMEOUT)
         .and_then(|db| check(&db, log).map(|()| db));
@@ -460,9 +476,11 @@ fn check(db: &Connection, log: &LogPath) -> Result<(), OpenError> {
         return Err(OpenError::Foreign(log.file().to_owned()));
     }
     let found = schema::version(db)?;
-    // A writer is creating it at this moment.
     if found == 0 {
-        return Err(OpenError::Missing(log.file().to_owned()));
+        // A file of ours without a version has no tables: a writer is creating it at this moment.
+        let path = log.file().to_owned();
+        let has_tables = schema::has_tables(db)?;
+        return Err(if has_tables { OpenError::NoVersion(path) } else { OpenError::Missing(path) });
     }
     if found > schema::current() {
         return Err(OpenError::Newer { found, known: schema::current() });

@@ -42,6 +42,11 @@ pub(super) fn is_ours(db: &Connection) -> rusqlite::Result<bool> {
     Ok(application == APPLICATION_ID || (application == 0 && tables == 0))
 }
 
+/// Whether the file holds anything.
+pub(super) fn has_tables(db: &Connection) -> rusqlite::Result<bool> {
+    db.query_row("SELECT EXISTS (SELECT 1 FROM sqlite_schema)", [], |row| row.get(0))
+}
+
 /// Migrates the file to the current version; a new log gets its bus id.
 pub(super) fn migrate(db: &mut Connection, now: Time) -> Result<(), OpenError> {
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
