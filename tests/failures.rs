@@ -510,6 +510,19 @@ fn a_log_that_cannot_be_used_is_not_called_missing() {
 }
 
 #[test]
+fn without_a_daemon_by_setting_a_home_is_healthy() {
+    for (mode, file) in [("off", "hooks: {}"), ("auto", "hooks: {}\ndaemon: off")] {
+        let home = Home::with_daemon(mode);
+        home.write_hooks(file);
+        home.answer("hermes", &hermes_shell("ls"));
+        assert_eq!(home.text(&["status", "--check"]), "healthy\n", "{mode} {file}");
+    }
+    let home = Home::with_daemon("running");
+    home.write_hooks("hooks: {}");
+    assert_eq!(home.run(&["status", "--check"]).status.code(), Some(1));
+}
+
+#[test]
 fn for_an_unreadable_payload_on_failure_decides() {
     let home = Home::with_hooks("on_failure: block\nhooks: {}\n");
     let output = home.hook("gemini", "{\"tool_name\": trailing} garbage");

@@ -15,7 +15,7 @@ pub(super) fn problems(state: &Value) -> Vec<String> {
     let mut problems = Vec::new();
     if !state["hung"].is_null() {
         problems.push("the daemon does not answer; `hookbus stop` ends it".to_owned());
-    } else if state["daemon"].is_null() {
+    } else if state["daemon"].is_null() && state["daemon_off"] != true {
         problems.push("no daemon is running; start `hookbus serve`".to_owned());
     }
     problems.extend(state["log"]["error"].as_str().map(|error| format!("the log: {error}")));
