@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use hookbus_tests::broken_daemon::{BrokenDaemon, Then};
-use hookbus_tests::home::{Daemon, Home, feed, wait_until};
+use hookbus_tests::home::{Daemon, Home, binary, feed, wait_until};
 use hookbus_tests::log_holder::LogHolder;
 use hookbus_tests::mounts::{hook_in_read_only_home, in_mount_namespace};
 use hookbus_tests::payloads::{gemini_shell, hermes_shell};
@@ -399,6 +399,65 @@ fn without_a_log_every_query_says_that_there_is_none_yet() {
             "{output:?}"
         );
     }
+}
+
+#[test]
+fn a_log_that_cannot_be_used_is_not_called_missing() {
+    let told = |home: &Home, why: &str| {
+        for verb in [&["log"][..], &["verify"]] {
+            let output = home.run(verb);
+            let text = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{text}");
+            assert!(text.contains(why), "{why}: {text}");
+            assert!(!text.contains("there is no log"), "{why}: {text}");
+        }
+        let check = home.run(&["status", "--check"]);
+        let check = String::from_utf8_lossy(&check.stdout);
+        assert!(check.contains(why) && !check.contains("consent.json"), "{why}: {check}");
+    };
+    let log = |home: &Home| home.path().join("log.db");
+    let home_with_log = || {
+        let home = Home::with_hooks(GUARD);
+        home.answer("hermes", &hermes_shell("ls"));
+        home
+    };
+    let empty = home_with_log();
+    fs::write(log(&empty), "").expect("our file");
+    told(&empty, "is empty, but it was a log");
+    let fifo = home_with_log();
+    fs::remove_file(log(&fifo)).expect("our file");
+    let made = Command::new("mkfifo").arg(log(&fifo)).status();
+    assert!(made.expect("mkfifo runs").success());
+    told(&fifo, "is not a hookbus log");
+    let unversioned = home_with_log();
+    let program =
+        "import sqlite3, sys\nsqlite3.connect(sys.argv[1]).execute('PRAGMA user_version = 0')";
+    let changed = Command::new("python3").args(["-c", program]).arg(log(&unversioned)).status();
+    assert!(changed.expect("python3 runs").success());
+    told(&unversioned, "`user_version` is 0");
+    // A user who may not look into the home; who runs the tests as root may.
+    let denied = home_with_log();
+    let mut other = Command::new("setpriv");
+    other.args(["--reuid=54321", "--regid=54321", "--clear-groups"]).arg(binary()).arg("log");
+    let output =
+        other.env("HOOKBUS_HOME", denied.path()).output().expect("setpriv (util-linux) runs");
+    let text = String::from_utf8_lossy(&output.stderr);
+    if rustix::process::geteuid().is_root() {
+        assert!(text.contains("Permission denied") && !text.contains("there is no log"), "{text}");
+    }
+}
+
+#[test]
+fn without_a_daemon_by_setting_a_home_is_healthy() {
+    for (mode, file) in [("off", "hooks: {}"), ("auto", "hooks: {}\ndaemon: off")] {
+        let home = Home::with_daemon(mode);
+        home.write_hooks(file);
+        home.answer("hermes", &hermes_shell("ls"));
+        assert_eq!(home.text(&["status", "--check"]), "healthy\n", "{mode} {file}");
+    }
+    let home = Home::with_daemon("running");
+    home.write_hooks("hooks: {}");
+    assert_eq!(home.run(&["status", "--check"]).status.code(), Some(1));
 }
 
 #[test]

@@ -225,6 +225,8 @@ fn a_published_replay_stays_out_of_the_live_stream() {
     // A payload that does not fit a message.
     home.answer("hermes", &hermes_shell(&"x".repeat(2 << 20)));
     let daemon = home.serve_with(&["--no-observers"]);
+    // The daemon answers before this row is in the log.
+    wait_until("the start is recorded", || !home.log(&["--kind", "daemon.started"]).is_empty());
     let rows = json!(home.log(&[]).len());
     wait_until("the relay has published everything", || {
         home.json(&["status", "--json"])["relay"]["published"] == rows
@@ -290,11 +292,27 @@ fn commands_of_a_foreign_recording_run_only_if_they_are_approved_by_name() {
     let mut in_archive = mine.command(["replay", "--all", "--as-recorded", "--yes", "--json"]);
     let in_archive = in_archive.env("HOOKBUS_HOME", &archive).output().expect("hookbus runs");
     assert!(String::from_utf8_lossy(&in_archive.stdout).contains("not run (foreign command)"));
+    // So is a log that was copied into a home: its hooks were recorded at another path.
+    let copied = Home::new();
+    fs::create_dir(copied.path()).expect("a home");
+    let copy = copied.path().join("log.db");
+    fs::copy(theirs.path().join("log.db-wal"), copied.path().join("log.db-wal")).expect("a copy");
+    fs::copy(theirs.path().join("log.db"), &copy).expect("a copy");
+    let report = summary(&copied, &["--all", "--as-recorded", "--yes"]);
+    assert_eq!((&report["not_comparable"], ran.exists()), (&json!(1), false), "{report}");
+    let told = copied.run(&["replay", "--all", "--as-recorded", "--yes"]);
+    assert!(String::from_utf8_lossy(&told.stderr).contains(&path_text(&copy)), "{told:?}");
+    assert_eq!(summary(&copied, &["--all", "--as-recorded", "--run", "evil"])["unchanged"], 1);
+    drop(fs::remove_file(&ran));
     let unknown = mine.run(&["replay", "--all", "--as-recorded", "--run", "guard", "--log", &home]);
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("has the name `guard`"));
-    // In its own home it is the user's own command.
+    // In its own home it is the user's own command, also if a link leads there.
     let own = summary(&theirs, &["--all", "--as-recorded", "--yes"]);
     assert_eq!(own["unchanged"], 1, "{own}");
+    let link = path_text(&theirs.work().join("link"));
+    std::os::unix::fs::symlink(theirs.path(), &link).expect("a link");
+    let linked = summary(&theirs, &["--all", "--as-recorded", "--yes", "--home", &link]);
+    assert_eq!(linked["unchanged"], 1, "{linked}");
 }
 
 /// The namespace of the network tells whether a command is kept apart.

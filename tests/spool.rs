@@ -267,3 +267,44 @@ fn a_file_that_names_another_home_is_not_taken_in() {
     assert_eq!(home.decisions().len(), 0, "it is not in this log");
     fs::remove_dir_all(own.parent().expect("a directory")).expect("our directory");
 }
+
+#[test]
+fn a_large_event_does_not_block_those_behind_it_and_is_taken_in_without_a_daemon() {
+    let (home, mut commands) = home_with_backlog("off", 0);
+    break_log(&home);
+    let large = format!("rm {}", "x".repeat(40 << 20));
+    for command in [&large, "rm spooled-1", "rm spooled-2"] {
+        assert_eq!(home.answer("hermes", &hermes_shell(command))["reason"], "guarded");
+        commands.push(command.to_owned());
+    }
+    mend_log(&home);
+    // As if a client had been killed while it took in the large one.
+    let is_large = |file: &PathBuf| fs::metadata(file).is_ok_and(|file| file.len() > 40 << 20);
+    let files = files(&home.path().join("spool"), "");
+    let file = files.iter().find(|file| is_large(file)).expect("it waits");
+    fs::rename(file, file.with_extension("taken")).expect("our file");
+    home.answer("hermes", &hermes_shell("ls"));
+    assert!(spool_is_empty(&home), "one client has taken in all of them");
+    let small =
+        |row: &Value| row["payload"]["tool_input"]["command"].as_str().map(str::len) < Some(99);
+    let rows = home.log(&["--kind", "tool.before"]);
+    assert_eq!(rows.len(), 5);
+    assert!(!small(&rows[4]) && rows[..4].iter().all(small), "the large one came last");
+    assert_each_once(&home, &commands);
+}
+
+#[test]
+fn a_huge_file_that_holds_no_event_is_set_aside_before_it_is_read() {
+    let (home, _) = home_with_backlog("off", 1);
+    let spool = home.path().join("spool");
+    let name = &files(&spool, "")[0];
+    for (number, beginning) in [(1, ""), (2, "{")] {
+        let path = name.with_extension(format!("{number}.json"));
+        fs::write(&path, beginning).expect("our file");
+        let file = fs::OpenOptions::new().write(true).open(&path).expect("our file");
+        file.set_len(3 << 30).expect("a file without blocks");
+    }
+    home.answer("hermes", &hermes_shell("ls"));
+    assert_eq!(files(&spool, ".unreadable").len(), 2, "{:?}", files(&spool, ""));
+    assert_eq!(files(&spool, "").len(), 2);
+}

@@ -266,6 +266,54 @@ fn a_changed_schema_is_found_and_missing_triggers_are_restored() {
         "CREATE TRIGGER hide AFTER INSERT ON events WHEN NEW.kind = 'decision' BEGIN SELECT 1; END",
     );
     assert_eq!(flaws(&home, &[]), [("schema".to_owned(), None)]);
+    // Which is removed, with other things that are none of ours; a changed one is put back.
+    run("CREATE VIEW \"a \"\"view\" AS SELECT 1; CREATE INDEX slow ON events (payload); \
+         DROP TRIGGER events_are_never_changed; \
+         CREATE TRIGGER events_are_never_changed BEFORE UPDATE ON events BEGIN SELECT 1; END");
+    assert_eq!(flaws(&home, &[]).len(), 4);
+    let told = home.run(&["verify"]);
+    let told = String::from_utf8_lossy(&told.stdout);
+    assert!(told.contains("`hookbus verify --repair` removes it"), "{told}");
+    assert!(!told.contains("\nsound:") && told.contains("the rows themselves are sound"), "{told}");
+    let repaired = home.json(&["verify", "--repair", "--json"])["repaired"].clone();
+    assert_eq!(repaired["removed"], json!(["trigger hide", "index slow", "view a \"view"]));
+    assert_eq!(repaired["restored"], json!(["events_are_never_changed"]));
+    assert!(home.is_sound());
+}
+
+#[test]
+fn events_that_a_foreign_trigger_kept_out_are_in_the_log_after_a_repair() {
+    for what in ["ABORT, 'no'", "IGNORE"] {
+        let home = home_with_events();
+        let trigger =
+            format!("CREATE TRIGGER no BEFORE INSERT ON events BEGIN SELECT RAISE({what}); END");
+        tamper(&log_file(&home), &trigger);
+        home.answer("hermes", &hermes_shell("kept out"));
+        assert_eq!(home.log(&["--agent", "hermes"]).len(), 10, "{what}");
+        let text = home.text(&["verify", "--repair"]);
+        assert!(text.contains("removed trigger no") && !text.contains("nothing"), "{text}");
+        home.answer("hermes", &hermes_shell("next"));
+        assert_eq!(home.log(&["--agent", "hermes"]).len(), 12, "{what}");
+        assert!(home.is_sound(), "{what}");
+    }
+}
+
+#[test]
+fn a_table_that_is_gone_is_told_with_what_to_do() {
+    for table in ["events", "origins", "bus"] {
+        let home = home_with_events();
+        let program = "import sqlite3, sys\nsqlite3.connect(sys.argv[1], isolation_level=None).execute('DROP TABLE ' + sys.argv[2])";
+        let mut python = Command::new("python3");
+        python.args(["-c", program]).arg(log_file(&home)).arg(table);
+        assert!(python.status().expect("python3 runs").success(), "{table}");
+        let verified = home.run(&["verify"]);
+        let told = String::from_utf8_lossy(&verified.stdout);
+        assert_eq!(verified.status.code(), Some(1), "{told}");
+        assert!(told.contains(&format!("the table {table} is missing")), "{told}");
+        assert!(told.contains("restore log.db from a backup"), "{told}");
+        let repair = home.run(&["verify", "--repair"]);
+        assert!(String::from_utf8_lossy(&repair.stderr).contains("restore log.db"), "{repair:?}");
+    }
 }
 
 #[test]

@@ -23,7 +23,7 @@ use hookbus::caller::Caller;
 use hookbus::config::{DaemonMode, Mode};
 use hookbus::decide::RulesAlone;
 use hookbus::event::{Agent, Clock, EventId, OnFailure, SystemClock, Wire};
-use hookbus::log::LogPath;
+use hookbus::log::{LogPath, Spool};
 use hookbus::pipeline::{
     Answer, Call, TellUser, answer_by_rules_alone, answer_without_policy, handle,
 };
@@ -53,6 +53,10 @@ const BYTES_READ_PER_MS: usize = 100_000;
 
 /// The agent waits until this process exits, so moving spooled events to the log may take no longer.
 const SPOOL_TIME: Duration = Duration::from_millis(200);
+
+/// A large spooled event takes longer, and without a daemon every client would begin with it anew. The client that has
+/// begun stays for at most this long.
+const LARGE_SPOOL_TIME: Duration = Duration::from_secs(10);
 
 /// A payload that takes much time to look at.
 const LARGE_PAYLOAD: usize = 4 << 20;
@@ -133,8 +137,11 @@ enum AfterAnswer {
     Nothing,
     /// No daemon handled the event: start one for the next, unless the home says otherwise.
     StartDaemon,
-    /// The same, after the thread that handled the event has moved spooled events to the log and closed this channel.
-    AwaitSpoolAndStartDaemon(Receiver<Result<Answer, RulesAlone>>),
+    /// The same, after the thread that handled event `id` has moved spooled events to the log and closed the channel.
+    AwaitSpoolAndStartDaemon {
+        spooling: Receiver<Result<Answer, RulesAlone>>,
+        id: EventId,
+    },
 }
 
 /// One call of an agent.
@@ -231,10 +238,8 @@ impl HookClient {
         match then {
             AfterAnswer::Nothing => return,
             AfterAnswer::StartDaemon => {}
-            AfterAnswer::AwaitSpoolAndStartDaemon(spooling) => {
-                if spooling.recv_timeout(SPOOL_TIME).is_ok() {
-                    tracing::debug!("unexpected second answer");
-                }
+            AfterAnswer::AwaitSpoolAndStartDaemon { spooling, id } => {
+                self.wait_for_spool(&spooling, id);
             }
         }
         if self.may_start_daemon() {
@@ -338,10 +343,9 @@ impl HookClient {
         let cause = match spawn("hook", move || client.handle(own_call, &sender)) {
             Ok(_) => match answers.recv_timeout(self.time_left(call.raw.len())) {
                 Ok(Ok(answer)) => {
-                    return Answered {
-                        answer,
-                        then: AfterAnswer::AwaitSpoolAndStartDaemon(answers),
-                    };
+                    let then =
+                        AfterAnswer::AwaitSpoolAndStartDaemon { spooling: answers, id: call.id };
+                    return Answered { answer, then };
                 }
                 Ok(Err(cause)) => cause,
                 Err(RecvTimeoutError::Timeout) => RulesAlone::NoTime,
@@ -350,6 +354,21 @@ impl HookClient {
             Err(_) => RulesAlone::NoThread,
         };
         Answered { answer: self.answer_by_rules(call, cause), then: AfterAnswer::StartDaemon }
+    }
+
+    /// The thread that handled event `id` moves spooled events to the log and then closes the channel.
+    fn wait_for_spool(&self, spooling: &Receiver<Result<Answer, RulesAlone>>, id: EventId) {
+        if !matches!(spooling.recv_timeout(SPOOL_TIME), Err(RecvTimeoutError::Timeout)) {
+            return;
+        }
+        let Settings { home, spool_fallbacks, .. } = &self.settings;
+        let spool = Spool::new(home, spool_fallbacks);
+        // If this event could not be appended, a spooled one cannot either.
+        if spool.is_taking_in_large_file() && !spool.holds(id) {
+            let time = LARGE_SPOOL_TIME.min(self.time_left(0));
+            tracing::debug!(?time, "waiting for a large spooled event");
+            drop(spooling.recv_timeout(time));
+        }
     }
 
     fn handle(&self, mut call: Call, answers: &Sender<Result<Answer, RulesAlone>>) {

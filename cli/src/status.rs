@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::Args;
 use hookbus::active::HooksSource;
+use hookbus::config::DaemonMode;
 use hookbus::event::{Clock, SystemClock};
 use hookbus::log::{LogPath, Spool};
 use hookbus::server::{
@@ -42,7 +43,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME")]
     observer: Option<String>,
     /// Show only what is broken, and exit with 0 if nothing is: the daemon, the log and its spool, the hooks and
-    /// their approvals, the relay, the observers that the daemon runs
+    /// their approvals, the relay, the observers that the daemon runs. With `daemon: off` none has to run
     #[arg(long, conflicts_with = "observer")]
     check: bool,
 }
@@ -103,6 +104,9 @@ pub(crate) fn state(settings: &Settings) -> Value {
     let hooks = HooksSource::new(&settings.home, log.clone());
     let mut state = describe(&log, &hooks);
     state.insert("daemon".to_owned(), Value::Null);
+    let by_file = hooks.active().file.daemon.mode;
+    let is_off = [settings.daemon, by_file].contains(&DaemonMode::Off);
+    state.insert("daemon_off".to_owned(), json!(is_off));
     state.insert("hung".to_owned(), hung);
     let spool = Spool::new(&settings.home, &settings.spool_fallbacks);
     state.insert("spool".to_owned(), spool.backlog().to_json(SystemClock.now()));
@@ -183,6 +187,9 @@ fn print(state: &Value, settings: &Settings) -> Result<()> {
             log["last"].as_str().unwrap_or("never")
         ),
     })?;
+    for line in describe_damage(log) {
+        output::line(format!("        {}", paint.bad(&line)))?;
+    }
     for line in describe_spool(&state["spool"]) {
         output::line(format!("spool   {}", paint.bad(&line)))?;
     }
@@ -212,6 +219,8 @@ fn describe_daemon(state: &Value, paint: Paint) -> String {
             "daemon  {}; until then each `hookbus hook` handles its event itself",
             paint.bad(&describe_hung(pid))
         )
+    } else if state["daemon_off"] == true {
+        "daemon  off, as it is set: each `hookbus hook` handles its event itself".to_owned()
     } else if daemon.is_null() {
         format!(
             "daemon  {}: each `hookbus hook` handles its event itself; `hookbus serve` starts one",
@@ -231,6 +240,13 @@ fn describe_daemon(state: &Value, paint: Paint) -> String {
             daemon["in_flight"],
         )
     }
+}
+
+/// Losses of rows that the daemon noticed.
+fn describe_damage(log: &Value) -> impl Iterator<Item = String> {
+    let file = log["damage_file"].as_str().unwrap_or_default();
+    let lines = log["damage"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    lines.map(move |line| sanitize(&format!("{line} (delete {file} when you have read this)")))
 }
 
 /// What is in the spool, one line for each thing that the user should know; none if it is empty.

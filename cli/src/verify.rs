@@ -41,7 +41,8 @@ pub(crate) struct Arguments {
     save_head: Option<PathBuf>,
     /// Mend indexes, triggers and derived columns; a copy of the log is kept
     ///
-    /// What the hash of a row covers is never changed.
+    /// Triggers, views and indexes that do not belong to a log are removed. What the hash of a row covers is never
+    /// changed.
     #[arg(long)]
     repair: bool,
 }
@@ -50,24 +51,30 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     let path = LogPath::in_home(&settings.home);
     let repaired =
         if arguments.repair { Some(repair(&path, &derive, SystemClock.now())?) } else { None };
-    let log = open_log(settings)?;
-    let rows = log.head().ok().flatten().map_or(0, |(seq, _)| seq.as_i64());
+    // A log without one of its tables cannot be read; verifying it tells that.
+    let log = open_log(settings);
+    let head = log.as_ref().ok().and_then(|log| log.head().ok().flatten());
+    let rows = head.map_or(0, |(seq, _)| seq.as_i64());
     let mut progress = Progress::new(rows.unsigned_abs(), "rows");
     let started = Instant::now();
     let mut verified = verify(&path, &derive, |done| progress.update(done))?;
     drop(progress);
+    let is_archive = log.as_ref().is_ok_and(LogReader::is_archive);
+    let report = |verified: &Verification, repaired: Option<&Repaired>| {
+        print(verified, repaired, started, is_archive, format, settings)
+    };
     if let Some(place) = &arguments.against {
         let (reference, name) = find_reference(place, &verified, settings)?;
-        verified.compare(&log, &reference, &name)?;
+        verified.compare(&log?, &reference, &name)?;
     }
     if let Some(file) = &arguments.save_head {
         if !verified.is_sound() {
-            print(&verified, None, started, &log, format, settings)?;
+            report(&verified, None)?;
             bail!("the log is not sound, so its head is not saved");
         }
         save_head(file, &verified)?;
     }
-    print(&verified, repaired.as_ref(), started, &log, format, settings)?;
+    report(&verified, repaired.as_ref())?;
     Ok(if verified.is_sound() { Exit::Success } else { Exit::Failure })
 }
 
@@ -158,15 +165,16 @@ fn print(
     verified: &Verification,
     repaired: Option<&Repaired>,
     started: Instant,
-    log: &LogReader,
+    is_archive: bool,
     format: Format,
     settings: &Settings,
 ) -> Result<()> {
     if format == Format::Json {
-        output::line(to_json(verified, repaired, log.is_archive()).to_string())?;
+        output::line(to_json(verified, repaired, is_archive).to_string())?;
         return Ok(());
     }
     let paint = Paint(settings.colour);
+    let describe_repair = |repaired| describe_repair(repaired, verified.is_sound());
     for line in repaired.map(describe_repair).unwrap_or_default() {
         output::line(line)?;
     }
@@ -175,18 +183,26 @@ fn print(
     }
     let took = format_duration(started.elapsed());
     for report in &verified.buses {
-        output::line(describe(report, &took, paint))?;
+        output::line(describe(report, &took, verified.flaws.is_empty(), paint))?;
     }
     Ok(())
 }
 
-fn describe_repair(repaired: &Repaired) -> Vec<String> {
-    let Repaired { backup: Some(backup), indexes, restored, rows } = repaired else {
-        return vec!["nothing to repair".to_owned()];
+fn describe_repair(repaired: &Repaired, is_sound: bool) -> Vec<String> {
+    let Repaired { backup: Some(backup), indexes, restored, removed, rows } = repaired else {
+        let nothing = if is_sound {
+            "nothing to repair"
+        } else {
+            "nothing here can be repaired; nothing was changed"
+        };
+        return vec![nothing.to_owned()];
     };
     let mut lines = vec![format!("the log as it was is kept in {}", backup.display())];
     if *indexes {
         lines.push("repaired: the indexes were built again".to_owned());
+    }
+    if !removed.is_empty() {
+        lines.push(format!("repaired: removed {}", sanitize(&removed.join(", "))));
     }
     if !restored.is_empty() {
         lines.push(format!("repaired: restored {}", restored.join(", ")));
@@ -198,7 +214,8 @@ fn describe_repair(repaired: &Repaired) -> Vec<String> {
     lines
 }
 
-fn describe(report: &VerifyReport, took: &str, paint: Paint) -> String {
+/// The line about the rows of one bus. In a file with other flaws the rows alone can be sound.
+fn describe(report: &VerifyReport, took: &str, is_file_sound: bool, paint: Paint) -> String {
     let VerifyReport { bus, rows, head, flaws, flaw_count, gaps, .. } = report;
     let gaps: Vec<String> = gaps
         .iter()
@@ -217,7 +234,12 @@ fn describe(report: &VerifyReport, took: &str, paint: Paint) -> String {
     let head = head.map_or_else(String::new, |(seq, hash)| {
         format!(", head {seq} {}", &hex::encode(hash)[..12])
     });
-    let word = if gaps.is_empty() { "sound" } else { "sound, but incomplete" };
+    let word = match (is_file_sound, gaps.is_empty()) {
+        (true, true) => "sound",
+        (true, false) => "sound, but incomplete",
+        (false, true) => "the rows themselves are sound",
+        (false, false) => "the rows themselves are sound, but incomplete",
+    };
     format!("{}: {rows} rows{head} (bus {bus}, {took}){}", paint.good(word), gaps.concat())
 }
 
@@ -243,6 +265,7 @@ fn to_json(verified: &Verification, repaired: Option<&Repaired>, is_archive: boo
             "backup": repaired.backup.as_ref().map(|file| file.to_string_lossy()),
             "indexes": repaired.indexes,
             "restored": repaired.restored,
+            "removed": repaired.removed,
             "rows": repaired.rows,
         });
         object.insert("repaired".to_owned(), repaired);

@@ -106,6 +106,14 @@ impl RecordedHooks {
         Self { foreign: Some(ForeignApprovals::default()), ..self }
     }
 
+    /// Whether the user's own hooks were all read from this file, so that the log was recorded in its home. A log that
+    /// holds the hooks of projects only does not tell its home.
+    pub fn were_recorded_at(&self, hooks_file: &Path) -> bool {
+        let here = canonical_hooks_path(hooks_file);
+        let is_here = |it: &HooksVersion| canonical_hooks_path(Path::new(&it.path)) == here;
+        self.versions.iter().all(is_here) && !(self.versions.is_empty() && self.has_projects())
+    }
+
     /// Leaves the hooks of projects out.
     #[must_use]
     pub fn without_projects(self) -> Self {

@@ -97,6 +97,25 @@ pub enum StoreError {
         .0.display()
     )]
     Gone(PathBuf),
+    /// There is no file, and the log cannot tell whether the user has approved hooks.
+    #[error(
+        "there is no {}, and the log, which tells whether you approved anything, cannot be read; until then hooks that \
+         need an approval are blocked: {error}",
+        .file.display()
+    )]
+    Unknown {
+        /// The file.
+        file: PathBuf,
+        /// Why the log cannot be read.
+        error: String,
+    },
+}
+
+impl StoreError {
+    /// Whether the user may never have approved anything.
+    pub const fn is_unknown(&self) -> bool {
+        matches!(self, Self::Unknown { .. })
+    }
 }
 
 impl ApprovalStore {
@@ -288,8 +307,9 @@ impl ApprovalStore {
                     let why = StoreError::Gone(self.file.clone());
                     Approvals::Lost(LostApprovals { records, maybe_more: false, why })
                 }
-                Err(_) => {
-                    let why = StoreError::Gone(self.file.clone());
+                Err(error) => {
+                    let (file, error) = (self.file.clone(), error.to_string());
+                    let why = StoreError::Unknown { file, error };
                     Approvals::Lost(LostApprovals { records: Arc::new([]), maybe_more: true, why })
                 }
             },

@@ -14,6 +14,18 @@ pub enum OpenError {
     /// There is no log yet.
     #[error("there is no log at {0} yet; it appears with the first event")]
     Missing(PathBuf),
+    /// It was a log, and another program cut it off.
+    #[error(
+        "{0} is empty, but it was a log: another program cut it off; restore it from a backup or an archive, or move it \
+         away: a new log begins with the next event"
+    )]
+    Emptied(PathBuf),
+    /// It has tables, and its header says that it has none.
+    #[error(
+        "{0} has tables, but its `user_version` is 0: another program changed it; restore it from a backup or an archive, \
+         or move it away: a new log begins with the next event"
+    )]
+    NoVersion(PathBuf),
     /// A later version of hookbus wrote it.
     #[error("the log has schema {found}, this hookbus knows up to {known}; use a newer hookbus")]
     Newer {
@@ -87,10 +99,14 @@ pub enum AppendError {
     #[error("the log is being closed")]
     Closed,
     /// SQLite reports success, but the row is not there: a trigger that is not ours left it out.
-    #[error("a trigger in log.db keeps rows out of the log; `hookbus verify` names it")]
+    #[error(
+        "a trigger in log.db keeps rows out of the log; `hookbus verify` names it, and `hookbus verify --repair` removes it"
+    )]
     LeftOut,
     /// Any other error of SQLite.
-    #[error("cannot write to the log: {0}")]
+    #[error(
+        "cannot write to the log: {0}; `hookbus verify` tells whether another program changed it"
+    )]
     Sqlite(rusqlite::Error),
 }
 

@@ -33,6 +33,12 @@ impl WriteLock {
             .map_err(|error| OpenError::Io { path: path.to_owned(), error })
     }
 
+    /// The note in a lock file that is not to be created; none if it cannot be read.
+    pub(super) fn read_note(path: &Path) -> Option<String> {
+        let file = File::open(path).ok()?;
+        Some(Self(Arc::new(file)).note())
+    }
+
     /// The note in the lock file; empty if there is none, or if it cannot be read.
     pub(super) fn note(&self) -> String {
         let mut bytes = [0; NOTE_LENGTH];

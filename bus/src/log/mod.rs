@@ -9,6 +9,7 @@ mod archive;
 mod bus_row;
 mod chain;
 mod cut;
+mod damage;
 mod error;
 mod lock;
 mod open;
@@ -21,6 +22,7 @@ mod schema;
 mod spool;
 mod told;
 mod verify;
+mod wal;
 mod writer;
 
 pub use archive::{Archive, ArchiveError};

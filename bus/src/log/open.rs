@@ -11,8 +11,10 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::lock::WriteLock;
 use super::schema::FileKind;
-use super::{OpenError, schema};
+use super::wal::{self, OpenWal, WalChange, WalRescue};
+use super::{AppendError, OpenError, damage, schema};
 use crate::event::{BusId, Time};
+use crate::sys::fs::check_readable;
 
 // Before 3.51.3 two writers could corrupt a write-ahead log.
 const _: () = assert!(rusqlite::ffi::SQLITE_VERSION_NUMBER >= 3_051_003, "use bundled SQLite");
@@ -47,6 +49,11 @@ impl LogPath {
         self.0.with_extension("lock")
     }
 
+    /// The file that tells which rows were lost.
+    pub fn damage_file(&self) -> PathBuf {
+        self.0.with_extension("damage")
+    }
+
     /// SQLite's write-ahead log and the index of it, which belong to the file with this name.
     pub(super) fn companions(&self) -> [PathBuf; 2] {
         ["-wal", "-shm"].map(|end| {
@@ -59,15 +66,19 @@ impl LogPath {
 
 /// Which file a path leads to: device and inode. None if there is no file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct FileId(Option<(u64, u64)>);
+pub(super) struct FileId(Option<(u64, u64)>);
 
 impl FileId {
     fn at(path: &Path) -> Self {
-        Self::of(fs::metadata(path).ok().as_ref())
+        Self::of_found(fs::metadata(path).ok().as_ref())
     }
 
-    fn of(found: Option<&Metadata>) -> Self {
-        Self(found.map(|file| (file.dev(), file.ino())))
+    pub(super) fn of(file: &Metadata) -> Self {
+        Self(Some((file.dev(), file.ino())))
+    }
+
+    fn of_found(found: Option<&Metadata>) -> Self {
+        found.map_or(Self(None), Self::of)
     }
 
     fn to_text(self) -> String {
@@ -83,6 +94,28 @@ pub(super) struct WritableLog {
     log: LogPath,
     file: FileId,
     companions: [FileId; 2],
+    /// What a process that writes for long looks at before each commit; none for a client, which opens the log for
+    /// one event.
+    watched: Option<Watched>,
+}
+
+/// The files of a log that stays open, to notice what other programs do to them.
+#[derive(Debug)]
+struct Watched {
+    wal: OpenWal,
+    /// `log.db` has been this long.
+    length: u64,
+}
+
+/// How the files at the path of a log differ from the open ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PathChange {
+    /// `log.db` was deleted or replaced. What is written to the open one is lost.
+    Replaced,
+    /// `log.db` is the same file, and too short for its rows.
+    CutOff,
+    /// The write-ahead log.
+    Wal(WalChange),
 }
 
 impl WritableLog {
@@ -92,10 +125,84 @@ impl WritableLog {
         FileId::at(self.log.file()) == self.file
     }
 
+    /// How the files at the path differ from the open ones.
+    pub(super) fn path_change(&mut self) -> Option<PathChange> {
+        let found = fs::metadata(self.log.file()).ok().filter(|it| FileId::of(it) == self.file);
+        let Some(found) = found else { return Some(PathChange::Replaced) };
+        let watched = self.watched.as_mut()?;
+        let (before, length) = (watched.length, found.len());
+        watched.length = length;
+        if length < before && is_cut_off(&self.db, length) {
+            return Some(PathChange::CutOff);
+        }
+        watched.wal.change(&self.db).map(PathChange::Wal)
+    }
+
+    /// To be called after each commit.
+    pub(super) fn note_commit(&mut self) {
+        if let Some(watched) = self.watched.as_mut() {
+            watched.wal.note_commit();
+        }
+    }
+
+    /// Saves what can be saved after such a change, so that the log can be closed and opened again. The caller holds the
+    /// lock. After an error the connection is still needed: it may hold the only copy of rows.
+    pub(super) fn rescue(&self, change: PathChange, now: Time) -> Result<(), AppendError> {
+        match (change, &self.watched) {
+            (PathChange::Replaced, _) | (PathChange::Wal(_), None) => {
+                tracing::warn!("the log was deleted or replaced; using the file at its path");
+            }
+            (PathChange::CutOff, _) => {
+                let mut kept = self.log.file().as_os_str().to_owned();
+                kept.push(format!(".damaged-{}", now.micros()));
+                fs::rename(self.log.file(), &kept)
+                    .map_err(|error| OpenError::Io { path: PathBuf::from(&kept), error })?;
+                let text = "log.db was cut off while the daemon had it open: its rows are lost, \
+                            and a new log was begun; what is left of it is";
+                damage::note(&self.log, &format!("{text} {}", kept.display()), now);
+            }
+            (PathChange::Wal(change), Some(watched)) => match watched
+                .wal
+                .rescue(change, &self.db)?
+            {
+                WalRescue::InLog => {
+                    tracing::warn!(
+                        "log.db-wal was removed or replaced; its rows are in log.db now"
+                    );
+                    let path = watched.wal.path();
+                    // After a crash SQLite would read what is in it as a part of this log.
+                    let is_foreign = change == WalChange::Moved
+                        && fs::metadata(path).is_ok_and(|file| file.len() > 0);
+                    if is_foreign {
+                        set_aside(path, now);
+                    }
+                }
+                WalRescue::AtPath => tracing::warn!("log.db-wal was replaced; using the one there"),
+                WalRescue::Lost => {
+                    let [_, shm] = self.log.companions();
+                    wal::reset_index(&shm)
+                        .map_err(|error| OpenError::Io { path: shm.clone(), error })?;
+                    let text = "log.db-wal was cut off while the daemon had it open: the rows since the \
+                                last checkpoint are lost; `hookbus verify --against` tells which";
+                    damage::note(&self.log, text, now);
+                }
+            },
+        }
+        Ok(())
+    }
+
+    /// Closes the log after [`Self::rescue`].
+    pub(super) fn leave(self, change: PathChange, now: Time) {
+        match change {
+            PathChange::Replaced | PathChange::CutOff => self.abandon(now),
+            PathChange::Wal(_) => self.close_without_checkpoint(),
+        }
+    }
+
     /// Closes a log whose file was deleted or replaced, so that another one can be opened at its path. What is in its
     /// write-ahead log is moved into the file, which may only have been renamed; then nothing of it is left at
     /// the path, where SQLite would read it as a part of the new file. The caller holds the lock.
-    pub(super) fn abandon(self, now: Time) {
+    fn abandon(self, now: Time) {
         let done = self.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         if let Err(error) = done {
             tracing::debug!(%error, "cannot checkpoint a log that was replaced");
@@ -179,7 +286,7 @@ pub(super) fn for_writing_to(
     now: Time,
 ) -> Result<WritableLog, OpenError> {
     // Before the connection: if the file is replaced in between, the ids differ and the log is opened again.
-    let (lock, file) = match FileId::of(found) {
+    let (lock, file) = match FileId::of_found(found) {
         FileId(None) => (create_private(log, now)?, FileId::at(log.file())),
         file => (WriteLock::open(&log.lock_file())?, file),
     };
@@ -200,16 +307,18 @@ pub(super) fn for_writing_to(
         WriterRole::Client => 256,
     };
     db.pragma_update(None, "wal_autocheckpoint", pages)?;
-    db.pragma_update(None, "journal_size_limit", 64 << 20)?;
+    db.pragma_update(None, "journal_size_limit", wal::LENGTH_LIMIT.cast_signed())?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, role == WriterRole::Client)?;
     if found.version < schema::current() {
         let guard = lock.acquire();
         db.pragma_update(None, "journal_mode", "WAL")?;
         schema::migrate(&mut db, now)?;
+        // From now on `log.db` is a log with this bus id, whatever happens to the write-ahead log.
+        db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         drop(guard);
-        check(file_kind(&db, log)?, log)?;
+        check(&db, file_kind(&db, log)?, log)?;
     } else {
-        check(found, log)?;
+        check(&db, found, log)?;
     }
     let mut companions = log.companions().map(|path| FileId::at(&path));
     // SQLite, which has read the file by now, uses a write-ahead log whenever there is one.
@@ -221,7 +330,23 @@ pub(super) fn for_writing_to(
     if note != files {
         lock.set_note(&files);
     }
-    Ok(WritableLog { db, lock, log: log.clone(), file, companions })
+    let watched = match role {
+        WriterRole::Client => None,
+        WriterRole::Daemon => {
+            let [path, _] = log.companions();
+            let wal = OpenWal::open(path.clone());
+            let wal = wal.map_err(|error| OpenError::Io { path, error })?;
+            Some(Watched { wal, length: 0 })
+        }
+    };
+    Ok(WritableLog { db, lock, log: log.clone(), file, companions, watched })
+}
+
+/// Whether `log.db` is too short for its pages. It becomes shorter if a person runs `VACUUM`; then it has fewer pages.
+fn is_cut_off(db: &Connection, length: u64) -> bool {
+    let pages = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
+    let needed = db.query_row(pages, [], |row| row.get::<_, i64>(0));
+    length == 0 || needed.is_ok_and(|needed| u64::try_from(needed).unwrap_or(0) > length)
 }
 
 /// A copy that SQLite made (`VACUUM INTO`) has no write-ahead log yet.
@@ -239,7 +364,7 @@ fn ensure_wal(db: &Connection, lock: &WriteLock) -> Result<(), OpenError> {
 /// A connection for a process that holds the lock already: [`for_writing`] could wait for it, and so for itself.
 pub(super) fn for_repair(log: &LogPath) -> Result<Connection, OpenError> {
     let db = connect(log.file(), OpenFlags::SQLITE_OPEN_READ_WRITE, WRITER_TIMEOUT)?;
-    check(file_kind(&db, log)?, log)?;
+    check(&db, file_kind(&db, log)?, log)?;
     db.pragma_update(None, "synchronous", "FULL")?;
     Ok(db)
 }
@@ -312,17 +437,32 @@ fn create_private(log: &LogPath, now: Time) -> Result<WriteLock, OpenError> {
 
 /// A connection that cannot write.
 pub(super) fn for_reading(log: &LogPath) -> Result<Connection, OpenError> {
-    // An empty file was just created by a writer and is not a log yet.
-    if fs::metadata(log.file()).map_or(0, |file| file.len()) == 0 {
-        return Err(OpenError::Missing(log.file().to_owned()));
+    let path = || log.file().to_owned();
+    let found = match fs::metadata(log.file()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(OpenError::Missing(path()));
+        }
+        found => found.map_err(|error| OpenError::Io { path: path(), error })?,
+    };
+    if !found.is_file() {
+        return Err(OpenError::Foreign(path()));
     }
+    if found.len() == 0 {
+        // A writer has just created it and it is no log yet, unless the lock file tells that it was one.
+        let was_log = WriteLock::read_note(&log.lock_file()).is_some_and(|note| {
+            note.starts_with(&format!("log {},", FileId::of(&found).to_text()))
+        });
+        return Err(if was_log { OpenError::Emptied(path()) } else { OpenError::Missing(path()) });
+    }
+    // SQLite would only say that it cannot open the file.
+    check_readable(log.file()).map_err(|error| OpenError::Io { path: path(), error })?;
     // Readers of a write-ahead log write to its index; fall back to read-only without permission.
     let writable = connect(log.file(), OpenFlags::SQLITE_OPEN_READ_WRITE, READER_TIMEOUT)
-        .and_then(|db| check(file_kind(&db, log)?, log).map(|()| db));
+        .and_then(|db| check(&db, file_kind(&db, log)?, log).map(|()| db));
     let db = match writable {
         Err(OpenError::Sqlite(error)) if is_permission_error(&error) => {
             let db = connect(log.file(), OpenFlags::SQLITE_OPEN_READ_ONLY, READER_TIMEOUT)?;
-            check(file_kind(&db, log)?, log).map(|()| db)
+            check(&db, file_kind(&db, log)?, log).map(|()| db)
         }
         Ok(_) | Err(_) => writable,
     }?;
@@ -366,10 +506,12 @@ fn file_kind(db: &Connection, log: &LogPath) -> Result<FileKind, OpenError> {
 }
 
 /// Whether it is a log of a version that this program knows.
-fn check(found: FileKind, log: &LogPath) -> Result<(), OpenError> {
+fn check(db: &Connection, found: FileKind, log: &LogPath) -> Result<(), OpenError> {
+    let path = || log.file().to_owned();
     match found.version {
-        // A writer is creating it at this moment.
-        0 => Err(OpenError::Missing(log.file().to_owned())),
+        0 if schema::has_tables(db)? => Err(OpenError::NoVersion(path())),
+        // Without tables: a writer is creating it at this moment.
+        0 => Err(OpenError::Missing(path())),
         version if version > schema::current() => {
             Err(OpenError::Newer { found: version, known: schema::current() })
         }

@@ -53,6 +53,11 @@ pub(super) fn file_kind(db: &Connection) -> rusqlite::Result<FileKind> {
     })
 }
 
+/// Whether the file holds anything.
+pub(super) fn has_tables(db: &Connection) -> rusqlite::Result<bool> {
+    db.query_row("SELECT EXISTS (SELECT 1 FROM sqlite_schema)", [], |row| row.get(0))
+}
+
 /// Migrates the file to the current version; a new log gets its bus id.
 pub(super) fn migrate(db: &mut Connection, now: Time) -> Result<(), OpenError> {
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;

@@ -5,8 +5,8 @@
 //! that several processes can write in turn. While another process holds the lock, callers give up on
 //! their jobs one by one and withdraw them.
 //!
-//! A log that was deleted or replaced is noticed with every group, and the group is then appended to the
-//! file that is there now.
+//! A log that was deleted or replaced, and a write-ahead log that was removed or cut off, are noticed with every group;
+//! the group is then appended to the files that are there now.
 
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot};
 
 use super::append::{AppendCache, AppendTransaction};
-use super::open::{self, Durability, WritableLog, WriterRole};
+use super::open::{self, Durability, PathChange, WritableLog, WriterRole};
 use super::row::{HooksSnapshot, RowDraft};
 use super::{AppendError, LogPath, OpenError};
 use crate::event::{Clock, Seq};
@@ -275,10 +275,13 @@ impl WriterThread {
     /// not make the file longer reaches the disk in a third of the time. Done while idle, the
     /// checkpoint delays no agent.
     fn checkpoint_when_idle(&mut self) {
-        if let Some((log, _)) = &self.open
+        if let Some((log, _)) = &mut self.open
             && self.since_checkpoint >= CHECKPOINT_AFTER
         {
-            checkpoint(&log.db, "PASSIVE");
+            // The next group takes care of files that were removed or cut off.
+            if log.path_change().is_none() {
+                checkpoint(&log.db, "PASSIVE");
+            }
             self.since_checkpoint = 0;
         }
     }
@@ -338,15 +341,12 @@ impl WriterThread {
                 None => self.open_log()?,
             };
             let guard = log.lock.acquire();
-            let appended = if log.is_at_its_path() {
-                Some(append(&mut log, &mut cache, self.clock.as_ref(), slots))
-            } else {
-                None
-            };
-            // A file that was deleted in the meantime has taken these rows with it.
-            match appended {
-                Some(appended) if log.is_at_its_path() => {
+            let mut change = log.path_change();
+            if change.is_none() {
+                let appended = append(&mut log, &mut cache, self.clock.as_ref(), slots);
+                if log.is_at_its_path() {
                     let appended = appended?;
+                    log.note_commit();
                     self.appended.notify_one();
                     self.since_checkpoint += slots.len();
                     self.last_error = None;
@@ -354,12 +354,19 @@ impl WriterThread {
                     self.open = Some((log, cache));
                     return Ok(appended);
                 }
-                Some(_) | None => {
-                    tracing::warn!("the log was deleted or replaced; using the file at its path");
-                    log.abandon(self.clock.now());
-                    drop(guard);
-                }
+                // A file that was deleted in the meantime has taken these rows with it.
+                change = Some(PathChange::Replaced);
             }
+            if let Some(change) = change {
+                let now = self.clock.now();
+                if let Err(error) = log.rescue(change, now) {
+                    drop(guard);
+                    self.open = Some((log, cache));
+                    return Err(error);
+                }
+                log.leave(change, now);
+            }
+            drop(guard);
         }
         Err(AppendError::Replaced)
     }

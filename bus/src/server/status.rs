@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::version::VERSION;
 use crate::active::HooksSource;
-use crate::config::{Reach, observer_folder};
+use crate::config::{Hook, Reach, observer_folder};
 use crate::event::{Clock, SystemClock, Time};
 use crate::files::check_private;
 use crate::log::{LogPath, LogReader, OpenError};
@@ -143,6 +143,8 @@ fn describe_log(log: &LogPath) -> Value {
             "rows": head.map_or(0, |(seq, _)| seq.as_i64()),
             "last": head.map(|(_, at)| at.to_string()),
             "bytes": fs::metadata(file).map_or(0, |file| file.len()),
+            "damage": log.damage(),
+            "damage_file": log.damage_file(),
         }),
         Err(error) => json!({"file": file.to_string_lossy(), "error": error.to_string()}),
     }
@@ -151,12 +153,16 @@ fn describe_log(log: &LogPath) -> Value {
 fn describe_hooks(hooks: &HooksSource) -> Value {
     let active = hooks.active();
     let problems = &active.file.problems;
+    // Without hooks that need an approval it does not matter what a log that cannot be read would tell.
+    let needs_approvals = active.file.hooks.iter().any(Hook::runs_outside);
+    let consent_error = active.approvals.store().problem();
+    let consent_error = consent_error.filter(|it| needs_approvals || !it.is_unknown());
     let broken = problems.iter().filter(|problem| problem.reach != Reach::Nothing);
     json!({
         "file": hooks.file().to_string_lossy(),
         "standing": active.status.as_str(),
         "error": active.status.problem().map(ToString::to_string),
-        "consent_error": active.approvals.store().problem().map(|problem| problem.to_string()),
+        "consent_error": consent_error.map(|problem| problem.to_string()),
         "hash": active.file.hash,
         "count": active.file.hooks.len(),
         "problems": problems.iter().map(ToString::to_string).collect::<Vec<_>>(),

@@ -51,3 +51,9 @@ pub fn rename_if_new(from: &Path, to: &Path) -> io::Result<bool> {
         Err(error) => Err(error.into()),
     }
 }
+
+/// Whether this process may read the file, without opening it: closing a descriptor releases all of the process' POSIX locks
+/// on its file.
+pub fn check_readable(file: &Path) -> io::Result<()> {
+    Ok(access(file, Access::READ_OK)?)
+}

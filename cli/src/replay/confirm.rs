@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use hookbus::decide::replay::{Isolation, PluginRestarts, ReplayEnvironment};
+use hookbus::log::LogPath;
 use hookbus_replay::{Commands, DryRun, PlannedCommand, dry_run};
 use serde_json::{Map, Value, json};
 
@@ -77,7 +78,7 @@ pub(super) fn confirm(
     let mut found = if has_commands { plan(setup)? } else { DryRun::default() };
     check_names(&found, arguments)?;
     if !found.refused.is_empty() && !arguments.dry_run {
-        let approved = approve_by_name(&found.refused, arguments)?;
+        let approved = approve_by_name(&found.refused, arguments, settings)?;
         if !approved.is_empty() {
             setup.hooks.approve_foreign(approved);
             found = plan(setup)?;
@@ -137,8 +138,9 @@ fn check_names(found: &DryRun, arguments: &Arguments) -> Result<()> {
 fn approve_by_name(
     refused: &BTreeMap<PlannedCommand, u64>,
     arguments: &Arguments,
+    settings: &Settings,
 ) -> Result<BTreeSet<String>> {
-    output::to_stderr(foreign_head(refused.len(), arguments));
+    output::to_stderr(foreign_head(refused.len(), arguments, settings));
     let names: BTreeSet<&String> = refused.keys().map(|command| &command.hook).collect();
     let mut approved = BTreeSet::new();
     for name in names {
@@ -156,14 +158,16 @@ fn approve_by_name(
     Ok(approved)
 }
 
-fn foreign_head(commands: usize, arguments: &Arguments) -> String {
+fn foreign_head(commands: usize, arguments: &Arguments, settings: &Settings) -> String {
     let source = match (&arguments.log, &arguments.nats) {
         (Some(log), _) => log.display().to_string(),
         (None, Some(_)) => "the NATS stream".to_owned(),
-        (None, None) => "this archive".to_owned(),
+        // An archive, a log that was copied into this home, or the log of a home that was moved.
+        (None, None) => LogPath::in_home(&settings.home).file().display().to_string(),
     };
     let commands = count(commands, "command");
-    format!("{commands} recorded in {}, perhaps by another person:", sanitize(&source))
+    let source = sanitize(&source);
+    format!("{commands} recorded in {source}, perhaps by another person or in another home:")
 }
 
 fn plan(setup: &ReplaySetup) -> Result<DryRun> {
@@ -236,7 +240,7 @@ fn print_commands(
             let own = if commands.is_empty() { Vec::new() } else { list(commands, arguments) };
             own.into_iter().try_for_each(output::line)?;
             if !refused.is_empty() {
-                output::line(foreign_head(refused.len(), arguments))?;
+                output::line(foreign_head(refused.len(), arguments, settings))?;
                 for (command, runs) in refused {
                     output::line(line(command, *runs, arguments))?;
                 }

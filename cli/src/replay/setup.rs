@@ -59,7 +59,10 @@ impl ReplaySetup {
         let reader = LogReader::open(&path)?;
         let selection = selection(arguments, &reader)?;
         let mut recorded = RecordedHooks::read(&reader)?;
-        if reader.is_archive() || !is_own_log(&path, settings) {
+        let is_own = !reader.is_archive()
+            && is_own_log(&path, settings)
+            && recorded.were_recorded_at(&hooks_file(settings));
+        if !is_own {
             recorded = recorded.of_foreign_recording();
         }
         if arguments.check {
@@ -125,7 +128,12 @@ impl ReplaySetup {
     }
 }
 
-/// Whether a log is the one of this home, which only the user's own hooks are recorded in.
+/// The file with the hooks of this home.
+fn hooks_file(settings: &Settings) -> PathBuf {
+    HooksSource::new(&settings.home, LogPath::in_home(&settings.home)).file().to_owned()
+}
+
+/// Whether a log is the one of this home. It may still be a copy of another home's log: the hooks in it tell.
 fn is_own_log(path: &LogPath, settings: &Settings) -> bool {
     let canonical = |path: &LogPath| path.file().canonicalize().ok();
     canonical(path).is_some_and(|path| Some(path) == canonical(&LogPath::in_home(&settings.home)))

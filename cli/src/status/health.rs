@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::describe_spool;
+use super::{describe_damage, describe_spool};
 
 /// Rows that wait for the relay for longer than this are not on their way.
 const LONGEST_RELAY_LAG_S: u64 = 60;
@@ -15,10 +15,11 @@ pub(super) fn problems(state: &Value) -> Vec<String> {
     let mut problems = Vec::new();
     if !state["hung"].is_null() {
         problems.push("the daemon does not answer; `hookbus stop` ends it".to_owned());
-    } else if state["daemon"].is_null() {
+    } else if state["daemon"].is_null() && state["daemon_off"] != true {
         problems.push("no daemon is running; start `hookbus serve`".to_owned());
     }
     problems.extend(state["log"]["error"].as_str().map(|error| format!("the log: {error}")));
+    problems.extend(describe_damage(&state["log"]).map(|line| format!("the log: {line}")));
     problems.extend(problems_of_spool(&state["spool"]));
     problems.extend(problems_of_hooks(&state["hooks"]));
     problems.extend(problem_of_relay(&state["relay"]));

@@ -46,7 +46,20 @@ impl LogSource {
         Ok(self.read(position, limit)?)
     }
 
+    /// After an error the next call opens the log again: its write-ahead log may have been replaced.
     fn read(
+        &mut self,
+        position: &mut ObserverPosition,
+        limit: usize,
+    ) -> Result<Vec<SourceEvent>, ReadError> {
+        let events = self.read_open(position, limit);
+        if events.is_err() {
+            self.open = None;
+        }
+        events
+    }
+
+    fn read_open(
         &mut self,
         position: &mut ObserverPosition,
         limit: usize,

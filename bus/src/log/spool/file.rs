@@ -14,6 +14,9 @@ use crate::event::{EventId, Kind, Time};
 use crate::log::row::{HooksSnapshot, RowDraft};
 use crate::sys::fs::open_without_blocking;
 
+/// A longer file holds no event of ours: a payload has at most 900 MB, and hex digits take twice as much.
+const MAX_LENGTH: u64 = 2 << 30;
+
 /// An event to spool.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::log) struct SpoolEntry<'a> {
@@ -116,11 +119,20 @@ pub(super) fn read(file: PathBuf, home: Option<&HomeId>) -> Result<SpooledEvent,
     let content = |why: &str| SpoolFileError::Content(why.to_owned());
     // A FIFO in place of the file must not block us.
     let mut open = open_without_blocking(&file)?;
-    if !open.metadata()?.is_file() {
+    let metadata = open.metadata()?;
+    if !metadata.is_file() {
         return Err(content("it is not a regular file"));
     }
+    if metadata.len() > MAX_LENGTH {
+        return Err(content("it is longer than any event"));
+    }
     let mut bytes = Vec::new();
-    open.read_to_end(&mut bytes)?;
+    // The first byte tells most files that are none of ours, before all of it is in memory.
+    (&mut open).take(1).read_to_end(&mut bytes)?;
+    if bytes != b"{" {
+        return Err(content("it is not a JSON object"));
+    }
+    open.take(MAX_LENGTH).read_to_end(&mut bytes)?;
     let parsed = serde_json::from_slice(&bytes);
     drop(bytes);
     let Value::Object(mut fields) = parsed.map_err(|error| content(&error.to_string()))? else {

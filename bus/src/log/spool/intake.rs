@@ -14,6 +14,7 @@ use std::time::Duration;
 use super::Spool;
 use super::file::{self, SpoolFileError, SpooledEvent, id_in_name};
 use super::places::{HomeId, PlaceOwner};
+use crate::event::EventId;
 use crate::sys::file_lock;
 
 /// The extension of a file that waits, that is being appended to the log, and that is no event.
@@ -26,7 +27,8 @@ pub(super) const INCOMPLETE: &str = "part";
 /// A file that is incomplete for this long was left by a process that died.
 const ABANDONED_AFTER: Duration = Duration::from_mins(10);
 
-/// How many events, and about how many bytes of files, are in memory at once.
+/// How many events, and about how many bytes of files, are in memory at once. A larger file is large: it is taken in after
+/// all others, and alone, because a client may have no time to finish it.
 const BATCH: usize = 64;
 const BATCH_BYTES: u64 = 4 << 20;
 
@@ -75,13 +77,29 @@ impl Spool {
             }
             Some(_) | None => false,
         });
-        // Ids sort by time. Of the two files of one event, the one with its decision comes first, and the other one
+        // Large files come last. Ids sort by time. Of the two files of one event, the one with its decision comes first, and the other one
         // adds nothing. Of two files with one name, the one that an earlier try left comes first.
         files.sort_by_cached_key(|(path, _)| {
-            (path.file_stem().map(OsStr::to_owned), extension_of(path) != Some(TAKEN))
+            let is_later = extension_of(path) != Some(TAKEN);
+            (is_large(path), path.file_stem().map(OsStr::to_owned), is_later)
         });
         let files = files.into();
         Intake { home: self.home.clone(), files, left, _locks: locks }
+    }
+}
+
+impl Spool {
+    /// Whether a process has begun to take in a large file. It would begin anew in the next client if it stopped.
+    pub fn is_taking_in_large_file(&self) -> bool {
+        let files = self.places.iter().filter_map(|place| place.files().ok()).flatten();
+        files.into_iter().any(|path| extension_of(&path) == Some(TAKEN) && is_large(&path))
+    }
+
+    /// Whether this event waits.
+    pub fn holds(&self, id: EventId) -> bool {
+        let names = [format!("{id}.{WAITING}"), format!("{id}.event.{WAITING}")];
+        let mut places = self.places.iter();
+        places.any(|place| names.iter().any(|name| place.directory.join(name).exists()))
     }
 }
 
@@ -90,9 +108,17 @@ impl Intake {
     pub(in crate::log) fn next_batch(&mut self) -> Vec<SpooledEvent> {
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while batch.len() < BATCH && bytes < BATCH_BYTES {
+            let is_alone = self.files.front().is_some_and(|(path, _)| is_large(path));
+            if is_alone && !batch.is_empty() {
+                break;
+            }
             let Some((path, owner)) = self.files.pop_front() else { break };
-            bytes += fs::metadata(&path).map_or(0, |file| file.len());
-            batch.extend(self.read(&path, owner));
+            let length = fs::metadata(&path).map_or(0, |file| file.len());
+            // A file that is set aside does not count: an empty batch is the end.
+            if let Some(event) = self.read(&path, owner) {
+                bytes += length;
+                batch.push(event);
+            }
         }
         batch
     }
@@ -141,6 +167,10 @@ impl Intake {
             tracing::debug!(%error, "cannot remove a spool file; its event is in the log and is not appended twice");
         }
     }
+}
+
+fn is_large(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|file| file.len() > BATCH_BYTES)
 }
 
 pub(super) fn extension_of(path: &Path) -> Option<&str> {

@@ -12,15 +12,25 @@ use crate::log::{ReadError, schema};
 /// What `ANALYZE` adds. It holds numbers for the query planner, and no program but SQLite can create it.
 const STATISTICS: &str = "CREATE TABLE sqlite_stat1(tbl,idx,stat)";
 
+/// What to do about what cannot be computed again.
+const RESTORE: &str = "restore log.db from a backup or an archive, or move it away and keep it: a new log begins with the next event";
+
 /// Checks all pages, all indexes and the schema.
 pub(super) fn find(db: &Connection) -> Result<Vec<Flaw>, ReadError> {
     let mut flaws: Vec<Flaw> = integrity(db)?.into_iter().map(|line| classify(db, &line)).collect();
     flaws.extend(schema_differences(db)?);
-    if !has_bus(db)? {
+    if !lacks_table(db)? && !has_bus(db)? {
         let what = "the table `bus` does not hold exactly one id, so that the rows belong to no bus; restore a copy of the log";
         flaws.push(Flaw::of_file(FlawKind::Schema, what));
     }
     Ok(flaws)
+}
+
+/// Whether a table of a log is missing, so that its rows cannot be read.
+pub(super) fn lacks_table(db: &Connection) -> Result<bool, ReadError> {
+    let found = schema::objects(db)?;
+    let expected = schema::expected_objects(schema::version(db)?)?;
+    Ok(expected.keys().any(|object| object.kind == "table" && !found.contains_key(object)))
 }
 
 /// Whether the log has the one id of its bus, which the hash chain begins with.
@@ -28,7 +38,7 @@ pub(super) fn has_bus(db: &Connection) -> Result<bool, ReadError> {
     let sql = "SELECT count(*) = 1 AND min(typeof(id) = 'blob' AND length(id) = 16) FROM bus";
     match db.query_row(sql, [], |row| row.get::<_, Option<bool>>(0)) {
         Ok(found) => Ok(found.unwrap_or(false)),
-        // The page is damaged, or there is no such table; both are told.
+        // The page is damaged, which is told.
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => Ok(false),
         Err(error) => Err(error.into()),
     }
@@ -108,22 +118,33 @@ fn schema_differences(db: &Connection) -> Result<Vec<Flaw>, ReadError> {
     let expected = schema::expected_objects(schema::version(db)?)?;
     let mut flaws = Vec::new();
     for (object, sql) in &expected {
-        let name = &object.name;
-        let what = match found.get(object) {
-            None => format!(
-                "{name} is missing; `hookbus verify --repair` restores indexes and triggers"
-            ),
-            Some(other) if other != sql => {
-                format!("{name} is not the one that hookbus creates: {other}")
+        let ObjectName { kind, name } = object;
+        let what = match (found.get(object), kind == "table") {
+            (None, false) => {
+                format!("the {kind} {name} is missing; `hookbus verify --repair` restores it")
             }
-            Some(_) => continue,
+            (None, true) => format!("the table {name} is missing, with what was in it; {RESTORE}"),
+            (Some(other), _) if other == sql => continue,
+            (Some(other), false) => format!(
+                "the {kind} {name} is not the one that hookbus creates: {other}; \
+                 `hookbus verify --repair` restores it"
+            ),
+            (Some(other), true) => {
+                format!("the table {name} is not the one that hookbus creates: {other}; {RESTORE}")
+            }
         };
         flaws.push(Flaw::of_file(FlawKind::Schema, what));
     }
     let is_foreign =
         |object: &ObjectName, sql: &str| !expected.contains_key(object) && sql != STATISTICS;
     for (object, sql) in found.iter().filter(|(object, sql)| is_foreign(object, sql)) {
-        let what = format!("the {} {} does not belong to a log: {sql}", object.kind, object.name);
+        let ObjectName { kind, name } = object;
+        let remedy = if kind == "table" {
+            "drop it with another program, or leave it: `--repair` removes no data"
+        } else {
+            "`hookbus verify --repair` removes it"
+        };
+        let what = format!("the {kind} {name} does not belong to a log: {sql}; {remedy}");
         flaws.push(Flaw::of_file(FlawKind::Schema, what));
     }
     Ok(flaws)

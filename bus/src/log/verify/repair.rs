@@ -1,4 +1,5 @@
-//! Mends what can be computed again: indexes, triggers and derived columns. What the hash covers is never touched.
+//! Mends what can be computed again: indexes, triggers and derived columns, and removes triggers, views and indexes that
+//! do not belong to a log. What the hash covers is never touched.
 //! A copy of the file is kept first.
 
 use std::fs;
@@ -65,8 +66,10 @@ pub struct Repaired {
     pub backup: Option<PathBuf>,
     /// The indexes that were built again.
     pub indexes: bool,
-    /// The indexes and triggers that were missing.
+    /// The indexes and triggers that were missing or had been changed.
     pub restored: Vec<String>,
+    /// The triggers, views and indexes that do not belong to a log.
+    pub removed: Vec<String>,
     /// How many rows had derived columns that did not follow from the rest of the row.
     pub rows: u64,
 }
@@ -96,10 +99,10 @@ pub fn repair(
     if needed.indexes {
         rebuild_indexes(&mut db)?;
     }
-    let restored = restore_objects(&mut db)?;
+    let SchemaRepair { restored, removed } = restore_objects(&mut db)?;
     let rows = mend_columns(&mut db, derive)?;
     drop(guard);
-    Ok(Repaired { backup: Some(backup), indexes: needed.indexes, restored, rows })
+    Ok(Repaired { backup: Some(backup), indexes: needed.indexes, restored, removed, rows })
 }
 
 /// What has to be mended.
@@ -124,6 +127,9 @@ fn needed(
     if let Some(page) = flaws.iter().find(|flaw| flaw.kind == FlawKind::Page) {
         return Err(RepairError::Damaged(page.what.clone()));
     }
+    if damage::lacks_table(&db)? {
+        return Err(RepairError::Damaged("a table is missing".to_owned()));
+    }
     let mut wrong = 0;
     each_row(&db, |_, row| {
         wrong += u64::from(row.wrong_columns(derive).is_some());
@@ -131,7 +137,7 @@ fn needed(
     })?;
     Ok(Needed {
         indexes: flaws.iter().any(|flaw| flaw.kind == FlawKind::Index),
-        objects: !missing_objects(&db)?.is_empty(),
+        objects: !ObjectChanges::find(&db)?.is_empty(),
         columns: wrong > 0,
     })
 }
@@ -180,24 +186,59 @@ fn rebuild_indexes(db: &mut Connection) -> Result<(), RepairError> {
     Ok(transaction.commit()?)
 }
 
-/// The indexes and triggers that a log has and this one has not, with the statements that create them.
-fn missing_objects(db: &Connection) -> Result<Vec<(String, String)>, RepairError> {
-    let found = schema::objects(db)?;
-    let expected = schema::expected_objects(schema::version(db)?)?;
-    let missing = expected.into_iter().filter(|(object, _)| {
-        !found.contains_key(object) && ["index", "trigger"].contains(&object.kind.as_str())
-    });
-    Ok(missing.map(|(object, sql)| (object.name, sql)).collect())
+/// What is to be done to have the indexes and triggers of a log, and no others. Tables stay: they hold data.
+struct ObjectChanges {
+    removed: Vec<ObjectName>,
+    /// With the statements that create them.
+    restored: Vec<(ObjectName, String)>,
 }
 
-fn restore_objects(db: &mut Connection) -> Result<Vec<String>, RepairError> {
-    let missing = missing_objects(db)?;
+/// The names of what was restored and removed.
+struct SchemaRepair {
+    restored: Vec<String>,
+    removed: Vec<String>,
+}
+
+impl ObjectChanges {
+    fn find(db: &Connection) -> Result<Self, RepairError> {
+        let found = schema::objects(db)?;
+        let expected = schema::expected_objects(schema::version(db)?)?;
+        let is_wrong = |(object, sql): &(ObjectName, String)| {
+            object.kind != "table" && expected.get(object) != Some(sql)
+        };
+        let is_absent = |(object, sql): &(ObjectName, String)| {
+            object.kind != "table" && found.get(object) != Some(sql)
+        };
+        let removed = found.clone().into_iter().filter(is_wrong).map(|(object, _)| object);
+        let mut removed: Vec<ObjectName> = removed.collect();
+        // A view takes its triggers with it, so that they have to go first.
+        removed.sort_by_key(|object| object.kind != "trigger");
+        let restored = expected.clone().into_iter().filter(is_absent).collect();
+        Ok(Self { removed, restored })
+    }
+
+    const fn is_empty(&self) -> bool {
+        self.removed.is_empty() && self.restored.is_empty()
+    }
+}
+
+fn restore_objects(db: &mut Connection) -> Result<SchemaRepair, RepairError> {
+    let ObjectChanges { removed, restored } = ObjectChanges::find(db)?;
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    for (_, sql) in &missing {
+    for ObjectName { kind, name } in &removed {
+        let name = name.replace('"', "\"\"");
+        transaction.execute_batch(&format!("DROP {kind} IF EXISTS \"{name}\""))?;
+    }
+    for (_, sql) in &restored {
         transaction.execute_batch(sql)?;
     }
     transaction.commit()?;
-    Ok(missing.into_iter().map(|(name, _)| name).collect())
+    let is_restored = |object: &ObjectName| restored.iter().any(|(it, _)| it == object);
+    let removed = removed.iter().filter(|object| !is_restored(object));
+    Ok(SchemaRepair {
+        removed: removed.map(|object| format!("{} {}", object.kind, object.name)).collect(),
+        restored: restored.iter().map(|(object, _)| object.name.clone()).collect(),
+    })
 }
 
 /// Computes derived columns again where they are wrong. The trigger that refuses every change is absent inside of this

@@ -10,7 +10,7 @@ use super::row::{COLUMNS, ReadRow};
 use super::walk::ChainWalk;
 use crate::event::{BusId, Derived, DerivedFrom, Seq};
 use crate::log::chain::Hash;
-use crate::log::{LogPath, LogReader, ReadError};
+use crate::log::{LogPath, LogReader, ReadError, open};
 
 /// How many rows are read in one query: a long read transaction would keep the writer from checkpointing.
 const PAGE: usize = 1000;
@@ -66,8 +66,12 @@ pub fn verify(
     derive: &dyn Fn(&DerivedFrom<'_>) -> Derived,
     mut progress: impl FnMut(u64),
 ) -> Result<Verification, ReadError> {
+    let db = open::for_reading(log)?;
+    let mut flaws = damage::find(&db)?;
+    if damage::lacks_table(&db)? {
+        return Ok(Verification { flaws, buses: Vec::new() });
+    }
     let log = LogReader::open(log)?;
-    let mut flaws = damage::find(&log.db)?;
     if log.is_archive() {
         flaws.extend(wrong_origins(&log)?);
     }
