@@ -342,11 +342,14 @@ pub(super) fn for_writing_to(
     Ok(WritableLog { db, lock, log: log.clone(), file, companions, watched })
 }
 
-/// Whether `log.db` is too short for its pages. It becomes shorter if a person runs `VACUUM`; then it has fewer pages.
+/// Whether `log.db`, which is shorter than before, is too short for its pages. If a person runs `VACUUM`, it has fewer
+/// pages. Pages that are only in the write-ahead log make it look too short, so it is not judged while there are any: a
+/// sound log must never be set aside.
 fn is_cut_off(db: &Connection, length: u64) -> bool {
     let pages = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
-    let needed = db.query_row(pages, [], |row| row.get::<_, i64>(0));
-    length == 0 || needed.is_ok_and(|needed| u64::try_from(needed).unwrap_or(0) > length)
+    let needed = || db.query_row(pages, [], |row| row.get::<_, i64>(0)).unwrap_or(0);
+    length == 0
+        || wal::is_all_in_log(db) && u64::try_from(needed()).is_ok_and(|needed| needed > length)
 }
 
 /// A copy that SQLite made (`VACUUM INTO`) has no write-ahead log yet.

@@ -1,5 +1,5 @@
 //! Notices that SQLite's write-ahead log was removed, replaced or cut off while a writer has it open. SQLite does not:
-//! it goes on writing to its descriptor, and after a crash nobody finds these rows. The writer asks before each commit.
+//! it goes on writing to its descriptor, and after a crash these rows are not found. The writer asks before each commit.
 //!
 //! The descriptor still leads to the removed file, so a checkpoint moves its rows into `log.db`. What was cut off is
 //! lost; then the index of the write-ahead log is reset, so that the log can be used from its last checkpoint on.
@@ -80,8 +80,13 @@ impl Frames {
     }
 }
 
+/// Whether `log.db` holds everything that the write-ahead log holds.
+pub(super) fn is_all_in_log(db: &Connection) -> bool {
+    Frames::of(db).is_ok_and(|frames| frames.in_log == frames.all)
+}
+
 impl OpenWal {
-    /// The write-ahead log at `path`, which a connection has just opened. None if it is gone already.
+    /// The write-ahead log at `path`, which a connection has just opened.
     pub(super) fn open(path: PathBuf) -> io::Result<Self> {
         let file = File::open(&path)?;
         let id = FileId::of(&file.metadata()?);
