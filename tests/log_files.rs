@@ -6,8 +6,10 @@
 use std::fs::{self, OpenOptions};
 use std::path::Path;
 use std::process::Output;
+use std::thread::sleep;
+use std::time::Duration;
 
-use hookbus_tests::home::{Daemon, Home};
+use hookbus_tests::home::{Daemon, Home, wait_until};
 use hookbus_tests::payloads::hermes_shell;
 
 fn cut_off(path: &Path) {
@@ -81,6 +83,21 @@ fn rows_survive_a_write_ahead_log_that_is_removed_after_a_checkpoint_and_before_
     drop(daemon);
     assert_eq!(commands(&home).len(), 43);
     assert!(home.is_sound());
+}
+
+#[test]
+fn rows_survive_a_write_ahead_log_that_is_removed_after_the_last_event() {
+    // Removed while the daemon is idle for a moment, and for longer.
+    for pause in [Duration::ZERO, Duration::from_secs(2)] {
+        let (home, mut daemon) = home_with_events();
+        sleep(pause);
+        fs::remove_file(home.path().join("log.db-wal")).expect("our file");
+        wait_until("the log can be read", || home.run(&["log"]).status.success());
+        sleep(Duration::from_secs(2));
+        daemon.kill();
+        assert_eq!(commands(&home), ["a1", "a2", "a3"], "{pause:?}");
+        assert!(home.is_sound(), "{pause:?}");
+    }
 }
 
 #[test]

@@ -34,6 +34,10 @@ const CHECKPOINT_AFTER: usize = 32;
 /// The daemon is idle if no job arrives for this long.
 const IDLE: Duration = Duration::from_millis(2);
 
+/// After a few jobs the daemon checkpoints when it has been idle for this long: rows that are in `log.db` are not lost if another
+/// program removes the write-ahead log.
+const LONG_IDLE: Duration = Duration::from_secs(1);
+
 /// How long to wait for a job if there is nothing else to do.
 const LONG_WAIT: Duration = Duration::from_hours(1);
 
@@ -234,7 +238,7 @@ struct WriterThread {
     role: WriterRole,
     clock: Arc<dyn Clock>,
     open: Option<(WritableLog, AppendCache)>,
-    /// How many jobs were written since the last checkpoint.
+    /// How many jobs were written since the last checkpoint of the daemon.
     since_checkpoint: usize,
     /// The last error that was logged.
     last_error: Option<String>,
@@ -267,8 +271,11 @@ impl WriterThread {
 
     /// How long to wait for a job before it is time for a checkpoint.
     fn wait_time(&self) -> Duration {
-        let is_due = self.role == WriterRole::Daemon && self.since_checkpoint >= CHECKPOINT_AFTER;
-        if is_due { IDLE } else { LONG_WAIT }
+        match (self.role, self.since_checkpoint) {
+            (WriterRole::Client, _) | (WriterRole::Daemon, 0) => LONG_WAIT,
+            (WriterRole::Daemon, 1..CHECKPOINT_AFTER) => LONG_IDLE,
+            (WriterRole::Daemon, CHECKPOINT_AFTER..) => IDLE,
+        }
     }
 
     /// After a checkpoint SQLite overwrites the write-ahead log from its start, and a commit that does
@@ -276,13 +283,16 @@ impl WriterThread {
     /// checkpoint delays no agent.
     fn checkpoint_when_idle(&mut self) {
         if let Some((log, _)) = &mut self.open
-            && self.since_checkpoint >= CHECKPOINT_AFTER
+            && self.since_checkpoint > 0
         {
-            // The next group takes care of files that were removed or cut off.
             if log.path_change().is_none() {
                 checkpoint(&log.db, "PASSIVE");
+                self.since_checkpoint = 0;
+            } else {
+                // A group without jobs takes care of files that were removed or cut off; the next look tells whether it could.
+                self.append_group(Vec::new());
+                self.since_checkpoint = 1;
             }
-            self.since_checkpoint = 0;
         }
     }
 
