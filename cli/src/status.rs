@@ -220,10 +220,10 @@ fn describe_daemon(state: &Value, paint: Paint) -> String {
             paint.bad(&describe_hung(pid))
         )
     } else if state["daemon_off"] == true {
-        "daemon  off, as it is set: each `hookbus hook` handles its event itself".to_owned()
+        "daemon  off, as it is set; hooks work without it".to_owned()
     } else if daemon.is_null() {
         format!(
-            "daemon  {}: each `hookbus hook` handles its event itself; `hookbus serve` starts one",
+            "daemon  {}; hooks work without it (`hookbus serve` starts one)",
             paint.bad("not running")
         )
     } else {
