@@ -70,18 +70,9 @@ struct OldVersion<'a> {
     nats: Option<&'a NatsSettings>,
 }
 
-/// A broken place of the new text for which something of the version before stays.
-#[derive(Debug, PartialEq)]
-enum Kept {
-    /// What was there.
-    AsItWas(Place),
-    /// What else was in that list; this entry itself is new.
-    OthersStay(Place),
-}
-
 /// The settings that are as they were.
 struct KeptSettings {
-    kept: Vec<Kept>,
+    kept: Vec<Place>,
     /// No content holds these.
     nats: Option<NatsSettings>,
 }
@@ -98,22 +89,14 @@ fn broken_places(problems: &[Problem]) -> Vec<Place> {
 }
 
 /// The problems of the new text, those at kept places marked, and what is wrong with the result only.
-fn problems(written: Vec<Problem>, merged: Vec<Problem>, kept: &[Kept]) -> Vec<Problem> {
+fn problems(written: Vec<Problem>, merged: Vec<Problem>, kept: &[Place]) -> Vec<Problem> {
     let mut all: Vec<Problem> = written
         .into_iter()
         .map(|problem| {
-            let place = problem.place.clone();
-            if problem.reach != Reach::Entry {
-                problem
-            } else if kept.contains(&Kept::AsItWas(place.clone())) {
-                let message = format!("{}{KEPT}", problem.message);
-                Problem { message, kept: true, ..problem }
-            } else if kept.contains(&Kept::OthersStay(place)) {
-                let why = "until then every hook that was in this list stays";
-                Problem { message: format!("{}; {why}", problem.message), ..problem }
-            } else {
-                problem
+            if problem.reach != Reach::Entry || !kept.contains(&problem.place) {
+                return problem;
             }
+            Problem { message: format!("{}{KEPT}", problem.message), kept: true, ..problem }
         })
         .collect();
     for problem in merged.into_iter().filter(|problem| problem.reach == Reach::Entry) {
@@ -146,7 +129,7 @@ fn keep_settings(root: &mut Node, old: &OldVersion<'_>, problems: &[Problem]) ->
             if let Some(nats) = old.nats {
                 result.nats = Some(nats.clone());
                 pairs.remove(index);
-                result.kept.push(Kept::AsItWas(place));
+                result.kept.push(place);
             }
             continue;
         }
@@ -155,7 +138,7 @@ fn keep_settings(root: &mut Node, old: &OldVersion<'_>, problems: &[Problem]) ->
         if let Some(old) = value {
             let line = pairs[index].line;
             pairs[index] = Pair { key: old.key.clone(), line, value: at_line(&old.value, line) };
-            result.kept.push(Kept::AsItWas(place));
+            result.kept.push(place);
         }
     }
     result

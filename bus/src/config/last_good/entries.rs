@@ -1,12 +1,13 @@
 //! Which entries of the earlier version stay in force because entries of the new text are broken.
 //!
 //! A broken entry is replaced by the earlier one of its name. If there is none, it cannot be told which earlier
-//! entry it is a version of: then nothing that was in its list is dropped until the mistake is corrected. A
-//! deletion in the same edit waits that long, and no guard is lost by a guess.
+//! entry it is a version of: then everything stays that was in its list and is not in the new text, until the mistake
+//! is corrected. A deletion in the same edit waits that long, and no guard is lost by a guess. What was broken
+//! in the version before, with the same text, is a version of nothing.
 
 use serde_json::Value;
 
-use super::{Kept, OldVersion, at_line, pair_of};
+use super::{OldVersion, at_line, pair_of};
 use crate::config::event_key::EventKey;
 use crate::config::problem::Place;
 use crate::config::yaml::{Data, Node, Pair};
@@ -27,9 +28,18 @@ struct NewEntry {
     index: usize,
     line: usize,
     json: Value,
-    is_broken: bool,
+    state: EntryState,
     /// What is in force instead of it.
     instead: Option<Instead>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum EntryState {
+    Good,
+    /// It has a mistake.
+    Broken,
+    /// It had the same mistake in the version before, and no earlier form.
+    KnownMistake,
 }
 
 /// What is in force instead of a broken entry.
@@ -38,10 +48,6 @@ enum Instead {
     Here(Node),
     /// One that was under another event, and stays there.
     Elsewhere,
-    /// It counts as failed, and what was in its list stays beside it.
-    ListStays,
-    /// It counts as failed.
-    Nothing,
 }
 
 /// An earlier entry that is added to the list under its event.
@@ -57,11 +63,11 @@ pub(super) fn merge_entries(
     old: &OldVersion<'_>,
     broken: &[Place],
     is_project: bool,
-) -> Vec<Kept> {
+) -> Vec<Place> {
     let mut old_entries = old_entries(old);
-    let mut new_entries = new_entries(root, broken, is_project);
-    let events = broken_events(root, broken);
-    if events.is_empty() && !new_entries.iter().any(|new| new.is_broken) {
+    let mut new_entries = new_entries(root, old, broken, is_project);
+    let events = broken_events(root, old, broken);
+    if events.is_empty() && !new_entries.iter().any(NewEntry::is_broken) {
         return Vec::new();
     }
     if is_other_form(root, old.root) && !old_entries.is_empty() {
@@ -70,7 +76,8 @@ pub(super) fn merge_entries(
     take_good(&new_entries, &mut old_entries);
     let mut added = replace_by_name(&mut new_entries, &mut old_entries);
     added.extend(keep_lists(&mut new_entries, &mut old_entries));
-    let mut kept: Vec<Kept> = new_entries.iter().filter_map(NewEntry::kept).collect();
+    let kept_entries = new_entries.iter().filter(|new| new.instead.is_some());
+    let mut kept: Vec<Place> = kept_entries.map(NewEntry::place).collect();
     put_in_place(root, new_entries);
     if let Some(line) = events.first().and_then(|first| event_pair(root, first)).map(|it| it.line) {
         let rest = take_all(&mut old_entries, |_| true, line);
@@ -78,7 +85,7 @@ pub(super) fn merge_entries(
             for event in &events {
                 remove_event(root, event);
             }
-            kept.extend(events.into_iter().map(|event| Kept::AsItWas(Place::Event(event))));
+            kept.extend(events.into_iter().map(Place::Event));
             added.extend(rest);
         }
     }
@@ -89,16 +96,12 @@ pub(super) fn merge_entries(
 }
 
 impl NewEntry {
-    fn place(&self) -> Place {
-        Place::Entry { event: self.event.clone(), index: self.index }
+    fn is_broken(&self) -> bool {
+        self.state == EntryState::Broken
     }
 
-    fn kept(&self) -> Option<Kept> {
-        match self.instead {
-            Some(Instead::Here(_) | Instead::Elsewhere) => Some(Kept::AsItWas(self.place())),
-            Some(Instead::ListStays) => Some(Kept::OthersStay(self.place())),
-            Some(Instead::Nothing) | None => None,
-        }
+    fn place(&self) -> Place {
+        Place::Entry { event: self.event.clone(), index: self.index }
     }
 }
 
@@ -129,16 +132,32 @@ fn old_entries(old: &OldVersion<'_>) -> Vec<OldEntry> {
         .collect()
 }
 
-fn new_entries(root: &Node, broken: &[Place], is_project: bool) -> Vec<NewEntry> {
-    entries(Some(root))
-        .filter_map(|(event, index, node)| {
-            let (line, json) = (node.line, node.to_json());
-            let is_broken = is_broken(broken, event.as_deref(), index);
-            // A changed entry of a project needs an approval, whether or not it is broken.
-            let is_ignored = is_broken && is_project && json.is_object();
-            (!is_ignored).then_some(NewEntry { event, index, line, json, is_broken, instead: None })
+fn new_entries(
+    root: &Node,
+    old: &OldVersion<'_>,
+    broken: &[Place],
+    is_project: bool,
+) -> Vec<NewEntry> {
+    let mut new_entries: Vec<NewEntry> = entries(Some(root))
+        .map(|(event, index, node)| {
+            let broken = is_broken(broken, event.as_deref(), index);
+            let state = if broken { EntryState::Broken } else { EntryState::Good };
+            NewEntry { event, index, line: node.line, json: node.to_json(), state, instead: None }
         })
-        .collect()
+        // A changed entry of a project needs an approval, whether or not it is broken.
+        .filter(|new| !(is_project && new.is_broken() && new.json.is_object()))
+        .collect();
+    // From the end: of equal entries the first ones get what was there before, see `keep_lists`.
+    let known = entries(old.root)
+        .filter(|(event, index, _)| is_broken(&old.broken, event.as_deref(), *index));
+    for (event, _, node) in known {
+        let json = node.to_json();
+        let mut left = new_entries.iter_mut().rev().filter(|new| new.is_broken());
+        if let Some(new) = left.find(|new| new.event == event && new.json == json) {
+            new.state = EntryState::KnownMistake;
+        }
+    }
+    new_entries
 }
 
 /// All entries of a document, with the key that they are under (none in the list form) and their index there.
@@ -183,12 +202,12 @@ fn keep_all(
     old: &OldVersion<'_>,
     new_entries: &[NewEntry],
     events: Vec<String>,
-) -> Vec<Kept> {
+) -> Vec<Place> {
     let old_hooks = old.root.and_then(|root| pair_of(root, "hooks"));
     let (Some(old_hooks), Some(hooks)) = (old_hooks, hooks_mut(root)) else { return Vec::new() };
     *hooks = at_line(&old_hooks.value, 1).data;
-    let broken = new_entries.iter().filter(|new| new.is_broken).map(NewEntry::place);
-    broken.chain(events.into_iter().map(Place::Event)).map(Kept::AsItWas).collect()
+    let broken = new_entries.iter().filter(|new| new.is_broken()).map(NewEntry::place);
+    broken.chain(events.into_iter().map(Place::Event)).collect()
 }
 
 /// Marks the old entries that are in the new text, unchanged, edited or moved.
@@ -196,8 +215,9 @@ fn take_good(new_entries: &[NewEntry], old_entries: &mut [OldEntry]) {
     let has_same_json = |new: &NewEntry, old: &OldEntry| new.json == old.json;
     // Where an entry is broken, the old one may be that entry, even if another event has the same now.
     let may_be_broken =
-        |old: &OldEntry| new_entries.iter().any(|new| new.is_broken && is_in_place(new, old));
-    let mut left: Vec<&NewEntry> = new_entries.iter().filter(|new| !new.is_broken).collect();
+        |old: &OldEntry| new_entries.iter().any(|new| new.is_broken() && is_in_place(new, old));
+    let mut left: Vec<&NewEntry> =
+        new_entries.iter().filter(|new| new.state == EntryState::Good).collect();
     for may_have_moved in [false, true] {
         for is_same in [&has_same_json as &dyn Fn(&NewEntry, &OldEntry) -> bool, &has_same_name] {
             left.retain(|new| {
@@ -219,7 +239,7 @@ fn take_good(new_entries: &[NewEntry], old_entries: &mut [OldEntry]) {
 /// earlier ones that stay under another event.
 fn replace_by_name(new_entries: &mut [NewEntry], old_entries: &mut [OldEntry]) -> Vec<Addition> {
     let mut pairings: Vec<(usize, usize)> = Vec::new();
-    for (new_index, new) in new_entries.iter().enumerate().filter(|(_, new)| new.is_broken) {
+    for (new_index, new) in new_entries.iter().enumerate().filter(|(_, new)| new.is_broken()) {
         let old = old_entries.iter().enumerate();
         let same = old.filter(|(_, old)| !old.is_taken && has_same_name(new, old));
         pairings.extend(same.map(|(old_index, _)| (new_index, old_index)));
@@ -249,23 +269,21 @@ fn replace_by_name(new_entries: &mut [NewEntry], old_entries: &mut [OldEntry]) -
     elsewhere.into_iter().map(|(_, addition)| addition).collect()
 }
 
-/// Keeps all that was in a list in which a broken entry has no earlier one of its name. One without a name is
-/// replaced by an earlier one; one with a name counts as new, and so as failed. Returns the earlier entries for
-/// which there is no place in the new text.
+/// Keeps all that was in a list in which a broken entry has no earlier one of its name: in place of such entries, as
+/// far as they reach. Returns the earlier entries for which there is no place in the new text.
 fn keep_lists(new_entries: &mut [NewEntry], old_entries: &mut [OldEntry]) -> Vec<Addition> {
     let mut added = Vec::new();
-    let is_left = |new: &NewEntry| new.is_broken && new.instead.is_none();
-    while let Some(first) = new_entries.iter().position(is_left) {
-        let (event, line) = (new_entries[first].event.clone(), new_entries[first].line);
-        let mut stay = take_all(old_entries, |old| old.event == event, line).into_iter().peekable();
-        let has_any = stay.peek().is_some();
-        for new in new_entries.iter_mut().filter(|new| is_left(new) && new.event == event) {
-            let earlier = if name(&new.json).is_none() { stay.next() } else { None };
-            new.instead = Some(match earlier {
-                Some(earlier) => Instead::Here(at_line(&earlier.node, new.line)),
-                None if has_any => Instead::ListStays,
-                None => Instead::Nothing,
-            });
+    for index in 0..new_entries.len() {
+        let new = &new_entries[index];
+        if !new.is_broken() || new.instead.is_some() {
+            continue;
+        }
+        let (event, line) = (new.event.clone(), new.line);
+        let mut stay = take_all(old_entries, |old| old.event == event, line).into_iter();
+        let of_list = new_entries[index..].iter_mut().filter(|new| new.event == event);
+        for new in of_list.filter(|new| new.is_broken() && new.instead.is_none()) {
+            let earlier = stay.next().map(|earlier| at_line(&earlier.node, new.line));
+            new.instead = earlier.map(Instead::Here);
         }
         added.extend(stay);
     }
@@ -295,22 +313,26 @@ fn put_in_place(root: &mut Node, new_entries: Vec<NewEntry>) {
         match new.instead {
             Some(Instead::Here(node)) => items[new.index] = node,
             Some(Instead::Elsewhere) => drop(items.remove(new.index)),
-            Some(Instead::ListStays | Instead::Nothing) | None => {}
+            None => {}
         }
     }
 }
 
-/// The keys that are unknown, misplaced or have no list under them, if anything is written there.
-fn broken_events(root: &Node, broken: &[Place]) -> Vec<String> {
-    let has_hooks = |event: &&String| {
-        let pair = event_pair(root, event);
-        pair.is_some_and(|pair| !matches!(&pair.value.data, Data::List(items) if items.is_empty()))
+/// The keys that are unknown, misplaced or have no list under them, if anything is written there that the version
+/// before did not have.
+fn broken_events(root: &Node, old: &OldVersion<'_>, broken: &[Place]) -> Vec<String> {
+    let is_new = |event: &&String| {
+        let Some(pair) = event_pair(root, event) else { return false };
+        let before = old.root.and_then(|root| event_pair(root, event));
+        let is_known = old.broken.contains(&Place::Event((*event).clone()))
+            && before.is_some_and(|before| before.value.to_json() == pair.value.to_json());
+        !is_known && !matches!(&pair.value.data, Data::List(items) if items.is_empty())
     };
     let events = broken.iter().filter_map(|place| match place {
         Place::Event(event) => Some(event),
         Place::File | Place::Setting(_) | Place::Entry { .. } => None,
     });
-    events.filter(has_hooks).cloned().collect()
+    events.filter(is_new).cloned().collect()
 }
 
 /// What is under this key, among the hooks or, misplaced, beside them.
