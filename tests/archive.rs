@@ -233,8 +233,8 @@ fn a_forged_decision_does_not_hide_the_sessions_of_the_others() {
     let archive_home = Home::new();
     archive_home.write_hooks(&format!("nats: {{url: \"{}\"}}\n{KEEP}", server.url()));
     bus.answer("hermes", &hermes_shell("rm x"));
+    wait_until("all rows are published", || server.published().len() == bus.log(&[]).len());
     let own = bus.log(&[]).len();
-    wait_until("all rows are published", || server.published().len() == own);
     let event = server.published().into_iter().find(|it| it.envelope()["agent"] == "hermes");
     let Received { mut row, .. } = envelope::read(&event.expect("an event").body).expect("a row");
     row.session = "forged".to_owned();

@@ -160,6 +160,8 @@ fn an_emptied_file_a_link_that_leads_nowhere_and_a_huge_file_switch_nothing_off(
             ("", "write `hooks: {}`"),
             (" \n\t\n", "write `hooks: {}`"),
             ("# mine\n---\n  # later\n", "write `hooks: {}`"),
+            ("trust: home\nhooks:\n", "write `hooks: {}`"),
+            ("trust: home\nhooks:\n  tool.before:\n", "write `hooks: {}`"),
             (&huge, "larger than 1024 KiB"),
             (&not_ended, "larger than 1024 KiB"),
         ] {

@@ -98,8 +98,9 @@ fn a_problem_that_appears_in_a_running_session_is_told_with_the_next_event() {
     assert_eq!(told(&home, "SessionStart", "one"), "");
     home.write_hooks_file(POLICY);
     let text = told(&home, "BeforeTool", "one");
+    assert!(text.contains("1 of 3 hooks is not in force: guard (never approved)"), "{text}");
     // The rule without a name stays, because the one with the mistake could be that one.
-    assert!(text.contains("2 of 4 hooks are not in force"), "{text}");
+    assert!(text.contains("the hooks from before stay in force: no-push (line 7: "), "{text}");
     home.write_hooks_file("hooks: [");
     let text = told(&home, "BeforeModel", "one");
     assert!(text.contains("hookbus.yaml cannot be used (line "), "{text}");
@@ -199,6 +200,20 @@ fn a_policy_that_changed_long_after_the_last_session_is_told() {
 }
 
 #[test]
+fn a_key_that_is_no_event_is_not_counted_as_a_hook() {
+    let home = Home::new();
+    home.write_hooks_file(
+        "hooks:\n  tool.before: [{ rule: { when: { command: rm }, block: no } }]\n  tool.bogus: [{ rule: { block: no } }]\n",
+    );
+    let text = told(&home, "SessionStart", "one");
+    assert!(
+        text.starts_with("hookbus: hookbus.yaml, line 3: unknown event `tool.bogus`"),
+        "{text}"
+    );
+    assert!(!text.contains("not in force"), "{text}");
+}
+
+#[test]
 fn one_mistake_is_told_once_and_a_hook_that_stays_in_force_is_not_called_inactive() {
     let home = Home::new();
     let policy =
@@ -209,7 +224,7 @@ fn one_mistake_is_told_once_and_a_hook_that_stays_in_force_is_not_called_inactiv
     let text = told(&home, "BeforeTool", "one");
     assert_eq!(
         text,
-        "hookbus: hookbus.yaml has mistakes, and what is broken stays in force as it was: guard (line 5: `comand` \
+        "hookbus: hookbus.yaml has mistakes; until they are corrected, the hooks from before stay in force: guard (line 5: `comand` \
          means nothing here; did you mean `command`?); run `hookbus hooks doctor`"
     );
 }

@@ -1,8 +1,10 @@
 //! `hookbus hook <agent>`: the command that agents call. Its stdout belongs to the agent: the answer, or nothing. It
 //! exits with 0 whatever happens (1 for wrong usage) and writes nothing to stderr once it has read an event: Gemini
-//! would show that to the user, or take it for an answer. The one exception is a notice for the user of Hermes, which
-//! shows nothing of an answer: it logs the stderr of a hook that exits with 1, and still reads the answer. The other is
-//! a worktree for Claude Code that cannot be made (`worktree.rs`).
+//! would show that to the user, or take it for an answer. Two cases exit with 1 and write to stderr:
+//!
+//! - a notice for the user of Hermes, which shows nothing of an answer: it logs the stderr of a hook that exits with 1,
+//!   and still reads the answer;
+//! - a worktree for Claude Code that cannot be made (`worktree.rs`).
 
 mod arguments;
 mod start_daemon;
@@ -291,7 +293,8 @@ impl HookClient {
             && self.own_hooks().may_start_daemon
     }
 
-    /// Whether a decision plugin is in force. Plugins keep state, so only the daemon's processes should run them. If no daemon is up, wait for it: that is faster than starting the plugin here.
+    /// Whether a decision plugin is in force. Plugins keep state, so only the daemon's processes should run them. If no
+    /// daemon is up, the client waits for it: that is faster than starting the plugin here.
     fn has_plugins(&self, call: &Call) -> bool {
         let home = &self.settings.home;
         let projects = Projects::new(home, LogPath::in_home(home))

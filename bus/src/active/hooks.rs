@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::caller::Caller;
-use crate::config::{Hook, HooksFile, Problem, Reach};
+use crate::config::{Hook, HooksFile, Place, Problem, Reach};
 use crate::consent::{ApprovalCheck, ApprovalItem, ApprovalStore};
 use crate::log::HooksSnapshot;
 use crate::plugins::{PluginPool, PluginSelection, log_path};
@@ -75,6 +75,8 @@ pub struct NotInForce {
     pub hook: String,
     /// What is wrong, ending with what to write instead.
     pub why: String,
+    /// Whether it is a hook.
+    pub is_hook: bool,
     /// Its line in the file.
     pub line: usize,
     /// Whether its last good version is in force instead.
@@ -119,6 +121,7 @@ impl ActiveHooks {
         let whole_file = self.status.problem().map(|problem| NotInForce {
             hook: self.snapshot.path.clone(),
             why: problem.message.clone(),
+            is_hook: false,
             line: problem.line,
             kept: matches!(self.status, HooksStatus::LastGood(_)),
         });
@@ -130,6 +133,7 @@ impl ActiveHooks {
         let entries = entries.map(|problem| NotInForce {
             hook: problem.about.clone(),
             why: problem.message.clone(),
+            is_hook: matches!(problem.place, Place::Entry { .. }),
             line: problem.line,
             kept: problem.kept,
         });

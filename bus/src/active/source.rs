@@ -119,8 +119,9 @@ impl HooksSource {
                 return LoadResult { cacheable: false, ..self.last_good(before, problem) };
             }
             Err(error) => {
+                // Tried again at the next event: the error may pass, and the file's stamp does not show that.
                 let problem = Problem::broken_file(1, format!("cannot read it: {error}"));
-                return self.last_good(before, problem);
+                return LoadResult { cacheable: false, ..self.last_good(before, problem) };
             }
         };
         match self.parse(&text, entries) {
@@ -181,7 +182,7 @@ impl HooksSource {
         let EarlierVersion { file: earlier, is_certain } = self.earlier(before);
         match earlier.filter(|it| !it.hooks.is_empty() || !it.settings.is_empty()) {
             Some(earlier) => {
-                let why = "the file is empty; write `hooks: {}` if you want no hooks";
+                let why = "there are no hooks in it any more; write `hooks: {}` if that is meant";
                 let problem = Problem::broken_file(1, why);
                 self.final_version(earlier, HooksStatus::LastGood(problem))
             }

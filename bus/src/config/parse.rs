@@ -57,10 +57,18 @@ pub(super) fn parse(
     }
 }
 
-/// Whether a text says nothing at all: it is empty, or has comments only.
+/// Whether a text says nothing about hooks that is meant to be said: it is empty, has comments only, or ends where its
+/// hooks should begin. `hooks: {}` says that there are none.
 pub(crate) fn is_blank(text: &str) -> bool {
-    let is_blank_line = |line: &str| matches!(line, "" | "---") || line.starts_with('#');
-    text.trim_start_matches('\u{feff}').lines().map(str::trim).all(is_blank_line)
+    let Ok(root) = yaml::parse(text) else { return false };
+    let is_unfinished = |hooks: &Node| match &hooks.data {
+        Data::Map(events) => !events.is_empty() && events.iter().all(|it| it.value.is_null()),
+        Data::Scalar(_) | Data::List(_) => hooks.is_null(),
+    };
+    root.is_none_or(|root| {
+        let hooks = root.pairs().and_then(|pairs| pairs.iter().find(|pair| pair.key == "hooks"));
+        root.is_null() || hooks.is_some_and(|hooks| is_unfinished(&hooks.value))
+    })
 }
 
 /// Reads the document `root` into `file`, which is empty. The caller sets the content.

@@ -60,15 +60,21 @@ pub(super) fn unknown_word(answer: &Map<String, Value>, verdict: &Verdict) -> Op
         (specific, "permissionDecision"),
         (permission, "behavior"),
     ];
-    let is_unknown = |word: &str| {
-        let word = word.trim();
-        !word.is_empty() && !WORDS.iter().any(|known| word.eq_ignore_ascii_case(known))
+    let is_unknown = |key: &str, word: &str| {
+        let word = word.trim().to_ascii_lowercase();
+        let is_known = word.is_empty() || WORDS.contains(&word.as_str());
+        // Hooks say many things under `action`; there only a misspelled ruling counts.
+        !is_known && (key != "action" || WORDS.iter().any(|known| is_similar(&word, known)))
     };
     words.into_iter().find_map(|(object, key)| {
-        let word = object?.get(key)?.as_str().filter(|word| is_unknown(word))?;
+        let word = object?.get(key)?.as_str().filter(|word| is_unknown(key, word))?;
         let start: String = word.chars().take(40).collect();
         Some(format!("its answer has an unknown word, `{key}: {start}`; write `block` or `allow`"))
     })
+}
+
+fn is_similar(word: &str, known: &str) -> bool {
+    strsim::normalized_damerau_levenshtein(word, known) >= 0.6
 }
 
 /// The word for allow, ask or block under `key`. An unknown word counts as allow, as in Gemini; the hook has failed

@@ -1,6 +1,6 @@
 //! Files that decide what runs: the hooks file, the approvals, the log. As ssh does with its keys, they are used only
 //! if no other user can change them: they belong to this user or to root, and neither the group nor others can write
-//! them or replace their directory.
+//! them or replace their directory. The group may if this user is alone in it.
 
 use std::fs::{self, Metadata};
 use std::io::{self, Read as _};
@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use super::open_regular::open_with_metadata;
 use crate::sys::fs::is_on_read_only_mount;
 use crate::sys::process::effective_uid;
+use crate::sys::user::is_private_group;
 
-/// Write permission for the group and for others, and for others alone.
-const GROUP_OR_OTHERS: u32 = 0o022;
+/// Write permission for the group, and for others.
+const GROUP: u32 = 0o020;
 const OTHERS: u32 = 0o002;
 
 /// In a directory with this bit, such as `/tmp`, users can replace only their own files.
@@ -49,13 +50,18 @@ pub fn check_private(path: &Path, metadata: &Metadata) -> Result<(), NotPrivate>
     let (owner, me) = (metadata.uid(), effective_uid());
     let found = if owner != me && owner != 0 {
         NotPrivate::OtherOwner { path: path.to_owned(), owner, me }
-    } else if metadata.mode() & GROUP_OR_OTHERS != 0 && !is_sticky(metadata) {
+    } else if can_others_write(metadata) && !is_sticky(metadata) {
         NotPrivate::Writable(path.to_owned())
     } else {
         return Ok(());
     };
     // A file that is mounted into a container to be read cannot be changed there by any user.
     if is_on_read_only_mount(path) { Ok(()) } else { Err(found) }
+}
+
+fn can_others_write(metadata: &Metadata) -> bool {
+    let mode = metadata.mode();
+    mode & OTHERS != 0 || mode & GROUP != 0 && !is_private_group(metadata.gid())
 }
 
 /// Whether it is a directory in which users can replace only their own files. What they add belongs to them, and is

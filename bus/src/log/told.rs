@@ -34,8 +34,8 @@ impl LogReader {
     }
 
     /// What happened to the user's own hooks since the last session of `agent` other than `session` began; `hash` is
-    /// that of the hooks now. None if nothing did, or if there is no earlier session. Usually this reads one row: the
-    /// hooks that were recorded last.
+    /// that of the hooks now. None if nothing did, or if there is no earlier session. If a session is too far back to be
+    /// looked for, the last change counts. Usually this reads one row: the hooks that were recorded last.
     pub fn policy_change(
         &self,
         agent: Agent,

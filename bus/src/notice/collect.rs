@@ -182,12 +182,16 @@ impl<'a> Situation<'a> {
         let entries = own.not_in_force().into_iter().filter(|it| it.hook != own.snapshot.path);
         entries
             .filter(|it| it.hook.is_empty() || seen.insert(it.hook.clone()))
-            .map(|NotInForce { hook, why, line, kept }| {
+            .map(|NotInForce { hook, why, is_hook, line, kept }| {
                 let name = if hook.is_empty() { format!("line {line}") } else { hook };
                 // The sentence around it says that for all of them.
                 let why = why.strip_suffix(KEPT).unwrap_or(&why);
                 let why = format!("line {line}: {why}");
-                if kept { Finding::Kept { name, why } } else { Finding::Hook { name, why } }
+                match (kept, is_hook) {
+                    (true, _) => Finding::Kept { name, why },
+                    (false, true) => Finding::Hook { name, why },
+                    (false, false) => Finding::File(format!("hookbus.yaml, {why}")),
+                }
             })
             .collect()
     }

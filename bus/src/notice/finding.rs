@@ -143,7 +143,7 @@ pub(super) fn describe(findings: &[Finding], total: usize) -> String {
     }
     if !kept.is_empty() {
         let names = list(&kept);
-        let stays = "has mistakes, and what is broken stays in force as it was";
+        let stays = "has mistakes; until they are corrected, the hooks from before stay in force";
         lines.insert(0, format!("hookbus: hookbus.yaml {stays}: {names}; {DOCTOR}"));
     }
     if !inactive.is_empty() {
