@@ -5,8 +5,8 @@
 //! that several processes can write in turn. While another process holds the lock, callers give up on
 //! their jobs one by one and withdraw them.
 //!
-//! A log that was deleted or replaced, and a write-ahead log that was removed or cut off, are noticed with every group;
-//! the group is then appended to the files that are there now.
+//! A log that was deleted or replaced, and a write-ahead log that was removed or cut off, are noticed with every group, and
+//! before a checkpoint while idle; the group is then appended to the files that are there now.
 
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -257,9 +257,7 @@ impl WriterThread {
             };
             let group: Vec<_> =
                 std::iter::once(first).chain(queue.try_iter().take(MAX_GROUP)).collect();
-            self.busy.begin();
-            self.append_group(group);
-            self.busy.end();
+            self.handle_group(group);
         }
         // A client's connection does no checkpoint when it is closed.
         if self.role == WriterRole::Daemon
@@ -288,7 +286,7 @@ impl WriterThread {
             if log.is_changed() {
                 // A group without jobs takes care of files that were removed or cut off; the next look tells whether it
                 // could.
-                self.append_group(Vec::new());
+                self.handle_group(Vec::new());
                 self.since_checkpoint = 1;
             } else {
                 checkpoint(&log.db, "PASSIVE");
@@ -296,6 +294,13 @@ impl WriterThread {
                 self.since_checkpoint = 0;
             }
         }
+    }
+
+    /// Appends a group. Callers whose jobs wait behind it can tell since when it has been waiting for the log.
+    fn handle_group(&mut self, group: Vec<(Slot, ReplySender)>) {
+        self.busy.begin();
+        self.append_group(group);
+        self.busy.end();
     }
 
     fn append_group(&mut self, group: Vec<(Slot, ReplySender)>) {
@@ -449,6 +454,7 @@ mod tests {
 
     use super::*;
     use crate::event::{EventId, Kind, SystemClock};
+    use crate::log::lock::WriteLock;
     use crate::log::{LogReader, Query};
 
     fn event(payload: Vec<u8>) -> Slot {
@@ -518,6 +524,27 @@ mod tests {
         drop(thread);
         let rows = LogReader::open(&log).expect("a log").last(&Query::default(), 9).expect("rows");
         assert_eq!(rows.len(), 1, "the row that was cut off is lost");
+    }
+
+    #[test]
+    fn the_writer_is_busy_while_it_waits_for_the_lock_when_idle() {
+        let home = tempfile::tempdir().expect("a home");
+        let log = LogPath::in_home(home.path());
+        let mut thread = writer_thread(&log, WriterRole::Daemon);
+        append_one(&mut thread, event(b"{}".to_vec())).expect("it is appended");
+        let [wal, _] = log.companions();
+        fs::remove_file(&wal).expect("our file");
+        let guard = WriteLock::open(&log.lock_file()).expect("the lock").acquire();
+        let busy = Arc::clone(&thread.busy);
+        let waiting = std::thread::spawn(move || thread.checkpoint_when_idle());
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while busy.duration() < Duration::from_millis(50) {
+            assert!(Instant::now() < deadline, "the writer is not busy");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        drop(guard);
+        waiting.join().expect("the writer goes on");
+        assert_eq!(busy.duration(), Duration::ZERO);
     }
 
     #[test]
