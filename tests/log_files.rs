@@ -11,9 +11,30 @@ use std::time::Duration;
 
 use hookbus_tests::home::{Daemon, Home, wait_until};
 use hookbus_tests::payloads::hermes_shell;
+use rusqlite::Connection;
 
-fn cut_off(path: &Path) {
-    OpenOptions::new().write(true).open(path).expect("our file").set_len(0).expect("it is shorter");
+/// Longer than the daemon waits for another event before it looks at the files and does a checkpoint.
+const LONGER_THAN_IDLE: Duration = Duration::from_secs(2);
+
+fn cut_off(path: &Path, length: u64) {
+    let file = OpenOptions::new().write(true).open(path).expect("our file");
+    file.set_len(length).expect("it is shorter");
+}
+
+#[expect(clippy::disallowed_methods, reason = "another program opens the log as it likes")]
+fn other_program(home: &Home) -> Connection {
+    Connection::open(home.path().join("log.db")).expect("a log")
+}
+
+fn checkpoint(db: &Connection, mode: &str) {
+    db.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(())).expect("a checkpoint");
+}
+
+/// A reader of the rows that are in the log now. Until it is dropped, no checkpoint moves later rows into `log.db`.
+fn reader(home: &Home) -> Connection {
+    let db = other_program(home);
+    db.execute_batch("BEGIN; SELECT * FROM bus").expect("a transaction");
+    db
 }
 
 /// A home with a daemon and three events.
@@ -88,12 +109,12 @@ fn rows_survive_a_write_ahead_log_that_is_removed_after_a_checkpoint_and_before_
 #[test]
 fn rows_survive_a_write_ahead_log_that_is_removed_after_the_last_event() {
     // Removed while the daemon is idle for a moment, and for longer.
-    for pause in [Duration::ZERO, Duration::from_secs(2)] {
+    for pause in [Duration::ZERO, LONGER_THAN_IDLE] {
         let (home, mut daemon) = home_with_events();
         sleep(pause);
         fs::remove_file(home.path().join("log.db-wal")).expect("our file");
         wait_until("the log can be read", || home.run(&["log"]).status.success());
-        sleep(Duration::from_secs(2));
+        sleep(LONGER_THAN_IDLE);
         daemon.kill();
         assert_eq!(commands(&home), ["a1", "a2", "a3"], "{pause:?}");
         assert!(home.is_sound(), "{pause:?}");
@@ -102,27 +123,66 @@ fn rows_survive_a_write_ahead_log_that_is_removed_after_the_last_event() {
 
 #[test]
 fn a_write_ahead_log_that_is_cut_off_is_told_and_later_rows_are_kept() {
-    let (home, mut daemon) = home_with_events();
-    let bus_before = bus(&home);
-    cut_off(&home.path().join("log.db-wal"));
-    answer(&home, &["b1", "b2", "b3"]);
-    let (is_healthy, text) = health(&home);
-    assert!(!is_healthy && text.contains("log.db-wal was cut off"), "{text}");
-    daemon.kill();
-    assert_eq!(commands(&home), ["b1", "b2", "b3"]);
-    assert!(home.is_sound());
-    assert_eq!(bus(&home), bus_before, "it is the same log");
-    // A daemon that starts later tells it too, until the user has seen it.
-    let _daemon = home.serve();
-    assert!(health(&home).1.contains("log.db-wal was cut off"));
-    fs::remove_file(home.path().join("log.damage")).expect("the file that was named");
-    assert_eq!(health(&home).1, "healthy\n");
+    // The daemon notices it with the next event, and when it is idle.
+    for pause in [Duration::ZERO, LONGER_THAN_IDLE] {
+        let home = Home::with_daemon("running");
+        let mut daemon = home.serve();
+        answer(&home, &["a0"]);
+        checkpoint(&other_program(&home), "TRUNCATE");
+        let reader = reader(&home);
+        answer(&home, &["a1", "a2", "a3"]);
+        let bus_before = bus(&home);
+        cut_off(&home.path().join("log.db-wal"), 0);
+        drop(reader);
+        sleep(pause);
+        if !pause.is_zero() {
+            assert!(health(&home).1.contains("log.db-wal was cut off"), "{pause:?}");
+        }
+        answer(&home, &["b1", "b2", "b3"]);
+        let (is_healthy, text) = health(&home);
+        assert!(!is_healthy && text.contains("log.db-wal was cut off"), "{pause:?}: {text}");
+        daemon.kill();
+        assert_eq!(commands(&home), ["a0", "b1", "b2", "b3"], "{pause:?}");
+        assert!(home.is_sound(), "{pause:?}");
+        assert_eq!(bus(&home), bus_before, "it is the same log");
+        // A daemon that starts later tells it too, until the user has seen it.
+        let _daemon = home.serve();
+        assert!(health(&home).1.contains("log.db-wal was cut off"), "{pause:?}");
+        fs::remove_file(home.path().join("log.damage")).expect("the file that was named");
+        assert_eq!(health(&home).1, "healthy\n", "{pause:?}");
+    }
 }
 
 #[test]
 fn a_log_that_is_cut_off_is_told_and_later_rows_are_kept() {
+    for (pages, pause) in [(0, 0), (0, 2), (2, 0), (2, 2)] {
+        let (home, mut daemon) = home_with_events();
+        // The rows of these are in `log.db`, the rows of those after them in the write-ahead log.
+        checkpoint(&other_program(&home), "TRUNCATE");
+        let reader = reader(&home);
+        answer(&home, &["a4", "a5", "a6"]);
+        cut_off(&home.path().join("log.db"), pages * 4096);
+        drop(reader);
+        sleep(Duration::from_secs(pause));
+        answer(&home, &["b1", "b2", "b3"]);
+        let (is_healthy, text) = health(&home);
+        let case = format!("{pages} pages, {pause} seconds: {text}");
+        assert!(!is_healthy && text.contains("log.db was cut off"), "{case}");
+        if !daemon.has_exited() {
+            daemon.kill();
+        }
+        assert_eq!(commands(&home), ["b1", "b2", "b3"], "{case}");
+        assert!(home.is_sound(), "{case}");
+    }
+}
+
+#[test]
+fn a_log_that_is_cut_off_when_all_rows_are_in_it_is_told() {
     let (home, mut daemon) = home_with_events();
-    cut_off(&home.path().join("log.db"));
+    sleep(LONGER_THAN_IDLE);
+    let log = home.path().join("log.db");
+    let length = fs::metadata(&log).expect("our file").len();
+    cut_off(&log, length - 4096);
     answer(&home, &["b1", "b2", "b3"]);
     let (is_healthy, text) = health(&home);
     assert!(!is_healthy && text.contains("log.db was cut off"), "{text}");
@@ -134,16 +194,42 @@ fn a_log_that_is_cut_off_is_told_and_later_rows_are_kept() {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "another program opens the log as it likes")]
 fn a_checkpoint_by_another_program_is_no_loss() {
     let (home, mut daemon) = home_with_events();
-    let log = rusqlite::Connection::open(home.path().join("log.db")).expect("a log");
-    for mode in ["wal_checkpoint(TRUNCATE)", "wal_checkpoint(RESTART)"] {
-        log.query_row(&format!("PRAGMA {mode}"), [], |_| Ok(())).expect("a checkpoint");
+    let log = other_program(&home);
+    for mode in ["TRUNCATE", "RESTART"] {
+        checkpoint(&log, mode);
         answer(&home, &[mode]);
     }
     assert_eq!(health(&home).1, "healthy\n");
     daemon.kill();
     assert_eq!(commands(&home).len(), 5);
+    assert!(home.is_sound());
+}
+
+#[test]
+fn a_log_that_another_program_makes_shorter_with_vacuum_is_no_loss() {
+    let (home, mut daemon) = home_with_events();
+    let log = other_program(&home);
+    let write = |sql: &str| log.execute_batch(sql).expect("another program may write");
+    let length = || fs::metadata(home.path().join("log.db")).expect("our file").len();
+    write("CREATE TABLE other(data); INSERT INTO other VALUES (zeroblob(1 << 20))");
+    checkpoint(&log, "TRUNCATE");
+    let before = length();
+    answer(&home, &["a4"]);
+    write("DROP TABLE other; VACUUM");
+    answer(&home, &["a5"]);
+    checkpoint(&log, "TRUNCATE");
+    assert!(length() < before, "it is shorter");
+    // The next look finds a shorter file, and pages that are only in the write-ahead log.
+    write("CREATE TABLE other(data); INSERT INTO other VALUES (zeroblob(1 << 16))");
+    answer(&home, &["a6"]);
+    write("DROP TABLE other; VACUUM");
+    checkpoint(&log, "TRUNCATE");
+    sleep(LONGER_THAN_IDLE);
+    answer(&home, &["a7"]);
+    assert_eq!(health(&home).1, "healthy\n");
+    daemon.kill();
+    assert_eq!(commands(&home), ["a1", "a2", "a3", "a4", "a5", "a6", "a7"]);
     assert!(home.is_sound());
 }

@@ -23,6 +23,7 @@ mod spool;
 mod told;
 mod verify;
 mod wal;
+mod watch;
 mod writer;
 
 pub use archive::{Archive, ArchiveError};

@@ -12,6 +12,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::lock::WriteLock;
 use super::schema::FileKind;
 use super::wal::{self, OpenWal, WalChange, WalRescue};
+use super::watch::{PathChange, Watched};
 use super::{AppendError, OpenError, damage, schema};
 use crate::event::{BusId, Time};
 use crate::sys::fs::check_readable;
@@ -99,23 +100,11 @@ pub(super) struct WritableLog {
     watched: Option<Watched>,
 }
 
-/// The files of a log that stays open, to notice what other programs do to them.
-#[derive(Debug)]
-struct Watched {
-    wal: OpenWal,
-    /// `log.db` has been this long.
-    length: u64,
-}
-
-/// How the files at the path of a log differ from the open ones.
+/// Which file of a log that was open is not there any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PathChange {
-    /// `log.db` was deleted or replaced. What is written to the open one is lost.
-    Replaced,
-    /// `log.db` is the same file, and too short for its rows.
-    CutOff,
-    /// The write-ahead log.
-    Wal(WalChange),
+pub(super) enum Gone {
+    Log,
+    Wal,
 }
 
 impl WritableLog {
@@ -125,77 +114,41 @@ impl WritableLog {
         FileId::at(self.log.file()) == self.file
     }
 
-    /// How the files at the path differ from the open ones.
-    pub(super) fn path_change(&mut self) -> Option<PathChange> {
-        let found = fs::metadata(self.log.file()).ok().filter(|it| FileId::of(it) == self.file);
-        let Some(found) = found else { return Some(PathChange::Replaced) };
-        let watched = self.watched.as_mut()?;
-        let (before, length) = (watched.length, found.len());
-        watched.length = length;
-        if length < before && is_cut_off(&self.db, length) {
-            return Some(PathChange::CutOff);
-        }
-        watched.wal.change(&self.db).map(PathChange::Wal)
+    /// Whether other programs have changed the files, so that there is something to rescue.
+    pub(super) fn is_changed(&mut self) -> bool {
+        path_change(self.watched.as_mut(), &self.log, self.file, &self.db).is_some()
     }
 
-    /// To be called after each commit.
-    pub(super) fn note_commit(&mut self) {
-        if let Some(watched) = self.watched.as_mut() {
-            watched.wal.note_commit();
+    /// To be called after each commit and checkpoint.
+    pub(super) fn note_lengths(&mut self) {
+        if let Some(watched) = &mut self.watched {
+            watched.note_lengths(&self.log);
         }
     }
 
-    /// Saves what can be saved after such a change, so that the log can be closed and opened again. The caller holds the
-    /// lock. After an error the connection is still needed: it may hold the only copy of rows.
-    pub(super) fn rescue(&self, change: PathChange, now: Time) -> Result<(), AppendError> {
-        match (change, &self.watched) {
-            (PathChange::Replaced, _) | (PathChange::Wal(_), None) => {
-                tracing::warn!("the log was deleted or replaced; using the file at its path");
+    /// Looks at the files. If other programs have changed them, saves what can be saved, so that the log can be left and
+    /// opened again. The caller holds the lock. After an error the connection is still needed: it may hold the only copy
+    /// of rows.
+    pub(super) fn rescue(&mut self, now: Time) -> Result<Option<Gone>, AppendError> {
+        let Self { db, log, file, watched, .. } = self;
+        match path_change(watched.as_mut(), log, *file, db) {
+            None => Ok(None),
+            Some(PathChange::Replaced) => Ok(Some(Gone::Log)),
+            Some(PathChange::CutOff) => set_aside_log(log, now).map(|()| Some(Gone::Log)),
+            Some(PathChange::Wal(change, wal)) => {
+                rescue_wal(log, db, wal, change, now).map(|()| Some(Gone::Wal))
             }
-            (PathChange::CutOff, _) => {
-                let mut kept = self.log.file().as_os_str().to_owned();
-                kept.push(format!(".damaged-{}", now.micros()));
-                fs::rename(self.log.file(), &kept)
-                    .map_err(|error| OpenError::Io { path: PathBuf::from(&kept), error })?;
-                let text = "log.db was cut off while the daemon had it open: its rows are lost, \
-                            and a new log was begun; what is left of it is";
-                damage::note(&self.log, &format!("{text} {}", kept.display()), now);
-            }
-            (PathChange::Wal(change), Some(watched)) => match watched
-                .wal
-                .rescue(change, &self.db)?
-            {
-                WalRescue::InLog => {
-                    tracing::warn!(
-                        "log.db-wal was removed or replaced; its rows are in log.db now"
-                    );
-                    let path = watched.wal.path();
-                    // After a crash SQLite would read what is in it as a part of this log.
-                    let is_foreign = change == WalChange::Moved
-                        && fs::metadata(path).is_ok_and(|file| file.len() > 0);
-                    if is_foreign {
-                        set_aside(path, now);
-                    }
-                }
-                WalRescue::AtPath => tracing::warn!("log.db-wal was replaced; using the one there"),
-                WalRescue::Lost => {
-                    let [_, shm] = self.log.companions();
-                    wal::reset_index(&shm)
-                        .map_err(|error| OpenError::Io { path: shm.clone(), error })?;
-                    let text = "log.db-wal was cut off while the daemon had it open: the rows since the \
-                                last checkpoint are lost; `hookbus verify --against` tells which";
-                    damage::note(&self.log, text, now);
-                }
-            },
         }
-        Ok(())
     }
 
-    /// Closes the log after [`Self::rescue`].
-    pub(super) fn leave(self, change: PathChange, now: Time) {
-        match change {
-            PathChange::Replaced | PathChange::CutOff => self.abandon(now),
-            PathChange::Wal(_) => self.close_without_checkpoint(),
+    /// Closes the log after [`Self::rescue`], or if it is not at its path any more.
+    pub(super) fn leave(self, gone: Gone, now: Time) {
+        match gone {
+            Gone::Log => {
+                tracing::warn!("log.db is not at its path any more; using the file there");
+                self.abandon(now);
+            }
+            Gone::Wal => self.close_without_checkpoint(),
         }
     }
 
@@ -224,6 +177,61 @@ impl WritableLog {
         }
         drop(db);
     }
+}
+
+/// How the files at the path differ from the open ones.
+fn path_change<'a>(
+    watched: Option<&'a mut Watched>,
+    log: &LogPath,
+    file: FileId,
+    db: &Connection,
+) -> Option<PathChange<'a>> {
+    match watched {
+        Some(watched) => watched.change(log, file, db),
+        None => (FileId::at(log.file()) != file).then_some(PathChange::Replaced),
+    }
+}
+
+/// Keeps what is left of a `log.db` that was cut off under another name, and notes that rows are lost.
+fn set_aside_log(log: &LogPath, now: Time) -> Result<(), AppendError> {
+    let mut kept = log.file().as_os_str().to_owned();
+    kept.push(format!(".damaged-{}", now.micros()));
+    fs::rename(log.file(), &kept)
+        .map_err(|error| OpenError::Io { path: PathBuf::from(&kept), error })?;
+    let text = "log.db was cut off while the daemon had it open: its rows are lost, \
+                and a new log was begun; what is left of it is";
+    damage::note(log, &format!("{text} {}", kept.display()), now);
+    Ok(())
+}
+
+/// Saves the rows of a write-ahead log that was removed, replaced or cut off, or notes that they are lost.
+fn rescue_wal(
+    log: &LogPath,
+    db: &Connection,
+    wal: &OpenWal,
+    change: WalChange,
+    now: Time,
+) -> Result<(), AppendError> {
+    match wal.rescue(change, db)? {
+        WalRescue::InLog => {
+            tracing::warn!("log.db-wal was removed or replaced; its rows are in log.db now");
+            // After a crash SQLite would read what is in it as a part of this log.
+            let is_foreign = change == WalChange::Moved
+                && fs::metadata(wal.path()).is_ok_and(|file| file.len() > 0);
+            if is_foreign {
+                set_aside(wal.path(), now);
+            }
+        }
+        WalRescue::AtPath => tracing::warn!("log.db-wal was replaced; using the one there"),
+        WalRescue::Lost => {
+            let [_, shm] = log.companions();
+            wal::reset_index(&shm).map_err(|error| OpenError::Io { path: shm.clone(), error })?;
+            let text = "log.db-wal was cut off while the daemon had it open: the rows since the \
+                        last checkpoint are lost; `hookbus verify --against` tells which";
+            damage::note(log, text, now);
+        }
+    }
+    Ok(())
 }
 
 /// Takes a file of SQLite that belongs to no log any more away from its path. A write-ahead log that holds
@@ -336,20 +344,10 @@ pub(super) fn for_writing_to(
             let [path, _] = log.companions();
             let wal = OpenWal::open(path.clone());
             let wal = wal.map_err(|error| OpenError::Io { path, error })?;
-            Some(Watched { wal, length: 0 })
+            Some(Watched::new(wal))
         }
     };
     Ok(WritableLog { db, lock, log: log.clone(), file, companions, watched })
-}
-
-/// Whether `log.db`, which is shorter than before, is too short for its pages. If a person runs `VACUUM`, it has fewer
-/// pages. Pages that are only in the write-ahead log make it look too short, so it is not judged while there are any: a
-/// sound log must never be set aside.
-fn is_cut_off(db: &Connection, length: u64) -> bool {
-    let pages = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
-    let needed = || db.query_row(pages, [], |row| row.get::<_, i64>(0)).unwrap_or(0);
-    length == 0
-        || wal::is_all_in_log(db) && u64::try_from(needed()).is_ok_and(|needed| needed > length)
 }
 
 /// A copy that SQLite made (`VACUUM INTO`) has no write-ahead log yet.

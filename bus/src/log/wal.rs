@@ -1,9 +1,10 @@
 //! Notices that SQLite's write-ahead log was removed, replaced or cut off while a writer has it open. SQLite does not:
-//! it goes on writing to its descriptor, and after a crash these rows are not found. The writer asks before each commit.
+//! it goes on writing to its descriptor, and after a crash these rows are not found. `watch.rs` says when it is looked at.
 //!
 //! The descriptor still leads to the removed file, so a checkpoint moves its rows into `log.db`. What was cut off is
 //! lost; then the index of the write-ahead log is reset, so that the log can be used from its last checkpoint on.
 
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::IntoRawFd;
@@ -56,14 +57,15 @@ pub(super) struct OpenWal {
 }
 
 /// How many frames the write-ahead log holds, and how many of them are in `log.db` as well.
-struct Frames {
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Frames {
     all: u64,
     in_log: u64,
-    page_size: u64,
+    pub(super) page_size: u64,
 }
 
 impl Frames {
-    fn of(db: &Connection) -> rusqlite::Result<Self> {
+    pub(super) fn of(db: &Connection) -> rusqlite::Result<Self> {
         // NOOP only reads the numbers.
         let (all, in_log) = db.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| {
             Ok((row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
@@ -76,13 +78,13 @@ impl Frames {
 
     /// How long a file that holds them is at least.
     fn bytes(&self) -> u64 {
-        if self.all == 0 { 0 } else { HEADER + self.all * (FRAME_HEADER + self.page_size) }
+        if self.all == 0 { 0 } else { self.offset(self.all) }
     }
-}
 
-/// Whether `log.db` holds everything that the write-ahead log holds.
-pub(super) fn is_all_in_log(db: &Connection) -> bool {
-    Frames::of(db).is_ok_and(|frames| frames.in_log == frames.all)
+    /// Where the frame after this many frames begins.
+    fn offset(&self, frames: u64) -> u64 {
+        HEADER + frames * (FRAME_HEADER + self.page_size)
+    }
 }
 
 impl OpenWal {
@@ -103,18 +105,32 @@ impl OpenWal {
         else {
             return Some(WalChange::Moved);
         };
-        let (before, length) = (self.length, found.len());
-        self.length = length.min(LENGTH_LIMIT);
-        // Another process may have shortened it in a checkpoint; then the index knows of no more frames.
-        let is_cut_off = length < before && Frames::of(db).is_ok_and(|it| it.bytes() > length);
-        is_cut_off.then_some(WalChange::CutOff)
+        let length = found.len();
+        // Another process may have shortened it in a checkpoint; then the index knows of no more frames. If SQLite cannot
+        // tell, the rescue asks again, and nothing is written until it knows.
+        let is_sound =
+            length >= self.length || Frames::of(db).is_ok_and(|frames| frames.bytes() <= length);
+        if !is_sound {
+            return Some(WalChange::CutOff);
+        }
+        self.length = length;
+        None
     }
 
-    /// Looks at the length after the first commit: the next look at the path has to find at least that.
-    pub(super) fn note_commit(&mut self) {
-        if self.length == 0 {
-            self.length = fs::metadata(&self.path).map_or(0, |file| file.len());
-        }
+    /// Looks at the length after a commit: the next look at the path has to find at least that.
+    pub(super) fn note_length(&mut self) {
+        let length = self.file.metadata().map_or(0, |file| file.len());
+        self.length = self.length.max(length);
+    }
+
+    /// The numbers of the pages that these frames hold.
+    pub(super) fn pages(&self, frames: &Frames) -> io::Result<HashSet<u64>> {
+        let page_at = |frame| {
+            let mut page = [0; 4];
+            self.file.read_exact_at(&mut page, frames.offset(frame))?;
+            Ok(u32::from_be_bytes(page).into())
+        };
+        (0..frames.all).map(page_at).collect()
     }
 
     /// Saves the rows that are only in the write-ahead log. The caller holds the lock beside the log, and opens the log

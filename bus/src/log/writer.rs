@@ -5,8 +5,8 @@
 //! that several processes can write in turn. While another process holds the lock, callers give up on
 //! their jobs one by one and withdraw them.
 //!
-//! A log that was deleted or replaced, and a write-ahead log that was removed or cut off, are noticed with every group;
-//! the group is then appended to the files that are there now.
+//! A log that was deleted or replaced, and a write-ahead log that was removed or cut off, are noticed with every group, and
+//! before a checkpoint while idle; the group is then appended to the files that are there now.
 
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot};
 
 use super::append::{AppendCache, AppendTransaction};
-use super::open::{self, Durability, PathChange, WritableLog, WriterRole};
+use super::open::{self, Durability, Gone, WritableLog, WriterRole};
 use super::row::{HooksSnapshot, RowDraft};
 use super::{AppendError, LogPath, OpenError};
 use crate::event::{Clock, Seq};
@@ -257,9 +257,7 @@ impl WriterThread {
             };
             let group: Vec<_> =
                 std::iter::once(first).chain(queue.try_iter().take(MAX_GROUP)).collect();
-            self.busy.begin();
-            self.append_group(group);
-            self.busy.end();
+            self.handle_group(group);
         }
         // A client's connection does no checkpoint when it is closed.
         if self.role == WriterRole::Daemon
@@ -285,15 +283,24 @@ impl WriterThread {
         if let Some((log, _)) = &mut self.open
             && self.since_checkpoint > 0
         {
-            if log.path_change().is_none() {
-                checkpoint(&log.db, "PASSIVE");
-                self.since_checkpoint = 0;
-            } else {
-                // A group without jobs takes care of files that were removed or cut off; the next look tells whether it could.
-                self.append_group(Vec::new());
+            if log.is_changed() {
+                // A group without jobs takes care of files that were removed or cut off; the next look tells whether it
+                // could.
+                self.handle_group(Vec::new());
                 self.since_checkpoint = 1;
+            } else {
+                checkpoint(&log.db, "PASSIVE");
+                log.note_lengths();
+                self.since_checkpoint = 0;
             }
         }
+    }
+
+    /// Appends a group. Callers whose jobs wait behind it can tell since when it has been waiting for the log.
+    fn handle_group(&mut self, group: Vec<(Slot, ReplySender)>) {
+        self.busy.begin();
+        self.append_group(group);
+        self.busy.end();
     }
 
     fn append_group(&mut self, group: Vec<(Slot, ReplySender)>) {
@@ -351,31 +358,31 @@ impl WriterThread {
                 None => self.open_log()?,
             };
             let guard = log.lock.acquire();
-            let mut change = log.path_change();
-            if change.is_none() {
-                let appended = append(&mut log, &mut cache, self.clock.as_ref(), slots);
-                if log.is_at_its_path() {
-                    let appended = appended?;
-                    log.note_commit();
-                    self.appended.notify_one();
-                    self.since_checkpoint += slots.len();
-                    self.last_error = None;
-                    drop(guard);
-                    self.open = Some((log, cache));
-                    return Ok(appended);
+            let now = self.clock.now();
+            let gone = match log.rescue(now) {
+                Ok(Some(gone)) => gone,
+                Ok(None) => {
+                    let appended = append(&mut log, &mut cache, self.clock.as_ref(), slots);
+                    if log.is_at_its_path() {
+                        let appended = appended?;
+                        log.note_lengths();
+                        self.appended.notify_one();
+                        self.since_checkpoint += slots.len();
+                        self.last_error = None;
+                        drop(guard);
+                        self.open = Some((log, cache));
+                        return Ok(appended);
+                    }
+                    // A file that was deleted in the meantime has taken these rows with it.
+                    Gone::Log
                 }
-                // A file that was deleted in the meantime has taken these rows with it.
-                change = Some(PathChange::Replaced);
-            }
-            if let Some(change) = change {
-                let now = self.clock.now();
-                if let Err(error) = log.rescue(change, now) {
+                Err(error) => {
                     drop(guard);
                     self.open = Some((log, cache));
                     return Err(error);
                 }
-                log.leave(change, now);
-            }
+            };
+            log.leave(gone, now);
             drop(guard);
         }
         Err(AppendError::Replaced)
@@ -447,6 +454,7 @@ mod tests {
 
     use super::*;
     use crate::event::{EventId, Kind, SystemClock};
+    use crate::log::lock::WriteLock;
     use crate::log::{LogReader, Query};
 
     fn event(payload: Vec<u8>) -> Slot {
@@ -473,21 +481,77 @@ mod tests {
         Arc::new(Mutex::new(Some(Arc::new(job))))
     }
 
-    #[test]
-    fn an_event_that_sqlite_refuses_for_its_size_is_cut_and_marked_and_blocks_no_other() {
-        let home = tempfile::tempdir().expect("a home");
-        let log = LogPath::in_home(home.path());
-        let mut thread = WriterThread {
+    fn writer_thread(log: &LogPath, role: WriterRole) -> WriterThread {
+        WriterThread {
             appended: Arc::new(Notify::new()),
             busy: Arc::new(BusySince::new()),
             log: log.clone(),
             durability: Durability::ProcessDeath,
-            role: WriterRole::Client,
+            role,
             clock: Arc::new(SystemClock),
             open: None,
             since_checkpoint: 0,
             last_error: None,
-        };
+        }
+    }
+
+    fn append_one(thread: &mut WriterThread, slot: Slot) -> Result<Appended, AppendError> {
+        let (reply, result) = oneshot::channel();
+        thread.append_group(vec![(slot, reply)]);
+        result.blocking_recv().expect("a reply")
+    }
+
+    #[test]
+    fn a_loss_that_could_not_be_dealt_with_is_found_again() {
+        let home = tempfile::tempdir().expect("a home");
+        let log = LogPath::in_home(home.path());
+        let mut thread = writer_thread(&log, WriterRole::Daemon);
+        append_one(&mut thread, event(b"{}".to_vec())).expect("it is appended");
+        let [wal, shm] = log.companions();
+        let file = fs::OpenOptions::new().write(true).open(&wal).expect("a write-ahead log");
+        file.set_len(0).expect("it is cut off");
+        // Without the index at its path, the writer cannot reset it.
+        let elsewhere = home.path().join("elsewhere");
+        fs::rename(&shm, &elsewhere).expect("our file");
+        for _ in 0..2 {
+            append_one(&mut thread, event(b"[]".to_vec())).expect_err("it goes to the spool");
+            thread.checkpoint_when_idle();
+            assert!(log.damage().is_empty());
+        }
+        fs::rename(&elsewhere, &shm).expect("our file");
+        append_one(&mut thread, event(b"[]".to_vec())).expect("it is appended");
+        assert_eq!(log.damage().len(), 1);
+        drop(thread);
+        let rows = LogReader::open(&log).expect("a log").last(&Query::default(), 9).expect("rows");
+        assert_eq!(rows.len(), 1, "the row that was cut off is lost");
+    }
+
+    #[test]
+    fn the_writer_is_busy_while_it_waits_for_the_lock_when_idle() {
+        let home = tempfile::tempdir().expect("a home");
+        let log = LogPath::in_home(home.path());
+        let mut thread = writer_thread(&log, WriterRole::Daemon);
+        append_one(&mut thread, event(b"{}".to_vec())).expect("it is appended");
+        let [wal, _] = log.companions();
+        fs::remove_file(&wal).expect("our file");
+        let guard = WriteLock::open(&log.lock_file()).expect("the lock").acquire();
+        let busy = Arc::clone(&thread.busy);
+        let waiting = std::thread::spawn(move || thread.checkpoint_when_idle());
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while busy.duration() < Duration::from_millis(50) {
+            assert!(Instant::now() < deadline, "the writer is not busy");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        drop(guard);
+        waiting.join().expect("the writer goes on");
+        assert_eq!(busy.duration(), Duration::ZERO);
+    }
+
+    #[test]
+    fn an_event_that_sqlite_refuses_for_its_size_is_cut_and_marked_and_blocks_no_other() {
+        let home = tempfile::tempdir().expect("a home");
+        let log = LogPath::in_home(home.path());
+        let mut thread = writer_thread(&log, WriterRole::Client);
         let large = "é".repeat(2 << 20).into_bytes();
         let slots = [event(b"{}".to_vec()), event(large.clone()), event(b"[]".to_vec())];
         let results: Vec<_> = slots
@@ -498,9 +562,7 @@ mod tests {
                 let (log, cache) = opened.expect("a log");
                 log.db.set_limit(Limit::SQLITE_LIMIT_LENGTH, 2_000_000).expect("a limit");
                 thread.open = Some((log, cache));
-                let (reply, result) = oneshot::channel();
-                thread.append_group(vec![(slot, reply)]);
-                result.blocking_recv().expect("a reply").expect("it is appended")
+                append_one(&mut thread, slot).expect("it is appended")
             })
             .collect();
         assert_eq!(results.len(), 3);

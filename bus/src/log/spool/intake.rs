@@ -77,8 +77,8 @@ impl Spool {
             }
             Some(_) | None => false,
         });
-        // Large files come last. Ids sort by time. Of the two files of one event, the one with its decision comes first, and the other one
-        // adds nothing. Of two files with one name, the one that an earlier try left comes first.
+        // Large files come last; ids sort by time. The file with an event's decision comes before the one without, which
+        // then adds nothing. Of two files with one name, the one that an earlier try left comes first.
         files.sort_by_cached_key(|(path, _)| {
             let is_later = extension_of(path) != Some(TAKEN);
             (is_large(path), path.file_stem().map(OsStr::to_owned), is_later)
