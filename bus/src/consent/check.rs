@@ -1,5 +1,6 @@
 //! The check before anything runs: did the user approve it, as it is now? It takes no longer than the hook's
-//! own timeout. Many or large files are read on another thread, so that no other agent waits for it.
+//! own timeout. Many or large files, and the log, which can be locked, are read on another thread, so that no other
+//! agent waits for it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -59,7 +60,7 @@ impl ApprovalCheck {
         if let Some(refusal) = self.refusal_of_text(hook) {
             return Some(refusal);
         }
-        if self.trusted || self.is_small(hook, caller) {
+        if self.trusted || self.is_small(hook, caller) && !self.needs_log(hook) {
             return self.refusal_now(hook, caller);
         }
         let (check, owned_hook, owned_caller) = (self.clone(), hook.clone(), caller.clone());
@@ -183,7 +184,11 @@ impl ApprovalCheck {
             }
             Approval::Lost => {
                 let only_gateway_hooks = self.store.has_only_gateway_hooks(key);
-                let what = "its approval is gone from consent.json although it was never revoked";
+                let what = if self.store.is_empty() && self.store.has_unreadable_log() {
+                    "consent.json holds no approval, and the log, which tells whether one is missing, cannot be read"
+                } else {
+                    "its approval is gone from consent.json although it was never revoked"
+                };
                 Some(Refusal { only_gateway_hooks, ..self.refuse(Approval::Lost, what) })
             }
         }
@@ -215,6 +220,12 @@ impl ApprovalCheck {
         let place = if self.project.is_some() { ", inside the project" } else { "" };
         let why = format!("{what}; a person has to check it with `hookbus hooks approve`{place}");
         Refusal { approval, why, checked: true, only_gateway_hooks: false }
+    }
+
+    fn needs_log(&self, hook: &Hook) -> bool {
+        let runs_something = matches!(hook.action, Action::Command(_) | Action::Python(_));
+        let (event, command) = (hook.on.to_string(), hook.what_runs());
+        runs_something && self.store.needs_log(self.key(&event, &command))
     }
 
     fn is_small(&self, hook: &Hook, caller: &Caller) -> bool {
