@@ -165,10 +165,13 @@ impl ApprovalCheck {
             Approval::Approved if self.store.has_lost_path() => Some(
                 self.refuse(Approval::Lapsed, "environment.json, your own PATH, cannot be read"),
             ),
-            // Whether by an agent or by accident: it was a guard, and cannot be asked any more.
-            Approval::Approved if evidence.not_executable.is_some() => {
-                Some(self.refuse(Approval::Lapsed, "its program may not be executed any more"))
-            }
+            // By an agent or by accident, or it was approved by a version that did not look: it is a guard, and cannot
+            // be asked.
+            Approval::Approved if evidence.not_executable.is_some() => Some(Refusal {
+                why: "its program is not executable; a person has to run `chmod +x` on it"
+                    .to_owned(),
+                ..self.lapsed()
+            }),
             Approval::Approved => None,
             Approval::NotApproved => {
                 Some(self.refuse(Approval::NotApproved, "it has not been approved"))
