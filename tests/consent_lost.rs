@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use hookbus_tests::broken_daemon::{BrokenDaemon, Then};
 use hookbus_tests::consent::{
@@ -12,6 +13,7 @@ use hookbus_tests::consent::{
     tool_call,
 };
 use hookbus_tests::home::{Home, feed};
+use hookbus_tests::log_holder::LogHolder;
 use hookbus_tests::plugins::write;
 use serde_json::{Value, json};
 
@@ -22,6 +24,10 @@ const LOST: &str =
 /// The same if only this approval is missing.
 const GONE: &str = "its approval is gone from consent.json although it was never revoked; \
                     a person has to check it with `hookbus hooks approve`";
+
+/// The same if the file holds no approval and the log cannot be read.
+const UNKNOWN: &str = "consent.json holds no approval, and the log, which tells whether one is missing, cannot be \
+                       read; a person has to check it with `hookbus hooks approve`";
 
 /// A home with an approved hook that blocks, and a second one that is not approved.
 fn approved(mode: &'static str) -> Home {
@@ -271,7 +277,75 @@ fn a_log_that_cannot_be_read_does_not_make_a_removed_approval_look_like_none() {
     remove_approval(&home, "guard.sh");
     fs::remove_file(home.path().join("log.db-wal")).ok();
     fs::write(home.path().join("log.db"), "no database").expect("a broken log");
+    assert!(block_reason(&home).contains(UNKNOWN));
+}
+
+/// A home with an approved hook that allows everything, and a second one that was never approved.
+fn approved_and_new(mode: &'static str) -> Home {
+    let home = approved(mode);
+    home.script("guard.sh", "#!/bin/sh\n");
+    let (exit, screen) = home.approve_with(&["guard"]);
+    assert_eq!(exit, Some(0), "{screen}");
+    home
+}
+
+#[test]
+fn a_new_hook_does_not_block_while_the_log_is_locked_and_the_file_is_sound() {
+    for mode in ["off", "running"] {
+        let home = approved_and_new(mode);
+        let holder = LogHolder::exclusive(&home);
+        let _daemon = (mode == "running").then(|| home.serve());
+        assert_eq!(block_reason(&home), "", "{mode}: it was never approved");
+        let file = home.path().join("consent.json");
+        let good = fs::read(&file).expect("approvals");
+        fs::write(&file, "{").expect("a broken file");
+        assert!(block_reason(&home).contains(LOST), "{mode}: neither can be read");
+        fs::write(&file, &good).expect("the approvals");
+        fs::write(&file, "{\"approvals\": []}").expect("no approvals");
+        assert!(block_reason(&home).contains(UNKNOWN), "{mode}: the file says nothing");
+        fs::write(&file, &good).expect("the approvals");
+        assert_eq!(block_reason(&home), "", "{mode}");
+        holder.release();
+    }
+}
+
+/// Marks the log as one that a newer version wrote.
+fn mark_log_as_newer(home: &Home) {
+    let bump = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute('PRAGMA user_version = 99'); db.commit()";
+    let log = home.path().join("log.db");
+    let bumped = Command::new("python3").args(["-c", bump]).arg(&log).status();
+    assert!(bumped.expect("python3 runs").success());
+}
+
+#[test]
+fn a_new_hook_does_not_block_with_the_log_of_a_newer_version() {
+    let home = approved_and_new("off");
+    mark_log_as_newer(&home);
+    assert_eq!(block_reason(&home), "");
+    fs::remove_file(home.path().join("consent.json")).expect("the approvals");
+    assert!(block_reason(&home).contains(LOST));
+}
+
+#[test]
+fn a_daemon_that_knows_of_a_removed_approval_blocks_while_the_log_cannot_be_read() {
+    let home = approved("running");
+    assert_eq!(home.approve_with(&["other"]).0, Some(0));
+    let _daemon = home.serve();
+    remove_approval(&home, "guard.sh");
     assert!(block_reason(&home).contains(GONE));
+    mark_log_as_newer(&home);
+    assert!(block_reason(&home).contains(GONE));
+}
+
+#[test]
+fn an_emptied_file_that_is_then_deleted_does_not_hide_an_approval_from_the_daemon() {
+    let home = approved("running");
+    let _daemon = home.serve();
+    let file = home.path().join("consent.json");
+    fs::write(&file, "{\"approvals\": []}").expect("no approvals");
+    assert!(block_reason(&home).contains(GONE));
+    fs::remove_file(&file).expect("the file");
+    assert!(block_reason(&home).contains("a person has to check it"));
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn files_that_a_command_names_directly_are_covered() {
 }
 
 #[test]
-fn an_approved_script_that_may_not_be_executed_any_more_blocks() {
+fn an_approved_script_that_is_not_executable_blocks() {
     for (command, needs_permission) in [
         ("./p.sh", true),
         ("sh -c './p.sh --x'", true),
@@ -87,15 +87,17 @@ fn an_approved_script_that_may_not_be_executed_any_more_blocks() {
         for mode in [0o644, 0o655] {
             set_mode(mode);
             let reason = block_reason(&home);
-            let is_void = reason.contains("may not be executed any more")
-                || reason.contains("is not executable");
+            // Some cases are seen only when the hook runs. An approval of an earlier version can be for a script that
+            // never was executable, so no text says that it was.
+            let is_void = reason.contains("is not executable") && reason.contains("chmod +x");
+            assert!(!reason.contains("any more"), "{command}: {reason}");
             // Root may execute what anyone may.
             let is_expected = needs_permission && (mode == 0o644 || !is_root());
             assert_eq!(is_void, is_expected, "{command}: {reason}");
             assert!(!reason.is_empty(), "{command} blocks");
         }
         set_mode(0o755);
-        assert_eq!(block_reason(&home), "guarded", "{command}");
+        assert_eq!(block_reason(&home), "guarded", "{command}: what the reason says helps");
     }
 }
 

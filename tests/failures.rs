@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use hookbus_tests::broken_daemon::{BrokenDaemon, Then};
+use hookbus_tests::consent::blocking_script;
 use hookbus_tests::home::{Daemon, Home, binary, feed, wait_until};
 use hookbus_tests::log_holder::LogHolder;
 use hookbus_tests::mounts::{hook_in_read_only_home, in_mount_namespace};
@@ -213,6 +214,37 @@ fn many_calls_at_once_do_not_wait_behind_each_other_for_a_locked_log() {
     }
     holder.release();
     assert_recorded_late(&home, &commands);
+}
+
+#[test]
+fn hooks_without_approval_leave_an_approved_one_its_time_while_the_log_is_locked() {
+    for (mode, unapproved, deadline) in [("off", 3, "2"), ("running", 10, "5")] {
+        let home = Home::with_daemon(mode);
+        let entry = |number| {
+            let script = home.script(&format!("new{number}.sh"), "#!/bin/sh\n");
+            format!("    - command: {script}\n")
+        };
+        let new: String = (0..unapproved).map(entry).collect();
+        let guard = home.script("guard.sh", &blocking_script("by the guard"));
+        home.write_hooks_file(&format!(
+            "hooks:\n  tool.before:\n{new}    - {{ name: guard, command: {guard} }}\n"
+        ));
+        assert_eq!(home.approve_with(&["guard"]).0, Some(0));
+        let holder = LogHolder::exclusive(&home);
+        let _daemon = (mode == "running").then(|| home.serve());
+        let payload = hermes_shell("rm x").to_string();
+        std::thread::scope(|scope| {
+            let call = || {
+                let hook = home.command(["hook", "hermes", "--deadline", deadline]);
+                scope.spawn(|| feed(hook, payload.as_bytes()))
+            };
+            for call in [call(), call()] {
+                let output = call.join().expect("an answer");
+                assert!(output.stdout.contains("by the guard"), "{mode}: {output:?}");
+            }
+        });
+        holder.release();
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The check before anything runs: did the user approve it, as it is now? It takes no longer than the hook's
-//! own timeout. Many or large files are read on another thread, so that no other agent waits for it.
+//! own timeout. Many or large files, and the log, which can be locked, are read on another thread, so that no other
+//! agent waits for it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -59,7 +60,7 @@ impl ApprovalCheck {
         if let Some(refusal) = self.refusal_of_text(hook) {
             return Some(refusal);
         }
-        if self.trusted || self.is_small(hook, caller) {
+        if self.trusted || self.is_small(hook, caller) && !self.needs_log(hook) {
             return self.refusal_now(hook, caller);
         }
         let (check, owned_hook, owned_caller) = (self.clone(), hook.clone(), caller.clone());
@@ -164,10 +165,13 @@ impl ApprovalCheck {
             Approval::Approved if self.store.has_lost_path() => Some(
                 self.refuse(Approval::Lapsed, "environment.json, your own PATH, cannot be read"),
             ),
-            // Whether by an agent or by accident: it was a guard, and cannot be asked any more.
-            Approval::Approved if evidence.not_executable.is_some() => {
-                Some(self.refuse(Approval::Lapsed, "its program may not be executed any more"))
-            }
+            // By an agent or by accident, or it was approved by a version that did not look: it is a guard, and cannot
+            // be asked.
+            Approval::Approved if evidence.not_executable.is_some() => Some(Refusal {
+                why: "its program is not executable; a person has to run `chmod +x` on it"
+                    .to_owned(),
+                ..self.lapsed()
+            }),
             Approval::Approved => None,
             Approval::NotApproved => {
                 Some(self.refuse(Approval::NotApproved, "it has not been approved"))
@@ -183,7 +187,11 @@ impl ApprovalCheck {
             }
             Approval::Lost => {
                 let only_gateway_hooks = self.store.has_only_gateway_hooks(key);
-                let what = "its approval is gone from consent.json although it was never revoked";
+                let what = if self.store.is_empty() && self.store.has_unreadable_log() {
+                    "consent.json holds no approval, and the log, which tells whether one is missing, cannot be read"
+                } else {
+                    "its approval is gone from consent.json although it was never revoked"
+                };
                 Some(Refusal { only_gateway_hooks, ..self.refuse(Approval::Lost, what) })
             }
         }
@@ -215,6 +223,12 @@ impl ApprovalCheck {
         let place = if self.project.is_some() { ", inside the project" } else { "" };
         let why = format!("{what}; a person has to check it with `hookbus hooks approve`{place}");
         Refusal { approval, why, checked: true, only_gateway_hooks: false }
+    }
+
+    fn needs_log(&self, hook: &Hook) -> bool {
+        let runs_something = matches!(hook.action, Action::Command(_) | Action::Python(_));
+        let (event, command) = (hook.on.to_string(), hook.what_runs());
+        runs_something && self.store.needs_log(self.key(&event, &command))
     }
 
     fn is_small(&self, hook: &Hook, caller: &Caller) -> bool {

@@ -5,6 +5,7 @@
 mod check;
 mod evidence;
 mod item;
+mod logged;
 mod record;
 mod script_paths;
 mod store;

@@ -14,13 +14,14 @@ use serde_json::{Value, json};
 
 use super::evidence::Evidence;
 use super::item::{ApprovalItem, FileChanges};
+use super::logged::{LoggedApprovals, UnreadableLog};
 use super::record::{ApprovalRecord, EntryKey, Files, records_in};
 use crate::caller::Caller;
 use crate::config::{Approval, EventKey};
 use crate::event::Time;
 use crate::exec::{EnvironmentCache, Recorded, UserEnvironment, hook_caller};
 use crate::files::{FileDigest, HashCache, Stamp, read_private};
-use crate::log::{BusRow, LogPath, LogReader, OpenError, ReadError, RecordedApproval};
+use crate::log::{BusRow, LogPath, RecordedApproval};
 use crate::plugins::{ManifestCache, PluginForm};
 
 /// What the user has approved.
@@ -28,7 +29,7 @@ use crate::plugins::{ManifestCache, PluginForm};
 pub struct ApprovalStore {
     file: PathBuf,
     /// Says what was approved, if the file does not.
-    log: Option<LogPath>,
+    logged: LoggedApprovals,
     cached: Mutex<Cache>,
     environment: EnvironmentCache,
     /// Hashes of the files that are compared with it.
@@ -39,7 +40,7 @@ pub struct ApprovalStore {
 
 /// The stamp of the file. If there is none, also that of the user's environment, which every approval writes:
 /// an approval whose file vanished before this process saw it is noticed then.
-type Stamps = (Stamp, Stamp);
+pub(super) type Stamps = (Stamp, Stamp);
 
 /// What is known of the approvals.
 #[derive(Debug, Default)]
@@ -48,8 +49,6 @@ struct Cache {
     read: Option<(Stamps, Arc<[ApprovalRecord]>)>,
     /// What was approved when it was last known; none before anything was read.
     last_known: Option<Arc<[ApprovalRecord]>>,
-    /// What the log held when the file had these stamps. A program that adds a row to the log changes the file too.
-    in_log: Option<(Stamps, Arc<[ApprovalRecord]>)>,
 }
 
 /// The approvals now.
@@ -121,8 +120,8 @@ impl StoreError {
 impl ApprovalStore {
     /// The approvals beside the hooks file in `base`.
     pub fn beside(base: &Path) -> Self {
-        let (file, log) = (base.join("consent.json"), Some(LogPath::in_home(base)));
-        Self { file, log, ..Self::default() }
+        let logged = LoggedApprovals::of(LogPath::in_home(base));
+        Self { file: base.join("consent.json"), logged, ..Self::default() }
     }
 
     /// The home of the bus.
@@ -175,7 +174,7 @@ impl ApprovalStore {
     pub(super) fn approval(&self, key: EntryKey<'_>, evidence: &Evidence) -> Approval {
         match self.approvals() {
             Approvals::Read(records) => match compare(&of_entry(&records, key), evidence) {
-                Approval::NotApproved => self.approval_by_log(key, evidence),
+                Approval::NotApproved => self.approval_by_log(key, evidence, records.is_empty()),
                 known @ (Approval::Approved | Approval::Lapsed | Approval::Lost) => known,
             },
             Approvals::Lost(lost) if lost.covers(key) => Approval::Lapsed,
@@ -183,25 +182,47 @@ impl ApprovalStore {
         }
     }
 
-    /// The approval of an entry that has none in the file: lost, if the log says that it was given and not revoked,
-    /// because a program or a person has removed it from the file. What an agent removes must not count as never
-    /// approved, which would let everything pass.
-    fn approval_by_log(&self, key: EntryKey<'_>, evidence: &Evidence) -> Approval {
+    /// The approval of an entry that has none in the file, which holds others or is `is_empty`: lost, if the log
+    /// says that it was given and not revoked, because a program or a person has removed it from the file. What an
+    /// agent removes must not count as never approved, which would let everything pass.
+    fn approval_by_log(&self, key: EntryKey<'_>, evidence: &Evidence, is_empty: bool) -> Approval {
         let by_log = |records: &[ApprovalRecord]| match compare(&of_entry(records, key), evidence) {
             Approval::Approved | Approval::Lost => Approval::Lost,
             other @ (Approval::NotApproved | Approval::Lapsed) => other,
         };
-        let earlier = self.earlier_log_records();
-        if earlier.is_some_and(|records| by_log(&records) == Approval::NotApproved) {
+        let stamps = self.stamps();
+        let earlier = self.logged.earlier(stamps).map(|records| by_log(&records));
+        if earlier == Some(Approval::NotApproved) {
             return Approval::NotApproved;
         }
         // `hooks revoke` changes the file before the log, so this is looked up each time.
-        match self.log_records() {
+        match self.logged.now(stamps) {
             Ok(records) => by_log(&records),
-            // Lost approvals of a project cannot be told from a project that the user has never seen.
-            Err(_) if key.project.is_some() => Approval::NotApproved,
-            Err(_) => Approval::Lost,
+            Err(_) => earlier.unwrap_or({
+                // A file with other approvals is believed: a locked log must not make new hooks block. Lost
+                // approvals of a project cannot be told from a project that the user has never seen.
+                let is_believed = !is_empty || key.project.is_some();
+                if is_believed { Approval::NotApproved } else { Approval::Lost }
+            }),
         }
+    }
+
+    /// Whether the file can be read and holds no approval.
+    pub(super) fn is_empty(&self) -> bool {
+        matches!(self.approvals(), Approvals::Read(records) if records.is_empty())
+    }
+
+    /// Whether the log could not be read a moment ago.
+    pub(super) fn has_unreadable_log(&self) -> bool {
+        self.logged.recent_failure().is_some()
+    }
+
+    /// Whether the log has to be read to tell if this entry was approved. That can take a while.
+    pub(super) fn needs_log(&self, key: EntryKey<'_>) -> bool {
+        let has_entry = |records: &[ApprovalRecord]| records.iter().any(|it| it.is_for(key));
+        !has_entry(&self.known_records())
+            && !self.has_unreadable_log()
+            && self.logged.earlier(self.stamps()).is_none_or(|records| has_entry(&records))
     }
 
     /// How the files differ from the approval of this entry that has most in common with them.
@@ -226,7 +247,7 @@ impl ApprovalStore {
         };
         let mut records = self.known_records();
         if of_entry(&records, key).is_empty() {
-            records = self.log_records().unwrap_or_default();
+            records = self.logged.earlier_or_now(self.stamps()).unwrap_or_default();
         }
         let of_entry = of_entry(&records, key);
         // A lost approval of an entry that the log does not know can have been for anything.
@@ -259,8 +280,8 @@ impl ApprovalStore {
     pub(crate) fn has_approved_project(&self, project: &Path) -> bool {
         let is_in = |records: &[ApprovalRecord]| records.iter().any(|it| it.is_in(Some(project)));
         is_in(&self.known_records()) || {
-            let earlier = self.earlier_log_records().map_or_else(|| self.log_records(), Ok);
-            earlier.is_ok_and(|records| is_in(&records))
+            let logged = self.logged.earlier_or_now(self.stamps());
+            logged.is_ok_and(|records| is_in(&records))
         }
     }
 
@@ -293,14 +314,10 @@ impl ApprovalStore {
                 cache.last_known = Some(Arc::clone(&records));
                 Approvals::Read(records)
             }
-            Ok(None) => match self.last_known(&mut cache) {
+            Ok(None) => match self.last_known(&mut cache, stamps) {
                 Ok(records) if records.is_empty() => {
                     // Look into the log again at the next approval.
-                    *cache = Cache {
-                        read: Some((stamps, Arc::clone(&records))),
-                        last_known: None,
-                        in_log: Some((stamps, Arc::clone(&records))),
-                    };
+                    *cache = Cache { read: Some((stamps, Arc::clone(&records))), last_known: None };
                     Approvals::Read(records)
                 }
                 Ok(records) => {
@@ -314,63 +331,24 @@ impl ApprovalStore {
                 }
             },
             Err(why) => {
-                let records = self.last_known(&mut cache).unwrap_or_default();
+                let records = self.last_known(&mut cache, stamps).unwrap_or_default();
                 Approvals::Lost(LostApprovals { records, maybe_more: true, why })
             }
         }
     }
 
     /// What was approved when it was last known: by this process, else by the log.
-    fn last_known(&self, cache: &mut Cache) -> Result<Arc<[ApprovalRecord]>, ReadError> {
+    fn last_known(
+        &self,
+        cache: &mut Cache,
+        stamps: Stamps,
+    ) -> Result<Arc<[ApprovalRecord]>, UnreadableLog> {
         cache.read = None;
         if let Some(known) = &cache.last_known {
             return Ok(Arc::clone(known));
         }
-        let records: Arc<[ApprovalRecord]> = self.records_in_log()?.into();
+        let records = self.logged.now(stamps)?;
         cache.last_known = Some(Arc::clone(&records));
-        Ok(records)
-    }
-
-    /// What the log held when it was last read, if the file has not changed since.
-    fn earlier_log_records(&self) -> Option<Arc<[ApprovalRecord]>> {
-        let cache = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
-        let (read_at, records) = cache.in_log.as_ref()?;
-        (*read_at == self.stamps()).then(|| Arc::clone(records))
-    }
-
-    /// What the log holds now.
-    fn log_records(&self) -> Result<Arc<[ApprovalRecord]>, ReadError> {
-        let stamps = self.stamps();
-        let records: Arc<[ApprovalRecord]> = self.records_in_log()?.into();
-        let mut cache = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
-        cache.in_log = Some((stamps, Arc::clone(&records)));
-        Ok(records)
-    }
-
-    /// The approvals that the log recorded and that were not revoked since.
-    fn records_in_log(&self) -> Result<Vec<ApprovalRecord>, ReadError> {
-        let Some(log) = &self.log else { return Ok(Vec::new()) };
-        let log = match LogReader::open(log) {
-            Ok(log) => log,
-            Err(OpenError::Missing(_)) => return Ok(Vec::new()),
-            Err(error) => return Err(error.into()),
-        };
-        if log.is_archive() {
-            return Ok(Vec::new());
-        }
-        let mut records: Vec<ApprovalRecord> = Vec::new();
-        for row in log.approvals()? {
-            match row {
-                BusRow::HooksApproved(approval) => {
-                    records.push(ApprovalRecord::from_recorded(approval));
-                }
-                BusRow::HooksRevoked(approval) => {
-                    let revoked = ApprovalRecord::from_recorded(approval);
-                    records.retain(|it| !it.is_for(revoked.key()));
-                }
-                BusRow::SettingsChanged(_) | BusRow::DaemonStarted(_) => {}
-            }
-        }
         Ok(records)
     }
 
@@ -465,7 +443,8 @@ impl ApprovalStore {
         let (mut revoked, left): (Vec<ApprovalRecord>, Vec<ApprovalRecord>) =
             self.records_to_change()?.into_iter().partition(is_revoked);
         // Those that have vanished from the file are revoked by their row in the log.
-        for lost in self.log_records().unwrap_or_default().iter().filter(|it| is_revoked(it)) {
+        let logged = self.logged.now(self.stamps()).unwrap_or_default();
+        for lost in logged.iter().filter(|it| is_revoked(it)) {
             if of_entry(&revoked, lost.key()).is_empty() {
                 revoked.push(lost.clone());
             }
