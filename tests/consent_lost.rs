@@ -12,7 +12,7 @@ use hookbus_tests::consent::{
     NOT_APPROVED, approve_in, block_reason, block_reason_in, blocking_script, last_failure,
     tool_call,
 };
-use hookbus_tests::home::{Home, feed};
+use hookbus_tests::home::{Home, feed, wait_until};
 use hookbus_tests::log_holder::LogHolder;
 use hookbus_tests::plugins::write;
 use serde_json::{Value, json};
@@ -278,6 +278,20 @@ fn a_log_that_cannot_be_read_does_not_make_a_removed_approval_look_like_none() {
     fs::remove_file(home.path().join("log.db-wal")).ok();
     fs::write(home.path().join("log.db"), "no database").expect("a broken log");
     assert!(block_reason(&home).contains(UNKNOWN));
+}
+
+#[test]
+fn an_approval_that_is_recorded_after_it_was_revoked_is_not_missed() {
+    let home = approved("off");
+    let holder = LogHolder::flock(&home);
+    assert_eq!(home.approve_with(&["other"]).0, Some(0), "its row waits in the spool");
+    holder.release();
+    assert_eq!(home.json(&["hooks", "revoke", "other", "--json"])["revoked"], 1);
+    // The first call takes the row in.
+    block_reason(&home);
+    wait_until("it is in the log", || home.log(&["--kind", "hooks.approved"]).len() == 2);
+    block_reason(&home);
+    assert_eq!(verdict(&home, "other")["failure"], NOT_APPROVED);
 }
 
 /// A home with an approved hook that allows everything, and a second one that was never approved.

@@ -169,14 +169,14 @@ impl LogReader {
         Ok(rows)
     }
 
-    /// Every approval and every revocation, in log order.
+    /// Every approval and every revocation, by its own time: a row from the spool can come after later ones.
     pub fn approvals(&self) -> Result<Vec<BusRow>, ReadError> {
         // Rows of the bus itself have no session, and sessions are indexed.
         let from = if self.is_archive { ARCHIVED_ROWS } else { OWN_ROWS };
         let rows = self.rows(
             &format!(
                 "SELECT {COLUMNS}, {from} WHERE session = '' AND agent = '{BUS_AGENT}' \
-                 AND kind IN ('hooks.approved', 'hooks.revoked') ORDER BY seq"
+                 AND kind IN ('hooks.approved', 'hooks.revoked') ORDER BY time, seq"
             ),
             Vec::new(),
         )?;
