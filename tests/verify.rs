@@ -472,7 +472,7 @@ fn rows_that_were_taken_out_of_an_archive_since_its_head_was_saved_are_told() {
     let text = fs::read_to_string(&head).expect("our file");
     fs::write(&counted, text.replace("[[3,3]]", "[]")).expect("a file");
     for kept in [&head, &whole, &counted] {
-        assert_eq!(found(kept), [], "a gap of then is none");
+        assert_eq!(found(kept), [], "a gap that was saved with the head is no loss");
     }
     for (seq, first) in [(7, 7), (8, 7), (2, 2)] {
         let sql = format!(

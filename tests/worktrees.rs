@@ -111,7 +111,11 @@ fn a_worktree_is_removed_unless_work_would_be_lost() {
         });
         claude(&home, path, &event)
     };
-    let make = |name: &str| PathBuf::from(create(&home, &repository, name).stdout.trim_end());
+    let make = |name: &str| {
+        let path = PathBuf::from(create(&home, &repository, name).stdout.trim_end());
+        assert!(path.is_absolute(), "{name}: {path:?}");
+        path
+    };
     let (clean, edited, foreign) = (make("clean"), make("edited"), home.work().join("foreign"));
     fs::write(edited.join("new.txt"), "work\n").expect("a file");
     git(&repository, &["worktree", "add", "--quiet", &foreign.to_string_lossy()]);

@@ -149,8 +149,8 @@ impl ChainWalk {
         follows
     }
 
-    /// As in a log that nobody changed. After a gap there is nothing to compare with; the rows after this one show whether
-    /// its hash is right.
+    /// As in an unchanged log. After a gap there is nothing to compare with; the rows after this one show whether its hash
+    /// is right.
     fn follows_row_before(&self, row: &ReadRow) -> bool {
         let original = row.seq.saturating_sub(self.shift);
         self.before.is_none_or(|before| row.covered.hash(&before, original) == row.stored)
