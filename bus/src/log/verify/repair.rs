@@ -144,7 +144,7 @@ fn needed(
 
 /// Copies the file beside itself, and waits until the copy is on disk.
 fn back_up(log: &LogPath, now: Time) -> Result<PathBuf, RepairError> {
-    let time = now.to_utc().format("%Y%m%dT%H%M%S");
+    let time = now.to_utc().format("%Y%m%dT%H%M%S%.6f");
     let file = log.file().with_file_name(format!("log.db.before-repair-{time}"));
     let failed = |error| RepairError::Backup { file: file.clone(), error };
     let copy = || {
