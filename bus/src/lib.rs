@@ -9,6 +9,8 @@ pub mod files;
 
 pub mod json;
 
+pub mod shell;
+
 pub mod backoff;
 
 pub mod event;

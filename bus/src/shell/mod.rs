@@ -1,0 +1,10 @@
+//! What a shell line does, told without running it. Pure: text in, [`ShellView`] out.
+
+mod view;
+mod word;
+
+pub use view::{
+    Access, CodeSource, Directory, FileUse, ForeignCode, HostUse, Invocation, Opaque, OpaqueKind,
+    ShellView,
+};
+pub use word::{UNKNOWN, Word};
