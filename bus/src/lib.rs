@@ -19,6 +19,8 @@ pub mod caller;
 
 pub mod dialect;
 
+pub mod rule;
+
 pub mod log;
 
 pub mod envelope;

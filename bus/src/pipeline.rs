@@ -22,6 +22,7 @@ use crate::event::{
 };
 use crate::log::{LogReader, RecordOutcome, RowDraft};
 use crate::notice::{Situation, notice, notice_of_failures};
+use crate::rule::{Facts, Place, ShellLines};
 
 /// Waiting for the log takes at most a tenth of the deadline, and not longer than this; for the decision
 /// afterwards half of it.
@@ -92,7 +93,9 @@ async fn handle_within(
     let (event, caller, deadline) = decode_call(call, bus);
     // The event is redacted here, before it is recorded, once redaction exists.
     let plan = plan_for(&event, &hooks, bus);
-    let handling = Handling { bus, hooks: &hooks, event: &event, caller, started, deadline };
+    let (place, lines) = (place_of(&event, &plan, &caller), ShellLines::default());
+    let facts = Facts::new(&event, &place, &lines);
+    let handling = Handling { bus, hooks: &hooks, event: &event, facts, caller, started, deadline };
     // Before anything is recorded or runs, so that the client starts from the beginning.
     let _slots = match slots {
         Some(slots) => Some(slots.take(&plan, handling.time_left() / 10).await.ok_or(Declined)?),
@@ -120,8 +123,11 @@ pub fn answer_by_rules_alone(call: Call, bus: &Bus, cause: RulesAlone) -> Answer
     let hooks = bus.hooks_for(&call.caller);
     let (event, caller, deadline) = decode_call(call, bus);
     let plan = plan_for(&event, &hooks, bus);
-    let handling = Handling { bus, hooks: &hooks, event: &event, caller, started, deadline };
-    let results = run_rules_alone(&plan, &event, &handling.caller, handling.time_left(), cause);
+    let (place, lines) = (place_of(&event, &plan, &caller), ShellLines::default());
+    let facts = Facts::new(&event, &place, &lines);
+    let handling = Handling { bus, hooks: &hooks, event: &event, facts, caller, started, deadline };
+    let results =
+        run_rules_alone(&plan, &handling.facts, &handling.caller, handling.time_left(), cause);
     let mut decision = handling.conclude(&plan, results, None, WaitedFor::Yes);
     let notice = notice_of_failures(handling.situation(decision.as_ref()));
     if let Some(notice) = notice {
@@ -187,6 +193,15 @@ fn plan_for<'a>(event: &Event, hooks: &'a HookSets, bus: &Bus) -> Plan<'a> {
     }
 }
 
+/// Where the call happens. That is worked out only where a rule may ask for it, now or in a replay.
+fn place_of(event: &Event, plan: &Plan<'_>, caller: &Caller) -> Place {
+    if event.tool.is_some() || plan.has_rules() {
+        Place::of_call(event, caller, plan.home())
+    } else {
+        Place::default()
+    }
+}
+
 fn decode_call(call: Call, bus: &Bus) -> (Event, Caller, Duration) {
     let Call { id, at, agent, raw, caller, deadline } = call;
     let session_hint = session_hint(agent, &caller);
@@ -200,6 +215,8 @@ struct Handling<'a> {
     bus: &'a Bus,
     hooks: &'a HookSets,
     event: &'a Event,
+    /// What rules see of the event.
+    facts: Facts<'a>,
     caller: Caller,
     started: Instant,
     deadline: Duration,
@@ -262,7 +279,7 @@ impl Handling<'_> {
     ) -> Decided {
         let seq = match appended {
             Appended::WithDecision => {
-                let results = run_rules(plan, self.event, self.time_left());
+                let results = run_rules(plan, &self.facts, self.time_left());
                 let decision = self.conclude(plan, results, None, WaitedFor::Yes);
                 return Decided { decision, short: false };
             }
@@ -270,7 +287,7 @@ impl Handling<'_> {
             Appended::Spooled | Appended::Lost { .. } => None,
         };
         let RunOutcome { results, short } =
-            run_all(plan, self.event, seq, &self.caller, self.time_left()).await;
+            run_all(plan, &self.facts, seq, &self.caller, self.time_left()).await;
         let waited_for = if hung_up() { WaitedFor::No } else { WaitedFor::Yes };
         Decided { decision: self.conclude(plan, results, seq, waited_for), short }
     }
@@ -401,7 +418,8 @@ impl Handling<'_> {
             file: active.snapshot.path.clone(),
             hooks: active.snapshot.hash.clone(),
         });
-        let context = record_caller(&self.caller, project, session_to_record(self.event));
+        let place = self.event.tool.as_ref().map(|_| self.facts.place_to_record(&self.caller.cwd));
+        let context = record_caller(&self.caller, project, session_to_record(self.event), place);
         RowDraft::of_event(self.event, Some(context))
     }
 

@@ -10,6 +10,7 @@ use hookbus::decide::{HookResult, Plan};
 use hookbus::dialect::restore_caller;
 use hookbus::event::Event;
 use hookbus::log::RecordedEvent;
+use hookbus::rule::{Facts, Place, ShellLines};
 use tokio::runtime::{Builder, Runtime};
 
 /// What a replay does with hooks that run outside of this process.
@@ -49,11 +50,11 @@ impl<'a> CommandRunner<'a> {
     pub(crate) fn run<'h>(
         &self,
         plan: &Plan<'h>,
-        event: &Event,
+        facts: &Facts<'_>,
         row: &RecordedEvent,
     ) -> Vec<HookResult<'h>> {
         let caller = recorded_caller(row, self.env);
-        self.runtime.block_on(self.environment.run(plan, event, row.origin(), &caller))
+        self.runtime.block_on(self.environment.run(plan, facts, row.origin(), &caller))
     }
 
     /// Runs the commands of `plan` once more. Plugins would count the event twice, so their verdicts are
@@ -61,19 +62,21 @@ impl<'a> CommandRunner<'a> {
     pub(crate) fn run_again<'h>(
         &self,
         plan: &Plan<'h>,
-        event: &Event,
+        facts: &Facts<'_>,
         row: &RecordedEvent,
         first: &[HookResult<'h>],
     ) -> Vec<HookResult<'h>> {
         let caller = recorded_caller(row, self.env);
-        let again = self.environment.run_again(plan, event, row.origin(), &caller, first);
+        let again = self.environment.run_again(plan, facts, row.origin(), &caller, first);
         self.runtime.block_on(again)
     }
 
     /// Passes an event to the plugins of `plan` and ignores their verdicts.
     pub(crate) fn notify_plugins(&self, plan: &Plan<'_>, event: &Event, row: &RecordedEvent) {
         let caller = recorded_caller(row, self.env);
-        self.runtime.block_on(self.environment.tell_plugins(plan, event, row.origin(), &caller));
+        let (place, lines) = (Place::default(), ShellLines::default());
+        let facts = Facts::new(event, &place, &lines);
+        self.runtime.block_on(self.environment.tell_plugins(plan, &facts, row.origin(), &caller));
     }
 }
 

@@ -11,6 +11,7 @@ use hookbus::event::{
     VerdictRecord,
 };
 use hookbus::log::RecordedEvent;
+use hookbus::rule::{Facts, Place, ShellLines};
 
 use crate::command_runner::{CommandRunner, Commands};
 use crate::compare::{Category, Comparison, compare, explained_by_unknown_state};
@@ -209,10 +210,14 @@ impl<'a> Redecider<'a> {
         let carried = skip_unapproved(&mut plan, self.hooks, row, recorded);
         let refused = self.hooks.leave_out_refused(&mut plan, row);
         let same_hooks = hash == Some(plan.hooks_hash());
+        let context = row.context.as_deref().unwrap_or("{}");
+        let (place, lines) =
+            (Place::of_recorded(event, context, plan.home()), ShellLines::default());
+        let facts = Facts::new(event, &place, &lines);
         let (verdicts, skipped_commands) = match (&self.runner, plan.runs_outside()) {
-            (Some(runner), true) => (runner.run(&plan, event, row), false),
-            (None, true) => (run_rules(&plan, event, Duration::MAX), true),
-            (_, false) => (run_rules(&plan, event, Duration::MAX), false),
+            (Some(runner), true) => (runner.run(&plan, &facts, row), false),
+            (None, true) => (run_rules(&plan, &facts, Duration::MAX), true),
+            (_, false) => (run_rules(&plan, &facts, Duration::MAX), false),
         };
         let skipped_commands = skipped_commands || refused.is_some();
         let verdicts = carried.insert_into(verdicts);
@@ -240,7 +245,7 @@ impl<'a> Redecider<'a> {
         let depends_on_user = decision.as_ref().is_some_and(|it| it.can_ask.is_some());
         let without_user =
             asking.filter(|_| depends_on_user).and_then(|verdicts| conclude(verdicts, false));
-        let nondeterministic = first.and_then(|first| self.repeat(&plan, event, row, &first));
+        let nondeterministic = first.and_then(|first| self.repeat(&plan, &facts, row, &first));
         let is_undecided = skipped_commands && !is_settled(event, &plan, decision.as_ref());
         let names = decision.iter().flat_map(|it| &it.verdicts).map(|verdict| &verdict.hook);
         let plugins = names.filter(|name| plan.is_plugin(name)).cloned().collect();
@@ -265,14 +270,14 @@ impl<'a> Redecider<'a> {
     fn repeat<'h>(
         &self,
         plan: &Plan<'h>,
-        event: &Event,
+        facts: &Facts<'_>,
         row: &RecordedEvent,
         first: &[HookResult<'h>],
     ) -> Option<NondeterministicHook> {
         let runner = self.runner.as_ref()?;
         let verdicts: Vec<&VerdictRecord> = first.iter().map(HookResult::record).collect();
         (1..runner.repeat).find_map(|_| {
-            let again = runner.run_again(plan, event, row, first);
+            let again = runner.run_again(plan, facts, row, first);
             let again: Vec<&VerdictRecord> = again.iter().map(HookResult::record).collect();
             NondeterministicHook::find(&verdicts, &again)
         })

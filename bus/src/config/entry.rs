@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::event_key::EventKey;
+use super::examples::{self, Example};
 use super::hook::{Action, Command, Hook, Mode, Placeholders, Python, PythonLaunch};
 use super::matcher::{EntryTrust, HookMatcher};
 use super::observer::ObserverSettings;
 use super::observer_entry::{self, KEYS as OBSERVER_KEYS, archive, webhook};
-use super::problem::{Place, Problem, did_you_mean, hint};
-use super::rule::Rule;
+use super::problem::{Place, Problem, Reach, did_you_mean, hint};
+use super::rule;
 use super::yaml::{Node, Pair};
 use crate::event::{Agent, OnFailure, ToolClass, UnknownAgent};
 
@@ -93,6 +94,8 @@ pub(super) fn read(
         written: node.to_json().to_string(),
         of_project: false,
         place: place.clone(),
+        pack: None,
+        examples: Vec::new(),
         name,
     };
     if source.trust == EntryTrust::Untrusted {
@@ -118,7 +121,18 @@ pub(super) fn read(
             Action::Broken(why)
         }
     };
+    match entry_examples(pairs, &hook) {
+        Ok(examples) => hook.examples = examples,
+        Err(problem) => problems.push(Problem { reach: Reach::Example, ..problem }),
+    }
     Some(hook)
+}
+
+fn entry_examples(pairs: &[Pair], hook: &Hook) -> Result<Vec<Example>, Problem> {
+    let Action::Rule(rule) = &hook.action else { return Ok(Vec::new()) };
+    let written = pairs.iter().find(|pair| pair.key == "rule").and_then(|pair| pair.value.pairs());
+    let written = written.into_iter().flatten().find(|pair| pair.key == "examples");
+    written.map_or(Ok(Vec::new()), |pair| examples::read(&pair.value, hook, rule))
 }
 
 /// The mistake of a key that means nothing.
@@ -338,11 +352,11 @@ impl EntryReader<'_> {
             return self.python();
         }
         match (self.get("rule"), self.get("command")) {
-            (Some(rule), None) if hook.mode == Mode::Observe => Err(Problem::broken_entry(
-                rule.line,
+            (Some(pair), None) if hook.mode == Mode::Observe => Err(Problem::broken_entry(
+                pair.line,
                 "a rule decides, it cannot observe; drop `mode: observe` or write a `command`",
             )),
-            (Some(rule), None) => Rule::read(&rule.value, &hook.name).map(Action::Rule),
+            (Some(pair), None) => rule::read(&pair.value, &hook.name).map(Action::Rule),
             (None, Some(_)) => self.command(hook).map(Action::Command),
             (Some(_), Some(second)) => Err(Problem::broken_entry(
                 second.line,

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::event_key::{EventKey, wildcard_matches};
+use super::examples::Example;
 use super::matcher::HookMatcher;
 use super::observer::{ObserverSettings, Webhook};
 use super::problem::Place;
-use super::rule::Rule;
 use crate::dialect::{Common, Dialect, PatternFailure, dialect_of};
 use crate::event::{Agent, Event, OnFailure, ToolClass};
+use crate::rule::Rule;
 
 /// Whether a hook can change what the agent does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,6 +132,10 @@ pub struct Hook {
     pub of_project: bool,
     /// Where in the file it is.
     pub place: Place,
+    /// The pack that it is from.
+    pub pack: Option<String>,
+    /// What it must do, if it is a rule.
+    pub examples: Vec<Example>,
 }
 
 /// A hook as `hookbus hooks list` shows it.
@@ -150,6 +155,8 @@ pub struct HookSummary {
     pub on_failure: Option<&'static str>,
     /// Its line in the file.
     pub line: usize,
+    /// The pack that it is from.
+    pub pack: Option<String>,
 }
 
 impl Hook {
@@ -303,6 +310,7 @@ impl Hook {
             },
             on_failure: self.on_failure.map(OnFailure::as_str),
             line: self.line,
+            pack: self.pack.clone(),
         }
     }
 }

@@ -36,6 +36,8 @@ pub struct HooksFile {
     pub settings: Map<String, Value>,
     /// The hooks, in the order of the file.
     pub hooks: Vec<Hook>,
+    /// The packs that it uses: names and texts.
+    pub packs: Vec<(String, String)>,
     /// What is wrong with the file, by line.
     pub problems: Vec<Problem>,
     /// Where to publish.
@@ -69,6 +71,7 @@ impl HooksFile {
             content: String::new(),
             settings: Map::new(),
             hooks: Vec::new(),
+            packs: Vec::new(),
             problems: Vec::new(),
             nats: None,
             daemon: DaemonSettings::default(),

@@ -2,10 +2,11 @@
 //! Pure: no file is opened, nothing runs.
 
 mod approval;
+mod conditions;
 mod daemon;
 mod entry;
 mod event_key;
-mod field;
+mod examples;
 mod hook;
 mod hooks_file;
 mod last_good;
@@ -13,6 +14,7 @@ mod matcher;
 mod nats;
 mod observer;
 mod observer_entry;
+mod packs;
 mod parse;
 mod plugin_lists;
 mod problem;
@@ -23,6 +25,7 @@ mod yaml;
 pub use approval::{Approval, Refusal, Trust};
 pub use daemon::{DaemonMode, DaemonSettings};
 pub use event_key::{EventKey, wildcard_matches};
+pub use examples::{Example, ExampleResult, run_examples};
 pub use hook::{Action, Command, Hook, HookSummary, Mode, Placeholders, Python, PythonLaunch};
 pub use hooks_file::{HooksFile, IsApproved};
 pub(crate) use last_good::KEPT;
@@ -31,9 +34,9 @@ pub use nats::{Login, NatsSettings, Secret};
 pub use observer::{
     ObserverSettings, ObserverSource, SecretSource, StartAt, Webhook, observer_folder,
 };
+pub use packs::PACKS;
 pub(crate) use parse::{LARGEST_PROJECT_FILE, is_blank};
 pub use plugin_lists::PluginLists;
 pub use problem::{Place, Problem, Reach, did_you_mean};
 pub(crate) use recorded_settings::changed_secrets;
-pub use rule::Rule;
 pub(crate) use yaml::parse as parse_yaml;

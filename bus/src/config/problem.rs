@@ -24,6 +24,8 @@ pub struct Problem {
 pub enum Reach {
     /// Nothing: a remark.
     Nothing,
+    /// Nothing: an example of a rule is missed. The rule counts as it is written.
+    Example,
     /// The entry or setting: its last good version stays in force. If there is none, what can be read of it
     /// counts, and an entry that cannot be used counts as failed.
     Entry,
@@ -68,6 +70,11 @@ impl Problem {
     /// The entry or setting has a mistake.
     pub fn broken_entry(line: usize, message: impl Into<String>) -> Self {
         Self::new(line, message, Reach::Entry)
+    }
+
+    /// An example of a rule does not come out as expected.
+    pub(super) fn missed_example(line: usize, message: impl Into<String>) -> Self {
+        Self::new(line, message, Reach::Example)
     }
 
     /// The file cannot be used.

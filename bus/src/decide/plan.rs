@@ -1,6 +1,7 @@
 //! Which hooks are asked about an event, and in which order.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use crate::active::{ActiveHooks, HookSets, HooksStatus};
 use crate::config::{Action, Hook, Mode, Problem};
@@ -51,9 +52,19 @@ impl<'a> Plan<'a> {
         self.hooks().filter(|hook| hook.runs_outside())
     }
 
+    /// Whether a rule is among them.
+    pub fn has_rules(&self) -> bool {
+        self.hooks.iter().any(|hook| matches!(hook.action, Action::Rule(_)))
+    }
+
     /// Whether anything runs outside of this process.
     pub fn runs_outside(&self) -> bool {
         self.outside().next().is_some()
+    }
+
+    /// The home of the bus.
+    pub fn home(&self) -> &Path {
+        &self.sets.own.file.base
     }
 
     /// The hash of the user's own hooks.

@@ -11,7 +11,8 @@ use super::run::{
 };
 use crate::caller::Caller;
 use crate::config::{Hook, Refusal};
-use crate::event::{Event, VerdictRecord};
+use crate::event::VerdictRecord;
+use crate::rule::Facts;
 use crate::sys::thread::spawn;
 
 /// Why only the rules are asked.
@@ -49,19 +50,19 @@ impl RulesAlone {
 /// The results of the rules within `time`; every other hook counts as failed.
 pub(crate) fn run_rules_alone<'a>(
     plan: &Plan<'a>,
-    event: &Event,
+    facts: &Facts<'_>,
     caller: &Caller,
     time: Duration,
     cause: RulesAlone,
 ) -> Vec<HookResult<'a>> {
     let deadline = deadline_in(time);
     let refusals = known_refusals(plan, caller, deadline_in(time / 2));
-    run_inside(plan, event, deadline, |hook| {
+    run_inside(plan, facts, deadline, |hook| {
         let hook_of = |(known, _): &&(&Hook, Refusal)| std::ptr::eq(*known, hook);
         let strictest = plan.with_strictest_policy(hook);
         Some(match refusals.iter().find(hook_of) {
             Some((_, refusal)) => {
-                refused(&policy_for_refusal(&strictest, refusal, event), refusal.clone())
+                refused(&policy_for_refusal(&strictest, refusal, facts.event), refusal.clone())
             }
             None => cause.record(&strictest),
         })

@@ -14,10 +14,11 @@ use super::run_command::run_command;
 use super::run_plugins::{call_plugins, end_plugins};
 use crate::active::ActiveHooks;
 use crate::caller::Caller;
-use crate::config::{Action, Hook, Problem, Refusal, Rule};
+use crate::config::{Action, Hook, Problem, Refusal};
 use crate::event::{Body, BusId, Event, Kind, OnFailure, Ruling, Seq, Verdict, VerdictRecord};
 use crate::exec::{UserEnvironment, hook_caller};
 use crate::plugins::can_gateway_hooks_answer;
+use crate::rule::{Facts, Rule, ShellLines};
 
 /// No deadline is longer: adding a huge one to the clock would overflow.
 const LONGEST: Duration = Duration::from_hours(1);
@@ -45,17 +46,18 @@ impl<'a> HookResult<'a> {
 }
 
 /// The results of a plan's rules, within `time`; nothing runs outside of this process.
-pub fn run_rules<'a>(plan: &Plan<'a>, event: &Event, time: Duration) -> Vec<HookResult<'a>> {
-    run_inside(plan, event, deadline_in(time), |_| None)
+pub fn run_rules<'a>(plan: &Plan<'a>, facts: &Facts<'_>, time: Duration) -> Vec<HookResult<'a>> {
+    run_inside(plan, facts, deadline_in(time), |_| None)
 }
 
 /// The results of a plan's rules, and what `outside` makes of the other hooks.
 pub(super) fn run_inside<'a>(
     plan: &Plan<'a>,
-    event: &Event,
+    facts: &Facts<'_>,
     deadline: Instant,
     outside: impl Fn(&Hook) -> Option<VerdictRecord>,
 ) -> Vec<HookResult<'a>> {
+    let event = facts.event;
     match plan.refused_by {
         Some(RefusedBy::Hook(hook)) => {
             return vec![HookResult::new(hook, refuse_unreadable(&hook.name, event))];
@@ -72,7 +74,7 @@ pub(super) fn run_inside<'a>(
         let record = if hook.runs_outside() {
             outside(hook)
         } else {
-            answer_in_process(plan.active(hook), hook, event, deadline)
+            answer_in_process(plan.active(hook), hook, facts, deadline)
         };
         Some(HookResult::new(hook, record?))
     };
@@ -92,7 +94,7 @@ pub struct RunOutcome<'a> {
 /// The results of all hooks of a plan, within `time`.
 pub async fn run_all<'a>(
     plan: &Plan<'a>,
-    event: &Event,
+    facts: &Facts<'_>,
     seq: Option<Seq>,
     caller: &Caller,
     time: Duration,
@@ -100,7 +102,7 @@ pub async fn run_all<'a>(
     let (deadline, short) = (deadline_in(time), AtomicBool::new(false));
     let (agent, bus, replay, known) = (caller, None, None, &[][..]);
     let run = HookRun { plan, seq, bus, agent, replay, known, deadline, short };
-    let results = run.all(event).await;
+    let results = run.all(facts).await;
     RunOutcome { results, short: run.short.into_inner() }
 }
 
@@ -127,16 +129,18 @@ pub(super) struct HookRun<'a, 'p> {
 }
 
 impl<'p> HookRun<'_, 'p> {
-    pub(super) async fn all(&self, event: &Event) -> Vec<HookResult<'p>> {
+    pub(super) async fn all(&self, facts: &Facts<'_>) -> Vec<HookResult<'p>> {
         let plan = self.plan;
         if !plan.sequential {
-            let results = plan.hooks.iter().map(|hook| self.one(hook, event));
+            let results = plan.hooks.iter().map(|hook| self.one(hook, facts));
             return join_all(results).await.into_iter().flatten().collect();
         }
-        let mut event = event.clone();
+        let mut event = facts.event.clone();
         let mut all = Vec::new();
         for hook in &plan.hooks {
-            for result in self.one(hook, &event).await {
+            let lines = ShellLines::default();
+            let results = self.one(hook, &Facts::new(&event, facts.place, &lines)).await;
+            for result in results {
                 apply_to_next(&mut event, &result.record.verdict);
                 all.push(result);
             }
@@ -146,7 +150,8 @@ impl<'p> HookRun<'_, 'p> {
 
     /// One result per hook, or per plugin of a directory; none from a rule that does not apply and from plugins
     /// without a callback.
-    async fn one<'h>(&self, hook: &'h Hook, event: &Event) -> Vec<HookResult<'h>> {
+    async fn one<'h>(&self, hook: &'h Hook, facts: &Facts<'_>) -> Vec<HookResult<'h>> {
+        let event = facts.event;
         let strictest = &self.plan.with_strictest_policy(hook);
         let approved = match self.approved_entry(hook).await {
             Ok(entry) => entry,
@@ -169,7 +174,7 @@ impl<'p> HookRun<'_, 'p> {
             | Action::Broken(_)
             | Action::Unapproved { .. } => {
                 let active = self.plan.active(hook);
-                answer_in_process(active, hook, event, self.deadline).into_iter().collect()
+                answer_in_process(active, hook, facts, self.deadline).into_iter().collect()
             }
         };
         records.into_iter().map(|record| HookResult::new(hook, record)).collect()
@@ -274,18 +279,18 @@ pub(super) fn refused(hook: &Hook, Refusal { approval, why, .. }: Refusal) -> Ve
 fn answer_in_process(
     active: &ActiveHooks,
     hook: &Hook,
-    event: &Event,
+    facts: &Facts<'_>,
     deadline: Instant,
 ) -> Option<VerdictRecord> {
     let started = Instant::now();
     if let Some(refusal) = active.approvals.refusal_of_text(hook) {
         return Some(refused(hook, refusal));
     }
-    if let Some(why) = hook.matcher_failure(event) {
+    if let Some(why) = hook.matcher_failure(facts.event) {
         return Some(failed(&blocking_by_default(hook), why.to_string(), started.elapsed()));
     }
     match &hook.action {
-        Action::Rule(rule) => answer_by_rule(rule, hook, event, deadline),
+        Action::Rule(rule) => answer_by_rule(rule, hook, facts, deadline),
         Action::Broken(why) => Some(failed(hook, why.clone(), started.elapsed())),
         Action::Command(_)
         | Action::Python(_)
@@ -300,7 +305,7 @@ fn answer_in_process(
 fn answer_by_rule(
     rule: &Rule,
     hook: &Hook,
-    event: &Event,
+    facts: &Facts<'_>,
     deadline: Instant,
 ) -> Option<VerdictRecord> {
     let started = Instant::now();
@@ -309,12 +314,12 @@ fn answer_by_rule(
         failed(hook, why.to_owned(), started.elapsed())
     };
     // The others take no time that counts.
-    if event.raw.len() > LARGE_PAYLOAD && started >= deadline {
+    if facts.event.raw.len() > LARGE_PAYLOAD && started >= deadline {
         return Some(unable("no time was left to search such a large payload"));
     }
-    match rule.verdict(event) {
+    match rule.verdict(facts) {
         Ok(Some(verdict)) => Some(record(hook, verdict, None, started.elapsed())),
-        Ok(None) if rule.may_apply(event) => {
+        Ok(None) if rule.may_apply(facts) => {
             Some(unable("the payload is too large, or nested too deep, to be searched completely"))
         }
         Ok(None) => None,

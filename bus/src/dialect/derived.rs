@@ -109,7 +109,7 @@ mod tests {
                 let session_hint = hint.clone();
                 let event = decode(Arrival { id, at, agent, wire: Wire::Shell, raw, session_hint });
                 let context =
-                    record_caller(&Caller::default(), None, session_to_record(&event));
+                    record_caller(&Caller::default(), None, session_to_record(&event), None);
                 let derived = derive(&DerivedFrom {
                     agent: agent.as_str(),
                     name: &event.name,

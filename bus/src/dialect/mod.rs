@@ -32,7 +32,7 @@ pub use hook_output::{Ending, HookOutput, Interpretation, LateOutput};
 pub use interface::{Dialect, dialect_of};
 pub use launch::LaunchError;
 pub use matcher::{Matcher, ParsedMatcher};
-pub use names::{can_be_event_of, event_names, is_event_of, kind_of, tool_class_of};
+pub use names::{can_be_event_of, event_names, is_event_of, kind_of, tool_class_of, tools_of};
 pub use notice_place::NoticePlace;
 pub use pattern::{Pattern, PatternFailure, PatternSize, is_cheap_regex};
 pub use recorded_context::{

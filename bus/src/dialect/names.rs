@@ -25,6 +25,11 @@ pub fn event_names(agent: Agent) -> impl Iterator<Item = &'static str> {
     dialect_of(agent).events().iter().map(|(name, _)| *name)
 }
 
+/// The tools of `agent` and what they do. A name that ends in `*` stands for a family.
+pub fn tools_of(agent: Agent) -> &'static [(&'static str, ToolClass)] {
+    dialect_of(agent).tools()
+}
+
 /// What the tool that `agent` calls `name` does.
 pub fn tool_class_of(agent: Agent, name: &str) -> ToolClass {
     first_match(dialect_of(agent).tools(), name).unwrap_or(ToolClass::Other)

@@ -28,12 +28,13 @@ fn recorded_variables() -> impl Iterator<Item = &'static str> {
     Agent::ALL.into_iter().flat_map(|agent| dialect_of(agent).recorded_variables()).copied()
 }
 
-/// The context of an event: working directory, a few ids, the wire, the project's hooks, and the session if the
-/// payload does not name it.
+/// The context of an event: working directory, a few ids, the wire, the project's hooks, the session if the payload
+/// does not name it, and the directories that paths were compared with.
 pub fn record_caller(
     caller: &Caller,
     project: Option<RecordedProject>,
     session: Option<&str>,
+    place: Option<Map<String, Value>>,
 ) -> String {
     let env: Map<String, Value> = recorded_variables()
         .filter_map(|name| Some((name.to_owned(), json!(caller.var(name)?.to_string_lossy()))))
@@ -48,6 +49,9 @@ pub fn record_caller(
     }
     if let Some(session) = session {
         context["session"] = json!(session);
+    }
+    if let Some(place) = place {
+        context["place"] = Value::Object(place);
     }
     context.to_string()
 }

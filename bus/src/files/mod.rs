@@ -4,6 +4,7 @@
 mod hash_cache;
 mod open_regular;
 mod private;
+mod real_path;
 mod rotate;
 mod stamp;
 
@@ -13,5 +14,6 @@ pub use private::{
     NotPrivate, check_private, check_private_folder, is_not_private, read_private,
     read_private_up_to,
 };
+pub use real_path::{LeadsNowhere, lexical_path, real_path, real_path_with};
 pub use rotate::rotate_if_large;
 pub use stamp::Stamp;

@@ -8,3 +8,5 @@ pub use view::{
     ShellView,
 };
 pub use word::{UNKNOWN, Word};
+mod stub;
+pub use stub::*;

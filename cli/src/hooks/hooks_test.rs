@@ -11,6 +11,7 @@ use hookbus::config::did_you_mean;
 use hookbus::decide::{DecisionContext, conclude, notify_for_test, plan, run_all};
 use hookbus::dialect::{Capabilities, can_be_event_of, dialect_of, event_names, kind_of};
 use hookbus::event::{Agent, Decision, Event, Kind, Outcome, Wire};
+use hookbus::rule::{Facts, Place, ShellLines};
 use serde_json::{Map, Value};
 
 use super::effective::{EffectiveHooks, current_caller};
@@ -128,10 +129,12 @@ pub(super) fn run_hooks(event: &Event, hooks: &HookSets) -> Result<Option<Decisi
     let started = Instant::now();
     let caller = Caller { wire: event.wire, ..current_caller() };
     let mut plan = plan(event, hooks);
+    let (place, lines) = (Place::of_call(event, &caller, plan.home()), ShellLines::default());
+    let facts = Facts::new(event, &place, &lines);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let results = runtime.block_on(async {
         let mut results = notify_for_test(&mut plan, event, &caller).await;
-        results.extend(run_all(&plan, event, None, &caller, TIMEOUT).await.results);
+        results.extend(run_all(&plan, &facts, None, &caller, TIMEOUT).await.results);
         results
     });
     if results.is_empty() {

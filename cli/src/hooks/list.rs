@@ -73,7 +73,7 @@ fn to_json(source: &HooksSource, active: &ActiveHooks) -> Value {
     let hooks: Vec<Value> = hooks_with_approval(active)
         .into_iter()
         .map(|(hook, approval)| {
-            let HookSummary { name, event, action, command, mode, on_failure, line } = hook;
+            let HookSummary { name, event, action, command, mode, on_failure, line, pack } = hook;
             let consent = approval.map(|approval| match approval {
                 Approval::Approved => "given",
                 Approval::NotApproved => "never",
@@ -81,7 +81,7 @@ fn to_json(source: &HooksSource, active: &ActiveHooks) -> Value {
                 Approval::Lost => "lost",
             });
             json!({"name": name, "event": event, "action": action, "command": command, "mode": mode,
-                   "on_failure": on_failure, "line": line, "consent": consent})
+                   "on_failure": on_failure, "line": line, "consent": consent, "pack": pack})
         })
         .collect();
     let problems: Vec<Value> = problems(active)

@@ -17,9 +17,10 @@ use self::plugin_restarts::ReplayPlugins;
 use super::plan::Plan;
 use super::run::{HookResult, HookRun, deadline_in};
 use crate::caller::Caller;
-use crate::event::{BusId, Event, EventId, Seq};
+use crate::event::{BusId, EventId, Seq};
 pub use crate::exec::Isolation;
 use crate::exec::Sandbox;
+use crate::rule::Facts;
 
 /// Where the programs and plugins of a replay run.
 #[derive(Debug, Clone)]
@@ -74,11 +75,11 @@ impl ReplayEnvironment {
     pub async fn run<'a>(
         &self,
         plan: &Plan<'a>,
-        event: &Event,
+        facts: &Facts<'_>,
         origin: Origin,
         caller: &Caller,
     ) -> Vec<HookResult<'a>> {
-        self.hook_run(plan, origin, caller, &[]).all(event).await
+        self.hook_run(plan, origin, caller, &[]).all(facts).await
     }
 
     /// The same for an event that plugins have already answered, with their results in `known`: a second call
@@ -86,24 +87,24 @@ impl ReplayEnvironment {
     pub async fn run_again<'a>(
         &self,
         plan: &Plan<'a>,
-        event: &Event,
+        facts: &Facts<'_>,
         origin: Origin,
         caller: &Caller,
         known: &[HookResult<'a>],
     ) -> Vec<HookResult<'a>> {
-        self.hook_run(plan, origin, caller, known).all(event).await
+        self.hook_run(plan, origin, caller, known).all(facts).await
     }
 
     /// Calls only the plugins of a plan, so that they remember the event. Their answers are dropped.
     pub async fn tell_plugins(
         &self,
         plan: &Plan<'_>,
-        event: &Event,
+        facts: &Facts<'_>,
         origin: Origin,
         caller: &Caller,
     ) {
         let plan = plan.plugins_only();
-        drop(self.hook_run(&plan, origin, caller, &[]).all(event).await);
+        drop(self.hook_run(&plan, origin, caller, &[]).all(facts).await);
     }
 
     fn hook_run<'a, 'p>(

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use crate::event::{Event, Kind, ToolClass};
+use crate::shell::Access;
 
 /// Fields that payloads and tools of the agents have, to recognize a misspelled one.
 const KNOWN: [&str; 78] = [
@@ -91,7 +92,7 @@ const KNOWN: [&str; 78] = [
 
 /// The known field that `path` is probably a misspelling of. Tools have fields of their own, so only a word that is
 /// one or two letters away from a known field counts; `tool_input.comand` is always taken at its word.
-pub(super) fn misspelled(path: &str) -> Option<&'static str> {
+pub fn misspelled(path: &str) -> Option<&'static str> {
     if path.contains('.') || KNOWN.contains(&path) {
         return None;
     }
@@ -110,36 +111,46 @@ pub(super) enum FieldsOf {
     TheAgentFirst,
 }
 
+/// A text that a field of an event holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FieldText<'a> {
+    /// The text.
+    pub(super) text: Cow<'a, str>,
+    /// Whether it is the first one of its name: the agent's own, if it has one.
+    pub(super) is_first: bool,
+    /// Whether it is a string as it stands in the payload. If not, it was put together: a list joined by spaces, JSON.
+    pub(super) is_string: bool,
+}
+
 /// The texts at `path`, a dotted path in the tool's input, in the payload or in Hermes' `extra`; for a short name
 /// also the texts under its other names.
-pub(super) fn find<'a>(event: &'a Event, path: &str, of: FieldsOf) -> Vec<Cow<'a, str>> {
+pub(super) fn find_texts<'a>(event: &'a Event, path: &str) -> Vec<FieldText<'a>> {
     let mut found = Vec::new();
     let extra = event.field("extra").and_then(Value::as_object);
-    let objects: Vec<&Map<String, Value>> =
-        [event.fields(), event.tool_input(), extra].into_iter().flatten().collect();
-    let most = match of {
-        FieldsOf::Everyone => objects.len(),
-        FieldsOf::TheAgentFirst => 1,
-    };
+    let objects = [event.fields(), event.tool_input(), extra];
     for name in std::iter::once(path).chain(other_names(path, event).iter().copied()) {
-        let values = objects.iter().filter_map(|object| walk(object, name));
-        values.take(most).for_each(|value| collect(value, &mut found));
-    }
-    if path == "path" {
-        for patch in ["patch", "command", "input"]
-            .iter()
-            .filter_map(|name| event.tool_input()?.get(*name)?.as_str())
-        {
-            found.extend(paths_in(patch).map(Cow::Borrowed));
+        let values = objects.iter().flatten().filter_map(|object| walk(object, name));
+        for (index, value) in values.enumerate() {
+            collect(value, index == 0, &mut found);
         }
     }
     found
 }
 
+/// The texts of [`find_texts`] that `of` chooses, and for `path` those in a patch.
+pub(super) fn find<'a>(event: &'a Event, path: &str, of: FieldsOf) -> Vec<Cow<'a, str>> {
+    let is_chosen = |text: &FieldText<'_>| of == FieldsOf::Everyone || text.is_first;
+    let found = find_texts(event, path).into_iter().filter(is_chosen).map(|it| it.text);
+    if path != "path" {
+        return found.collect();
+    }
+    found.chain(files_in_patches(event).map(|(path, _)| Cow::Borrowed(path))).collect()
+}
+
 /// Whether texts at `path` may be missing, because only a part of the payload was kept.
 pub(super) fn is_incomplete(event: &Event, path: &str) -> bool {
     let mut names = std::iter::once(path).chain(other_names(path, event).iter().copied());
-    let patches = if path == "path" { &["patch", "command", "input"][..] } else { &[] };
+    let patches = if path == "path" { &PATCHES[..] } else { &[] };
     event.is_partial()
         && names.by_ref().chain(patches.iter().copied()).any(|name| {
             let within = |parent: &str| event.is_incomplete_at(&format!("{parent}.{name}"));
@@ -183,10 +194,21 @@ fn other_names(path: &str, event: &Event) -> &'static [&'static str] {
     }
 }
 
-/// The files that a patch touches, in the patch format of Hermes and Codex.
-fn paths_in(patch: &str) -> impl Iterator<Item = &str> {
-    let marks = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
-    patch.lines().filter_map(move |line| marks.iter().find_map(|mark| line.strip_prefix(mark)))
+/// The fields that may hold a patch.
+const PATCHES: [&str; 3] = ["patch", "command", "input"];
+
+/// The files that patches in the tool's input touch, in the patch format of Hermes and Codex.
+pub(super) fn files_in_patches(event: &Event) -> impl Iterator<Item = (&str, Access)> {
+    let marks = [
+        ("*** Add File: ", Access::Write),
+        ("*** Update File: ", Access::Write),
+        ("*** Delete File: ", Access::Delete),
+        ("*** Move to: ", Access::Write),
+    ];
+    let patches = PATCHES.iter().filter_map(|name| event.tool_input()?.get(*name)?.as_str());
+    patches.flat_map(str::lines).filter_map(move |line| {
+        marks.iter().find_map(|(mark, access)| Some((line.strip_prefix(mark)?, *access)))
+    })
 }
 
 fn walk<'a>(object: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
@@ -204,21 +226,25 @@ fn walk<'a>(object: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
 
 /// Adds a string as it is, the items of a list one by one and joined by spaces (a command may be a list of
 /// words), and anything else as JSON.
-fn collect<'a>(value: &'a Value, found: &mut Vec<Cow<'a, str>>) {
+fn collect<'a>(value: &'a Value, is_first: bool, found: &mut Vec<FieldText<'a>>) {
     match value {
-        Value::String(text) => found.push(Cow::Borrowed(text)),
+        Value::String(text) => {
+            found.push(FieldText { text: Cow::Borrowed(text), is_first, is_string: true });
+        }
         Value::Array(items) => {
             for item in items {
-                collect(item, found);
+                collect(item, is_first, found);
             }
             let words: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
             if words.len() > 1 {
-                found.push(Cow::Owned(words.join(" ")));
+                let text = Cow::Owned(words.join(" "));
+                found.push(FieldText { text, is_first, is_string: false });
             }
         }
         Value::Null => {}
         Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
-            found.push(Cow::Owned(value.to_string()));
+            let text = Cow::Owned(value.to_string());
+            found.push(FieldText { text, is_first, is_string: false });
         }
     }
 }

@@ -1,0 +1,115 @@
+//! The shell lines that a tool call would run, read into [`ShellView`]s.
+
+use serde_json::{Map, Value};
+
+use super::place::Place;
+use crate::event::{Event, ToolClass};
+use crate::shell::{self, ParsedInvocation, ShellView, Start};
+
+/// A longer line is not read: it is opaque.
+const LONGEST_LINE: usize = 64 << 10;
+
+/// Where tools of the agents have a line of shell.
+const LINES: [&str; 4] = ["command", "cmd", "script", "commands"];
+
+/// Where they have text that is typed into a program that is already running, which may be a shell.
+const TYPED: [&str; 2] = ["data", "chars"];
+
+/// Where tools have the directory that the line runs in.
+const DIRECTORIES: [&str; 5] = ["workdir", "dir_path", "directory", "cwd", "working_directory"];
+
+/// One shell line of a call, and what it does.
+#[derive(Debug)]
+pub struct CommandFact {
+    /// The line.
+    pub line: String,
+    /// What it does.
+    pub view: ShellView,
+    /// Its programs with their options, in the order of `view.programs`.
+    pub programs: Vec<ParsedInvocation>,
+    /// The directory that it starts in, as the tool names it; none if that is the agent's own.
+    pub directory: Option<String>,
+}
+
+/// The shell lines of `event`, in the order of the payload's fields.
+pub(super) fn commands_of(event: &Event, place: &Place) -> Vec<CommandFact> {
+    let Some(input) = event.tool_input() else { return lines_of_question(event, place) };
+    let class = event.tool.as_ref().map_or(ToolClass::Other, |tool| tool.class);
+    if !may_run_lines(class) {
+        return Vec::new();
+    }
+    let directory = DIRECTORIES.iter().find_map(|name| input.get(*name)?.as_str());
+    let directory = directory.filter(|folder| !folder.is_empty()).map(str::to_owned);
+    let mut facts: Vec<CommandFact> = LINES
+        .iter()
+        .filter_map(|name| line_in(input.get(*name)?))
+        .map(|line| read(line, directory.clone(), place))
+        .collect();
+    if class == ToolClass::Shell {
+        let code = input.get("code").and_then(Value::as_str);
+        facts.extend(code.map(|code| read(python_line(code), directory.clone(), place)));
+        let typed = TYPED.iter().filter_map(|name| input.get(*name)?.as_str());
+        facts.extend(typed.map(|text| {
+            let mut fact = read(text.to_owned(), directory.clone(), place);
+            // It is not known that a shell reads it, so what is no shell line is nothing to wonder about.
+            fact.view.opaque.clear();
+            fact
+        }));
+    }
+    facts
+}
+
+/// Whether a tool of this class may run a shell line. A file tool's `command` is a patch.
+const fn may_run_lines(class: ToolClass) -> bool {
+    match class {
+        ToolClass::Shell | ToolClass::Mcp | ToolClass::Other => true,
+        ToolClass::FileRead
+        | ToolClass::FileWrite
+        | ToolClass::FileSearch
+        | ToolClass::WebFetch
+        | ToolClass::WebSearch
+        | ToolClass::Browser
+        | ToolClass::Agent
+        | ToolClass::Memory
+        | ToolClass::Todo => false,
+    }
+}
+
+/// The line that an agent asks its user about (Gemini's `Notification`, Hermes' approval requests).
+fn lines_of_question(event: &Event, place: &Place) -> Vec<CommandFact> {
+    let object = |key: &str| event.field(key).and_then(Value::as_object);
+    let command = |fields: &Map<String, Value>| line_in(fields.get("command")?);
+    let lines = [object("details"), object("extra")].into_iter().flatten().filter_map(command);
+    lines.map(|line| read(line, None, place)).collect()
+}
+
+/// A line, from a text or from a list of words.
+fn line_in(value: &Value) -> Option<String> {
+    match value {
+        Value::String(line) => Some(line.clone()),
+        Value::Array(words) => {
+            let words: Vec<&str> = words.iter().map(Value::as_str).collect::<Option<_>>()?;
+            Some(shlex::try_join(words.iter().copied()).unwrap_or_else(|_| words.join(" ")))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+    }
+}
+
+/// Hermes' `execute_code` runs Python.
+fn python_line(code: &str) -> String {
+    shlex::try_join(["python3", "-c", code]).unwrap_or_else(|_| "python3 -".to_owned())
+}
+
+fn read(line: String, directory: Option<String>, place: &Place) -> CommandFact {
+    let home = place.claimed_home.as_ref().or(place.home.as_ref());
+    let home = home.map(|home| home.to_string_lossy().into_owned());
+    let start =
+        Start { home, cwd: Some(place.cwd.to_string_lossy().into_owned()), variables: Vec::new() };
+    let view = if line.len() > LONGEST_LINE {
+        ShellView::unreadable(&line)
+    } else {
+        shell::read(&line, &start)
+    };
+    let programs = view.programs.iter().map(ParsedInvocation::new).collect();
+    CommandFact { line, view, programs, directory }
+}

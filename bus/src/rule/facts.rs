@@ -1,0 +1,110 @@
+//! What rules see of one event. Each part is worked out when the first rule asks for it, and then shared by all rules:
+//! a shell line is read once, however many rules look at it.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use serde_json::{Map, Value};
+
+use super::commands::{CommandFact, commands_of};
+use super::files::{FileFact, files_of};
+use super::hosts::{HostFact, hosts_of};
+use super::place::Place;
+use crate::event::Event;
+
+/// More files than a call of an agent names. Each costs a look at the disk.
+const MOST_FILES: usize = 2000;
+
+/// What rules see of one event.
+#[derive(Debug)]
+pub struct Facts<'a> {
+    /// The event.
+    pub event: &'a Event,
+    /// Where it happens.
+    pub place: &'a Place,
+    lines: &'a ShellLines,
+    files: OnceLock<Vec<FileFact<'a>>>,
+    hosts: OnceLock<Vec<HostFact<'a>>>,
+}
+
+/// The shell lines of one event, which the files and hosts of its [`Facts`] are taken from.
+#[derive(Debug, Default)]
+pub struct ShellLines {
+    commands: OnceLock<Vec<CommandFact>>,
+}
+
+/// The MCP server and the tool that a call goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct McpTool<'a> {
+    /// The server's name.
+    pub server: &'a str,
+    /// The tool's own name there.
+    pub tool: &'a str,
+}
+
+impl<'a> Facts<'a> {
+    /// The facts of `event`, which happens at `place`.
+    pub const fn new(event: &'a Event, place: &'a Place, lines: &'a ShellLines) -> Self {
+        Self { event, place, lines, files: OnceLock::new(), hosts: OnceLock::new() }
+    }
+
+    /// Where the event happens, for its context in the log. All of its files are looked at for that: another rule may
+    /// ask about them in a replay.
+    pub fn place_to_record(&self, caller_cwd: &Path) -> Map<String, Value> {
+        self.files();
+        self.place.to_record(caller_cwd)
+    }
+
+    /// The shell lines.
+    pub fn commands(&self) -> &'a [CommandFact] {
+        self.lines.commands.get_or_init(|| commands_of(self.event, self.place))
+    }
+
+    /// The files.
+    pub fn files(&self) -> &[FileFact<'a>] {
+        self.files.get_or_init(|| files_of(self.event, self.commands(), self.place, MOST_FILES))
+    }
+
+    /// Whether all files of the call are among [`files`](Self::files).
+    pub fn has_all_files(&self) -> bool {
+        self.files().len() < MOST_FILES
+    }
+
+    /// The hosts.
+    pub fn hosts(&self) -> &[HostFact<'a>] {
+        self.hosts.get_or_init(|| hosts_of(self.event, self.commands()))
+    }
+
+    /// The model that the agent says it uses.
+    pub fn model(&self) -> Option<&'a str> {
+        let text = |value: Option<&'a Value>| value.and_then(Value::as_str);
+        let nested = |object: &str| text(self.event.field(object)?.get("model"));
+        text(self.event.field("model"))
+            .or_else(|| nested("extra"))
+            .or_else(|| nested("llm_request"))
+    }
+
+    /// The MCP server and tool, if the call goes to one.
+    pub fn mcp(&self) -> Option<McpTool<'a>> {
+        let context = self.event.field("mcp_context").and_then(Value::as_object);
+        if let Some(context) = context {
+            let text = |key: &str| context.get(key).and_then(Value::as_str);
+            return Some(McpTool { server: text("server_name")?, tool: text("tool_name")? });
+        }
+        let name = self.event.tool.as_ref()?.name.as_str();
+        let (server, tool) = match name.strip_prefix("mcp__") {
+            Some(rest) => rest.split_once("__")?,
+            None => name.strip_prefix("mcp_")?.split_once('_')?,
+        };
+        Some(McpTool { server, tool })
+    }
+
+    /// How many bytes the tool's input has; without a tool, the payload.
+    pub fn size(&self) -> usize {
+        match self.event.field("tool_input") {
+            Some(Value::String(text)) => text.len(),
+            Some(input) => input.to_string().len(),
+            None => self.event.raw.len(),
+        }
+    }
+}

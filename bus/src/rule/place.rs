@@ -1,0 +1,234 @@
+//! Where a call happens: its working directory, the project, the directories that `$home`, `$tmp` and `$hookbus`
+//! stand for, and how links are followed. It is found out once per event and recorded with it, so that a replay
+//! compares the paths of then, not those of now.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use serde_json::{Map, Value, json};
+
+use crate::caller::Caller;
+use crate::event::Event;
+use crate::files::{lexical_path, real_path};
+use crate::sys::user::user_home;
+
+/// What marks the top directory of a repository.
+const REPOSITORY_MARKS: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
+
+/// Where every user keeps temporary files.
+const TEMPORARY: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+
+/// Where those lead. Looked up once per process, like the home directory.
+static REAL_TEMPORARY: LazyLock<Vec<PathBuf>> =
+    LazyLock::new(|| TEMPORARY.iter().map(|folder| real_or(Path::new(folder))).collect());
+static REAL_HOME: LazyLock<Option<PathBuf>> = LazyLock::new(|| user_home().map(real_or));
+
+/// Where a call happens.
+#[derive(Debug, Default)]
+pub struct Place {
+    /// The agent's working directory.
+    pub cwd: PathBuf,
+    /// The repository that it works in; without one, the working directory.
+    pub project: PathBuf,
+    /// The user's home directory, by the password database.
+    pub home: Option<PathBuf>,
+    /// What the agent's environment calls the home directory. A repository's `.env` may have set it, so it widens
+    /// what is guarded and never what is allowed.
+    pub claimed_home: Option<PathBuf>,
+    /// Where temporary files go.
+    pub temporary: Vec<PathBuf>,
+    /// The home of the bus.
+    pub bus: PathBuf,
+    links: Links,
+}
+
+/// How links are followed.
+#[derive(Debug)]
+enum Links {
+    /// By a look at the disk. Remembers every path that led elsewhere.
+    OnDisk(Mutex<BTreeMap<String, String>>),
+    /// As they were when the event was recorded.
+    Recorded(BTreeMap<String, String>),
+}
+
+impl Default for Links {
+    fn default() -> Self {
+        Self::Recorded(BTreeMap::new())
+    }
+}
+
+impl Place {
+    /// The place of a live call, by a look at the disk. `bus` is the home of the bus.
+    pub fn of_call(event: &Event, caller: &Caller, bus: &Path) -> Self {
+        let cwd = working_directory(event, caller);
+        let real = real_path(&cwd).unwrap_or_else(|_| cwd.clone());
+        let project = repository_of(&real).unwrap_or_else(|| real.clone());
+        let claimed = caller.var("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+        let mut temporary = REAL_TEMPORARY.clone();
+        temporary.extend(temporary_directory(caller.var("TMPDIR")));
+        Self {
+            cwd: real,
+            project,
+            claimed_home: claimed
+                .filter(|home| user_home() != Some(home))
+                .map(|home| real_or(&home)),
+            home: REAL_HOME.clone(),
+            temporary,
+            bus: real_or(bus),
+            links: Links::OnDisk(Mutex::default()),
+        }
+    }
+
+    /// The place of a recorded event, from its context. Events of earlier versions have only a working directory: the
+    /// disk of today says which repository that is in, and links are not followed.
+    pub fn of_recorded(event: &Event, context: &str, bus: &Path) -> Self {
+        let context: Value = serde_json::from_str(context).unwrap_or_default();
+        let text = |key: &str| context.get("place")?.get(key)?.as_str().map(PathBuf::from);
+        let caller_cwd = context.get("cwd").and_then(Value::as_str).unwrap_or("/");
+        let caller = Caller { cwd: PathBuf::from(caller_cwd), ..Caller::default() };
+        let cwd = text("cwd").unwrap_or_else(|| lexical_path(&working_directory(event, &caller)));
+        let project = text("project").or_else(|| match context.get("place") {
+            Some(_) => None,
+            None => repository_of(&cwd),
+        });
+        let links = context.get("place").and_then(|place| place.get("links")?.as_object());
+        let pairs = links.into_iter().flatten();
+        let mut temporary: Vec<PathBuf> = TEMPORARY.iter().map(PathBuf::from).collect();
+        temporary.extend(text("tmp"));
+        Self {
+            project: project.unwrap_or_else(|| cwd.clone()),
+            cwd,
+            home: text("home").or_else(|| user_home().map(Path::to_owned)),
+            claimed_home: text("claimed_home"),
+            temporary,
+            bus: text("bus").unwrap_or_else(|| bus.to_owned()),
+            links: Links::Recorded(
+                pairs
+                    .filter_map(|(from, to)| Some((from.clone(), to.as_str()?.to_owned())))
+                    .collect(),
+            ),
+        }
+    }
+
+    /// A made-up place without links, for the examples of a rule: a project in the home directory of a user. The
+    /// working directory is the project's, if the event names no other.
+    pub fn of_examples(event: &Event) -> Self {
+        let home = PathBuf::from("/home/you");
+        let caller = Caller { cwd: home.join("project"), ..Caller::default() };
+        Self {
+            cwd: lexical_path(&working_directory(event, &caller)),
+            project: home.join("project"),
+            bus: home.join(".hookbus"),
+            home: Some(home),
+            claimed_home: None,
+            temporary: TEMPORARY.iter().map(PathBuf::from).collect(),
+            links: Links::Recorded(BTreeMap::new()),
+        }
+    }
+
+    /// The part of the context that [`of_recorded`](Self::of_recorded) reads. `caller_cwd` is recorded anyway.
+    pub fn to_record(&self, caller_cwd: &Path) -> Map<String, Value> {
+        let mut place = Map::new();
+        let mut add = |key: &str, path: &Path| {
+            place.insert(key.to_owned(), json!(path.to_string_lossy()));
+        };
+        if self.cwd != caller_cwd {
+            add("cwd", &self.cwd);
+        }
+        if self.project != self.cwd {
+            add("project", &self.project);
+        }
+        if let Some(home) = &self.home {
+            add("home", home);
+        }
+        if let Some(home) = &self.claimed_home {
+            add("claimed_home", home);
+        }
+        if let Some(folder) = self.temporary.get(TEMPORARY.len()) {
+            add("tmp", folder);
+        }
+        add("bus", &self.bus);
+        let links = match &self.links {
+            Links::OnDisk(seen) => seen.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            Links::Recorded(links) => links.clone(),
+        };
+        if !links.is_empty() {
+            place.insert("links".to_owned(), json!(links));
+        }
+        place
+    }
+
+    /// The place that an absolute path leads to; none if its links go in a circle.
+    pub fn follow(&self, path: &Path) -> Option<PathBuf> {
+        match &self.links {
+            Links::Recorded(links) => {
+                let recorded = path.to_str().and_then(|path| links.get(path));
+                Some(recorded.map_or_else(|| lexical_path(path), PathBuf::from))
+            }
+            Links::OnDisk(seen) => {
+                let real = real_path(&self.of_process(path)).ok();
+                if let (Some(from), Some(real)) = (path.to_str(), &real)
+                    && *real != lexical_path(path)
+                {
+                    let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+                    seen.insert(from.to_owned(), real.to_string_lossy().into_owned());
+                }
+                real
+            }
+        }
+    }
+
+    /// `/proc/self` would be the bus here, and is the agent's program there.
+    fn of_process(&self, path: &Path) -> PathBuf {
+        for own in ["/proc/self/cwd", "/proc/thread-self/cwd"] {
+            if let Ok(rest) = path.strip_prefix(own) {
+                return self.cwd.join(rest);
+            }
+        }
+        path.to_owned()
+    }
+
+    /// The directories that a home directory may be: the user's own, and what the environment says.
+    pub fn homes(&self) -> impl Iterator<Item = &Path> {
+        self.home.iter().chain(&self.claimed_home).map(PathBuf::as_path)
+    }
+
+    /// Whether a resolved path is in a directory for temporary files. What lies below a home directory, the home of
+    /// the bus or the directory around the project is not temporary, also where that is below `/tmp`.
+    pub fn is_temporary(&self, path: &Path) -> bool {
+        let Some(folder) = self.temporary.iter().find(|folder| path.starts_with(folder)) else {
+            return false;
+        };
+        let is_apart = |kept: &Path| kept.starts_with(folder) && path.starts_with(kept);
+        let around_project = self.project.parent().filter(|around| *around != folder.as_path());
+        !self.homes().chain([self.bus.as_path()]).chain(around_project).any(is_apart)
+    }
+}
+
+fn real_or(path: &Path) -> PathBuf {
+    real_path(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The agent's own working directory: the payload names it, else it is the client's. The model does not choose it.
+fn working_directory(event: &Event, caller: &Caller) -> PathBuf {
+    let named = event.field("cwd").and_then(Value::as_str).map(PathBuf::from);
+    let own = named.filter(|cwd| cwd.is_absolute());
+    own.or_else(|| caller.cwd.is_absolute().then(|| caller.cwd.clone()))
+        .unwrap_or_else(|| "/".into())
+}
+
+/// The nearest directory above that is the top of a repository. The root directory is none.
+fn repository_of(cwd: &Path) -> Option<PathBuf> {
+    let is_top = |folder: &&Path| REPOSITORY_MARKS.iter().any(|mark| folder.join(mark).exists());
+    let above = cwd.ancestors().filter(|folder| folder.parent().is_some());
+    above.take_while(|folder| user_home() != Some(folder)).find(is_top).map(Path::to_owned)
+}
+
+/// The agent's `TMPDIR`, if it is where temporary files belong: a repository's `.env` may have set it.
+fn temporary_directory(variable: Option<&OsStr>) -> Option<PathBuf> {
+    let folder = real_or(Path::new(variable?));
+    let belongs = ["/var/folders", "/private/var/folders", "/run/user"];
+    belongs.iter().any(|parent| folder.starts_with(parent)).then_some(folder)
+}

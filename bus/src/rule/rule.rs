@@ -1,0 +1,300 @@
+//! A rule: conditions on what an event means, and one fixed answer. It is evaluated in process; nothing is started for
+//! it.
+//!
+//! All of `when` must hold and nothing of `unless`. Conditions about programs, files and hosts are about the same one:
+//! `when: {runs: git push --force}` with `unless: {runs: git push --dry-run}` lets `git push --force --dry-run` pass and
+//! not a second, real push beside it; `{runs: rm, deletes: {outside: $project}}` is about the files of that `rm`.
+
+use super::RuleFailure;
+use super::condition::{Condition, FileKey, HostMatch};
+use super::directory::Reading;
+use super::expression::Expression;
+use super::facts::Facts;
+use super::field::FieldsOf;
+use super::files::{FileFact, ProgramIndex};
+use super::hosts::HostFact;
+use super::path_match::PathMatch;
+use super::program_match::{ProgramMatch, RunSubject};
+use super::text_match::any;
+use crate::dialect::PatternFailure;
+use crate::event::{Ruling, Verdict};
+
+/// Gives its verdict if its conditions hold.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// All must hold.
+    pub when: Vec<Condition>,
+    /// None may hold.
+    pub unless: Vec<Condition>,
+    /// Must be true.
+    pub expression: Option<Expression>,
+    /// The answer.
+    pub verdict: Verdict,
+}
+
+/// Which programs, files and hosts of a call are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// All of them.
+    Call,
+    /// Those of this line.
+    Line(usize),
+    /// Those of this program.
+    Program(ProgramIndex),
+}
+
+impl Scope {
+    fn covers(self, by: Option<ProgramIndex>) -> bool {
+        match self {
+            Self::Call => true,
+            Self::Line(line) => by.is_none_or(|by| by.line == line),
+            Self::Program(program) => by == Some(program),
+        }
+    }
+}
+
+impl Rule {
+    /// The rule's verdict; none if it does not apply. Fails only if all depends on a condition that cannot be checked.
+    pub fn verdict(&self, facts: &Facts<'_>) -> Result<Option<Verdict>, RuleFailure> {
+        Ok(self.applies(facts)?.then(|| self.verdict.clone()))
+    }
+
+    /// Whether it holds the agent back or changes what the agent does, so that it must not fail open.
+    pub fn is_guard(&self) -> bool {
+        let Verdict { ruling, stop, rewrite, .. } = &self.verdict;
+        matches!(ruling, Some(Ruling::Block | Ruling::Ask)) || *stop || rewrite.is_some()
+    }
+
+    /// Whether it only allows: then each program, file and host must fit, and the model's word does not count.
+    pub(super) fn only_allows(&self) -> bool {
+        self.verdict.ruling == Some(Ruling::Allow)
+    }
+
+    pub(super) fn fields(&self) -> FieldsOf {
+        if self.only_allows() { FieldsOf::TheAgentFirst } else { FieldsOf::Everyone }
+    }
+
+    /// How `when` reads what is not certain; `unless` reads it the other way.
+    pub(super) fn reading(&self) -> Reading {
+        if self.only_allows() { Reading::Narrow } else { Reading::Wide }
+    }
+
+    /// Whether the rule might apply, if all of the payload had been kept. For an event that it has no verdict
+    /// about.
+    pub fn may_apply(&self, facts: &Facts<'_>) -> bool {
+        if !facts.event.is_partial() {
+            return false;
+        }
+        let may_hold = |condition: &Condition| {
+            condition.is_incomplete(facts) || self.holds_alone(condition, facts).unwrap_or(true)
+        };
+        self.when.iter().all(may_hold)
+    }
+
+    fn applies(&self, facts: &Facts<'_>) -> Result<bool, RuleFailure> {
+        let mut failure = None;
+        let mut keep = |result: Result<bool, RuleFailure>, otherwise: bool| match result {
+            Ok(held) => held,
+            Err(why) => {
+                failure = Some(why);
+                otherwise
+            }
+        };
+        let (of, reading) = (self.fields(), self.reading());
+        for condition in self.when.iter().filter(|it| it.is_about_call()) {
+            if !keep(condition.holds_for_call(facts, of, reading), true) {
+                return Ok(false);
+            }
+        }
+        for condition in self.unless.iter().filter(|it| it.is_about_call()) {
+            if keep(condition.holds_for_call(facts, of, reading.opposite()), false) {
+                return Ok(false);
+            }
+        }
+        if !keep(self.applies_to_subjects(facts), true) {
+            return Ok(false);
+        }
+        if let Some(expression) = &self.expression
+            && !keep(expression.holds(facts), true)
+        {
+            return Ok(false);
+        }
+        failure.map_or(Ok(true), Err)
+    }
+
+    /// Whether a condition of `when` holds by itself, without the others.
+    pub(super) fn holds_alone(
+        &self,
+        condition: &Condition,
+        facts: &Facts<'_>,
+    ) -> Result<bool, RuleFailure> {
+        if condition.is_about_call() {
+            return condition.holds_for_call(facts, self.fields(), self.reading());
+        }
+        let alone = Self { when: vec![condition.clone()], unless: Vec::new(), ..self.clone() };
+        alone.applies_to_subjects(facts)
+    }
+
+    /// The conditions about programs, files and hosts.
+    fn applies_to_subjects(&self, facts: &Facts<'_>) -> Result<bool, RuleFailure> {
+        let when: Vec<&[ProgramMatch]> = runs(&self.when).collect();
+        if when.is_empty() {
+            return Ok(self.holds_in(Scope::Call, facts)? && !self.all_exempt(facts));
+        }
+        let mut result = Ok(false);
+        for (line, command) in facts.commands().iter().enumerate() {
+            for subject in RunSubject::all(command) {
+                let fits =
+                    |any_of: &&[ProgramMatch]| any_of.iter().any(|it| it.matches(subject, command));
+                let is_meant = when.iter().all(fits) && !runs(&self.unless).any(|it| fits(&it));
+                if self.only_allows() {
+                    if !is_meant && matches!(subject, RunSubject::Program(_)) {
+                        return Ok(false);
+                    }
+                    result = Ok(true);
+                    continue;
+                }
+                if is_meant {
+                    match self.holds_in(scope_of(subject, line), facts) {
+                        Ok(true) => return Ok(true),
+                        Ok(false) => {}
+                        Err(why) => result = Err(why),
+                    }
+                }
+            }
+        }
+        match result {
+            Ok(true) => Ok(self.holds_in(Scope::Call, facts)?),
+            other => other,
+        }
+    }
+
+    /// Whether every program that runs is one that `unless` names, where `when` names none.
+    fn all_exempt(&self, facts: &Facts<'_>) -> bool {
+        let exempt: Vec<&[ProgramMatch]> = runs(&self.unless).collect();
+        if exempt.is_empty() {
+            return false;
+        }
+        let mut subjects = facts
+            .commands()
+            .iter()
+            .flat_map(|command| RunSubject::all(command).map(move |subject| (subject, command)))
+            .peekable();
+        subjects.peek().is_some()
+            && subjects.all(|(subject, command)| {
+                exempt.iter().any(|any_of| any_of.iter().any(|it| it.matches(subject, command)))
+            })
+    }
+
+    /// Whether the conditions about files and hosts hold for those of a program, or of the whole call.
+    fn holds_in(&self, scope: Scope, facts: &Facts<'_>) -> Result<bool, RuleFailure> {
+        Ok(self.files_hold(scope, facts)? && self.hosts_hold(scope, facts)?)
+    }
+
+    /// No file fits; but if there were too many to look at all of them, that is not known.
+    fn unless_too_many(&self, facts: &Facts<'_>) -> Result<bool, RuleFailure> {
+        if facts.has_all_files() { Ok(false) } else { Err(RuleFailure::TooManyFiles) }
+    }
+
+    fn files_hold(&self, scope: Scope, facts: &Facts<'_>) -> Result<bool, RuleFailure> {
+        let (reading, of) = (self.reading(), self.fields());
+        let when: Vec<(FileKey, &[PathMatch])> = files(&self.when).collect();
+        let unless: Vec<(FileKey, &[PathMatch])> = files(&self.unless).collect();
+        if when.is_empty() && unless.is_empty() {
+            return Ok(true);
+        }
+        let in_scope = |key: FileKey| {
+            facts.files().iter().filter(move |it| key.covers(it.access) && scope.covers(it.by))
+        };
+        let matches = |matches: &[PathMatch], file: &FileFact<'_>, reading: Reading| {
+            any(matches, |it| it.matches_of(file, facts.place, reading, of))
+        };
+        let is_exempt = |file: &FileFact<'_>| {
+            let meant = unless.iter().filter(|(key, _)| key.covers(file.access));
+            any(meant, |(_, it)| matches(it, file, reading.opposite()))
+        };
+        for (key, any_of) in &when {
+            let holds =
+                |file: &FileFact<'_>| Ok(matches(any_of, file, reading)? && !is_exempt(file)?);
+            // A plain regex is enough for one file, as it has always been.
+            let is_plain = any_of.iter().all(|it| matches!(it, PathMatch::Written(_)));
+            if !quantified(self.only_allows() && !is_plain, in_scope(*key), holds)? {
+                return self.unless_too_many(facts);
+            }
+        }
+        if when.is_empty() {
+            for (key, any_of) in &unless {
+                let holds = |file: &FileFact<'_>| matches(any_of, file, reading.opposite());
+                if quantified(!self.only_allows(), in_scope(*key), holds)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn hosts_hold(&self, scope: Scope, facts: &Facts<'_>) -> Result<bool, PatternFailure> {
+        let of = self.fields();
+        let when: Vec<&[HostMatch]> = hosts(&self.when).collect();
+        let unless: Vec<&[HostMatch]> = hosts(&self.unless).collect();
+        if when.is_empty() && unless.is_empty() {
+            return Ok(true);
+        }
+        let in_scope = || facts.hosts().iter().filter(move |it| scope.covers(it.by));
+        let fits =
+            |any_of: &[HostMatch], host: &HostFact<'_>| any(any_of, |it| it.matches(host, of));
+        let is_exempt = |host: &HostFact<'_>| any(&unless, |it| fits(it, host));
+        for any_of in &when {
+            let holds = |host: &HostFact<'_>| Ok(fits(any_of, host)? && !is_exempt(host)?);
+            let is_plain = any_of.iter().all(|it| it.written.is_some());
+            if !quantified(self.only_allows() && !is_plain, in_scope(), holds)? {
+                return Ok(false);
+            }
+        }
+        let is_let_through =
+            when.is_empty() && quantified(!self.only_allows(), in_scope(), is_exempt)?;
+        Ok(!is_let_through)
+    }
+}
+
+/// Whether all of `items` hold, and there are any; or whether one of them does.
+fn quantified<T>(
+    all: bool,
+    items: impl Iterator<Item = T>,
+    mut holds: impl FnMut(T) -> Result<bool, PatternFailure>,
+) -> Result<bool, PatternFailure> {
+    let mut items = items.peekable();
+    if all {
+        let some = items.peek().is_some();
+        return any(items, |item| holds(item).map(|held| !held)).map(|found| some && !found);
+    }
+    any(items, holds)
+}
+
+const fn scope_of(subject: RunSubject, line: usize) -> Scope {
+    match subject {
+        RunSubject::Program(program) => Scope::Program(ProgramIndex { line, program }),
+        RunSubject::Opaque(_) | RunSubject::Code(_) => Scope::Line(line),
+    }
+}
+
+pub(super) fn runs(conditions: &[Condition]) -> impl Iterator<Item = &[ProgramMatch]> {
+    conditions.iter().filter_map(|condition| match condition {
+        Condition::Runs(any_of) => Some(any_of.as_slice()),
+        _ => None,
+    })
+}
+
+fn files(conditions: &[Condition]) -> impl Iterator<Item = (FileKey, &[PathMatch])> {
+    conditions.iter().filter_map(|condition| match condition {
+        Condition::File(key, any_of) => Some((*key, any_of.as_slice())),
+        _ => None,
+    })
+}
+
+fn hosts(conditions: &[Condition]) -> impl Iterator<Item = &[HostMatch]> {
+    conditions.iter().filter_map(|condition| match condition {
+        Condition::Host(any_of) => Some(any_of.as_slice()),
+        _ => None,
+    })
+}
