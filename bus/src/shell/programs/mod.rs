@@ -1,0 +1,15 @@
+//! What is known about programs: their names, options and subcommands, and how an invocation is taken apart with
+//! that.
+
+mod name;
+mod options;
+mod readings;
+mod spec;
+mod tables;
+
+pub(super) use name::{base_name, program};
+pub(super) use options::{Arguments, Certainty, GivenOption, Operand, Text};
+pub(super) use spec::{OptionName, Spec, spellings};
+
+pub use readings::ParsedInvocation;
+pub(super) use readings::Reading;
