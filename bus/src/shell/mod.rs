@@ -1,17 +1,24 @@
 //! What a shell line does, told without running it. Pure: text in, [`ShellView`] out.
 
+mod view;
+mod word;
+
+mod limits;
+mod start;
+
+mod syntax;
+
 mod code;
 mod expand;
 mod follow;
 mod launch;
-mod limits;
-mod pattern;
+
+mod effects;
 mod programs;
+
 mod read;
-mod start;
-mod syntax;
-mod view;
-mod word;
+
+mod pattern;
 
 #[cfg(test)]
 mod tests;
