@@ -1,5 +1,6 @@
 //! The entry: reads a shell line and tells what it does. Pure, and bounded for any text.
 
+use super::effects::add_effects;
 use super::follow::{Flow, Follower};
 use super::limits;
 use super::start::Start;
@@ -16,8 +17,9 @@ pub fn read(line: &str, start: &Start) -> ShellView {
     }
     follower.run_text(text, &Flow::default());
     follower.run_uncalled_functions();
-    // What the programs do to files and hosts is added to the view here.
-    follower.view
+    let mut view = follower.view;
+    add_effects(&mut view);
+    view
 }
 
 /// The part of a line that is read.
