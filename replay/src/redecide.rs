@@ -4,6 +4,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use hookbus::config::Hook;
 use hookbus::decide::{DecisionContext, HookResult, Plan, conclude, plan, run_rules};
 use hookbus::dialect::{Arrival, decode, dialect_of, recorded_wire};
 use hookbus::event::{
@@ -211,7 +212,8 @@ impl<'a> Redecider<'a> {
         let same_hooks = hash == Some(plan.hooks_hash());
         let (verdicts, skipped_commands) = match (&self.runner, plan.runs_outside()) {
             (Some(runner), true) => (runner.run(&plan, event, row), false),
-            (None, true) => (run_rules(&plan, event, Duration::MAX), true),
+            // The answer does not depend on hooks in shadow mode.
+            (None, true) => (run_rules(&plan, event, Duration::MAX), plan.outside().any(decides)),
             (_, false) => (run_rules(&plan, event, Duration::MAX), false),
         };
         let skipped_commands = skipped_commands || refused.is_some();
@@ -343,6 +345,10 @@ impl<'a> Redecider<'a> {
         };
         explained_by_unknown_state(recorded?, new.decision.as_ref()?, comparison, &unknown)
     }
+}
+
+fn decides(hook: &Hook) -> bool {
+    !hook.is_shadow()
 }
 
 /// Decodes a recorded payload as the live bus did.

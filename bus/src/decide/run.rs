@@ -137,7 +137,9 @@ impl<'p> HookRun<'_, 'p> {
         let mut all = Vec::new();
         for hook in &plan.hooks {
             for result in self.one(hook, &event).await {
-                apply_to_next(&mut event, &result.record.verdict);
+                if !result.record.shadow {
+                    apply_to_next(&mut event, &result.record.verdict);
+                }
                 all.push(result);
             }
         }
@@ -208,8 +210,9 @@ impl<'p> HookRun<'_, 'p> {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    pub(super) fn note_shortage(&self) {
-        self.short.store(true, Ordering::Relaxed);
+    /// Notes that `hook` could not start. In shadow mode that changes nothing for the agent.
+    pub(super) fn note_shortage(&self, hook: &Hook) {
+        self.short.fetch_or(!hook.is_shadow(), Ordering::Relaxed);
     }
 
     /// The record of a hook that must not run. Ends its plugins, if they are running.
@@ -352,6 +355,7 @@ pub(super) fn record(
         history: None,
         refused: false,
         of_project: hook.of_project,
+        shadow: hook.is_shadow(),
         note: None,
     }
 }
@@ -380,6 +384,7 @@ fn refuse_unreadable(guard: &str, event: &Event) -> VerdictRecord {
         history: None,
         refused: false,
         of_project: false,
+        shadow: false,
         note: None,
     }
 }
@@ -401,6 +406,7 @@ fn refuse_without_hooks(problem: &Problem) -> VerdictRecord {
         history: None,
         refused: false,
         of_project: false,
+        shadow: false,
         note: None,
     }
 }
