@@ -208,12 +208,14 @@ fn hook_line(verdict: &HookVerdict, decision: &str, paint: Paint) -> String {
     let became_a_block = verdict.note.as_deref().is_some_and(became_a_block);
     if verdict.shadow {
         let word = if became_a_block { "block" } else { &verdict.verdict };
-        let failed = match (verdict.refused, verdict.failed) {
-            (true, _) => ", which did not run",
-            (false, true) => ", which failed",
-            (false, false) => "",
+        return match (verdict.refused, verdict.failed) {
+            (true, _) => format!("{} {hook} (shadow){why}", paint.bad("not run:")),
+            (false, true) if is_block(word) => {
+                format!("{} by {hook} (shadow), which failed{why}{note}", would(word, paint))
+            }
+            (false, true) => format!("{} {hook} (shadow){why}{note}", paint.bad("failed")),
+            (false, false) => format!("{} by {hook} (shadow){why}{note}", would(word, paint)),
         };
-        return format!("{} by {hook} (shadow){failed}{why}{note}", would(word, paint));
     }
     let blocked = is_block(decision) && (is_block(&verdict.verdict) || became_a_block);
     let word = if became_a_block { "block" } else { &verdict.verdict };

@@ -22,9 +22,9 @@ pub struct ShadowHook {
     /// Recorded verdicts, also those without an opinion.
     pub verdicts: u64,
     outcomes: [u64; Outcome::ALL.len()],
-    /// How often it failed or was not approved. With `on_failure: block` these are also among the blocked ones.
+    /// How often it failed. With `on_failure: block` these are also among the blocked ones.
     pub failed: u64,
-    /// How often it did not run because it was not approved.
+    /// How often it was not asked because it was not approved. That tells nothing about what it would have said.
     pub unapproved: u64,
     /// Its first failure.
     pub failure: Option<(Seq, String)>,
@@ -57,6 +57,10 @@ impl ShadowTally {
             return;
         }
         let hook = self.hooks.entry(verdict.hook.clone()).or_default();
+        if verdict.unapproved {
+            hook.unapproved += 1;
+            return;
+        }
         let outcome = effect_of(verdict);
         hook.verdicts += 1;
         hook.outcomes[outcome as usize] += 1;
@@ -65,7 +69,6 @@ impl ShadowTally {
         hook.span = Some((first.min(event.at), last.max(event.at)));
         if let Some(failure) = &verdict.failure {
             hook.failed += 1;
-            hook.unapproved += u64::from(verdict.unapproved);
             hook.failure.get_or_insert_with(|| (event.seq, failure.clone()));
         }
         if outcome != Outcome::None {
@@ -121,7 +124,8 @@ mod tests {
             {"hook": "a", "verdict": "none", "shadow": true},
             {"hook": "a", "verdict": "ask", "shadow": true,
              "note": "wanted to ask a person, and no person can be asked: blocked instead"},
-            {"hook": "a", "verdict": "block", "shadow": true, "failed": true, "failure": "1", "refused": "consent"},
+            {"hook": "a", "verdict": "block", "shadow": true, "failed": true, "failure": "1"},
+            {"hook": "a", "verdict": "block", "shadow": true, "failure": "2", "refused": "consent"},
             {"hook": "b", "verdict": "context", "shadow": true,
              "note": "hermes accepts no context here: left out"},
         ]);

@@ -53,11 +53,11 @@ pub(super) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     let make_plan = || Promotion::make(&file, arguments);
     let can_ask = format == Format::Text && is_interactive(PromptOn::Stdout);
     let ask = |plan: &Promotion| {
-        if format == Format::Text && !plan.names.is_empty() {
+        if format == Format::Text && plan.is_change() {
             output::line(format!("  changed  {}", sanitize(&file.to_string_lossy())))?;
             diff::show(&plan.before, &plan.after, usize::MAX, paint)?;
         }
-        let needs_no_answer = arguments.yes || plan.names.is_empty();
+        let needs_no_answer = arguments.yes || !plan.is_change();
         Ok(needs_no_answer || can_ask && yes_no(PromptOn::Stdout, "make this change?")?)
     };
     let (plan, _lock) = match confirm(&settings.home, make_plan, ask)? {
@@ -69,11 +69,11 @@ pub(super) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
             bail!("nothing has changed; pass --yes to make this change");
         }
     };
-    if !plan.names.is_empty() {
+    if plan.is_change() {
         files::write(&file, &plan.after)?;
     }
     match format {
-        Format::Json => output::line(plan.to_json(&file, !plan.names.is_empty()).to_string())?,
+        Format::Json => output::line(plan.to_json(&file, plan.is_change()).to_string())?,
         Format::Text => plan.print_done(paint)?,
     }
     Ok(Exit::Success)
@@ -111,13 +111,17 @@ impl Promotion {
         Ok(Self { before: text, after, names, to_approve })
     }
 
+    fn is_change(&self) -> bool {
+        self.before != self.after
+    }
+
     fn to_json(&self, file: &Path, changed: bool) -> Value {
         json!({"file": file.to_string_lossy(), "changed": changed, "promoted": self.names,
                "approve": self.to_approve, "diff": diff::changed_lines(&self.before, &self.after)})
     }
 
     fn print_done(&self, paint: Paint) -> Result<()> {
-        if self.names.is_empty() {
+        if !self.is_change() {
             output::line("no hook of your hookbus.yaml is in shadow mode; nothing has changed")?;
         }
         for name in &self.names {
@@ -125,10 +129,11 @@ impl Promotion {
         }
         if !self.to_approve.is_empty() {
             let names = sanitize(&self.to_approve.join(", "));
-            output::line(paint.notable(&format!(
-                "its entry has changed, so you have to approve it again: {names}\n\
-                 run `hookbus hooks approve`; until then it counts as failed, and blocks unless it says `on_failure: allow`"
-            )))?;
+            output::line(paint.notable(&format!("to be approved again: {names}")))?;
+            output::line("An approval covers the entry, and that has changed. Until you run")?;
+            output::line(
+                "`hookbus hooks approve`, the hook blocks unless it says `on_failure: allow`.",
+            )?;
         }
         Ok(())
     }

@@ -175,9 +175,14 @@ impl ShadowReport {
         self.now.iter().any(|(name, _)| is_of(recorded, name))
     }
 
-    /// The user's own hooks that can be turned on.
-    fn promotable(&self) -> impl Iterator<Item = &str> {
-        self.now.iter().filter(|(_, of_project)| !of_project).map(|(name, _)| name.as_str())
+    /// A hook of the user's own file that can be turned on, if there is one; rather one with verdicts.
+    fn promotable(&self) -> Option<&str> {
+        let own = || self.now.iter().filter(|(_, of_project)| !of_project).map(|(name, _)| name);
+        let has_verdicts = |name: &&String| {
+            let mut recorded = self.tally.hooks.iter().filter(|(it, _)| is_of(it, name));
+            recorded.any(|(_, hook)| hook.verdicts > 0)
+        };
+        own().find(has_verdicts).or_else(|| own().next()).map(String::as_str)
     }
 
     fn to_json(&self) -> Value {
@@ -212,8 +217,8 @@ impl ShadowReport {
             let hint = "no hook is in shadow mode; add `mode: shadow` to an entry of hookbus.yaml";
             output::line(hint)?;
         }
-        if let Some(name) = self.promotable().next() {
-            let next = format!("turn one on: hookbus hooks promote {}", quoted(name));
+        if let Some(name) = self.promotable() {
+            let next = format!("to turn a hook on: hookbus hooks promote {}", quoted(name));
             output::line(format!("\n{}", paint.dim(&next)))?;
         }
         Ok(())
@@ -227,11 +232,10 @@ fn quoted(name: &str) -> String {
 
 fn hook_lines(hook: &ShadowHook, paint: Paint) -> Vec<String> {
     let times = count(usize::try_from(hook.verdicts).unwrap_or(usize::MAX), "verdict");
-    let mut lines = vec![format!("  {times} in {}", count(hook.sessions(), "session"))];
-    if let Some((first, last)) = hook.span {
-        let shown = |at: Time| local_time(at).format("%Y-%m-%d %H:%M").to_string();
-        lines[0] = format!("{}, {} to {}", lines[0], shown(first), shown(last));
-    }
+    let since = hook.span.map_or_else(String::new, |(first, _)| {
+        format!(" since {}", local_time(first).format("%Y-%m-%d %H:%M"))
+    });
+    let mut lines = vec![format!("  {times} in {}{since}", count(hook.sessions(), "session"))];
     for outcome in Outcome::ALL.into_iter().rev() {
         let number = hook.count(outcome);
         if number > 0 {
@@ -243,8 +247,8 @@ fn hook_lines(hook: &ShadowHook, paint: Paint) -> Vec<String> {
         lines.push(count_line(hook.failed, &format!("{}, {why}", paint.bad("failed"))));
     }
     if hook.unapproved > 0 {
-        let hint = "not approved: run `hookbus hooks approve`";
-        lines.push(count_line(hook.unapproved, hint));
+        let hint = "not asked, because it was not approved: `hookbus hooks approve`";
+        lines.push(count_line(hook.unapproved, &paint.bad(hint)));
     }
     let calls = call_lines(&hook.calls);
     if !calls.is_empty() {
