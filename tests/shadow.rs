@@ -7,8 +7,9 @@ use std::fs;
 use std::path::Path;
 
 use hookbus_tests::agents::{Act, run_at_terminal};
-use hookbus_tests::consent::{LAPSED, NOT_APPROVED, approve_in, blocking_script};
+use hookbus_tests::consent::{LAPSED, NOT_APPROVED, approve_in, blocking_plugin, blocking_script};
 use hookbus_tests::home::{Home, feed, path_text};
+use hookbus_tests::plugins::plugin;
 use serde_json::{Value, json};
 
 /// A rule in shadow mode that would block force pushes, and one that decides.
@@ -156,6 +157,32 @@ fn what_a_hook_in_shadow_mode_would_add_or_change_reaches_neither_agent_nor_next
     let payload = json!({"hook_event_name": "BeforeTool", "session_id": "g", "tool_name": "run_shell_command",
                          "tool_input": {"command": "apply"}});
     assert_eq!(home.answer("gemini", &payload)["reason"], "no plan");
+}
+
+#[test]
+fn plugins_can_be_in_shadow_mode() {
+    let home = Home::new();
+    let guard = plugin(&home, "guard", &blocking_plugin("guarded"));
+    plugin(&home, "other", "def register(ctx):\n    pass\n");
+    let all = path_text(guard.parent().expect("a directory"));
+    let text = format!(
+        "plugins: {{ enabled: [guard, other] }}\nhooks:\n  tool.before:\n    - {{ name: all, mode: shadow, python: {all} }}\n"
+    );
+    home.write_hooks(&text);
+    for mode in ["off", "running"] {
+        let _daemon = (mode == "running").then(|| home.serve());
+        let mut hook = home.command(["hook", "hermes"]);
+        hook.env("HOOKBUS_DAEMON", mode);
+        assert_eq!(feed(hook, call("s", "ls").to_string().as_bytes()).stdout, "");
+        let verdict = home.last_decision()["verdicts"][0].clone();
+        assert_eq!((&verdict["reason"], &verdict["shadow"]), (&json!("guarded"), &json!(true)));
+    }
+    // A directory with several plugins is one hook, which is promoted by its own name.
+    let text = home.text(&["hooks", "shadow", "--hook", "all"]);
+    assert!(text.starts_with("all (guard)\n") && !text.contains("no verdict yet"), "{text}");
+    assert!(text.ends_with("hookbus hooks promote all\n"), "{text}");
+    home.text(&["hooks", "promote", "all", "--yes"]);
+    assert_eq!(answer(&home, "ls")["reason"], "guarded");
 }
 
 #[test]

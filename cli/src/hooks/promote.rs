@@ -5,9 +5,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use hookbus::config::{Hook, HooksFile, Mode, Place, Problem, Reach, Trust, did_you_mean};
+use hookbus::config::{Hook, HooksFile, Mode, Place, Problem, Reach, Trust};
 use serde_json::{Value, json};
 
+use super::effective::unknown_name_hint;
 use crate::cli::Exit;
 use crate::confirm::{Confirmed, confirm};
 use crate::output::{self, Paint, sanitize};
@@ -85,8 +86,8 @@ impl Promotion {
         let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {shown}"))?;
         let base = file.parent().unwrap_or(Path::new("/"));
         let parse = |text: &str| HooksFile::parse(text, base);
-        let before = parse(&text).map_err(|problem| {
-            anyhow!("{shown}:{}; fix it first", sanitize(&problem.to_string()))
+        let before = parse(&text).map_err(|Problem { line, message, .. }| {
+            anyhow!("{shown}:{line}: {}; fix it first", sanitize(&message))
         })?;
         let wanted = if arguments.all {
             before.hooks.iter().filter(|hook| hook.is_shadow()).collect()
@@ -123,6 +124,8 @@ impl Promotion {
     fn print_done(&self, paint: Paint) -> Result<()> {
         if !self.is_change() {
             output::line("no hook of your hookbus.yaml is in shadow mode; nothing has changed")?;
+        } else if self.names.is_empty() {
+            output::line("new hooks decide from now on")?;
         }
         for name in &self.names {
             output::line(format!("{} decides from now on", paint.bold(&sanitize(name))))?;
@@ -155,12 +158,8 @@ fn find<'f>(file: &'f HooksFile, names: &[String]) -> Result<Vec<&'f Hook>> {
         let shown = sanitize(name);
         let Some(first) = named.first() else {
             let shadow = file.hooks.iter().filter(|hook| hook.is_shadow());
-            let near = did_you_mean(name, shadow.map(|hook| hook.name.as_str()));
-            let hint = near.map_or_else(
-                || "; `hookbus hooks list` shows the hooks".to_owned(),
-                |near| format!("; did you mean `{}`?", sanitize(near)),
-            );
-            bail!("your hookbus.yaml has no hook `{shown}`{hint}");
+            let hint = unknown_name_hint(name, shadow.map(|hook| hook.name.as_str()));
+            bail!("your hookbus.yaml has no hook `{shown}`; {hint}");
         };
         let shadow: Vec<&Hook> = named.iter().copied().filter(|hook| hook.is_shadow()).collect();
         if shadow.is_empty() {

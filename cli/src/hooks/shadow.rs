@@ -2,13 +2,13 @@
 
 use anyhow::{Result, bail};
 use clap::Args;
-use hookbus::config::{Hook, did_you_mean};
+use hookbus::config::Hook;
 use hookbus::event::{Kind, Outcome, RecordedDecision, RecordedVerdict, Seq, Time, gist};
 use hookbus::log::{LogPath, LogReader, OpenError, Query, Row};
 use hookbus_replay::{ShadowHook, ShadowTally, ShadowedEvent};
 use serde_json::{Value, json};
 
-use super::effective::EffectiveHooks;
+use super::effective::{EffectiveHooks, unknown_name_hint};
 use crate::args::parse_time;
 use crate::cli::Exit;
 use crate::output::{self, Paint, Progress, count, local_time, sanitize, shorten, shorten_middle};
@@ -97,12 +97,7 @@ fn ensure_known<'a>(
     if known.iter().any(|name| is_of(name, wanted)) {
         return Ok(());
     }
-    let near = did_you_mean(wanted, known.iter().copied());
-    let hint = near.map_or_else(
-        || "; `hookbus hooks list` shows the hooks".to_owned(),
-        |near| format!("; did you mean `{}`?", sanitize(near)),
-    );
-    bail!("there is no hook `{}`{hint}", sanitize(wanted))
+    bail!("there is no hook `{}`; {}", sanitize(wanted), unknown_name_hint(wanted, known))
 }
 
 /// Reads all decisions; returns the totals, and how many rows cannot be read.
