@@ -4,8 +4,8 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hookbus::active::{ActiveHooks, HookSets};
 use hookbus::caller::Caller;

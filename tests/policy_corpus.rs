@@ -26,14 +26,17 @@ fn lines(file: &str) -> Vec<(String, String)> {
     let of_section = |(name, lines): (&Yaml<'_>, &Yaml<'_>)| {
         let name = name.as_str().expect("a name").to_owned();
         let lines = lines.as_vec().expect("a list").iter();
-        let lines: Vec<_> = lines.map(|line| line.as_str().expect("a line").replace("@PROJECT@", PROJECT)).collect();
+        let lines: Vec<_> = lines
+            .map(|line| line.as_str().expect("a line").replace("@PROJECT@", PROJECT))
+            .collect();
         lines.into_iter().map(move |line| (name.clone(), line)).collect::<Vec<_>>()
     };
     sections.iter().flat_map(of_section).collect()
 }
 
 fn starter() -> HookSets {
-    let file = HooksFile::parse("use: [starter]\n", &Path::new(HOME).join(".hookbus")).expect("hooks");
+    let file =
+        HooksFile::parse("use: [starter]\n", &Path::new(HOME).join(".hookbus")).expect("hooks");
     assert!(file.problems.is_empty(), "{:#?}", file.problems);
     HookSets::own(Arc::new(ActiveHooks::for_replay(file)))
 }
@@ -54,13 +57,20 @@ fn call(line: &str) -> Event {
 /// The hooks that hold a line back.
 fn held_back_by(line: &str, hooks: &HookSets) -> Vec<String> {
     let event = call(line);
-    let caller = Caller { cwd: PROJECT.into(), env: vec![("HOME".into(), HOME.into())], ..Caller::default() };
+    let caller = Caller {
+        cwd: PROJECT.into(),
+        env: vec![("HOME".into(), HOME.into())],
+        ..Caller::default()
+    };
     let plan = plan(&event, hooks);
     let (place, lines) = (Place::of_call(&event, &caller, plan.home()), ShellLines::default());
     let results = run_rules(&plan, &Facts::new(&event, &place, &lines), std::time::Duration::MAX);
     let holds = |ruling| matches!(ruling, Some(Ruling::Block | Ruling::Ask));
     let records = results.iter().map(|result| result.record());
-    records.filter(|record| holds(record.verdict.ruling)).map(|record| record.hook.clone()).collect()
+    records
+        .filter(|record| holds(record.verdict.ruling))
+        .map(|record| record.hook.clone())
+        .collect()
 }
 
 #[test]

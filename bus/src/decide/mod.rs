@@ -14,7 +14,7 @@ mod run_plugins;
 mod slots;
 
 pub(crate) use background::drain_notifications;
-pub use capabilities::{became_a_block, without_added_texts};
+pub use capabilities::{became_a_block, effect_of, without_added_texts};
 pub use conclude::{DecisionContext, conclude};
 pub use plan::{Plan, plan};
 pub use probe::{notify_for_test, probe_entry};

@@ -169,7 +169,8 @@ impl Follower<'_> {
             self.expand_quoted(text);
         }
         for (at, _) in text.match_indices(['=', '+', '-']) {
-            let name = text.get(..at).unwrap_or_default().trim_end_matches([' ', '+', '-', '*', '/']);
+            let name =
+                text.get(..at).unwrap_or_default().trim_end_matches([' ', '+', '-', '*', '/']);
             let from = name
                 .rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_')
                 .map_or(0, |found| found + 1);

@@ -3,8 +3,8 @@
 
 use std::rc::Rc;
 
-use super::super::view::Directory;
 use super::super::limits;
+use super::super::view::Directory;
 use super::super::word::{UNKNOWN, Word};
 use super::flow::Origin;
 

@@ -59,7 +59,12 @@ impl Call {
 }
 
 impl Follower<'_> {
-    pub(super) fn simple(&mut self, simple: &Simple<'_>, script: &Script<'_>, input: &Flow) -> Flow {
+    pub(super) fn simple(
+        &mut self,
+        simple: &Simple<'_>,
+        script: &Script<'_>,
+        input: &Flow,
+    ) -> Flow {
         if let Some((name, values)) = self.undecided(simple) {
             let mut flow = Flow::text("");
             for value in values {
@@ -74,7 +79,8 @@ impl Follower<'_> {
         let assigned =
             simple.words.iter().take_while(|word| split_assignment(word).is_some()).count();
         let (assignments, words) = simple.words.split_at(assigned);
-        let outer = (!input.is_nothing()).then(|| std::mem::replace(&mut self.stdin, input.clone()));
+        let outer =
+            (!input.is_nothing()).then(|| std::mem::replace(&mut self.stdin, input.clone()));
         let flow = self.expanded(assignments, words, simple, script, input);
         if let Some(outer) = outer {
             self.stdin = outer;

@@ -114,9 +114,9 @@ fn unknown_first(call: &mut Call) -> Option<Call> {
     let (first, next) = (call.args.first()?, call.args.get(1)?);
     let only_unknown = first.word.as_str().chars().eq([super::super::word::UNKNOWN]);
     let program = next.word.as_str();
-    let looks_like_program =
-        !program.is_empty() && program.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
-            && !program.starts_with('-');
+    let looks_like_program = !program.is_empty()
+        && program.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+        && !program.starts_with('-');
     (only_unknown && looks_like_program)
         .then(|| call.with(call.args.get(1..).unwrap_or_default().to_vec()))
 }

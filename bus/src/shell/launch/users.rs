@@ -8,8 +8,30 @@ use super::options;
 use super::shells::CodeRun;
 
 const SUDO_VALUES: &[&str] = &[
-    "-u", "-g", "-h", "-p", "-C", "-D", "-R", "-T", "-U", "-r", "-t", "-a", "-c", "--user", "--group", "--host",
-    "--prompt", "--chdir", "--chroot", "--command-timeout", "--other-user", "--role", "--type", "--close-from",
+    "-u",
+    "-g",
+    "-h",
+    "-p",
+    "-C",
+    "-D",
+    "-R",
+    "-T",
+    "-U",
+    "-r",
+    "-t",
+    "-a",
+    "-c",
+    "--user",
+    "--group",
+    "--host",
+    "--prompt",
+    "--chdir",
+    "--chroot",
+    "--command-timeout",
+    "--other-user",
+    "--role",
+    "--type",
+    "--close-from",
     "--auth-type",
 ];
 
@@ -67,9 +89,7 @@ impl Follower<'_> {
     /// The directory behind an option such as `-C`.
     fn entered(&self, from: &Directory, target: Option<&Arg>) -> Directory {
         match target {
-            Some(arg) if arg.word.is_known() => {
-                super::super::follow::join(from, arg.word.as_str())
-            }
+            Some(arg) if arg.word.is_known() => super::super::follow::join(from, arg.word.as_str()),
             Some(_) | None => Directory::Unknown,
         }
     }
@@ -90,9 +110,9 @@ impl Follower<'_> {
             behind += 1;
         }
         let starts_shell = name != "pkexec"
-            && leading.iter().any(|arg| {
-                matches!(arg.word.as_str(), "-s" | "-i" | "--shell" | "--login")
-            });
+            && leading
+                .iter()
+                .any(|arg| matches!(arg.word.as_str(), "-s" | "-i" | "--shell" | "--login"));
         inner.args = args.get(behind..).unwrap_or_default().to_vec();
         if starts_shell {
             let (line, origin) = options::joined(&inner.args);
@@ -118,8 +138,12 @@ impl Follower<'_> {
         if let Some(line) = options::joined_value(args, "--command") {
             return self.run_code(CodeRun::new(index, line, Origin::Line), &inner, input);
         }
-        let behind = options::leading(args, &["-u", "-g", "-G", "-s", "--user", "--group", "--shell"]);
-        if name == "runuser" && behind < args.len() && options::value(args, &["-u", "--user"]).is_some() {
+        let behind =
+            options::leading(args, &["-u", "-g", "-G", "-s", "--user", "--group", "--shell"]);
+        if name == "runuser"
+            && behind < args.len()
+            && options::value(args, &["-u", "--user"]).is_some()
+        {
             inner.args = args.get(behind..).unwrap_or_default().to_vec();
             return self.launch(inner, input);
         }

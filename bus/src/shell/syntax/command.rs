@@ -65,7 +65,11 @@ impl<'a> Parser<'a> {
     pub(super) fn plain_word(&self) -> &'a str {
         let rest = self.bytes_from(self.at);
         // No reserved word is longer; this keeps looking at each word cheap.
-        let length = rest.iter().take(10).position(|byte| ends_word(*byte)).unwrap_or_else(|| rest.len().min(10));
+        let length = rest
+            .iter()
+            .take(10)
+            .position(|byte| ends_word(*byte))
+            .unwrap_or_else(|| rest.len().min(10));
         self.slice(self.at, self.at + length)
     }
 

@@ -130,8 +130,7 @@ impl<'a> Parser<'a> {
                 Some(b'\\') if self.byte(self.at + 1) == Some(b'\n') => self.at += 2,
                 Some(b'#') => {
                     let rest = self.bytes_from(self.at);
-                    self.at +=
-                        rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+                    self.at += rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
                 }
                 Some(_) | None => return Ok(()),
             }

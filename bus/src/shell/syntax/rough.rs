@@ -69,7 +69,19 @@ impl Rough {
 fn skipped(word: &str) -> bool {
     matches!(
         word,
-        "if" | "then" | "else" | "elif" | "fi" | "do" | "done" | "while" | "until" | "!" | "time" | "$"
-            | "[[" | "esac" | "coproc"
+        "if" | "then"
+            | "else"
+            | "elif"
+            | "fi"
+            | "do"
+            | "done"
+            | "while"
+            | "until"
+            | "!"
+            | "time"
+            | "$"
+            | "[["
+            | "esac"
+            | "coproc"
     ) || super::split_assignment(word).is_some()
 }
