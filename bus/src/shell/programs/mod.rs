@@ -7,9 +7,9 @@ mod readings;
 mod spec;
 mod tables;
 
-pub(super) use name::{base_name, program};
+pub(super) use name::program;
 pub(super) use options::{Arguments, Certainty, GivenOption, Operand, Text};
-pub(super) use spec::{OptionName, Spec, spellings};
+pub(super) use spec::{OptionName, spellings};
 
 pub use readings::ParsedInvocation;
 pub(super) use readings::Reading;

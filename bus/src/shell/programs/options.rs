@@ -304,6 +304,11 @@ impl<'a> State<'_, 'a> {
                 self.push(known, name, value);
                 self.ended = true;
             }
+            (Some(Takes::NameAndValue), _) => {
+                let name_of_value = attached.or_else(|| self.take());
+                let value = name_of_value.and_then(|_| self.take());
+                self.push(known, name, value);
+            }
             (Some(Takes::Command), _) => {
                 self.push(known, name, None);
                 while self.take().is_some_and(|word| !matches!(word.text, ";" | "\\;" | "+")) {}
@@ -406,7 +411,13 @@ impl<'a> State<'_, 'a> {
                     return;
                 }
                 None => self.push(None, name, None),
-                Some(Takes::Value | Takes::Attached | Takes::ValueAndEnd | Takes::Command) => {
+                Some(
+                    Takes::Value
+                    | Takes::Attached
+                    | Takes::ValueAndEnd
+                    | Takes::NameAndValue
+                    | Takes::Command,
+                ) => {
                     self.given(known, name, attached);
                     if rest_is == Rest::IsValue {
                         return;

@@ -87,6 +87,18 @@ impl<'a> Reading<'a> {
         self.arguments.operands.first().map(|operand| operand.word.text)
     }
 
+    /// The operands behind the subcommand.
+    pub(crate) fn operands(&self) -> Vec<Text<'a>> {
+        self.arguments.rest().iter().map(|operand| operand.word).collect()
+    }
+
+    /// Whether the subcommand is this one, by its first name.
+    pub(crate) fn is_sub(&self, name: &str) -> bool {
+        let operands = &self.arguments.operands;
+        let words = operands.iter().take(self.arguments.sub_words).map(|operand| operand.word.text);
+        words.eq(name.split(' '))
+    }
+
     /// The value of the last option with this name, without dashes.
     pub(crate) fn value(&self, name: &str) -> Option<Text<'a>> {
         self.values(name).last()

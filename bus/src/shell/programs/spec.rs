@@ -9,6 +9,7 @@
 //! | `-o --output =` | takes a value: `-o x`, `-ox`, `--output x`, `--output=x` |
 //! | `-i --in-place [=]` | takes a value only if it is attached: `-i.bak`, `--in-place=.bak` |
 //! | `-m =!` | takes a value; every word behind it is an operand (`python -m module …`) |
+//! | `--arg ==` | takes two words, the second of which is its value (`jq --slurpfile name file`) |
 //! | `-exec ;` | takes a command up to `;` or `+` |
 
 /// A program.
@@ -78,6 +79,8 @@ pub(crate) enum Takes {
     Attached,
     /// A value; no options follow.
     ValueAndEnd,
+    /// Two words, the second of which is the value.
+    NameAndValue,
     /// A command up to `;` or `+`.
     Command,
 }
@@ -173,6 +176,7 @@ pub(crate) fn takes(option: &str) -> Takes {
         Some("=") => Takes::Value,
         Some("[=]") => Takes::Attached,
         Some("=!") => Takes::ValueAndEnd,
+        Some("==") => Takes::NameAndValue,
         Some(";") => Takes::Command,
         _ => Takes::Nothing,
     }
@@ -182,7 +186,7 @@ pub(crate) fn takes(option: &str) -> Takes {
 pub(crate) fn spellings(option: &'static str) -> impl Iterator<Item = OptionName<'static>> {
     option
         .split(' ')
-        .filter(|part| !matches!(*part, "=" | "[=]" | "=!" | ";"))
+        .filter(|part| !matches!(*part, "=" | "[=]" | "=!" | "==" | ";"))
         .map(OptionName::from_spelling)
 }
 
