@@ -55,15 +55,15 @@ fn by_program(invocation: &Invocation, reading: &Reading<'_>, uses: &mut Uses) {
         }
         "sed" | "awk" | "perl" | "ruby" | "yq" => editing::editing(reading, uses),
         "vim" | "vi" | "nvim" | "view" | "ex" | "gvim" | "vimdiff" | "rvim" => {
-            editing::vim(reading, uses)
+            editing::vim(reading, uses);
         }
         "python" | "node" | "php" | "sh" | "bash" | "zsh" | "dash" | "ksh" | "fish" | "lua"
         | "tsx" | "ts-node" | "ash" | "mksh" | "csh" | "tcsh" | "deno" => {
-            editing::script(reading, uses)
+            editing::script(reading, uses);
         }
         "prettier" | "eslint" | "biome" | "black" | "ruff" | "gofmt" | "rustfmt" | "shfmt"
         | "clang-format" | "isort" => editing::formatter(reading, uses),
-        "grep" | "zgrep" | "zegrep" | "ugrep" | "rg" | "ag" | "ack" => {
+        "grep" | "zgrep" | "zegrep" | "bzgrep" | "xzgrep" | "ugrep" | "rg" | "ag" | "ack" => {
             search::grep(invocation, reading, uses);
         }
         "fd" | "jq" | "gojq" | "jaq" => search::expression_first(reading, uses),
@@ -92,7 +92,7 @@ fn by_program(invocation: &Invocation, reading: &Reading<'_>, uses: &mut Uses) {
         | "pg_dumpall" | "dropdb" | "createdb" | "mongosh" | "mongodump" | "mongorestore"
         | "redis-cli" | "valkey-cli" => databases::servers(reading, uses),
         "sqlite3" | "sqlite" | "duckdb" | "sqlcipher" => {
-            databases::sqlite(invocation, reading, uses)
+            databases::sqlite(invocation, reading, uses);
         }
         "ssh-keygen" | "gpg" | "openssl" | "crontab" => keys::keys(reading, uses),
         "pip" | "npm" | "pnpm" | "bun" | "yarn" | "uv" | "pipx" | "poetry" | "gem" | "make"

@@ -19,7 +19,7 @@ fn tar(reading: &Reading<'_>, uses: &mut Uses) {
     let lists = reading.has("list") || reading.has("diff");
     let extracts = reading.has("extract");
     for option in ["files-from", "exclude-from"] {
-        reading.values(option).for_each(|path| uses.read(path));
+        uses.reads(reading.values(option));
     }
     // The archive's path is not affected by `-C`; `host:path` is on another host.
     if let Some(archive) = reading.value("file") {
@@ -74,11 +74,11 @@ fn unzip(reading: &Reading<'_>, uses: &mut Uses) {
 fn cpio(reading: &Reading<'_>, uses: &mut Uses) {
     let extracts = reading.has("extract");
     let access = if reading.has("create") { Access::Write } else { Access::Read };
-    reading.values("file").for_each(|path| uses.file(path, access, Below::No));
-    reading.values("I").for_each(|path| uses.read(path));
-    reading.values("O").for_each(|path| uses.write(path));
+    uses.files(reading.values("file"), access, Below::No);
+    uses.reads(reading.values("I"));
+    uses.writes(reading.values("O"));
     if reading.has("pass-through") {
-        reading.operands().into_iter().for_each(|path| uses.file(path, Access::Write, Below::Yes));
+        uses.files(reading.operands(), Access::Write, Below::Yes);
     } else if extracts && !reading.has("list") {
         if let Some(directory) = reading.value("directory") {
             uses.enter(directory);
@@ -101,7 +101,7 @@ fn seven_zip(reading: &Reading<'_>, uses: &mut Uses) {
         }
         "a" | "u" => {
             uses.write(*archive);
-            files.iter().for_each(|file| uses.file(*file, Access::Read, Below::Yes));
+            uses.files(files.iter().copied(), Access::Read, Below::Yes);
         }
         "d" => uses.write(*archive),
         _ => uses.read(*archive),

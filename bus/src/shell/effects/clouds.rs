@@ -17,10 +17,10 @@ fn infrastructure(reading: &Reading<'_>, uses: &mut Uses) {
         uses.enter(directory);
     }
     for option in ["var-file", "backend-config", "config-file"] {
-        reading.values(option).for_each(|path| uses.read(path));
+        uses.reads(reading.values(option));
     }
     for option in ["out", "state", "state-out", "backup"] {
-        reading.values(option).for_each(|path| uses.write(path));
+        uses.writes(reading.values(option));
     }
 }
 
@@ -64,11 +64,11 @@ fn storage(reading: &Reading<'_>, uses: &mut Uses) {
 /// gh and glab: texts and uploads from files.
 fn forge(reading: &Reading<'_>, uses: &mut Uses) {
     for option in ["body-file", "notes-file", "input", "env-file"] {
-        reading.values(option).for_each(|path| uses.read(path));
+        uses.reads(reading.values(option));
     }
     for value in reading.values("field") {
         let path = value.text.split_once("=@").map(|(_, path)| path);
-        path.into_iter().for_each(|path| uses.read(value.part(path)));
+        uses.reads(path.map(|path| value.part(path)));
     }
     let words = reading.operands();
     let uploads = if reading.is_sub("gist create") {
@@ -78,9 +78,9 @@ fn forge(reading: &Reading<'_>, uses: &mut Uses) {
     } else {
         &[]
     };
-    uploads.iter().for_each(|path| uses.read(*path));
+    uses.reads(uploads.iter().copied());
     if reading.is_sub("release download") {
-        reading.values("dir").chain(reading.values("output")).for_each(|path| uses.write(path));
+        uses.writes(reading.values("dir").chain(reading.values("output")));
     }
     if reading.is_sub("repo clone")
         && let Some(directory) = words.get(1)
@@ -88,6 +88,6 @@ fn forge(reading: &Reading<'_>, uses: &mut Uses) {
         uses.file(*directory, Access::Write, Below::Yes);
     }
     if reading.is_sub("ssh-key add") {
-        words.iter().take(1).for_each(|path| uses.read(*path));
+        uses.reads(words.iter().take(1).copied());
     }
 }

@@ -4,24 +4,24 @@ use super::network::registry;
 use super::uses::{Below, Uses, looks_like_path};
 use crate::shell::programs::{Reading, Text};
 use crate::shell::view::Access;
-use crate::shell::word::Word;
+use crate::shell::word::{UNKNOWN, Word};
 
 const HUB: &str = "docker.io";
 
 pub(super) fn docker(reading: &Reading<'_>, uses: &mut Uses) {
     let words = reading.operands();
     mounts(reading, uses);
-    reading.values("env-file").for_each(|path| uses.read(path));
+    uses.reads(reading.values("env-file"));
     for option in ["cidfile", "iidfile", "metadata-file"] {
-        reading.values(option).for_each(|path| uses.write(path));
+        uses.writes(reading.values(option));
     }
     let name =
         reading.arguments.sub.map_or("", |sub| sub.names.split('|').next().unwrap_or_default());
     match name {
         "image build" => {
-            reading.values("file").for_each(|path| uses.read(path));
+            uses.reads(reading.values("file"));
             let contexts = words.into_iter().filter(|context| !context.text.contains("://"));
-            contexts.for_each(|context| uses.file(context, Access::Read, Below::Yes));
+            uses.files(contexts, Access::Read, Below::Yes);
         }
         "container cp" => {
             for (word, access) in words.into_iter().zip([Access::Read, Access::Write]) {
@@ -31,13 +31,13 @@ pub(super) fn docker(reading: &Reading<'_>, uses: &mut Uses) {
                 }
             }
         }
-        "image save" | "container export" => {
-            reading.values("output").for_each(|path| uses.write(path))
-        }
-        "image load" => reading.values("input").for_each(|path| uses.read(path)),
-        "image import" => words.into_iter().take(1).for_each(|path| uses.read(path)),
+        "image save" | "container export" => uses.writes(reading.values("output")),
+        "image load" => uses.reads(reading.values("input")),
+        "image import" => uses.reads(words.into_iter().take(1)),
         "image push" | "image pull" => {
-            words.into_iter().for_each(|image| registry(image, HUB, uses))
+            for image in words {
+                registry(image, HUB, uses);
+            }
         }
         "login" => match words.first() {
             Some(host) => uses.url(*host, "https"),
@@ -53,7 +53,7 @@ pub(super) fn docker(reading: &Reading<'_>, uses: &mut Uses) {
             }
         }
         _ if reading.name == "docker-compose" => {
-            reading.values("file").for_each(|path| uses.read(path));
+            uses.reads(reading.values("file"));
         }
         _ => {}
     }
@@ -65,7 +65,7 @@ fn mounts(reading: &Reading<'_>, uses: &mut Uses) {
         let parts: Vec<&str> = volume.text.split(':').collect();
         // Without a `/` it is the name of a volume.
         if let [host, _, options @ ..] = parts.as_slice()
-            && (looks_like_path(host) || host.contains('\u{FFFC}'))
+            && (looks_like_path(host) || host.contains(UNKNOWN))
         {
             let reads = options.iter().any(|option| option.split(',').any(|each| each == "ro"));
             let access = if reads { Access::Read } else { Access::Write };
@@ -99,14 +99,15 @@ pub(super) fn kubernetes(reading: &Reading<'_>, uses: &mut Uses) {
         "patch-file",
         "values",
     ] {
-        reading.values(option).for_each(|path| uses.read(path));
+        uses.reads(reading.values(option));
     }
     for option in ["filename", "kustomize"] {
         let below = Below::from(option == "kustomize" || reading.has("recursive"));
         for value in reading.values(option) {
-            match value.text.contains("://") {
-                true => uses.url(value, ""),
-                false => uses.file(value, Access::Read, below),
+            if value.text.contains("://") {
+                uses.url(value, "");
+            } else {
+                uses.file(value, Access::Read, below);
             }
         }
     }
@@ -136,6 +137,6 @@ pub(super) fn kubernetes(reading: &Reading<'_>, uses: &mut Uses) {
     }
     if reading.is_sub("install") || reading.is_sub("upgrade") || reading.is_sub("template") {
         let charts = words.iter().filter(|word| word.text.starts_with(['.', '/', '~']));
-        charts.for_each(|chart| uses.file(*chart, Access::Read, Below::Yes));
+        uses.files(charts.copied(), Access::Read, Below::Yes);
     }
 }

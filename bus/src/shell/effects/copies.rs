@@ -9,7 +9,7 @@ use crate::shell::word::Word;
 pub(super) fn copies(reading: &Reading<'_>, uses: &mut Uses) {
     let all = reading.operands();
     if reading.name == "install" && reading.has("directory") {
-        return all.into_iter().for_each(|path| uses.write(path));
+        return uses.writes(all);
     }
     let directory = reading.value("target-directory");
     let (sources, target) = match (directory, all.split_last()) {

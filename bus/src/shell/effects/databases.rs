@@ -4,6 +4,7 @@ use super::address::Address;
 use super::uses::{Below, Uses, is_url};
 use crate::shell::programs::{Reading, Text};
 use crate::shell::view::{Access, Invocation};
+use crate::shell::word::UNKNOWN;
 
 /// psql, mysql, mongosh, redis-cli: `-h host`, or a URL.
 pub(super) fn servers(reading: &Reading<'_>, uses: &mut Uses) {
@@ -25,12 +26,12 @@ pub(super) fn servers(reading: &Reading<'_>, uses: &mut Uses) {
     urls.for_each(|url| uses.url(url, scheme));
     let writes_file = matches!(reading.name, "pg_dump" | "pg_dumpall");
     let access = if writes_file { Access::Write } else { Access::Read };
-    reading.values("file").for_each(|path| uses.file(path, access, Below::No));
+    uses.files(reading.values("file"), access, Below::No);
     for option in ["output", "log-file", "result-file", "tee", "out", "rdb"] {
-        reading.values(option).for_each(|path| uses.write(path));
+        uses.writes(reading.values(option));
     }
     for option in ["defaults-file", "defaults-extra-file", "cert", "key", "dir"] {
-        reading.values(option).for_each(|path| uses.read(path));
+        uses.reads(reading.values(option));
     }
 }
 
@@ -47,34 +48,25 @@ pub(super) fn sqlite(invocation: &Invocation, reading: &Reading<'_>, uses: &mut 
     if database.text != ":memory:" {
         uses.file(*database, access, Below::No);
     }
-    reading.values("init").for_each(|path| uses.read(path));
+    uses.reads(reading.values("init"));
     for sql in sql {
         dot_commands(sql, uses);
     }
 }
 
-/// Whether any statement is not one that only reads.
+/// Whether the SQL has a word that writes, or an unknown part. A word inside a string counts too.
 fn may_write(sql: &str) -> bool {
-    const READS: [&str; 5] = ["select", "explain", "values", "with", "pragma"];
-    const WRITES: [&str; 9] =
-        ["insert", "update", "delete", "drop", "create", "alter", "replace", "vacuum", "reindex"];
+    const WRITES: [&str; 13] = [
+        "insert", "update", "delete", "drop", "create", "alter", "vacuum", "reindex", "attach",
+        "detach", ".import", ".restore", ".read",
+    ];
     let sql = sql.to_lowercase();
-    let writes = |statement: &str| {
-        let mut words = statement.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '.');
-        let first = words.find(|word| !word.is_empty()).unwrap_or_default();
-        match first {
-            "with" => words.any(|word| WRITES.contains(&word)),
-            "pragma" => statement.contains('='),
-            _ if first.starts_with('.') => matches!(first, ".import" | ".restore" | ".read"),
-            _ => !first.is_empty() && !READS.contains(&first),
-        }
-    };
-    sql.split([';', '\n']).any(writes)
-        && (WRITES.iter().any(|word| sql.contains(word))
-            || sql.contains('.')
-            || sql.contains("attach")
-            || sql.contains("pragma")
-            || sql.contains('\u{FFFC}'))
+    let mut words = sql.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '.');
+    let sets_pragma = sql.contains("pragma") && sql.contains('=');
+    words.any(|word| WRITES.contains(&word))
+        || sets_pragma
+        || sql.contains("replace into")
+        || sql.contains(UNKNOWN)
 }
 
 /// `.read file`, `.output file`, `.backup file`, …

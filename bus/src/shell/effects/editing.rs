@@ -17,7 +17,7 @@ pub(super) fn editing(reading: &Reading<'_>, uses: &mut Uses) {
     let script_is_file = matches!(reading.name, "perl" | "ruby");
     let in_option = script_options.iter().any(|name| reading.has(name));
     if matches!(reading.name, "sed" | "awk") {
-        reading.values("file").for_each(|path| uses.read(path));
+        uses.reads(reading.values("file"));
     }
     let mut files = reading.operands();
     // macOS: `sed -i '' script file`.
@@ -27,7 +27,7 @@ pub(super) fn editing(reading: &Reading<'_>, uses: &mut Uses) {
     }
     let skipped = usize::from(!in_option);
     if script_is_file && !in_option {
-        files.iter().take(1).for_each(|path| uses.read(*path));
+        uses.reads(files.iter().take(1).copied());
         // What follows are the script's own arguments.
         return;
     }
@@ -48,9 +48,9 @@ pub(super) fn vim(reading: &Reading<'_>, uses: &mut Uses) {
         uses.file(file, access, Below::No);
     }
     for option in ["S", "u"] {
-        reading.values(option).for_each(|path| uses.read(path));
+        uses.reads(reading.values(option));
     }
-    reading.values("w").chain(reading.values("W")).for_each(|path| uses.write(path));
+    uses.writes(reading.values("w").chain(reading.values("W")));
 }
 
 /// An interpreter reads its script, unless an option says what to run.
@@ -63,10 +63,10 @@ pub(super) fn script(reading: &Reading<'_>, uses: &mut Uses) {
         _ => &["c", "s"],
     };
     if reading.name == "php" {
-        reading.values("file").for_each(|path| uses.read(path));
+        uses.reads(reading.values("file"));
     }
     for option in ["rcfile", "require", "import", "env-file"] {
-        reading.values(option).for_each(|path| uses.read(path));
+        uses.reads(reading.values(option));
     }
     if code_options.iter().any(|option| reading.has(option)) {
         return;

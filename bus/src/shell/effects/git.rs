@@ -11,7 +11,9 @@ pub(super) fn git(invocation: &Invocation, reading: &Reading<'_>, uses: &mut Use
     // `-C` counts before the subcommand; behind it `commit -C` is another option.
     let before = reading.arguments.options.iter().filter(|given| given.known == Some("-C ="));
     let directories: Vec<Text<'_>> = before.filter_map(|given| given.value).collect();
-    directories.into_iter().for_each(|directory| uses.enter(directory));
+    for directory in directories {
+        uses.enter(directory);
+    }
     if let Some(tree) = reading.value("work-tree") {
         uses.enter(tree);
     }
@@ -25,29 +27,26 @@ pub(super) fn git(invocation: &Invocation, reading: &Reading<'_>, uses: &mut Use
         "rm" | "mv" | "clean" | "add" => paths(name, reading, uses),
         "apply" | "am" => patches(invocation, reading, uses),
         "worktree add" | "init" => {
-            reading.operands().into_iter().take(1).for_each(|path| uses.write(path));
+            uses.writes(reading.operands().into_iter().take(1));
         }
         "worktree remove" | "worktree move" => {
             let paths = reading.operands();
             let mut paths = paths.into_iter();
-            paths.by_ref().take(1).for_each(|path| uses.file(path, Access::Delete, Below::Yes));
-            paths.take(1).for_each(|path| uses.write(path));
+            uses.files(paths.by_ref().take(1), Access::Delete, Below::Yes);
+            uses.writes(paths.take(1));
         }
         "reset" if reading.has("hard") => uses.file(Text::literal("."), Access::Write, Below::Yes),
         "config" => {
             let writes =
                 reading.operands().len() > 1 || reading.has("unset") || reading.has("edit");
             let access = if writes { Access::Write } else { Access::Read };
-            reading.values("file").for_each(|path| uses.file(path, access, Below::No));
+            uses.files(reading.values("file"), access, Below::No);
         }
         "commit" | "tag" | "merge" | "notes add" => {
-            reading
-                .values("file")
-                .chain(reading.values("template"))
-                .for_each(|path| uses.read(path));
+            uses.reads(reading.values("file").chain(reading.values("template")));
         }
-        "format-patch" => reading.values("output-directory").for_each(|path| uses.write(path)),
-        "bundle create" => reading.operands().into_iter().take(1).for_each(|path| uses.write(path)),
+        "format-patch" => uses.writes(reading.values("output-directory")),
+        "bundle create" => uses.writes(reading.operands().into_iter().take(1)),
         "log" | "diff" | "show" => diff(reading, uses),
         "blame" | "grep" => {
             let behind = reading.arguments.rest().iter().filter(|operand| operand.behind_dashes);
@@ -58,7 +57,7 @@ pub(super) fn git(invocation: &Invocation, reading: &Reading<'_>, uses: &mut Use
 }
 
 fn diff(reading: &Reading<'_>, uses: &mut Uses) {
-    reading.values("output").for_each(|path| uses.write(path));
+    uses.writes(reading.values("output"));
     let all = reading.has("no-index");
     for operand in reading.arguments.rest().iter().filter(|operand| all || operand.behind_dashes) {
         uses.read(operand.word);
@@ -99,7 +98,7 @@ fn remotes(name: &str, reading: &Reading<'_>, uses: &mut Uses) {
     let url = match name {
         "remote add" | "remote set-url" => words.get(1),
         "archive" => {
-            reading.values("output").for_each(|path| uses.write(path));
+            uses.writes(reading.values("output"));
             reading.values("remote").for_each(|url| remote(url, Access::Read, uses));
             None
         }
@@ -107,7 +106,7 @@ fn remotes(name: &str, reading: &Reading<'_>, uses: &mut Uses) {
     };
     reading.values("repo").for_each(|url| remote(url, access, uses));
     if name == "submodule add" {
-        words.get(1).into_iter().for_each(|path| uses.write(*path));
+        uses.writes(words.get(1).copied());
     }
     // `origin` is the name of a remote; so is an unknown word, most of the time.
     let Some(url) = url else { return };
@@ -140,24 +139,24 @@ fn paths(name: &str, reading: &Reading<'_>, uses: &mut Uses) {
     match name {
         "rm" if !reading.has("cached") && !dry => {
             let below = Below::from(reading.has("r"));
-            words.into_iter().for_each(|path| uses.file(path, Access::Delete, below));
+            uses.files(words, Access::Delete, below);
         }
         "mv" if !dry => {
             let Some((target, sources)) = words.split_last() else { return };
-            sources.iter().for_each(|path| uses.file(*path, Access::Delete, Below::Yes));
+            uses.files(sources.iter().copied(), Access::Delete, Below::Yes);
             uses.file(*target, Access::Write, Below::Yes);
         }
         "clean" if dry => {}
         "clean" if words.is_empty() => uses.file(Text::literal("."), Access::Delete, Below::Yes),
-        "clean" => words.into_iter().for_each(|path| uses.file(path, Access::Delete, Below::Yes)),
-        "add" => words.into_iter().for_each(|path| uses.file(path, Access::Read, Below::Yes)),
+        "clean" => uses.files(words, Access::Delete, Below::Yes),
+        "add" => uses.files(words, Access::Read, Below::Yes),
         _ => {}
     }
 }
 
 /// `git apply`: the patch is read; the files that it names are written, if it is in the line.
 fn patches(invocation: &Invocation, reading: &Reading<'_>, uses: &mut Uses) {
-    reading.operands().into_iter().for_each(|path| uses.read(path));
+    uses.reads(reading.operands());
     if reading.has("check") || reading.has("stat") || reading.has("cached") {
         return;
     }

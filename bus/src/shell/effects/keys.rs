@@ -28,14 +28,14 @@ fn ssh_keygen(reading: &Reading<'_>, uses: &mut Uses) {
             }
         }
     }
-    reading.values("s").for_each(|path| uses.read(path));
-    reading.operands().into_iter().for_each(|path| uses.read(path));
+    uses.reads(reading.values("s"));
+    uses.reads(reading.operands());
 }
 
 fn gpg(reading: &Reading<'_>, uses: &mut Uses) {
-    reading.values("output").for_each(|path| uses.write(path));
+    uses.writes(reading.values("output"));
     for option in ["passphrase-file", "recipient-file", "options", "keyring"] {
-        reading.values(option).for_each(|path| uses.read(path));
+        uses.reads(reading.values(option));
     }
     reading.values("keyserver").for_each(|url| uses.url(url, "hkps"));
     // These take keys, not files.
@@ -54,7 +54,7 @@ fn gpg(reading: &Reading<'_>, uses: &mut Uses) {
         "gen-key",
     ];
     if !takes_keys.iter().any(|option| reading.has(option)) {
-        reading.operands().into_iter().for_each(|path| uses.read(path));
+        uses.reads(reading.operands());
     }
 }
 
@@ -78,15 +78,15 @@ fn openssl(reading: &Reading<'_>, uses: &mut Uses) {
         "paramfile",
     ];
     for option in reads {
-        reading.values(option).for_each(|path| uses.read(path));
+        uses.reads(reading.values(option));
     }
     for option in ["out", "keyout", "writerand"] {
-        reading.values(option).for_each(|path| uses.write(path));
+        uses.writes(reading.values(option));
     }
     for option in ["passin", "passout", "pass"] {
         for value in reading.values(option) {
             let path = value.text.strip_prefix("file:");
-            path.into_iter().for_each(|path| uses.read(value.part(path)));
+            uses.reads(path.map(|path| value.part(path)));
         }
     }
     for option in ["connect", "host", "proxy"] {
@@ -98,7 +98,7 @@ fn openssl(reading: &Reading<'_>, uses: &mut Uses) {
         .first()
         .is_some_and(|sub| matches!(sub.text, "dgst" | "sha256" | "sha1" | "md5" | "sha512"))
     {
-        words.get(1..).unwrap_or_default().iter().for_each(|path| uses.read(*path));
+        uses.reads(words.get(1..).unwrap_or_default().iter().copied());
     }
 }
 
@@ -106,6 +106,6 @@ fn openssl(reading: &Reading<'_>, uses: &mut Uses) {
 fn crontab(reading: &Reading<'_>, uses: &mut Uses) {
     let files: Vec<Text<'_>> = reading.operands();
     if !reading.has("l") && !reading.has("r") && !reading.has("e") {
-        files.into_iter().for_each(|path| uses.read(path));
+        uses.reads(files);
     }
 }

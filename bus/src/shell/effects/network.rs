@@ -31,9 +31,9 @@ pub(super) fn hosts(reading: &Reading<'_>, uses: &mut Uses) {
 /// A key is read; the host is the first operand; `-J`, `-W` and tunnels name others.
 fn ssh(reading: &Reading<'_>, uses: &mut Uses) {
     for option in ["i", "F"] {
-        reading.values(option).for_each(|path| uses.read(path));
+        uses.reads(reading.values(option));
     }
-    reading.values("E").for_each(|path| uses.write(path));
+    uses.writes(reading.values("E"));
     for jumps in reading.values("J") {
         for jump in jumps.text.split(',') {
             uses.url(jumps.part(jump), "ssh");
@@ -47,7 +47,7 @@ fn ssh(reading: &Reading<'_>, uses: &mut Uses) {
 /// `sftp user@host:path`; `ssh-copy-id -i key user@host`.
 fn sftp(reading: &Reading<'_>, uses: &mut Uses) {
     for option in ["i", "F", "b"] {
-        reading.values(option).for_each(|path| uses.read(path));
+        uses.reads(reading.values(option));
     }
     if let Some(target) = reading.operands().first() {
         match Address::from_remote_path(target.text) {
@@ -60,9 +60,9 @@ fn sftp(reading: &Reading<'_>, uses: &mut Uses) {
 /// `nc host port`; with `-l` it listens, with `-U` the operand is a socket.
 fn netcat(reading: &Reading<'_>, uses: &mut Uses) {
     let operands = reading.operands();
-    reading.values("output").for_each(|path| uses.write(path));
+    uses.writes(reading.values("output"));
     if reading.has("U") {
-        return operands.into_iter().for_each(|path| uses.write(path));
+        return uses.writes(operands);
     }
     reading.values("proxy").for_each(|proxy| uses.url(proxy, ""));
     let is_port = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -86,11 +86,11 @@ fn socat(reading: &Reading<'_>, uses: &mut Uses) {
                 uses.address(word, Address::new("udp", target));
             }
             "OPENSSL" | "SSL" | "OPENSSL-CONNECT" => {
-                uses.address(word, Address::new("tls", target))
+                uses.address(word, Address::new("tls", target));
             }
             "OPEN" | "FILE" | "GOPEN" => uses.read(word.part(target)),
             "CREATE" | "CREAT" | "UNIX-LISTEN" | "UNIX-CONNECT" | "UNIX" => {
-                uses.write(word.part(target))
+                uses.write(word.part(target));
             }
             _ => {}
         }

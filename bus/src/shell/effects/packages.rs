@@ -18,14 +18,14 @@ fn make(reading: &Reading<'_>, uses: &mut Uses) {
     if let Some(directory) = reading.value("C") {
         uses.enter(directory);
     }
-    reading.values("f").for_each(|path| uses.read(path));
+    uses.reads(reading.values("f"));
 }
 
 fn npm(reading: &Reading<'_>, uses: &mut Uses) {
     for option in ["prefix", "cache", "pack-destination"] {
-        reading.values(option).for_each(|path| uses.file(path, Access::Write, Below::Yes));
+        uses.files(reading.values(option), Access::Write, Below::Yes);
     }
-    reading.values("userconfig").for_each(|path| uses.read(path));
+    uses.reads(reading.values("userconfig"));
     reading.values("registry").for_each(|url| uses.url(url, "https"));
     let installs =
         ["install", "exec", "dlx", "link", "publish"].iter().any(|sub| reading.is_sub(sub));
@@ -45,19 +45,16 @@ fn npm(reading: &Reading<'_>, uses: &mut Uses) {
     }
     if reading.name == "bun" {
         let script = reading.operands().first().copied();
-        script
-            .filter(|script| script.text.contains(['.', '/']))
-            .into_iter()
-            .for_each(|path| uses.read(path));
+        uses.reads(script.filter(|script| script.text.contains(['.', '/'])));
     }
 }
 
 fn pip(reading: &Reading<'_>, uses: &mut Uses) {
     for option in ["requirement", "requirements", "constraint", "cert", "config-file"] {
-        reading.values(option).for_each(|path| uses.read(path));
+        uses.reads(reading.values(option));
     }
     for option in ["target", "root", "prefix", "dest", "wheel-dir", "install-dir", "log", "src"] {
-        reading.values(option).for_each(|path| uses.file(path, Access::Write, Below::Yes));
+        uses.files(reading.values(option), Access::Write, Below::Yes);
     }
     let urls =
         ["index-url", "extra-index-url", "find-links", "source", "proxy", "index", "default-index"];
@@ -81,14 +78,15 @@ fn sources(reading: &Reading<'_>, uses: &mut Uses) {
 fn source(word: Text<'_>, uses: &mut Uses) {
     let url = word.text.split_once('@').map_or(word.text, |(_, url)| url.trim());
     let path = word.text.strip_prefix("file:").unwrap_or(word.text);
+    let ending = path.rsplit('.').next().unwrap_or_default();
+    let is_package_file = matches!(ending, "whl" | "tgz") && ending.len() < path.len();
     if is_url(word.text) {
         uses.url(word, "https");
     } else if is_url(url) {
         uses.url(word.part(url), "https");
     } else if word.text.starts_with("git@") {
         uses.url(word.part(word.text.split(':').next().unwrap_or(word.text)), "ssh");
-    } else if path.starts_with(['.', '/', '~']) || path.ends_with(".whl") || path.ends_with(".tgz")
-    {
+    } else if path.starts_with(['.', '/', '~']) || is_package_file {
         uses.file(word.part(path), Access::Read, Below::Yes);
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn apply_patch(invocation: &Invocation, reading: &Reading<'_>, uses: 
     // `apply_patch file`: the patch is not in the line.
     if uses.files.len() == before {
         let files = reading.operands().into_iter().filter(|word| !word.text.contains('\n'));
-        files.for_each(|path| uses.read(path));
+        uses.reads(files);
     }
 }
 
@@ -36,15 +36,15 @@ fn patch_targets(text: &str, uses: &mut Uses) {
 /// `patch [file [patchfile]]`: the file is written; without one those that the patch names.
 pub(super) fn patch(invocation: &Invocation, reading: &Reading<'_>, uses: &mut Uses) {
     let words = reading.operands();
-    reading.values("input").chain(words.get(1).copied()).for_each(|path| uses.read(path));
+    uses.reads(reading.values("input").chain(words.get(1).copied()));
     if let Some(directory) = reading.value("directory") {
         uses.enter(directory);
     }
     if reading.has("dry-run") {
         return;
     }
-    reading.values("output").chain(words.first().copied()).for_each(|path| uses.write(path));
-    reading.values("reject-file").for_each(|path| uses.write(path));
+    uses.writes(reading.values("output").chain(words.first().copied()));
+    uses.writes(reading.values("reject-file"));
     if words.is_empty()
         && let Some(text) = &invocation.stdin_text
     {

@@ -15,10 +15,10 @@ pub(super) fn remote_copies(reading: &Reading<'_>, uses: &mut Uses) {
         ["i", "F", "exclude-from", "include-from", "files-from", "password-file", "config"]
     {
         // `rsync -i` is a flag.
-        reading.values(option).for_each(|path| uses.read(path));
+        uses.reads(reading.values(option));
     }
-    reading.values("log-file").for_each(|path| uses.write(path));
-    reading.values("backup-dir").for_each(|path| uses.file(path, Access::Write, Below::Yes));
+    uses.writes(reading.values("log-file"));
+    uses.files(reading.values("backup-dir"), Access::Write, Below::Yes);
     let mut words = reading.operands();
     if reading.name == "rclone" && !words.is_empty() {
         let action = words.remove(0);

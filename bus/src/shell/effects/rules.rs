@@ -64,14 +64,14 @@ impl Rule {
         let operands = reading.arguments.rest().iter().map(|operand| operand.word);
         match self.operands {
             Operands::None => {}
-            Operands::All(access) => operands.for_each(|path| uses.file(path, access, below)),
+            Operands::All(access) => uses.files(operands, access, below),
             Operands::Behind(count, access) => {
-                operands.skip(count).for_each(|path| uses.file(path, access, below));
+                uses.files(operands.skip(count), access, below);
             }
             Operands::Paths(access) => {
                 operands.for_each(|word| path_or_url(word, access, below, uses));
             }
-            Operands::Script => operands.take(1).for_each(|path| uses.read(path)),
+            Operands::Script => uses.reads(operands.take(1)),
             Operands::InputOutput => {
                 for (path, access) in operands.zip([Access::Read, Access::Write]) {
                     uses.file(path, access, below);

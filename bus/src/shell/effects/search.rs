@@ -11,7 +11,7 @@ pub(super) fn grep(invocation: &Invocation, reading: &Reading<'_>, uses: &mut Us
     let below = Below::from(
         always_recursive || reading.has("recursive") || reading.has("dereference-recursive"),
     );
-    reading.values("file").for_each(|path| uses.read(path));
+    uses.reads(reading.values("file"));
     let in_option = ["regexp", "file", "files", "type-list"].iter().any(|name| reading.has(name));
     let files: Vec<Text<'_>> = reading.arguments.rest().iter().map(|each| each.word).collect();
     let files = files.get(usize::from(!in_option)..).unwrap_or_default();
@@ -28,7 +28,7 @@ pub(super) fn grep(invocation: &Invocation, reading: &Reading<'_>, uses: &mut Us
 pub(super) fn expression_first(reading: &Reading<'_>, uses: &mut Uses) {
     let below = Below::from(reading.name == "fd");
     for option in ["from-file", "slurpfile", "rawfile", "search-path", "base-directory"] {
-        reading.values(option).for_each(|path| uses.file(path, Access::Read, below));
+        uses.files(reading.values(option), Access::Read, below);
     }
     let skipped = usize::from(!reading.has("from-file"));
     if reading.has("args") || reading.has("jsonargs") {

@@ -18,16 +18,13 @@ pub(super) fn curl(reading: &Reading<'_>, uses: &mut Uses) {
         reading.values(proxy).for_each(|url| uses.url(url, "http"));
     }
     for option in ["upload-file", "config", "netrc-file", "cert", "key", "cacert"] {
-        reading.values(option).for_each(|path| uses.read(path));
+        uses.reads(reading.values(option));
     }
     for option in ["dump-header", "cookie-jar", "trace", "trace-ascii", "stderr", "libcurl"] {
-        reading.values(option).for_each(|path| uses.write(path));
+        uses.writes(reading.values(option));
     }
     // `--cookie name=value` is a cookie; without `=` it is a file.
-    reading
-        .values("cookie")
-        .filter(|value| !value.text.contains('='))
-        .for_each(|path| uses.read(path));
+    uses.reads(reading.values("cookie").filter(|value| !value.text.contains('=')));
     for option in
         ["data", "data-binary", "data-urlencode", "json", "header", "variable", "write-out"]
     {
@@ -40,14 +37,14 @@ pub(super) fn curl(reading: &Reading<'_>, uses: &mut Uses) {
             } else {
                 value.text.strip_prefix('@')
             };
-            path.into_iter().for_each(|path| uses.read(value.part(path)));
+            uses.reads(path.map(|path| value.part(path)));
         }
     }
     for value in reading.values("form") {
         let path =
             value.text.split_once('=').and_then(|(_, content)| content.strip_prefix(['@', '<']));
         let path = path.and_then(|path| path.split(';').next());
-        path.into_iter().for_each(|path| uses.read(value.part(path)));
+        uses.reads(path.map(|path| value.part(path)));
     }
     curl_outputs(reading, &urls, uses);
 }
@@ -56,9 +53,11 @@ fn curl_outputs(reading: &Reading<'_>, urls: &[Text<'_>], uses: &mut Uses) {
     if let Some(directory) = reading.value("output-dir") {
         uses.enter(directory);
     }
-    reading.values("output").for_each(|path| uses.write(path));
+    uses.writes(reading.values("output"));
     if reading.has("remote-name") || reading.has("remote-name-all") {
-        urls.iter().for_each(|url| write_remote_name(*url, uses));
+        for url in urls {
+            write_remote_name(*url, uses);
+        }
     }
 }
 
@@ -83,10 +82,10 @@ pub(super) fn downloads(reading: &Reading<'_>, uses: &mut Uses) {
         "private-key",
         "torrent-file",
     ] {
-        reading.values(option).for_each(|path| uses.read(path));
+        uses.reads(reading.values(option));
     }
     for option in ["output-file", "append-output", "save-cookies", "log"] {
-        reading.values(option).for_each(|path| uses.write(path));
+        uses.writes(reading.values(option));
     }
     let is_httpie = !matches!(reading.name, "wget" | "wget2" | "aria2c");
     let mut urls = reading.operands();
@@ -94,7 +93,9 @@ pub(super) fn downloads(reading: &Reading<'_>, uses: &mut Uses) {
         let words = std::mem::take(&mut urls);
         urls = httpie(&words, uses).into_iter().collect();
     }
-    urls.iter().for_each(|url| uses.url(*url, "http"));
+    for url in &urls {
+        uses.url(*url, "http");
+    }
     let directory = reading.value("directory-prefix").or_else(|| reading.value("dir"));
     let output =
         ["output-document", "output", "out"].iter().find_map(|option| reading.value(option));
@@ -128,7 +129,7 @@ fn httpie<'a>(words: &[Text<'a>], uses: &mut Uses) -> Option<Text<'a>> {
             .split_once('@')
             .filter(|(name, _)| !name.contains("=="))
             .map(|(_, path)| path);
-        path.into_iter().for_each(|path| uses.read(item.part(path)));
+        uses.reads(path.map(|path| item.part(path)));
     }
     Some(*url)
 }

@@ -42,6 +42,25 @@ impl Uses {
         self.file(path, Access::Write, Below::No);
     }
 
+    pub(super) fn reads<'a>(&mut self, paths: impl IntoIterator<Item = Text<'a>>) {
+        self.files(paths, Access::Read, Below::No);
+    }
+
+    pub(super) fn writes<'a>(&mut self, paths: impl IntoIterator<Item = Text<'a>>) {
+        self.files(paths, Access::Write, Below::No);
+    }
+
+    pub(super) fn files<'a>(
+        &mut self,
+        paths: impl IntoIterator<Item = Text<'a>>,
+        access: Access,
+        below: Below,
+    ) {
+        for path in paths {
+            self.file(path, access, below);
+        }
+    }
+
     /// A file. `-` and the likes of `/dev/null` are none.
     pub(super) fn file(&mut self, path: Text<'_>, access: Access, below: Below) {
         self.word(path.to_word(), access, below);

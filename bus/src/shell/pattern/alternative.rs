@@ -2,10 +2,10 @@
 
 use super::error::PatternError;
 use super::outcome::Match;
+use super::wanted_option::WantedOption;
 use super::wildcard::{ANY, compare, shown};
 use crate::shell::programs::{
-    Arguments, Certainty, GivenOption, Operand, OptionName, ParsedInvocation, Reading, Text,
-    program, spellings,
+    Arguments, Certainty, Operand, ParsedInvocation, Reading, Text, program,
 };
 use crate::shell::view::Invocation;
 use crate::shell::word::UNKNOWN;
@@ -38,20 +38,6 @@ pub(super) enum ProgramPattern {
     Path(String, String),
 }
 
-/// An option in a pattern.
-#[derive(Debug, Clone)]
-pub(super) struct WantedOption {
-    known: Option<&'static str>,
-    name: WantedName,
-    pub(super) value: Option<String>,
-}
-
-#[derive(Debug, Clone)]
-enum WantedName {
-    Short(char),
-    Long(String),
-}
-
 /// Where the words of a pattern must be among the operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
@@ -71,9 +57,8 @@ impl Alternative {
             word.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()))
         });
         let variables: Vec<_> = variables.collect();
-        let (name, arguments) = match words.get(variables.len()..) {
-            Some([name, arguments @ ..]) => (name, arguments),
-            _ => return Err(PatternError::Empty),
+        let Some([name, arguments @ ..]) = words.get(variables.len()..) else {
+            return Err(PatternError::Empty);
         };
         if name.starts_with('-') {
             return Err(PatternError::NoProgram { option: shown(name) });
@@ -213,77 +198,4 @@ fn in_order(words: &[String], count: usize, operands: &[Operand<'_>], more_args:
         outcomes = row;
     }
     outcomes.first().copied().unwrap_or(Match::No)
-}
-
-impl WantedOption {
-    fn new(option: &GivenOption<'_>) -> Self {
-        let name = match option.name {
-            OptionName::Short(letter) => WantedName::Short(letter),
-            OptionName::Long(name) => WantedName::Long(name.to_owned()),
-        };
-        let value = option.value.filter(|_| option.certain).map(|value| value.text.to_owned());
-        Self { known: option.known, name, value }
-    }
-
-    fn name(&self) -> OptionName<'_> {
-        match &self.name {
-            WantedName::Short(letter) => OptionName::Short(*letter),
-            WantedName::Long(name) => OptionName::Long(name),
-        }
-    }
-
-    /// Whether it is the same option. Two short ones of different subcommands are not (`git -c`, `git commit -c`).
-    pub(super) fn is(&self, given: &GivenOption<'_>) -> bool {
-        match (self.known, given.known) {
-            (Some(wanted), Some(known)) => {
-                let is_long = |name: &OptionName<'_>| matches!(name, OptionName::Long(_));
-                wanted == known || spellings(wanted).filter(is_long).any(|name| given.is(name))
-            }
-            (Some(wanted), None) => spellings(wanted).any(|name| name == given.name),
-            (None, _) => given.is(self.name()),
-        }
-    }
-
-    pub(super) fn matches(&self, invocation: &Invocation, arguments: &Arguments<'_>) -> Match {
-        let given = arguments.options.iter().filter(|given| self.is(given));
-        let outcome = given.map(|given| self.matches_value(given)).max().unwrap_or(Match::No);
-        if outcome != Match::No {
-            return outcome;
-        }
-        let more = invocation.more_args && !arguments.dashes;
-        if more || arguments.unknown_options.iter().any(|beginning| self.may_begin(beginning)) {
-            return Match::Maybe;
-        }
-        Match::No
-    }
-
-    fn matches_value(&self, given: &GivenOption<'_>) -> Match {
-        match (&self.value, given.value) {
-            (None, _) => Match::Yes,
-            (Some(_), None) => Match::No,
-            (Some(wanted), Some(value)) => compare(wanted, value),
-        }
-    }
-
-    /// Whether an option that begins like this can be this one.
-    fn may_begin(&self, beginning: &str) -> bool {
-        let begins = |name: OptionName<'_>| match name {
-            OptionName::Short(_) => beginning.is_empty(),
-            OptionName::Long(name) => name.starts_with(beginning),
-        };
-        begins(self.name()) || self.known.is_some_and(|known| spellings(known).any(begins))
-    }
-
-    /// As people write it.
-    pub(super) fn shown(&self) -> String {
-        match &self.name {
-            WantedName::Short(letter) => format!("-{letter}"),
-            WantedName::Long(name) => {
-                let known = self.known.unwrap_or_default();
-                let as_in_table =
-                    known.split(' ').find(|each| each.trim_start_matches('-') == name);
-                as_in_table.map_or_else(|| format!("--{name}"), str::to_owned)
-            }
-        }
-    }
 }

@@ -1,8 +1,9 @@
 //! Says in one sentence why a pattern does not match.
 
-use super::alternative::{Alternative, Place, WantedOption};
+use super::alternative::{Alternative, Place};
 use super::command_pattern::CommandPattern;
 use super::outcome::Match;
+use super::wanted_option::WantedOption;
 use super::wildcard::shown;
 use crate::shell::programs::{Arguments, ParsedInvocation, Reading};
 

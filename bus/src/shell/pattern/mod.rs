@@ -5,6 +5,7 @@ mod alternative;
 mod error;
 mod explain;
 mod outcome;
+mod wanted_option;
 mod wildcard;
 mod words;
 

@@ -2,7 +2,9 @@
 //! that.
 
 mod name;
+mod option_table;
 mod options;
+mod read_arguments;
 mod readings;
 mod spec;
 mod tables;
