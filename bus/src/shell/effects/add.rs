@@ -12,7 +12,7 @@ use crate::shell::word::UNKNOWN;
 
 /// Adds the files and hosts that each program of the view uses. What the shell itself does (redirections) is not
 /// added.
-pub fn add_effects(view: &mut ShellView) {
+pub(crate) fn add_effects(view: &mut ShellView) {
     for (index, invocation) in view.programs.iter().enumerate() {
         let mut uses = Uses::new(index, invocation.cwd.clone());
         add(invocation, &mut uses);
@@ -63,7 +63,7 @@ fn by_program(invocation: &Invocation, reading: &Reading<'_>, uses: &mut Uses) {
         }
         "prettier" | "eslint" | "biome" | "black" | "ruff" | "gofmt" | "rustfmt" | "shfmt"
         | "clang-format" | "isort" => editing::formatter(reading, uses),
-        "grep" | "zgrep" | "zegrep" | "ugrep" | "rg" | "ag" | "ack" => {
+        "grep" | "zgrep" | "zegrep" | "bzgrep" | "xzgrep" | "ugrep" | "rg" | "ag" | "ack" => {
             search::grep(invocation, reading, uses);
         }
         "fd" | "jq" | "gojq" | "jaq" => search::expression_first(reading, uses),

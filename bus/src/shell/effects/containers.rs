@@ -4,7 +4,7 @@ use super::network::registry;
 use super::uses::{Below, Uses, looks_like_path};
 use crate::shell::programs::{Reading, Text};
 use crate::shell::view::Access;
-use crate::shell::word::Word;
+use crate::shell::word::{UNKNOWN, Word};
 
 const HUB: &str = "docker.io";
 
@@ -65,7 +65,7 @@ fn mounts(reading: &Reading<'_>, uses: &mut Uses) {
         let parts: Vec<&str> = volume.text.split(':').collect();
         // Without a `/` it is the name of a volume.
         if let [host, _, options @ ..] = parts.as_slice()
-            && (looks_like_path(host) || host.contains('\u{FFFC}'))
+            && (looks_like_path(host) || host.contains(UNKNOWN))
         {
             let reads = options.iter().any(|option| option.split(',').any(|each| each == "ro"));
             let access = if reads { Access::Read } else { Access::Write };

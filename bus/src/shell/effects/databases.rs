@@ -4,6 +4,7 @@ use super::address::Address;
 use super::uses::{Below, Uses, is_url};
 use crate::shell::programs::{Reading, Text};
 use crate::shell::view::{Access, Invocation};
+use crate::shell::word::UNKNOWN;
 
 /// psql, mysql, mongosh, redis-cli: `-h host`, or a URL.
 pub(super) fn servers(reading: &Reading<'_>, uses: &mut Uses) {
@@ -53,28 +54,19 @@ pub(super) fn sqlite(invocation: &Invocation, reading: &Reading<'_>, uses: &mut 
     }
 }
 
-/// Whether any statement is not one that only reads.
+/// Whether the SQL has a word that writes, or an unknown part. A word inside a string counts too.
 fn may_write(sql: &str) -> bool {
-    const READS: [&str; 5] = ["select", "explain", "values", "with", "pragma"];
-    const WRITES: [&str; 9] =
-        ["insert", "update", "delete", "drop", "create", "alter", "replace", "vacuum", "reindex"];
+    const WRITES: [&str; 13] = [
+        "insert", "update", "delete", "drop", "create", "alter", "vacuum", "reindex", "attach",
+        "detach", ".import", ".restore", ".read",
+    ];
     let sql = sql.to_lowercase();
-    let writes = |statement: &str| {
-        let mut words = statement.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '.');
-        let first = words.find(|word| !word.is_empty()).unwrap_or_default();
-        match first {
-            "with" => words.any(|word| WRITES.contains(&word)),
-            "pragma" => statement.contains('='),
-            _ if first.starts_with('.') => matches!(first, ".import" | ".restore" | ".read"),
-            _ => !first.is_empty() && !READS.contains(&first),
-        }
-    };
-    sql.split([';', '\n']).any(writes)
-        && (WRITES.iter().any(|word| sql.contains(word))
-            || sql.contains('.')
-            || sql.contains("attach")
-            || sql.contains("pragma")
-            || sql.contains('\u{FFFC}'))
+    let mut words = sql.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '.');
+    let sets_pragma = sql.contains("pragma") && sql.contains('=');
+    words.any(|word| WRITES.contains(&word))
+        || sets_pragma
+        || sql.contains("replace into")
+        || sql.contains(UNKNOWN)
 }
 
 /// `.read file`, `.output file`, `.backup file`, …

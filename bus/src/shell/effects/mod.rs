@@ -27,4 +27,4 @@ mod add;
 #[cfg(test)]
 mod tests;
 
-pub use add::add_effects;
+pub(super) use add::add_effects;

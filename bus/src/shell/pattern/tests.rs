@@ -1,13 +1,17 @@
-//! Patterns against invocations, as tables. `?x` in an invocation is an unknown word, `…` says that more follow.
+//! Patterns against invocations, as tables. In an invocation `$X` is unknown, `·` is a space in
+//! a word, and `…` at the end says that more arguments follow.
+
+use proptest::prelude::*;
 
 use super::{CommandPattern, Match};
+use crate::shell::effects::add_effects;
 use crate::shell::programs::ParsedInvocation;
-use crate::shell::view::Invocation;
+use crate::shell::view::{Invocation, ShellView};
 use crate::shell::word::{UNKNOWN, Word};
 
 fn invocation(line: &str) -> Invocation {
     let word =
-        |text: &str| Word::literal(text.replace("$X", &UNKNOWN.to_string()).replace('_', " "));
+        |text: &str| Word::literal(text.replace("$X", &UNKNOWN.to_string()).replace('·', " "));
     let mut words = line.split_whitespace().filter(|word| *word != "…");
     Invocation {
         program: words.next().map(word).expect("a program"),
@@ -83,7 +87,7 @@ fn options_count_in_any_order_spelling_and_bundle() {
     misses("git clean -fdx", &["git clean -fd", "git clean -n"]);
     matches(
         "git commit --no-verify",
-        &["git commit -nm_x -n", "git commit -anm x", "git commit --no-verif"],
+        &["git commit -nm·x -n", "git commit -anm x", "git commit --no-verif"],
     );
     misses("git commit --no-verify", &["git commit -m n", "git commit -mn"]);
     matches("git reset --hard", &["git reset HEAD~1 --hard"]);
@@ -353,5 +357,77 @@ fn a_pattern_needs_a_program() {
     ] {
         let error = CommandPattern::parse(text).expect_err(text).to_string();
         assert!(error.contains(expected), "{text}: {error}");
+    }
+}
+
+/// Words with the signs that are read specially, often.
+fn any_word() -> impl Strategy<Value = String> {
+    let parts = prop_oneof![
+        Just("-".to_owned()),
+        Just("--".to_owned()),
+        Just("=".to_owned()),
+        Just("/".to_owned()),
+        Just(UNKNOWN.to_string()),
+        Just("*".to_owned()),
+        Just("+".to_owned()),
+        Just("push".to_owned()),
+        Just("force".to_owned()),
+        "[a-zA-Zé0-9]{1,3}",
+    ];
+    prop::collection::vec(parts, 0..5).prop_map(|parts| parts.concat())
+}
+
+const PROGRAMS: [&str; 24] = [
+    "git",
+    "rm",
+    "docker",
+    "kubectl",
+    "tar",
+    "dd",
+    "find",
+    "curl",
+    "python",
+    "sqlite3",
+    "aws",
+    "uv",
+    "busybox",
+    "chmod",
+    "openssl",
+    "rsync",
+    "sed",
+    "terraform",
+    "7z",
+    "npm",
+    "gzip",
+    "apply_patch",
+    "unknown",
+    "http",
+];
+
+proptest! {
+    #[test]
+    fn no_words_are_too_strange(
+        program in prop::sample::select(&PROGRAMS),
+        words in prop::collection::vec(any_word(), 0..6),
+        pattern in prop::collection::vec(any_word(), 0..4),
+        more_args: bool,
+    ) {
+        let args = words.iter().map(|word| Word::literal(word.as_str())).collect();
+        let line = Invocation { program: Word::literal(program), args, more_args, ..Invocation::default() };
+        if let Ok(pattern) = CommandPattern::parse(&format!("{program} {}", pattern.join(" "))) {
+            let parsed = ParsedInvocation::new(&line);
+            prop_assert!(!pattern.explain(&parsed).is_empty());
+        }
+        let mut view = ShellView { programs: vec![line], ..ShellView::default() };
+        add_effects(&mut view);
+    }
+
+    #[test]
+    fn a_command_matches_itself(
+        program in prop::sample::select(&PROGRAMS),
+        words in prop::collection::vec("-{0,2}[a-zé0-9+/=]{1,6}", 0..6),
+    ) {
+        let line = format!("{program} {}", words.join(" "));
+        prop_assert_eq!(outcome(&line, &line), Match::Yes, "{}", line);
     }
 }

@@ -17,7 +17,9 @@ pub(super) fn alternatives(text: &str) -> Result<Vec<Vec<String>>, PatternError>
         all = all
             .iter()
             .flat_map(|before: &Vec<String>| {
-                spellings.iter().map(|spelling| [before.as_slice(), &[spelling.clone()]].concat())
+                spellings
+                    .iter()
+                    .map(|spelling| [before.as_slice(), std::slice::from_ref(spelling)].concat())
             })
             .collect();
     }

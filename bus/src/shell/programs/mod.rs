@@ -2,6 +2,7 @@
 //! that.
 
 mod name;
+mod option_table;
 mod options;
 mod read_arguments;
 mod readings;

@@ -1,5 +1,5 @@
 //! Which program a name means: `/usr/bin/git`, `git.exe` and `git` are one; so are `python3.11` and `python`,
-//! `grm` and `rm`, `podman` and `docker`.
+//! `grm`, `RM` and `rm`, `podman` and `docker`.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -58,7 +58,14 @@ pub(crate) fn program(path: &str) -> Program<'_> {
         let unversioned =
             name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
         let unversioned = Some(unversioned).filter(|rest| lists(WITH_VERSION, rest));
-        without_g.or(unversioned).and_then(|name| BY_NAME.get(name))
+        let found = without_g.or(unversioned).and_then(|name| BY_NAME.get(name));
+        // On macOS and Windows `RM` starts `rm`.
+        let has_capitals = name.bytes().any(|byte| byte.is_ascii_uppercase());
+        let lower = || {
+            let lower = has_capitals.then(|| name.to_ascii_lowercase())?;
+            BY_NAME.get(lower.as_str())
+        };
+        found.or_else(lower)
     });
     known.copied().unwrap_or(Program { name, spec: None })
 }
@@ -76,6 +83,7 @@ mod tests {
             ("python3.11", "python"),
             ("pip3", "pip"),
             ("gmv", "mv"),
+            ("/bin/RM", "rm"),
             ("grep", "grep"),
             ("podman", "docker"),
             ("tofu", "terraform"),

@@ -1,8 +1,9 @@
 //! Splits the arguments of a program into options and operands, as the program would, by its [`Spec`].
 //! Unknown options are flags; whether the word behind one is its value is then in doubt, and recorded as such.
 
+use super::option_table::OptionTable;
 use super::options::{Arguments, Certainty, GivenOption, Operand, Text};
-use super::spec::{Ends, OptionName, Spec, Style, Takes, spellings, takes};
+use super::spec::{Ends, OptionName, Spec, Style, Takes, takes};
 use crate::shell::word::UNKNOWN;
 
 impl<'a> Arguments<'a> {
@@ -78,16 +79,18 @@ impl<'a> State<'_, 'a> {
         word
     }
 
-    /// The options that count here: those of the subcommand, then those of the program.
-    fn tables(&self) -> [&'static [&'static str]; 2] {
-        let Some(spec) = self.spec else { return [&[], &[]] };
-        let sub = self.arguments.sub.map_or(&[][..], |sub| sub.options);
+    /// The options that count here.
+    fn table(&self) -> OptionTable {
+        let Some(spec) = self.spec else { return OptionTable::default() };
         let before = spec.depth == 0 || spec.anywhere || self.arguments.operands.is_empty();
-        [sub, if before { spec.options } else { &[] }]
+        OptionTable {
+            sub: self.arguments.sub.map_or(&[][..], |sub| sub.options),
+            program: if before { spec.options } else { &[] },
+        }
     }
 
     fn takes_toolchain(&self) -> bool {
-        self.tables()[1].contains(&"+toolchain")
+        self.table().program.contains(&"+toolchain")
     }
 
     fn operand(&mut self, word: Text<'a>, certainty: Certainty) {
@@ -186,7 +189,7 @@ impl<'a> State<'_, 'a> {
             self.arguments.unknown_options.push(beginning);
             return;
         }
-        let known = self.find_long(name);
+        let known = self.table().find_long(name);
         self.given(known, OptionName::Long(name), value);
     }
 
@@ -223,40 +226,11 @@ impl<'a> State<'_, 'a> {
         }
     }
 
-    /// The option with this name, or the one that it abbreviates.
-    fn find_long(&self, name: &str) -> Option<&'static str> {
-        let [sub, program] = self.tables();
-        let options = || sub.iter().chain(program).copied();
-        let is =
-            |option: &&'static str| spellings(option).any(|each| each == OptionName::Long(name));
-        options().find(is).or_else(|| {
-            let begins = |option: &'static str| {
-                let mut long = spellings(option).filter_map(|spelling| match spelling {
-                    OptionName::Long(long) if long.starts_with(name) => Some(long),
-                    OptionName::Long(_) | OptionName::Short(_) => None,
-                });
-                long.next().map(|long| (option, long))
-            };
-            let (option, shortest) =
-                options().filter_map(begins).min_by_key(|(_, long)| long.len())?;
-            let same = |other: &'static str| {
-                begins(other).is_none_or(|(_, long)| long.starts_with(shortest))
-            };
-            (!name.is_empty() && options().all(same)).then_some(option)
-        })
-    }
-
-    fn find_short(&self, letter: char) -> Option<&'static str> {
-        let [sub, program] = self.tables();
-        let mut options = sub.iter().chain(program).copied();
-        options.find(|option| spellings(option).any(|each| each == OptionName::Short(letter)))
-    }
-
     /// `-abc`, `-delete`, `-20`.
     fn single_dash(&mut self, style: Style, word: Text<'a>, name: &'a str) {
         let is_number = name.len() > 1 && name.bytes().all(|byte| byte.is_ascii_digit());
         let is_long = self.spec.is_none() && name.len() > LONGEST_UNKNOWN_BUNDLE;
-        let is_listed = name.len() > 1 && self.lists_with_single_dash(name);
+        let is_listed = name.len() > 1 && self.table().lists_with_single_dash(name);
         if is_number && style != Style::SingleDash && !is_listed {
             self.push(None, OptionName::Long(name), None);
         } else if style == Style::SingleDash || is_long || is_listed {
@@ -268,27 +242,11 @@ impl<'a> State<'_, 'a> {
                 self.arguments.unknown_options.push("");
                 return;
             }
-            let known = match OptionName::from_single_dash(name) {
-                OptionName::Short(letter) => self.find_short(letter),
-                OptionName::Long(long) => self.find_long_exactly(long),
-            };
+            let known = self.table().find(OptionName::from_single_dash(name));
             self.given(known, OptionName::from_single_dash(name), value);
         } else {
             self.bundle(word, name, Rest::IsValue);
         }
-    }
-
-    /// Whether the table has a long option with one dash (`wget -nc`) although the others are bundles.
-    fn lists_with_single_dash(&self, name: &str) -> bool {
-        let [sub, program] = self.tables();
-        let mut spelled = sub.iter().chain(program).flat_map(|option| option.split(' '));
-        spelled.any(|spelling| spelling.strip_prefix('-') == Some(name))
-    }
-
-    fn find_long_exactly(&self, name: &str) -> Option<&'static str> {
-        let [sub, program] = self.tables();
-        let mut options = sub.iter().chain(program).copied();
-        options.find(|option| spellings(option).any(|each| each == OptionName::Long(name)))
     }
 
     /// Several short options in one word.
@@ -299,7 +257,7 @@ impl<'a> State<'_, 'a> {
                 self.arguments.unknown_options.push("");
                 return;
             }
-            let known = self.find_short(letter);
+            let known = self.table().find(OptionName::Short(letter));
             let name = OptionName::Short(letter);
             let has_subs = self.spec.is_some_and(|spec| spec.depth > 0);
             let attached = if rest.is_empty() || rest_is == Rest::NextWords {

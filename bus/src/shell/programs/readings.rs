@@ -42,6 +42,11 @@ impl<'a> ParsedInvocation<'a> {
         Self { invocation, readings }
     }
 
+    /// Whether the program's name is known. If not, every pattern may match.
+    pub fn is_program_known(&self) -> bool {
+        self.invocation.program.is_known()
+    }
+
     /// The names under which patterns for this invocation can be indexed; see
     /// [`CommandPattern::program_names`](crate::shell::CommandPattern::program_names).
     pub fn names(&self) -> impl Iterator<Item = &'a str> {
@@ -108,7 +113,7 @@ impl<'a> Reading<'a> {
     pub(crate) fn values(&self, name: &str) -> impl Iterator<Item = Text<'a>> {
         let name = OptionName::from_single_dash(name);
         let given = self.arguments.options.iter().filter(move |option| option.is(name));
-        given.filter_map(|option| option.value)
+        given.filter(|option| option.certain).filter_map(|option| option.value)
     }
 
     /// Whether the option with this name, without dashes, is given.

@@ -222,6 +222,7 @@ const RSYNC: &[&str] = &[
     "-v --verbose",
     "-z --compress",
     "-n --dry-run",
+    "-i --itemize-changes",
     "-P",
     "-u --update",
     "-l --links",
