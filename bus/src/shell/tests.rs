@@ -15,7 +15,10 @@ mod wrappers;
 fn start() -> Start {
     Start {
         home: Some("/home/u".to_owned()),
-        variables: vec![("PWD".to_owned(), "/work".to_owned()), ("USER".to_owned(), "u".to_owned())],
+        variables: vec![
+            ("PWD".to_owned(), "/work".to_owned()),
+            ("USER".to_owned(), "u".to_owned()),
+        ],
     }
 }
 

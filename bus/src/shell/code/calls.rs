@@ -199,7 +199,9 @@ pub(super) fn effects(language: Language, code: &str, home: Option<&str>) -> Vec
             break;
         }
         path_methods(name, behind, home, &mut effects);
-        let Some((_, meaning)) = table.iter().find(|(known, _)| is_call_of(name, known)) else { continue };
+        let Some((_, meaning)) = table.iter().find(|(known, _)| is_call_of(name, known)) else {
+            continue;
+        };
         let arguments = match behind.trim_start().strip_prefix('(') {
             Some(inside) => inside,
             None if bare && behind.starts_with([' ', '\t']) => behind,
@@ -220,14 +222,30 @@ pub(super) fn effects(language: Language, code: &str, home: Option<&str>) -> Vec
 /// Whether a dotted name ends in a name of the table: `cp.execSync`, `require('fs').rmSync`.
 fn is_call_of(name: &str, known: &str) -> bool {
     name == known
-        || (!matches!(known, "run" | "open" | "exec" | "eval" | "system" | "rm" | "load" | "unlink") || is_module_call(name))
+        || (!matches!(
+            known,
+            "run" | "open" | "exec" | "eval" | "system" | "rm" | "load" | "unlink"
+        ) || is_module_call(name))
             && name.strip_suffix(known).is_some_and(|before| before.ends_with('.'))
 }
 
 /// `re.exec`, `cursor.exec`, `model.eval()` are methods of something else.
 fn is_module_call(name: &str) -> bool {
     let module = name.split('.').next().unwrap_or_default();
-    matches!(module, "" | "os" | "subprocess" | "sp" | "child_process" | "cp" | "fs" | "builtins" | "io" | "posix" | "Kernel" | "promises")
+    matches!(
+        module,
+        "" | "os"
+            | "subprocess"
+            | "sp"
+            | "child_process"
+            | "cp"
+            | "fs"
+            | "builtins"
+            | "io"
+            | "posix"
+            | "Kernel"
+            | "promises"
+    )
 }
 
 /// The dotted names in a code, each with what stands behind it.
@@ -266,7 +284,9 @@ fn effect(
                 match argument {
                     Argument::Text(path) => effects.push(Effect::File(path, Access::Delete, tree)),
                     Argument::List(paths) => {
-                        effects.extend(paths.into_iter().map(|path| Effect::File(path, Access::Delete, tree)));
+                        effects.extend(
+                            paths.into_iter().map(|path| Effect::File(path, Access::Delete, tree)),
+                        );
                     }
                     Argument::Other(text) => {
                         if let Some(Argument::Text(path)) = assigned(&text, code, home) {
@@ -283,7 +303,8 @@ fn effect(
         }
         Meaning::Opens => {
             let mut arguments = arguments.into_iter();
-            if let (Some(Argument::Text(path)), Some(Argument::Text(mode))) = (arguments.next(), arguments.next())
+            if let (Some(Argument::Text(path)), Some(Argument::Text(mode))) =
+                (arguments.next(), arguments.next())
                 && mode.len() <= 4
                 && mode.contains(['w', 'a', 'x', '+'])
             {
@@ -311,7 +332,9 @@ fn runs(
         })
         .collect();
     match arguments.as_slice() {
-        [Argument::List(words), ..] if !words.is_empty() => effects.push(Effect::Program(words.clone())),
+        [Argument::List(words), ..] if !words.is_empty() => {
+            effects.push(Effect::Program(words.clone()));
+        }
         // The first word of the list of `execvp` is the name again.
         [Argument::Text(program), Argument::List(words), ..] => {
             let again = name.contains("exec") && name.contains("os.") || name.contains("spawnv");
@@ -335,7 +358,9 @@ fn runs(
                 effects.push(Effect::Program(std::iter::once(line.clone()).chain(words).collect()));
             }
         }
-        [Argument::Other(_), ..] if name != "run" => effects.push(Effect::Program(vec![UNKNOWN.to_string()])),
+        [Argument::Other(_), ..] if name != "run" => {
+            effects.push(Effect::Program(vec![UNKNOWN.to_string()]));
+        }
         _ => {}
     }
 }
@@ -347,7 +372,18 @@ fn evaluates(arguments: &[Argument], effects: &mut Vec<Effect>) {
         let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
         let origin = if has(&["urlopen", "requests.", "http", "fetch(", "socket", "urllib"]) {
             Origin::Download
-        } else if has(&["base64", "b64", "decode", "decompress", "atob", "unhexlify", "fromhex", "rot13", "codecs", "buffer.from"]) {
+        } else if has(&[
+            "base64",
+            "b64",
+            "decode",
+            "decompress",
+            "atob",
+            "unhexlify",
+            "fromhex",
+            "rot13",
+            "codecs",
+            "buffer.from",
+        ]) {
             Origin::Decoded
         } else if lower.is_empty() || has(&["compile("]) {
             return;
@@ -360,7 +396,8 @@ fn evaluates(arguments: &[Argument], effects: &mut Vec<Effect>) {
 
 /// The literal that a variable was assigned earlier in the code.
 fn assigned(name: &str, code: &str, home: Option<&str>) -> Option<Argument> {
-    let name = name.split(['.', '[', '(']).next().unwrap_or_default().trim().trim_start_matches('$');
+    let name =
+        name.split(['.', '[', '(']).next().unwrap_or_default().trim().trim_start_matches('$');
     if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
         return None;
     }
@@ -383,7 +420,10 @@ fn path_methods(name: &str, behind: &str, home: Option<&str>, effects: &mut Vec<
         return;
     }
     let Some(inside) = behind.strip_prefix('(') else { return };
-    let Some(Argument::Text(path)) = Literals::new(inside, home).arguments().into_iter().next() else { return };
+    let Some(Argument::Text(path)) = Literals::new(inside, home).arguments().into_iter().next()
+    else {
+        return;
+    };
     let Some((_, method)) = inside.split_once(')') else { return };
     let method = method.trim_start_matches(".expanduser()").trim_start_matches(".resolve()");
     let starts = |names: &[&str]| names.iter().any(|name| method.starts_with(name));
@@ -391,7 +431,8 @@ fn path_methods(name: &str, behind: &str, home: Option<&str>, effects: &mut Vec<
         effects.push(Effect::File(path, Access::Delete, false));
     } else if starts(&[".rmtree"]) {
         effects.push(Effect::File(path, Access::Delete, true));
-    } else if starts(&[".write_text", ".write_bytes", ".touch", ".open('w", ".open(\"w", ".write"]) {
+    } else if starts(&[".write_text", ".write_bytes", ".touch", ".open('w", ".open(\"w", ".write"])
+    {
         effects.push(Effect::File(path, Access::Write, false));
     }
 }
@@ -402,7 +443,15 @@ fn backquotes(code: &str, effects: &mut Vec<Effect>) {
     for line in pieces.chunks(2).take(pieces.len() / 2).filter_map(|pair| pair.get(1)) {
         effects.push(Effect::Line((*line).to_owned()));
     }
-    for (open, close) in [("qx(", ')'), ("qx{", '}'), ("qx/", '/'), ("%x(", ')'), ("%x{", '}'), ("%x[", ']'), ("qx[", ']')] {
+    for (open, close) in [
+        ("qx(", ')'),
+        ("qx{", '}'),
+        ("qx/", '/'),
+        ("%x(", ')'),
+        ("%x{", '}'),
+        ("%x[", ']'),
+        ("qx[", ']'),
+    ] {
         for (at, _) in code.match_indices(open).take(8) {
             let inside = code.get(at + open.len()..).unwrap_or_default();
             if let Some((line, _)) = inside.split_once(close) {
@@ -415,11 +464,16 @@ fn backquotes(code: &str, effects: &mut Vec<Effect>) {
 /// `"line" | getline` and `print | "line"`.
 fn awk_pipes(code: &str, effects: &mut Vec<Effect>) {
     for (at, _) in code.match_indices('|').take(16) {
-        let (before, behind) = (code.get(..at).unwrap_or_default().trim_end(), code.get(at + 1..).unwrap_or_default().trim_start());
+        let (before, behind) = (
+            code.get(..at).unwrap_or_default().trim_end(),
+            code.get(at + 1..).unwrap_or_default().trim_start(),
+        );
         if behind.starts_with("getline") {
             let quoted = before.strip_suffix('"').and_then(|text| text.rsplit_once('"'));
             effects.extend(quoted.map(|(_, line)| Effect::Line(line.to_owned())));
-        } else if let Some((line, _)) = behind.strip_prefix('"').and_then(|text| text.split_once('"')) {
+        } else if let Some((line, _)) =
+            behind.strip_prefix('"').and_then(|text| text.split_once('"'))
+        {
             effects.push(Effect::Line(line.to_owned()));
         }
     }
@@ -429,7 +483,9 @@ fn awk_pipes(code: &str, effects: &mut Vec<Effect>) {
 fn applescript(code: &str, effects: &mut Vec<Effect>) {
     for (at, found) in code.match_indices("do shell script").take(8) {
         let inside = code.get(at + found.len()..).unwrap_or_default();
-        if let Some(Argument::Text(line)) = Literals::new(inside, None).arguments().into_iter().next() {
+        if let Some(Argument::Text(line)) =
+            Literals::new(inside, None).arguments().into_iter().next()
+        {
             effects.push(Effect::Line(line));
         }
     }
@@ -438,14 +494,21 @@ fn applescript(code: &str, effects: &mut Vec<Effect>) {
 /// `!line`, also behind `:`, `|`, `r` or `w`.
 fn vim(code: &str, effects: &mut Vec<Effect>) {
     if let Some((before, line)) = code.split_once('!')
-        && before.trim_start_matches(':').chars().all(|c| c.is_ascii_alphabetic() || matches!(c, ' ' | '%' | '.'))
+        && before
+            .trim_start_matches(':')
+            .chars()
+            .all(|c| c.is_ascii_alphabetic() || matches!(c, ' ' | '%' | '.'))
         && before.len() < 12
-        && !matches!(before.trim_start_matches(':'), "q" | "wq" | "x" | "qa" | "wqa" | "e" | "w" | "bd")
+        && !matches!(
+            before.trim_start_matches(':'),
+            "q" | "wq" | "x" | "qa" | "wqa" | "e" | "w" | "bd"
+        )
     {
         effects.push(Effect::Line(line.to_owned()));
     }
     if let Some((_, inside)) = code.split_once("system(")
-        && let Some(Argument::Text(line)) = Literals::new(inside, None).arguments().into_iter().next()
+        && let Some(Argument::Text(line)) =
+            Literals::new(inside, None).arguments().into_iter().next()
     {
         effects.push(Effect::Line(line));
     }

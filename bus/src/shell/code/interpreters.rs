@@ -30,11 +30,19 @@ impl Follower<'_> {
                 at += 1;
             } else if language.other_values().contains(&text) {
                 at += 1;
-            } else if let Some(code) = text.strip_prefix("--eval=").or_else(|| text.strip_prefix("--print=")) {
+            } else if let Some(code) =
+                text.strip_prefix("--eval=").or_else(|| text.strip_prefix("--print="))
+            {
                 self.foreign_text(language, index, code, arg.origin, call);
                 ran = true;
             } else if language == Language::Vim && text.starts_with('+') {
-                self.foreign_text(language, index, text.get(1..).unwrap_or_default(), arg.origin, call);
+                self.foreign_text(
+                    language,
+                    index,
+                    text.get(1..).unwrap_or_default(),
+                    arg.origin,
+                    call,
+                );
             } else if !text.starts_with('-') || text == "-" {
                 operands.push(arg);
             }
@@ -78,10 +86,18 @@ impl Follower<'_> {
             | Language::Php
             | Language::Lua
             | Language::Osascript => {
-                let module = args.iter().any(|arg| matches!(arg.word.as_str(), "-m" | "--version" | "-V" | "-v"));
+                let module = args
+                    .iter()
+                    .any(|arg| matches!(arg.word.as_str(), "-m" | "--version" | "-V" | "-v"));
                 match operands.first() {
-                    Some(file) if file.word.as_str() != "-" && file.word.as_str() != "/dev/stdin" => {
-                        let flow = if file.stream { Some(self.stream()) } else { self.written_flow(file.word.as_str()) };
+                    Some(file)
+                        if file.word.as_str() != "-" && file.word.as_str() != "/dev/stdin" =>
+                    {
+                        let flow = if file.stream {
+                            Some(self.stream())
+                        } else {
+                            self.written_flow(file.word.as_str())
+                        };
                         if let Some(flow) = flow {
                             self.run_flow(language, index, &flow, call);
                         }
@@ -130,7 +146,8 @@ impl Follower<'_> {
         for effect in calls::effects(language, text, self.start.home.as_deref()) {
             match effect {
                 calls::Effect::Line(line) => {
-                    let origin = if line.contains(UNKNOWN) { Origin::Variable } else { Origin::Line };
+                    let origin =
+                        if line.contains(UNKNOWN) { Origin::Variable } else { Origin::Line };
                     self.run_code(CodeRun::new(index, &line, origin), call, &Flow::default());
                 }
                 calls::Effect::Program(words) => {

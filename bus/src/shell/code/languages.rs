@@ -51,7 +51,10 @@ impl Language {
             Self::Perl => cluster(&['e', 'E']),
             Self::Ruby | Self::Lua | Self::Osascript => cluster(&['e']),
             Self::JavaScript => {
-                matches!(option, "-e" | "-p" | "-pe" | "--eval" | "--print" | "eval" | "-r" | "--require")
+                matches!(
+                    option,
+                    "-e" | "-p" | "-pe" | "--eval" | "--print" | "eval" | "-r" | "--require"
+                )
             }
             Self::Php => matches!(option, "-r" | "--run" | "-B" | "-R" | "-E"),
             Self::Vim => matches!(option, "-c" | "--cmd" | "-S"),

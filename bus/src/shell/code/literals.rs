@@ -22,6 +22,23 @@ pub(super) enum Argument {
 /// How many arguments of a call, or elements of a list, are read.
 const ARGUMENTS: usize = 64;
 
+/// What the home directory is called.
+const HOMES: &[&str] = &[
+    "os.environ['HOME']",
+    "os.environ[\"HOME\"]",
+    "os.getenv('HOME')",
+    "os.getenv(\"HOME\")",
+    "process.env.HOME",
+    "os.homedir()",
+    "ENV['HOME']",
+    "ENV[\"HOME\"]",
+    "Dir.home",
+    "$ENV{HOME}",
+    "Path.home()",
+    "getenv('HOME')",
+    "getenv(\"HOME\")",
+];
+
 impl<'a> Literals<'a> {
     pub(super) const fn new(rest: &'a str, home: Option<&'a str>) -> Self {
         Self { rest, home }
@@ -126,11 +143,6 @@ impl<'a> Literals<'a> {
                 });
             }
         }
-        const HOMES: &[&str] = &[
-            "os.environ['HOME']", "os.environ[\"HOME\"]", "os.getenv('HOME')", "os.getenv(\"HOME\")",
-            "process.env.HOME", "os.homedir()", "ENV['HOME']", "ENV[\"HOME\"]", "Dir.home", "$ENV{HOME}",
-            "Path.home()", "getenv('HOME')", "getenv(\"HOME\")",
-        ];
         let found = HOMES.iter().find_map(|home| self.rest.strip_prefix(home))?;
         self.rest = found;
         Some(self.home.map_or_else(|| "~".to_owned(), str::to_owned))
@@ -138,7 +150,11 @@ impl<'a> Literals<'a> {
 
     /// A string literal, unescaped; None if there is none at the position.
     fn string(&mut self) -> Option<String> {
-        let prefix = self.rest.chars().take_while(|c| matches!(c, 'r' | 'b' | 'f' | 'u' | 'R' | 'B' | 'F' | 'U')).count();
+        let prefix = self
+            .rest
+            .chars()
+            .take_while(|c| matches!(c, 'r' | 'b' | 'f' | 'u' | 'R' | 'B' | 'F' | 'U'))
+            .count();
         let body = self.rest.get(prefix..)?;
         if prefix > 2 {
             return None;
@@ -153,7 +169,8 @@ impl<'a> Literals<'a> {
         let close: &str = triple.or_else(|| body.get(..1))?;
         let inner = body.get(close.len()..)?;
         let raw = self.rest.get(..prefix).is_some_and(|prefix| prefix.contains(['r', 'R']));
-        let formatted = quote == '`' || self.rest.get(..prefix).is_some_and(|prefix| prefix.contains(['f', 'F']));
+        let formatted = quote == '`'
+            || self.rest.get(..prefix).is_some_and(|prefix| prefix.contains(['f', 'F']));
         let end = closing(inner, close)?;
         self.rest = inner.get(end + close.len()..).unwrap_or_default();
         let text = inner.get(..end)?;
@@ -163,7 +180,8 @@ impl<'a> Literals<'a> {
 
     /// `q(…)`, `qq{…}`, `%w[…]` are strings too.
     fn perl_quote(&mut self) -> Option<String> {
-        let body = ["qq", "qx", "q", "%q", "%Q"].iter().find_map(|name| self.rest.strip_prefix(name))?;
+        let body =
+            ["qq", "qx", "q", "%q", "%Q"].iter().find_map(|name| self.rest.strip_prefix(name))?;
         let close = match body.chars().next()? {
             '(' => ')',
             '{' => '}',

@@ -70,12 +70,13 @@ fn reversed(text: &str) -> String {
 fn origin_of(name: &str, program: &Invocation, input: &Flow) -> Origin {
     let first = program.args.first().map(Word::as_str).unwrap_or_default();
     match name {
-        "nc" | "ncat" | "netcat" | "socat" | "http" | "https" | "httpie" | "xh" | "lynx" | "w3m" | "links" | "elinks"
-        | "ftp" | "tftp" | "telnet" | "gsutil" | "rclone" | "aws" | "ipfs" | "dig" | "nslookup" | "host" => {
-            Origin::Download
+        "nc" | "ncat" | "netcat" | "socat" | "http" | "https" | "httpie" | "xh" | "lynx"
+        | "w3m" | "links" | "elinks" | "ftp" | "tftp" | "telnet" | "gsutil" | "rclone" | "aws"
+        | "ipfs" | "dig" | "nslookup" | "host" => Origin::Download,
+        "base64" | "gbase64" | "base32" | "xxd" | "openssl" | "gpg" | "gpg2" | "age" | "rev"
+        | "tr" | "uudecode" | "ccrypt" | "basenc" | "rot13" | "hexdump" => {
+            input.origin.max(Origin::Decoded)
         }
-        "base64" | "gbase64" | "base32" | "xxd" | "openssl" | "gpg" | "gpg2" | "age" | "rev" | "tr" | "uudecode"
-        | "ccrypt" | "basenc" | "rot13" | "hexdump" => input.origin.max(Origin::Decoded),
         _ if is_harmless_generator(name, program) => Origin::Harmless,
         _ if is_filter(name) && first != "--version" => input.origin.max(Origin::Output),
         _ => Origin::Output,
@@ -86,9 +87,38 @@ fn origin_of(name: &str, program: &Invocation, input: &Flow) -> Origin {
 fn is_silent(name: &str) -> bool {
     matches!(
         name,
-        "cd" | ":" | "true" | "false" | "export" | "set" | "unset" | "shopt" | "local" | "declare" | "readonly"
-            | "typeset" | "alias" | "mkdir" | "rm" | "touch" | "sleep" | "test" | "[" | "umask" | "wait" | "shift"
-            | "return" | "exit" | "read" | "chmod" | "chown" | "cp" | "mv" | "ln" | "pushd" | "popd" | "trap"
+        "cd" | ":"
+            | "true"
+            | "false"
+            | "export"
+            | "set"
+            | "unset"
+            | "shopt"
+            | "local"
+            | "declare"
+            | "readonly"
+            | "typeset"
+            | "alias"
+            | "mkdir"
+            | "rm"
+            | "touch"
+            | "sleep"
+            | "test"
+            | "["
+            | "umask"
+            | "wait"
+            | "shift"
+            | "return"
+            | "exit"
+            | "read"
+            | "chmod"
+            | "chown"
+            | "cp"
+            | "mv"
+            | "ln"
+            | "pushd"
+            | "popd"
+            | "trap"
     )
 }
 
@@ -96,11 +126,61 @@ fn is_silent(name: &str) -> bool {
 fn is_filter(name: &str) -> bool {
     matches!(
         name,
-        "sed" | "gsed" | "grep" | "egrep" | "fgrep" | "rg" | "awk" | "gawk" | "mawk" | "head" | "tail" | "sort" | "uniq"
-            | "cut" | "gunzip" | "gzip" | "bunzip2" | "bzip2" | "xz" | "unxz" | "zstd" | "unzstd" | "zstdcat" | "xzcat"
-            | "bzcat" | "lz4" | "iconv" | "dos2unix" | "jq" | "yq" | "tac" | "nl" | "fold" | "fmt" | "expand" | "paste"
-            | "pv" | "dd" | "perl" | "python" | "python3" | "ruby" | "node" | "envsubst" | "col" | "strings" | "sponge"
-            | "buffer" | "tar" | "unzip" | "funzip" | "cpio" | "xargs" | "less" | "more"
+        "sed"
+            | "gsed"
+            | "grep"
+            | "egrep"
+            | "fgrep"
+            | "rg"
+            | "awk"
+            | "gawk"
+            | "mawk"
+            | "head"
+            | "tail"
+            | "sort"
+            | "uniq"
+            | "cut"
+            | "gunzip"
+            | "gzip"
+            | "bunzip2"
+            | "bzip2"
+            | "xz"
+            | "unxz"
+            | "zstd"
+            | "unzstd"
+            | "zstdcat"
+            | "xzcat"
+            | "bzcat"
+            | "lz4"
+            | "iconv"
+            | "dos2unix"
+            | "jq"
+            | "yq"
+            | "tac"
+            | "nl"
+            | "fold"
+            | "fmt"
+            | "expand"
+            | "paste"
+            | "pv"
+            | "dd"
+            | "perl"
+            | "python"
+            | "python3"
+            | "ruby"
+            | "node"
+            | "envsubst"
+            | "col"
+            | "strings"
+            | "sponge"
+            | "buffer"
+            | "tar"
+            | "unzip"
+            | "funzip"
+            | "cpio"
+            | "xargs"
+            | "less"
+            | "more"
     )
 }
 
@@ -109,10 +189,23 @@ fn is_harmless_generator(name: &str, program: &Invocation) -> bool {
     let args: Vec<&str> = program.args.iter().map(Word::as_str).collect();
     let has = |words: &[&str]| args.iter().any(|arg| words.contains(arg));
     match name {
-        "ssh-agent" | "direnv" | "dircolors" | "gdircolors" | "register-python-argcomplete" | "getopt" | "lesspipe"
-        | "lesspipe.sh" | "locale" | "resize" | "tset" | "keychain" | "thefuck" => true,
-        "pyenv" | "rbenv" | "nodenv" | "goenv" | "jenv" | "plenv" | "tfenv" | "phpenv" | "starship" | "zoxide" | "atuin"
-        | "oh-my-posh" | "anyenv" => has(&["init", "virtualenv-init", "env"]),
+        "ssh-agent"
+        | "direnv"
+        | "dircolors"
+        | "gdircolors"
+        | "register-python-argcomplete"
+        | "getopt"
+        | "lesspipe"
+        | "lesspipe.sh"
+        | "locale"
+        | "resize"
+        | "tset"
+        | "keychain"
+        | "thefuck" => true,
+        "pyenv" | "rbenv" | "nodenv" | "goenv" | "jenv" | "plenv" | "tfenv" | "phpenv"
+        | "starship" | "zoxide" | "atuin" | "oh-my-posh" | "anyenv" => {
+            has(&["init", "virtualenv-init", "env"])
+        }
         "brew" => has(&["shellenv"]),
         "fnm" | "opam" | "volta" | "rakubrew" | "perlbrew" => has(&["env", "setup", "init"]),
         "mise" | "rtx" => has(&["activate", "env", "hook-env"]),
@@ -122,7 +215,13 @@ fn is_harmless_generator(name: &str, program: &Invocation) -> bool {
         "minikube" => has(&["docker-env", "podman-env"]),
         "docker-machine" => has(&["env"]),
         "luarocks" => has(&["path"]),
-        _ => has(&["completion", "completions", "--completion", "generate-shell-completion", "gen-completions"]),
+        _ => has(&[
+            "completion",
+            "completions",
+            "--completion",
+            "generate-shell-completion",
+            "gen-completions",
+        ]),
     }
 }
 
@@ -139,8 +238,11 @@ fn downloaded(follower: &mut Follower<'_>, index: usize, input: &Flow) -> Flow {
         let output = ["--output=", "--output-document=", "--out="];
         match text {
             "-O" if !wget => stdout = false,
-            "--remote-name" | "-OJ" | "-JO" | "-LO" | "-OL" | "-sO" | "-fsSLO" | "-sSLO" | "-fLO" | "-LOJ" => stdout = false,
-            "-o" | "--output" | "-O" | "--output-document" | "--out" if !(wget && text == "-o" && program.program.as_str().ends_with("wget")) => {
+            "--remote-name" | "-OJ" | "-JO" | "-LO" | "-OL" | "-sO" | "-fsSLO" | "-sSLO"
+            | "-fLO" | "-LOJ" => stdout = false,
+            "-o" | "--output" | "-O" | "--output-document" | "--out"
+                if !(wget && text == "-o" && program.program.as_str().ends_with("wget")) =>
+            {
                 target = args.next().cloned();
             }
             _ if output.iter().any(|option| text.starts_with(option)) => {
@@ -148,7 +250,8 @@ fn downloaded(follower: &mut Follower<'_>, index: usize, input: &Flow) -> Flow {
             }
             _ if is_short_with_output(text, wget) => target = args.next().cloned(),
             _ if text.starts_with("-qO") || (wget && text.starts_with("-O")) => {
-                let path = text.trim_start_matches("-q").trim_start_matches("-O").trim_start_matches('O');
+                let path =
+                    text.trim_start_matches("-q").trim_start_matches("-O").trim_start_matches('O');
                 target = Some(Word::literal(path));
             }
             _ if !text.starts_with('-') => url = Some(text.to_owned()),
@@ -166,7 +269,11 @@ fn downloaded(follower: &mut Follower<'_>, index: usize, input: &Flow) -> Flow {
         None => {
             let name = url.as_deref().and_then(remote_name);
             if let Some(name) = name {
-                follower.wrote(&Target { path: Word::literal(name), append: false }, flow, Some(index));
+                follower.wrote(
+                    &Target { path: Word::literal(name), append: false },
+                    flow,
+                    Some(index),
+                );
             }
             Flow::unknown(Origin::Output)
         }
@@ -192,7 +299,8 @@ fn remote_name(url: &str) -> Option<&str> {
 
 /// `tee` prints what it reads and writes it to files.
 fn copied(follower: &mut Follower<'_>, index: usize, input: &Flow) -> Flow {
-    let args = follower.view.programs.get(index).map(|program| program.args.clone()).unwrap_or_default();
+    let args =
+        follower.view.programs.get(index).map(|program| program.args.clone()).unwrap_or_default();
     let append = args.iter().any(|arg| matches!(arg.as_str(), "-a" | "--append"));
     let flow = Flow { from: Vec::new(), ..input.clone() };
     for arg in args.iter().filter(|arg| !arg.as_str().starts_with('-')) {
@@ -203,8 +311,10 @@ fn copied(follower: &mut Follower<'_>, index: usize, input: &Flow) -> Flow {
 
 /// `cat` prints files, or what it reads.
 fn files(follower: &mut Follower<'_>, index: usize, input: &Flow) -> Flow {
-    let args = follower.view.programs.get(index).map(|program| program.args.clone()).unwrap_or_default();
-    let mut paths = args.iter().filter(|arg| !arg.as_str().starts_with('-') || arg.as_str() == "-").peekable();
+    let args =
+        follower.view.programs.get(index).map(|program| program.args.clone()).unwrap_or_default();
+    let mut paths =
+        args.iter().filter(|arg| !arg.as_str().starts_with('-') || arg.as_str() == "-").peekable();
     if paths.peek().is_none() {
         let mut flow = Flow { from: Vec::new(), ..input.clone() };
         if input.is_nothing() {

@@ -47,7 +47,8 @@ fn format_once(format: &str, values: &mut &[&str], text: &mut String) -> Option<
             text.push_str(&unescape_ansi(pieces.next()?));
             continue;
         }
-        let plain = piece.trim_start_matches(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '.']);
+        let plain =
+            piece.trim_start_matches(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '.']);
         let mut rest = plain.chars();
         let kind = rest.next()?;
         let value = match values.split_first() {

@@ -104,7 +104,8 @@ fn range(text: &str) -> Option<Vec<String>> {
     let step = parts.next().map_or(Some(1), |step| step.parse::<i64>().ok())?.unsigned_abs().max(1);
     let step = usize::try_from(step).ok()?;
     if let (Ok(first), Ok(last)) = (from.parse::<i32>(), to.parse::<i32>()) {
-        let width = if from.starts_with('0') || to.starts_with('0') { from.len().max(to.len()) } else { 0 };
+        let width =
+            if from.starts_with('0') || to.starts_with('0') { from.len().max(to.len()) } else { 0 };
         let numbers: Vec<i32> = if first <= last {
             (first..=last).step_by(step).take(limits::BRACE_WORDS).collect()
         } else {

@@ -166,6 +166,7 @@ fn parameter_length(text: &str) -> usize {
         0 => return usize::from(text.starts_with(['@', '*', '#', '?', '-', '$', '!'])),
         length => length,
     };
-    let index = text.get(length..).filter(|rest| rest.starts_with('[')).and_then(|rest| rest.find(']'));
+    let index =
+        text.get(length..).filter(|rest| rest.starts_with('[')).and_then(|rest| rest.find(']'));
     length + index.map_or(0, |end| end + 1)
 }

@@ -48,7 +48,9 @@ fn prefix(value: &str, pattern: &str, longest: bool) -> Option<String> {
 }
 
 fn suffix(value: &str, pattern: &str, longest: bool) -> Option<String> {
-    if let Some(start) = pattern.strip_suffix('*').filter(|start| is_literal(start) && !start.is_empty()) {
+    if let Some(start) =
+        pattern.strip_suffix('*').filter(|start| is_literal(start) && !start.is_empty())
+    {
         let found = if longest { value.find(start) } else { value.rfind(start) };
         return value.get(..found.unwrap_or(value.len())).map(str::to_owned);
     }

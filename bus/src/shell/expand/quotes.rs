@@ -78,9 +78,9 @@ pub(super) fn unescape_backquotes(code: &str, in_quotes: bool) -> String {
     let mut chars = code.chars().peekable();
     while let Some(c) = chars.next() {
         let escapes = c == '\\'
-            && chars
-                .peek()
-                .is_some_and(|next| matches!(next, '`' | '$' | '\\') || (in_quotes && *next == '"'));
+            && chars.peek().is_some_and(|next| {
+                matches!(next, '`' | '$' | '\\') || (in_quotes && *next == '"')
+            });
         if escapes {
             result.extend(chars.next());
         } else {

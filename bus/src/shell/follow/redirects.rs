@@ -56,7 +56,8 @@ impl Follower<'_> {
             }
             RedirectKind::HereDocument(index) => {
                 let Some(document) = script.documents.get(index) else { return };
-                let (text, origin) = if document.expands && document.text.contains(['$', '`', '\\']) {
+                let (text, origin) = if document.expands && document.text.contains(['$', '`', '\\'])
+                {
                     self.expand_quoted(&document.text)
                 } else {
                     (Cow::Borrowed(&*document.text).into_owned(), Origin::Line)
@@ -77,11 +78,15 @@ impl Follower<'_> {
     /// A redirection that opens a file, or a substitution in its place.
     fn opened(&mut self, redirect: &Redirect<'_>, accesses: &[Access], to: &mut Redirected) {
         let reads = accesses.contains(&Access::Read);
-        if let Some(code) = redirect.target.strip_prefix("<(").and_then(|code| code.strip_suffix(')')) {
+        if let Some(code) =
+            redirect.target.strip_prefix("<(").and_then(|code| code.strip_suffix(')'))
+        {
             to.stdin = Some(self.substitute_flow(code));
             return;
         }
-        if let Some(code) = redirect.target.strip_prefix(">(").and_then(|code| code.strip_suffix(')')) {
+        if let Some(code) =
+            redirect.target.strip_prefix(">(").and_then(|code| code.strip_suffix(')'))
+        {
             to.readers.push(code.to_owned());
             return;
         }
@@ -177,7 +182,13 @@ fn is_descriptor(target: &str) -> bool {
 fn is_no_file(path: &str) -> bool {
     matches!(
         path,
-        "/dev/null" | "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/tty" | "/dev/zero" | "/dev/full"
+        "/dev/null"
+            | "/dev/stdin"
+            | "/dev/stdout"
+            | "/dev/stderr"
+            | "/dev/tty"
+            | "/dev/zero"
+            | "/dev/full"
     ) || path.starts_with("/dev/fd/")
 }
 

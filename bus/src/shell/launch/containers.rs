@@ -5,9 +5,27 @@ use super::super::view::Directory;
 
 /// Options of `docker run` and `docker exec` that take no value. All others do.
 const SWITCHES: &[&str] = &[
-    "--rm", "--privileged", "--init", "--interactive", "--tty", "--detach", "--read-only", "--publish-all",
-    "--no-healthcheck", "--oom-kill-disable", "--sig-proxy", "--quiet", "--no-deps", "--service-ports", "--build",
-    "--disable-content-trust", "--use-aliases", "--no-TTY", "--replace", "--tls", "--debug",
+    "--rm",
+    "--privileged",
+    "--init",
+    "--interactive",
+    "--tty",
+    "--detach",
+    "--read-only",
+    "--publish-all",
+    "--no-healthcheck",
+    "--oom-kill-disable",
+    "--sig-proxy",
+    "--quiet",
+    "--no-deps",
+    "--service-ports",
+    "--build",
+    "--disable-content-trust",
+    "--use-aliases",
+    "--no-TTY",
+    "--replace",
+    "--tls",
+    "--debug",
 ];
 
 impl Follower<'_> {
@@ -67,10 +85,9 @@ fn entrypoint(options: &[Arg]) -> Option<Arg> {
     let at = options.iter().position(|arg| arg.word.as_str().starts_with("--entrypoint"))?;
     let arg = options.get(at)?;
     match arg.word.as_str().split_once('=') {
-        Some((_, program)) => Some(Arg {
-            word: super::super::word::Word::literal(program),
-            ..arg.clone()
-        }),
+        Some((_, program)) => {
+            Some(Arg { word: super::super::word::Word::literal(program), ..arg.clone() })
+        }
         None => options.get(at + 1).cloned(),
     }
 }

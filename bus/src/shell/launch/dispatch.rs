@@ -25,6 +25,7 @@ impl Follower<'_> {
             return self.plain(call, input);
         }
         let name = name.to_owned();
+        self.spend(call.args.len() * 64);
         let index = self.list_call(call.clone(), input);
         let mut flow = self.start_inner(kind, &name, index, &call, input);
         if !flow.from.contains(&index) {
@@ -90,6 +91,7 @@ impl Follower<'_> {
         let mut words = call.args.into_iter().map(|arg| arg.word);
         let program = words.next().unwrap_or_default();
         self.report_unknown_program(&program);
+        self.spend(input.text.as_ref().map_or(0, String::len));
         self.view.programs.push(Invocation {
             program,
             args: words.collect(),
@@ -114,9 +116,9 @@ fn unknown_first(call: &mut Call) -> Option<Call> {
     let (first, next) = (call.args.first()?, call.args.get(1)?);
     let only_unknown = first.word.as_str().chars().eq([super::super::word::UNKNOWN]);
     let program = next.word.as_str();
-    let looks_like_program =
-        !program.is_empty() && program.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
-            && !program.starts_with('-');
+    let looks_like_program = !program.is_empty()
+        && program.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+        && !program.starts_with('-');
     (only_unknown && looks_like_program)
         .then(|| call.with(call.args.get(1..).unwrap_or_default().to_vec()))
 }

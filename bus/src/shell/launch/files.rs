@@ -23,9 +23,10 @@ impl Follower<'_> {
             }
         }
         let mut rest = args;
-        while let Some(at) = rest.iter().position(|arg| {
-            matches!(arg.word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir")
-        }) {
+        while let Some(at) = rest
+            .iter()
+            .position(|arg| matches!(arg.word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir"))
+        {
             let in_directory = rest.get(at).is_some_and(|arg| arg.word.as_str().ends_with("dir"));
             rest = rest.get(at + 1..).unwrap_or_default();
             let end = rest.iter().position(|arg| matches!(arg.word.as_str(), ";" | "+"));
@@ -44,9 +45,9 @@ impl Follower<'_> {
 
     pub(super) fn fd(&mut self, call: &Call, input: &Flow) -> Flow {
         let args = call.args.get(1..).unwrap_or_default();
-        let at = args.iter().position(|arg| {
-            matches!(arg.word.as_str(), "-x" | "-X" | "--exec" | "--exec-batch")
-        });
+        let at = args
+            .iter()
+            .position(|arg| matches!(arg.word.as_str(), "-x" | "-X" | "--exec" | "--exec-batch"));
         if let Some(at) = at {
             let rest = args.get(at + 1..).unwrap_or_default();
             let end = rest.iter().position(|arg| arg.word.as_str() == ";").unwrap_or(rest.len());
@@ -69,8 +70,20 @@ fn filters(args: &[Arg]) -> bool {
         let text = arg.word.as_str();
         let neutral = matches!(
             text,
-            "-H" | "-L" | "-P" | "-depth" | "-maxdepth" | "-mindepth" | "-mount" | "-xdev" | "-print" | "-print0"
-                | "-ls" | "-delete" | "-ok" | "-okdir" | "-true"
+            "-H" | "-L"
+                | "-P"
+                | "-depth"
+                | "-maxdepth"
+                | "-mindepth"
+                | "-mount"
+                | "-xdev"
+                | "-print"
+                | "-print0"
+                | "-ls"
+                | "-delete"
+                | "-ok"
+                | "-okdir"
+                | "-true"
         );
         text.starts_with('-') && !neutral && text.len() > 2
     })

@@ -6,8 +6,8 @@ use super::options;
 use super::shells::CodeRun;
 
 const SSH_VALUES: &[&str] = &[
-    "-b", "-c", "-D", "-E", "-e", "-F", "-I", "-i", "-J", "-L", "-l", "-m", "-O", "-o", "-p", "-Q", "-R", "-S", "-W",
-    "-w", "-B", "-P", "-M",
+    "-b", "-c", "-D", "-E", "-e", "-F", "-I", "-i", "-J", "-L", "-l", "-m", "-O", "-o", "-p", "-Q",
+    "-R", "-S", "-W", "-w", "-B", "-P", "-M",
 ];
 
 impl Follower<'_> {
@@ -41,7 +41,9 @@ impl Follower<'_> {
         let args = call.args.get(1..).unwrap_or_default();
         let (line, values, words): (&[&str], &[&str], usize) = match name {
             "flock" => (&["-c", "--command"], &["-w", "-E", "--timeout", "--wait"], 1),
-            "script" => (&["-c", "--command"], &["-T", "-O", "-I", "-B", "-t", "-m", "-E", "-o"], 1),
+            "script" => {
+                (&["-c", "--command"], &["-T", "-O", "-I", "-B", "-t", "-m", "-E", "-o"], 1)
+            }
             "nix-shell" => (&["--run", "--command"], &[], usize::MAX),
             "entr" => (&["-s"], &[], 0),
             _ => (&[], &["-n", "--interval", "-q"], 0),

@@ -58,9 +58,33 @@ const TABLE: &[(&str, &str, usize)] = &[
 ];
 
 const VALUES: &[&str] = &[
-    "-p", "--package", "-n", "--name", "--with", "--python", "--extra", "--group", "--env-file", "--directory",
-    "--project", "-w", "--workspace", "--filter", "-C", "--prefix", "-e", "-o", "-f", "--from", "--only-group",
-    "--with-requirements", "--index-url", "-P", "--config", "-m", "--module",
+    "-p",
+    "--package",
+    "-n",
+    "--name",
+    "--with",
+    "--python",
+    "--extra",
+    "--group",
+    "--env-file",
+    "--directory",
+    "--project",
+    "-w",
+    "--workspace",
+    "--filter",
+    "-C",
+    "--prefix",
+    "-e",
+    "-o",
+    "-f",
+    "--from",
+    "--only-group",
+    "--with-requirements",
+    "--index-url",
+    "-P",
+    "--config",
+    "-m",
+    "--module",
 ];
 
 /// Whether a program is in the table.
@@ -88,7 +112,10 @@ impl Follower<'_> {
         };
         let rest = args.get(from..).unwrap_or_default();
         let leading = rest.get(..options::leading(rest, VALUES) + 2).unwrap_or(rest);
-        if let Some(line) = has_line_option(name).then(|| options::value(leading, &["-c", "--command", "--call"])).flatten() {
+        if let Some(line) = has_line_option(name)
+            .then(|| options::value(leading, &["-c", "--command", "--call"]))
+            .flatten()
+        {
             if name == "nix" {
                 let at = rest.iter().position(|arg| arg.word == line.word).unwrap_or_default();
                 return self.launch(call.with(rest.get(at..).unwrap_or_default().to_vec()), input);
@@ -101,7 +128,11 @@ impl Follower<'_> {
             Some(_) | None => options::leading(rest, VALUES) + words,
         };
         let rest = rest.get(behind..).unwrap_or_default();
-        let rest = if rest.first().is_some_and(|arg| arg.word.as_str() == "--") { rest.get(1..).unwrap_or_default() } else { rest };
+        let rest = if rest.first().is_some_and(|arg| arg.word.as_str() == "--") {
+            rest.get(1..).unwrap_or_default()
+        } else {
+            rest
+        };
         if rest.is_empty() || name == "nix" {
             return Flow::unknown(Origin::Output);
         }
@@ -116,5 +147,16 @@ fn has_line_option(name: &str) -> bool {
 
 /// Tools whose program always stands behind `--`.
 fn is_behind_options(name: &str) -> bool {
-    matches!(name, "mise" | "doppler" | "op" | "aws-vault" | "chamber" | "infisical" | "dotenvx" | "dotenv" | "distrobox")
+    matches!(
+        name,
+        "mise"
+            | "doppler"
+            | "op"
+            | "aws-vault"
+            | "chamber"
+            | "infisical"
+            | "dotenvx"
+            | "dotenv"
+            | "distrobox"
+    )
 }

@@ -61,7 +61,8 @@ impl Follower<'_> {
             self.view.foreign_code.push(code);
             let shown = self.view.programs.get(by).map(|program| {
                 let words = program.args.iter().map(Word::as_str);
-                let words: Vec<&str> = std::iter::once(program.program.as_str()).chain(words).collect();
+                let words: Vec<&str> =
+                    std::iter::once(program.program.as_str()).chain(words).collect();
                 words.join(" ")
             });
             self.opaque(OpaqueKind::Code, &shown.unwrap_or_default());
@@ -99,7 +100,8 @@ impl Follower<'_> {
                 _ if text.starts_with(['-', '+']) && text.len() > 1 => {
                     code |= is_cluster(text, 'c');
                     stdin |= is_cluster(text, 's');
-                    at += usize::from(text.starts_with('-') && text.ends_with('o') && text.len() > 2);
+                    at +=
+                        usize::from(text.starts_with('-') && text.ends_with('o') && text.len() > 2);
                 }
                 _ => break,
             }
@@ -186,7 +188,9 @@ impl Follower<'_> {
     pub(super) fn run_written_program(&mut self, index: usize, input: &Flow) {
         let Some(program) = self.view.programs.get(index) else { return };
         let path = program.program.as_str().to_owned();
-        let Some(flow) = path.contains('/').then(|| self.written_flow(&path)).flatten() else { return };
+        let Some(flow) = path.contains('/').then(|| self.written_flow(&path)).flatten() else {
+            return;
+        };
         let call = Call::of(Vec::new(), &self.scope);
         let shebang = flow.text.as_deref().and_then(|text| text.strip_prefix("#!"));
         let interpreter = shebang.and_then(|text| text.lines().next()).unwrap_or("sh");

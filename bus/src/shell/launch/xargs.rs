@@ -7,8 +7,24 @@ use super::options;
 use super::shells::CodeRun;
 
 const XARGS_VALUES: &[&str] = &[
-    "-I", "-n", "-P", "-L", "-d", "-s", "-a", "-E", "-J", "-R", "-S", "--max-args", "--max-procs", "--max-lines",
-    "--delimiter", "--arg-file", "--replace", "--max-chars",
+    "-I",
+    "-n",
+    "-P",
+    "-L",
+    "-d",
+    "-s",
+    "-a",
+    "-E",
+    "-J",
+    "-R",
+    "-S",
+    "--max-args",
+    "--max-procs",
+    "--max-lines",
+    "--delimiter",
+    "--arg-file",
+    "--replace",
+    "--max-chars",
 ];
 
 impl Follower<'_> {
@@ -65,7 +81,22 @@ impl Follower<'_> {
     /// `parallel program {} ::: values`. The program is a shell line.
     pub(super) fn parallel(&mut self, index: usize, call: &Call, input: &Flow) -> Flow {
         let args = call.args.get(1..).unwrap_or_default();
-        let behind = options::leading(args, &["-j", "-n", "-N", "-S", "-a", "-I", "--jobs", "--colsep", "--joblog", "--delay", "--timeout"]);
+        let behind = options::leading(
+            args,
+            &[
+                "-j",
+                "-n",
+                "-N",
+                "-S",
+                "-a",
+                "-I",
+                "--jobs",
+                "--colsep",
+                "--joblog",
+                "--delay",
+                "--timeout",
+            ],
+        );
         let rest = args.get(behind..).unwrap_or_default();
         let list = rest.iter().position(|arg| matches!(arg.word.as_str(), ":::" | ":::+" | "::::"));
         let (program, values) = rest.split_at(list.unwrap_or(rest.len()));
@@ -88,7 +119,11 @@ impl Follower<'_> {
             } else {
                 format!("{line} {value}")
             };
-            let origin = if code.contains(UNKNOWN) { origin.max(input.origin).max(Origin::Output) } else { origin };
+            let origin = if code.contains(UNKNOWN) {
+                origin.max(input.origin).max(Origin::Output)
+            } else {
+                origin
+            };
             flow.append(self.run_code(CodeRun::new(index, &code, origin), call, &Flow::default()));
         }
         flow

@@ -13,6 +13,5 @@ pub(super) use parser::{Parser, parse};
 pub(super) use rough::fragments;
 pub(super) use scan::{name_length, split_assignment};
 pub(super) use tree::{
-    AndOr, Branch, Command, Compound, Join, List, Pipeline, Redirect, RedirectKind,
-    Script, Simple,
+    AndOr, Branch, Command, Compound, Join, List, Pipeline, Redirect, RedirectKind, Script, Simple,
 };

@@ -51,7 +51,10 @@ impl Rough {
     }
 
     fn end_word(&mut self) {
-        self.words.extend(self.word.take());
+        if self.words.len() < limits::WORDS {
+            self.words.extend(self.word.take());
+        }
+        self.word = None;
     }
 
     fn end_fragment(&mut self) {
@@ -69,7 +72,19 @@ impl Rough {
 fn skipped(word: &str) -> bool {
     matches!(
         word,
-        "if" | "then" | "else" | "elif" | "fi" | "do" | "done" | "while" | "until" | "!" | "time" | "$"
-            | "[[" | "esac" | "coproc"
+        "if" | "then"
+            | "else"
+            | "elif"
+            | "fi"
+            | "do"
+            | "done"
+            | "while"
+            | "until"
+            | "!"
+            | "time"
+            | "$"
+            | "[["
+            | "esac"
+            | "coproc"
     ) || super::split_assignment(word).is_some()
 }

@@ -17,9 +17,15 @@ fn reads_code_for_shells() {
         ("X=rm sh -c '$X y'", "sh -c $X y ; rm y"),
         ("sh script.sh; source x; . y", "sh script.sh ; source x ; . y"),
         ("echo 'rm x' > s.sh; sh s.sh", "echo rm x ; sh s.sh ; rm x"),
-        ("cat > s.sh <<'E'\nrm x\nE\nchmod +x s.sh && ./s.sh", "cat ; chmod +x s.sh ; ./s.sh ; rm x"),
+        (
+            "cat > s.sh <<'E'\nrm x\nE\nchmod +x s.sh && ./s.sh",
+            "cat ; chmod +x s.sh ; ./s.sh ; rm x",
+        ),
         ("echo cm0gLXJmIC8= | base64 -d | sh", "echo cm0gLXJmIC8= ; base64 -d ; sh ; rm -rf /"),
-        ("eval \"$(echo cm0gLXJmIC8= | base64 -d)\"", "echo cm0gLXJmIC8= ; base64 -d ; eval rm -rf / ; rm -rf /"),
+        (
+            "eval \"$(echo cm0gLXJmIC8= | base64 -d)\"",
+            "echo cm0gLXJmIC8= ; base64 -d ; eval rm -rf / ; rm -rf /",
+        ),
         ("echo 726d2078 | xxd -r -p | sh", "echo 726d2078 ; xxd -r -p ; sh ; rm x"),
     ]);
     assert!(foreign("bash -c 'rm x'; sh script.sh; eval rm y").is_empty());

@@ -41,11 +41,11 @@ fn finds_programs_in_every_construct() {
         ("trap 'rm -rf x' EXIT", "trap rm -rf x EXIT ; rm -rf x"),
         ("alias x='rm -rf'; x /", "alias x=rm -rf ; rm -rf /"),
         ("{ a; } > f; (b) 2>&1 | c", "a ; b ; c"),
-        ("echo ${x:-$(rm y)}", "rm y ; echo … …more"),
-        ("echo $((1 + $(rm x)))", "rm x ; echo … …more"),
+        ("echo ${x:-$(gen y)}", "gen y ; echo … …more"),
+        ("echo $((1 + $(gen x)))", "gen x ; echo … …more"),
         ("a=$(rm x)", "rm x"),
         ("x=(a $(rm b))", "rm b"),
-        ("echo {fd}>f", "echo {fd}"),
+        ("echo {fd}>f", "echo"),
         ("a;;b", "a ; b"),
     ]);
 }
@@ -69,11 +69,15 @@ fn reads_here_documents() {
 
 #[test]
 fn lists_what_it_can_when_bash_would_refuse() {
-    for line in ["rm -rf / ; if", "rm -rf / )", "echo 'a ; rm -rf /", "( rm -rf /", "fi; rm -rf /"] {
+    for line in ["rm -rf / ; if", "rm -rf / )", "echo 'a ; rm -rf /", "( rm -rf /", "fi; rm -rf /"]
+    {
         assert!(opaque(line).contains(&OpaqueKind::Syntax), "{line}");
         let found = programs(line);
         let inside = line.starts_with("echo");
-        assert!(inside || found.iter().any(|program| program.starts_with("rm -rf /")), "{line}: {found:?}");
+        assert!(
+            inside || found.iter().any(|program| program.starts_with("rm -rf /")),
+            "{line}: {found:?}"
+        );
     }
 }
 
@@ -92,7 +96,8 @@ fn quotes_that_other_readers_get_wrong() {
 #[test]
 fn follows_pipes() {
     let view = view("a | b | (c; d) | e");
-    let from: Vec<Vec<usize>> = view.programs.iter().map(|program| program.stdin_from.clone()).collect();
+    let from: Vec<Vec<usize>> =
+        view.programs.iter().map(|program| program.stdin_from.clone()).collect();
     assert_eq!(from, [vec![], vec![0], vec![1], vec![1], vec![2, 3]]);
 }
 

@@ -40,7 +40,10 @@ fn fills_in_arguments() {
         ("ls | xargs -I X sh -c 'rm X'", "ls ; xargs -I X sh -c rm X ; sh -c rm … ; rm … …more"),
         ("find / -exec rm -rf {} \\;", "find / -exec rm -rf {} ; ; rm -rf /"),
         ("find a b -name x -exec rm {} +", "find a b -name x -exec rm {} + ; rm a/… b/… …more"),
-        ("find . -type f -exec sh -c 'rm \"$1\"' _ {} \\;", "find . -type f -exec sh -c rm \"$1\" _ {} ; ; sh -c rm \"$1\" _ ./… ; rm ./…"),
+        (
+            "find . -type f -exec sh -c 'rm \"$1\"' _ {} \\;",
+            "find . -type f -exec sh -c rm \"$1\" _ {} ; ; sh -c rm \"$1\" _ ./… ; rm ./…",
+        ),
         ("fd x -x rm", "fd x -x rm ; rm … …more"),
         ("parallel rm ::: a b", "parallel rm ::: a b ; rm a ; rm b"),
         ("echo / | while read d; do rm -rf $d; done", "echo / ; read d ; rm -rf /"),
@@ -53,8 +56,14 @@ fn follows_remote_and_contained_programs() {
         ("ssh -p 22 u@h rm -rf /", "ssh -p 22 u@h rm -rf / ; ?: rm -rf /"),
         ("ssh h 'cd /x; rm y'", "ssh h cd /x; rm y ; ?: cd /x ; /x: rm y"),
         ("ssh h <<EOF\nrm x\nEOF", "ssh h ; ?: rm x"),
-        ("docker exec -it c sh -c 'rm x'", "docker exec -it c sh -c rm x ; ?: sh -c rm x ; ?: rm x"),
-        ("docker run --rm -v /a:/b -w /b img rm x", "docker run --rm -v /a:/b -w /b img rm x ; ?: rm x"),
+        (
+            "docker exec -it c sh -c 'rm x'",
+            "docker exec -it c sh -c rm x ; ?: sh -c rm x ; ?: rm x",
+        ),
+        (
+            "docker run --rm -v /a:/b -w /b img rm x",
+            "docker run --rm -v /a:/b -w /b img rm x ; ?: rm x",
+        ),
         ("docker compose exec web rm x", "docker compose exec web rm x ; ?: rm x"),
         ("kubectl exec -it p -- rm x", "kubectl exec -it p -- rm x ; ?: rm x"),
     ]);
@@ -65,7 +74,10 @@ fn follows_runners() {
     check(&[
         ("npx -y rimraf /", "npx -y rimraf / ; rimraf /"),
         ("pnpm exec rm x", "pnpm exec rm x ; rm x"),
-        ("uv run --with x python -c 'import os; os.system(\"rm y\")'", "uv run --with x python -c import os; os.system(\"rm y\") ; python -c import os; os.system(\"rm y\") ; rm y"),
+        (
+            "uv run --with x python -c 'import os; os.system(\"rm y\")'",
+            "uv run --with x python -c import os; os.system(\"rm y\") ; python -c import os; os.system(\"rm y\") ; rm y",
+        ),
         ("poetry run rm x", "poetry run rm x ; rm x"),
         ("bundle exec rm x", "bundle exec rm x ; rm x"),
         ("mise exec node@20 -- rm x", "mise exec node@20 -- rm x ; rm x"),
