@@ -10,9 +10,9 @@ pub(super) const DEPTH: usize = 28;
 /// How many programs are listed.
 pub(super) const PROGRAMS: usize = 2_000;
 /// How many commands are followed, those in loops and functions counted each time.
-pub(super) const COMMANDS: usize = 3_000;
+pub(super) const COMMANDS: usize = 4_000;
 /// How many bytes of code are read in all: the line, its substitutions and the code in its strings.
-pub(super) const CODE_BYTES: usize = 256 * 1024;
+pub(super) const CODE_BYTES: usize = 160 * 1024;
 /// The longest word; variables that double each other stop here.
 pub(super) const WORD_BYTES: usize = 16 * 1024;
 /// How many words braces may make of one.
@@ -23,3 +23,15 @@ pub(super) const LOOP_VALUES: usize = 12;
 pub(super) const SHOWN_CHARS: usize = 80;
 /// How many variables are remembered.
 pub(super) const VARIABLES: usize = 256;
+/// How many commands one text may have; one with more is only searched for words.
+pub(super) const PARSED_COMMANDS: usize = 4_000;
+/// How many words a command may have.
+pub(super) const WORDS: usize = 2_048;
+/// How many bytes all expanded words may have together.
+pub(super) const EXPANDED_BYTES: usize = 512 * 1024;
+/// How many pieces (quotes, variables, plain text) a word may have.
+pub(super) const PIECES: usize = 2_048;
+/// The longest directory.
+pub(super) const PATH_BYTES: usize = 1_024;
+/// How many opaque parts are listed.
+pub(super) const OPAQUE: usize = 64;

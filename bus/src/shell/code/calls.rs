@@ -333,7 +333,7 @@ fn runs(
         .collect();
     match arguments.as_slice() {
         [Argument::List(words), ..] if !words.is_empty() => {
-            effects.push(Effect::Program(words.clone()))
+            effects.push(Effect::Program(words.clone()));
         }
         // The first word of the list of `execvp` is the name again.
         [Argument::Text(program), Argument::List(words), ..] => {
@@ -359,7 +359,7 @@ fn runs(
             }
         }
         [Argument::Other(_), ..] if name != "run" => {
-            effects.push(Effect::Program(vec![UNKNOWN.to_string()]))
+            effects.push(Effect::Program(vec![UNKNOWN.to_string()]));
         }
         _ => {}
     }

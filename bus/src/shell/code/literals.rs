@@ -22,6 +22,23 @@ pub(super) enum Argument {
 /// How many arguments of a call, or elements of a list, are read.
 const ARGUMENTS: usize = 64;
 
+/// What the home directory is called.
+const HOMES: &[&str] = &[
+    "os.environ['HOME']",
+    "os.environ[\"HOME\"]",
+    "os.getenv('HOME')",
+    "os.getenv(\"HOME\")",
+    "process.env.HOME",
+    "os.homedir()",
+    "ENV['HOME']",
+    "ENV[\"HOME\"]",
+    "Dir.home",
+    "$ENV{HOME}",
+    "Path.home()",
+    "getenv('HOME')",
+    "getenv(\"HOME\")",
+];
+
 impl<'a> Literals<'a> {
     pub(super) const fn new(rest: &'a str, home: Option<&'a str>) -> Self {
         Self { rest, home }
@@ -126,21 +143,6 @@ impl<'a> Literals<'a> {
                 });
             }
         }
-        const HOMES: &[&str] = &[
-            "os.environ['HOME']",
-            "os.environ[\"HOME\"]",
-            "os.getenv('HOME')",
-            "os.getenv(\"HOME\")",
-            "process.env.HOME",
-            "os.homedir()",
-            "ENV['HOME']",
-            "ENV[\"HOME\"]",
-            "Dir.home",
-            "$ENV{HOME}",
-            "Path.home()",
-            "getenv('HOME')",
-            "getenv(\"HOME\")",
-        ];
         let found = HOMES.iter().find_map(|home| self.rest.strip_prefix(home))?;
         self.rest = found;
         Some(self.home.map_or_else(|| "~".to_owned(), str::to_owned))

@@ -5,6 +5,10 @@ use super::super::limits;
 use super::super::word::{UNKNOWN, Word};
 
 /// Collects the words.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each one is a fact of its own about the word or the list"
+)]
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     pub(super) args: Vec<Arg>,
@@ -19,6 +23,10 @@ pub(super) struct Fields {
     pub(super) more: bool,
     /// The code of `>(…)`, which reads what the program writes there.
     pub(super) readers: Vec<String>,
+    /// How many bytes all words have together.
+    pub(super) bytes: usize,
+    /// Whether words were left out because there are too many.
+    pub(super) cut: bool,
     /// Whether unquoted values are split into words.
     pub(super) splits: bool,
 }
@@ -64,6 +72,9 @@ impl Fields {
             self.push(first);
         }
         for piece in pieces {
+            if self.is_full() {
+                break;
+            }
             if self.present {
                 self.end_word();
             }
@@ -85,20 +96,35 @@ impl Fields {
         }
     }
 
+    /// Whether no more words are taken.
+    pub(super) fn is_full(&self) -> bool {
+        self.args.len() >= limits::WORDS || self.bytes > limits::LINE_BYTES * 2
+    }
+
     /// Ends the word that is being collected.
     pub(super) fn end_word(&mut self) {
         if !self.present {
             return;
         }
-        if !self.quoted && self.splits && self.text.chars().eq([UNKNOWN]) {
+        if !self.quoted && self.splits && is_unknown(&self.text) {
             self.more = true;
         }
         let word = Word::new(std::mem::take(&mut self.text), self.glob);
         let stream = std::mem::take(&mut self.stream);
-        self.args.push(Arg { word, origin: self.origin, stream });
+        self.bytes += word.as_str().len() + 64;
+        if self.is_full() {
+            self.cut = true;
+            self.more = true;
+        } else {
+            self.args.push(Arg { word, origin: self.origin, stream });
+        }
         self.glob = false;
         self.present = false;
         self.quoted = false;
         self.origin = Origin::Line;
     }
+}
+
+fn is_unknown(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c == UNKNOWN)
 }

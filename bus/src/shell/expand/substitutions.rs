@@ -36,7 +36,11 @@ impl Follower<'_> {
             }
             Some(b'[') => self.calculation(slice(at + 2, end - 1), quoted, fields),
             Some(b'{') => {
-                let expanded = self.parameter(slice(at + 2, end - 1));
+                let inner = slice(at + 2, end - 1);
+                let expanded = self.parameter(inner);
+                let list = inner == "@" || inner.ends_with("[@]");
+                fields.more |=
+                    list && matches!(&expanded, Expanded::Text(text, _) if text.contains(UNKNOWN));
                 push(expanded, quoted, fields);
             }
             Some(b'\'') => {
@@ -45,6 +49,11 @@ impl Follower<'_> {
             Some(b'"') => {
                 fields.push_quoted("", Origin::Line);
                 self.double_quoted(slice(at + 2, end - 1), false, fields);
+            }
+            Some(b'@') if self.scope.parameters.is_none() => {
+                // Any number of words, even between quotes.
+                fields.push_quoted(&UNKNOWN.to_string(), Origin::Variable);
+                fields.more = true;
             }
             Some(_) if end > at + 1 => {
                 let expanded = self.parameter(slice(at + 1, end));

@@ -1,6 +1,7 @@
 //! Walks through a written word piece by piece.
 
 use super::super::follow::{Arg, Follower, Origin};
+use super::super::limits;
 use super::super::syntax::{Parser, split_assignment};
 use super::super::view::Directory;
 use super::super::word::{UNKNOWN, Word};
@@ -14,6 +15,10 @@ impl Follower<'_> {
         fields.splits = true;
         fields.args.reserve(words.len());
         for word in words {
+            if fields.is_full() {
+                fields.cut = true;
+                break;
+            }
             if is_plain(word) {
                 let word = Word::literal(*word);
                 fields.args.push(Arg { word, origin: Origin::Line, stream: false });
@@ -31,6 +36,10 @@ impl Follower<'_> {
                 }
             }
         }
+        self.spend(fields.bytes);
+        if fields.cut {
+            self.cut(words.first().copied().unwrap_or_default());
+        }
         (fields.args, fields.more, fields.readers)
     }
 
@@ -47,6 +56,7 @@ impl Follower<'_> {
         }
         let mut fields = Fields::default();
         self.expand_into(word, &mut fields);
+        self.spend(fields.bytes);
         fields.args.pop().unwrap_or_default()
     }
 
@@ -55,6 +65,7 @@ impl Follower<'_> {
         let mut fields = Fields::default();
         self.double_quoted(text, true, &mut fields);
         fields.end_word();
+        self.spend(fields.bytes);
         match fields.args.pop() {
             Some(arg) => (arg.word.as_str().to_owned(), arg.origin),
             None => (String::new(), Origin::Line),
@@ -64,7 +75,14 @@ impl Follower<'_> {
     fn expand_into(&mut self, word: &str, fields: &mut Fields) {
         let mut parser = Parser::new(word);
         let mut at = self.tilde(word, fields);
-        while let Some(byte) = word.as_bytes().get(at) {
+        let mut pieces = 0;
+        while let Some(byte) = word.as_bytes().get(at).filter(|_| !fields.is_full()) {
+            pieces += 1;
+            if pieces > limits::PIECES {
+                fields.push_value(&UNKNOWN.to_string(), Origin::Variable);
+                self.cut(word);
+                break;
+            }
             let Ok(end) = self.piece(word, at, *byte, &mut parser, fields) else {
                 fields.push_value(&UNKNOWN.to_string(), Origin::Variable);
                 break;
@@ -140,7 +158,14 @@ impl Follower<'_> {
         let mut parser = Parser::new(text);
         let mut at = 0;
         let slice = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
+        let mut pieces = 0;
         while let Some(byte) = text.as_bytes().get(at) {
+            pieces += 1;
+            if pieces > limits::PIECES {
+                fields.push_quoted(&UNKNOWN.to_string(), Origin::Variable);
+                self.cut(text);
+                break;
+            }
             let end = match byte {
                 b'\\' => {
                     match text.as_bytes().get(at + 1) {

@@ -83,9 +83,40 @@ impl Follower<'_> {
         assignments
             .iter()
             .filter_map(|assignment| {
-                let (name, _, _, value) = split_assignment(assignment)?;
-                Some((name.to_owned(), self.expand_one(value).word))
+                let (name, _, append, value) = split_assignment(assignment)?;
+                let word = self.expand_one(value).word;
+                let old = match self.scope.value(name) {
+                    Some(Value::Text(old, _)) if append => &**old,
+                    Some(_) | None => "",
+                };
+                let text = if append {
+                    format!("{old}{}", word.as_str())
+                } else {
+                    return Some((name.to_owned(), word));
+                };
+                Some((name.to_owned(), Word::literal(text)))
             })
             .collect()
+    }
+
+    /// Runs with variables that hold only meanwhile: `X=1 eval …`, `X=1 function`.
+    pub(super) fn with_environment<T>(
+        &mut self,
+        env: &[(String, Word)],
+        run: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        if env.is_empty() {
+            return run(self);
+        }
+        let before = self.scope.variables.clone();
+        for (name, value) in env {
+            self.scope.set(name, Value::text(value.as_str(), Origin::Line));
+        }
+        let result = run(self);
+        for (name, _) in env {
+            let old = before.iter().find(|(known, _)| **known == **name).map(|(_, value)| value);
+            self.scope.restore(name, old);
+        }
+        result
     }
 }

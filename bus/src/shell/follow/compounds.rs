@@ -2,6 +2,7 @@
 
 use super::super::limits;
 use super::super::syntax::{Branch, Compound, List, Redirect, Script};
+use super::super::word::UNKNOWN;
 use super::flow::{Flow, Origin};
 use super::follower::{Follower, Function};
 use super::scope::Value;
@@ -107,7 +108,9 @@ impl Follower<'_> {
             None => self.expand_list(&["\"$@\""]),
         };
         let mut flow = Flow::text("");
-        for value in values.iter().take(limits::LOOP_VALUES) {
+        let known =
+            values.iter().filter(|value| value.word.as_str() != UNKNOWN.to_string() || !more);
+        for value in known.take(limits::LOOP_VALUES) {
             let value = Value::text(value.word.as_str(), value.origin);
             self.scope.set(name, value);
             flow.append(self.list(body, script, input));

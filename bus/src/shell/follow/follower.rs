@@ -41,6 +41,7 @@ pub(crate) struct Follower<'s> {
     depth: usize,
     commands: usize,
     code_bytes: usize,
+    expanded_bytes: usize,
     cut: bool,
 }
 
@@ -57,6 +58,7 @@ impl<'s> Follower<'s> {
             depth: 0,
             commands: 0,
             code_bytes: 0,
+            expanded_bytes: 0,
             cut: false,
         }
     }
@@ -123,6 +125,7 @@ impl<'s> Follower<'s> {
 
     /// Runs in a copy of the scope.
     pub(crate) fn in_subshell<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
+        self.spend(self.scope.variables.len() * 4);
         let outer = self.scope.clone();
         let result = run(self);
         self.scope = outer;
@@ -144,12 +147,18 @@ impl<'s> Follower<'s> {
     /// Counts one command; false, and a cut, if there are too many.
     pub(crate) fn count(&mut self, text: &str) -> bool {
         self.commands += 1;
-        let within =
-            self.commands <= limits::COMMANDS && self.view.programs.len() < limits::PROGRAMS;
+        let within = self.commands <= limits::COMMANDS
+            && self.expanded_bytes <= limits::EXPANDED_BYTES
+            && self.view.programs.len() < limits::PROGRAMS;
         if !within {
             self.cut(text);
         }
         within
+    }
+
+    /// Counts the bytes of expanded words.
+    pub(crate) fn spend(&mut self, bytes: usize) {
+        self.expanded_bytes += bytes;
     }
 
     /// Reports, once, that something was left out.
@@ -166,7 +175,7 @@ impl<'s> Follower<'s> {
             shown = shown.replace(UNKNOWN, "…");
         }
         let opaque = Opaque { kind, text: shown };
-        if !self.view.opaque.contains(&opaque) {
+        if self.view.opaque.len() < limits::OPAQUE && !self.view.opaque.contains(&opaque) {
             self.view.opaque.push(opaque);
         }
     }

@@ -59,6 +59,14 @@ impl Scope {
         }
     }
 
+    /// Puts back the value that a variable had.
+    pub(crate) fn restore(&mut self, name: &str, old: Option<&Value>) {
+        match old {
+            Some(value) => self.set(name, value.clone()),
+            None => Rc::make_mut(&mut self.variables).retain(|(known, _)| **known != *name),
+        }
+    }
+
     /// Enters a directory.
     pub(crate) fn enter(&mut self, directory: Directory) {
         self.previous = Some(std::mem::replace(&mut self.directory, directory));
@@ -102,6 +110,7 @@ pub(crate) fn join(from: &Directory, target: &str) -> Directory {
     match from {
         _ if matches!(target, "." | "./") => from.clone(),
         Directory::Start => Directory::Path(target.to_owned()),
+        Directory::Path(path) if path.len() > limits::PATH_BYTES => Directory::Unknown,
         Directory::Path(path) => {
             Directory::Path(format!("{}/{target}", path.strip_suffix('/').unwrap_or(path)))
         }

@@ -65,6 +65,9 @@ impl Follower<'_> {
         script: &Script<'_>,
         input: &Flow,
     ) -> Flow {
+        if !self.count("") {
+            return Flow::unknown(Origin::Output);
+        }
         if let Some((name, values)) = self.undecided(simple) {
             let mut flow = Flow::text("");
             for value in values {
@@ -73,12 +76,10 @@ impl Follower<'_> {
             }
             return flow;
         }
-        if !self.count("") {
-            return Flow::unknown(Origin::Output);
-        }
         let assigned =
             simple.words.iter().take_while(|word| split_assignment(word).is_some()).count();
         let (assignments, words) = simple.words.split_at(assigned);
+        self.spend(input.text.as_ref().map_or(0, String::len));
         let outer =
             (!input.is_nothing()).then(|| std::mem::replace(&mut self.stdin, input.clone()));
         let flow = self.expanded(assignments, words, simple, script, input);
@@ -127,7 +128,10 @@ impl Follower<'_> {
         let target = redirected.stdout.take();
         let by = self.view.programs.len();
         self.place(redirected, Some(by));
-        let flow = self.call(call, words, stdin.as_ref().unwrap_or(input));
+        let env = call.env.clone();
+        let flow = self.with_environment(&env, |follower| {
+            follower.call(call, words, stdin.as_ref().unwrap_or(input))
+        });
         for code in readers {
             self.in_subshell(|follower| follower.run_text(&code, &flow));
         }

@@ -25,6 +25,7 @@ impl Follower<'_> {
             return self.plain(call, input);
         }
         let name = name.to_owned();
+        self.spend(call.args.len() * 64);
         let index = self.list_call(call.clone(), input);
         let mut flow = self.start_inner(kind, &name, index, &call, input);
         if !flow.from.contains(&index) {
@@ -90,6 +91,7 @@ impl Follower<'_> {
         let mut words = call.args.into_iter().map(|arg| arg.word);
         let program = words.next().unwrap_or_default();
         self.report_unknown_program(&program);
+        self.spend(input.text.as_ref().map_or(0, String::len));
         self.view.programs.push(Invocation {
             program,
             args: words.collect(),

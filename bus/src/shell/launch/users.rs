@@ -46,7 +46,7 @@ impl Follower<'_> {
             match text {
                 "-u" | "--unset" => at += 1,
                 "-C" | "--chdir" => {
-                    inner.directory = self.entered(&call.directory, args.get(at));
+                    inner.directory = entered(&call.directory, args.get(at));
                     at += 1;
                 }
                 "-S" | "--split-string" => return self.env_split(args.get(at..), &inner, input),
@@ -60,7 +60,7 @@ impl Follower<'_> {
                 _ if text.starts_with('-') => {
                     if let Some(target) = text.strip_prefix("--chdir=") {
                         let target = Arg { word: Word::literal(target), ..Arg::default() };
-                        inner.directory = self.entered(&call.directory, Some(&target));
+                        inner.directory = entered(&call.directory, Some(&target));
                     }
                 }
                 _ => match split_assignment(text) {
@@ -86,14 +86,6 @@ impl Follower<'_> {
         })
     }
 
-    /// The directory behind an option such as `-C`.
-    fn entered(&self, from: &Directory, target: Option<&Arg>) -> Directory {
-        match target {
-            Some(arg) if arg.word.is_known() => super::super::follow::join(from, arg.word.as_str()),
-            Some(_) | None => Directory::Unknown,
-        }
-    }
-
     pub(super) fn sudo(&mut self, name: &str, index: usize, call: &Call, input: &Flow) -> Flow {
         let args = call.args.get(1..).unwrap_or_default();
         let mut behind = options::leading(args, SUDO_VALUES);
@@ -101,7 +93,7 @@ impl Follower<'_> {
         inner.privileged = true;
         let leading = args.get(..behind).unwrap_or_default();
         if let Some(target) = options::value(leading, &["-D", "--chdir"]) {
-            inner.directory = self.entered(&call.directory, Some(target));
+            inner.directory = entered(&call.directory, Some(target));
         }
         while let Some((variable, _, _, value)) =
             args.get(behind).and_then(|arg| split_assignment(arg.word.as_str()))
@@ -148,5 +140,13 @@ impl Follower<'_> {
             return self.launch(inner, input);
         }
         self.shell_stdin(index, &inner, input)
+    }
+}
+
+/// The directory behind an option such as `-C`.
+fn entered(from: &Directory, target: Option<&Arg>) -> Directory {
+    match target {
+        Some(arg) if arg.word.is_known() => super::super::follow::join(from, arg.word.as_str()),
+        Some(_) | None => Directory::Unknown,
     }
 }

@@ -32,6 +32,7 @@ impl<'a> Parser<'a> {
                 _ => return Ok(commands),
             }
             self.skip_newlines()?;
+            self.skip_bangs()?;
             commands.push(self.command()?);
         }
     }
@@ -39,11 +40,7 @@ impl<'a> Parser<'a> {
     /// Skips `!` and `time`, which change nothing about what runs.
     fn skip_prefixes(&mut self) -> Result<(), Unreadable> {
         loop {
-            self.skip_blanks()?;
-            if self.byte(self.at) == Some(b'!') && self.byte(self.at + 1).is_none_or(ends_word) {
-                self.at += 1;
-                continue;
-            }
+            self.skip_bangs()?;
             if self.plain_word() != "time" {
                 return Ok(());
             }
@@ -61,6 +58,15 @@ impl<'a> Parser<'a> {
         }
     }
 
+    fn skip_bangs(&mut self) -> Result<(), Unreadable> {
+        self.skip_blanks()?;
+        while self.byte(self.at) == Some(b'!') && self.byte(self.at + 1).is_none_or(ends_word) {
+            self.at += 1;
+            self.skip_blanks()?;
+        }
+        Ok(())
+    }
+
     /// The unquoted characters up to the end of the word at the position: what a reserved word is compared with.
     pub(super) fn plain_word(&self) -> &'a str {
         let rest = self.bytes_from(self.at);
@@ -75,7 +81,7 @@ impl<'a> Parser<'a> {
 
     pub(super) fn command(&mut self) -> Result<Command<'a>, Unreadable> {
         self.skip_blanks()?;
-        self.burn()?;
+        self.commands = self.commands.checked_sub(1).ok_or(Unreadable)?;
         let word = self.plain_word();
         if let Some(compound) = self.nested(|parser| parser.compound(word))? {
             let mut redirects = Vec::new();
@@ -219,9 +225,9 @@ impl<'a> Parser<'a> {
             [b'<', b'<', b'<', ..] => (3, RedirectKind::HereString),
             [b'<', b'<', b'-', ..] => (3, RedirectKind::HereDocument(1)),
             [b'<', b'<', ..] => (2, RedirectKind::HereDocument(0)),
-            [b'<', b'&', ..] | [b'>', b'&', ..] => (2, RedirectKind::Duplicate),
+            [b'<' | b'>', b'&', ..] => (2, RedirectKind::Duplicate),
             [b'<', b'>', ..] => (2, RedirectKind::ReadWrite),
-            [b'<', b'(', ..] | [b'>', b'(', ..] => return None,
+            [b'<' | b'>', b'(', ..] => return None,
             [b'<', ..] => (1, RedirectKind::Read),
             [b'>', b'>', ..] | [b'&', b'>', b'>', ..] => {
                 (if rest.first() == Some(&b'&') { 3 } else { 2 }, RedirectKind::Append)

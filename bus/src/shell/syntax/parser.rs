@@ -18,6 +18,8 @@ pub(crate) struct Parser<'a> {
     /// How many steps are left. Backtracking (`((` may open a calculation or two subshells) costs steps too, so
     /// no text takes more than linear time.
     fuel: usize,
+    /// How many commands may still come.
+    pub(super) commands: usize,
     pub(super) documents: Vec<Document<'a>>,
     /// The here-documents whose bodies start behind the next newline: index, delimiter, whether tabs go.
     pub(super) pending: Vec<(usize, &'a str, bool)>,
@@ -41,6 +43,7 @@ impl<'a> Parser<'a> {
             at: 0,
             depth: 0,
             fuel: text.len() * 8 + 256,
+            commands: limits::PARSED_COMMANDS,
             documents: Vec::new(),
             pending: Vec::new(),
         }

@@ -51,7 +51,10 @@ impl Rough {
     }
 
     fn end_word(&mut self) {
-        self.words.extend(self.word.take());
+        if self.words.len() < limits::WORDS {
+            self.words.extend(self.word.take());
+        }
+        self.word = None;
     }
 
     fn end_fragment(&mut self) {

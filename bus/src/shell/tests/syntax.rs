@@ -41,11 +41,11 @@ fn finds_programs_in_every_construct() {
         ("trap 'rm -rf x' EXIT", "trap rm -rf x EXIT ; rm -rf x"),
         ("alias x='rm -rf'; x /", "alias x=rm -rf ; rm -rf /"),
         ("{ a; } > f; (b) 2>&1 | c", "a ; b ; c"),
-        ("echo ${x:-$(rm y)}", "rm y ; echo … …more"),
-        ("echo $((1 + $(rm x)))", "rm x ; echo … …more"),
+        ("echo ${x:-$(gen y)}", "gen y ; echo … …more"),
+        ("echo $((1 + $(gen x)))", "gen x ; echo … …more"),
         ("a=$(rm x)", "rm x"),
         ("x=(a $(rm b))", "rm b"),
-        ("echo {fd}>f", "echo {fd}"),
+        ("echo {fd}>f", "echo"),
         ("a;;b", "a ; b"),
     ]);
 }
