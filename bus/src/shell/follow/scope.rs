@@ -92,14 +92,19 @@ fn either(old: &Value, new: &Value) -> Value {
     let mut texts = Vec::new();
     for value in [old, new] {
         match value {
-            Value::Text(text, _) => texts.push(text.clone()),
-            Value::Either(some) => texts.extend(some.iter().cloned()),
+            Value::Text(text, _) => add(&mut texts, text),
+            Value::Either(some) => some.iter().for_each(|text| add(&mut texts, text)),
             Value::List(_) => return new.clone(),
         }
     }
-    texts.dedup();
     texts.truncate(limits::LOOP_VALUES);
     Value::Either(texts)
+}
+
+fn add(texts: &mut Vec<Rc<str>>, text: &Rc<str>) {
+    if !texts.contains(text) {
+        texts.push(text.clone());
+    }
 }
 
 /// A directory that is entered from another one, joined as text.
