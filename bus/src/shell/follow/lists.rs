@@ -39,7 +39,9 @@ impl Follower<'_> {
                 // goes on in `a`.
                 Join::Or => {
                     let entered = std::mem::replace(&mut self.scope.directory, failed.clone());
+                    let before = self.scope.variables.clone();
                     flow.append(self.pipeline(pipeline, script, input));
+                    self.scope.merge(&before); // what follows may run without it
                     self.scope.directory = entered;
                 }
             }
