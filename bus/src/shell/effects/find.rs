@@ -35,5 +35,16 @@ pub(super) fn find(reading: &Reading<'_>, uses: &mut Uses) {
 
 /// Tests that choose files by name or age. Those that hold for most files are no choice.
 const SELECTIVE: [&str; 12] = [
-    "name", "iname", "path", "ipath", "wholename", "regex", "iregex", "mtime", "mmin", "empty", "newer", "size",
+    "name",
+    "iname",
+    "path",
+    "ipath",
+    "wholename",
+    "regex",
+    "iregex",
+    "mtime",
+    "mmin",
+    "empty",
+    "newer",
+    "size",
 ];
