@@ -40,6 +40,7 @@ fn expands_words() {
         ("echo \"a\\\nb\" a\\\nb", "echo ab ab"),
         ("echo \"\" ''", "echo  "),
         ("r\"\"m x", "rm x"),
+        ("IFS=,; X=rm,-rf,/; $X", "rm -rf /"),
     ]);
 }
 
