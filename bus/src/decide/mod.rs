@@ -7,6 +7,7 @@ mod conclude;
 mod plan;
 mod probe;
 pub mod replay;
+mod rule_name;
 mod rules_alone;
 mod run;
 mod run_command;
