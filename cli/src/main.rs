@@ -23,6 +23,7 @@ mod output;
 mod prompt;
 mod reference;
 mod replay;
+mod rule_report;
 mod serve;
 mod sessions;
 mod settings;

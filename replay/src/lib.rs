@@ -46,7 +46,7 @@ pub use compare::{Category, Comparison, compare};
 pub use drive::{ChunkResult, Drive, drive};
 pub use dry_run::{DryRun, PlannedCommand, dry_run};
 pub use expectations::{Expectations, ExpectationsError, ExpectationsWriter};
-pub use junit::JUnitReport;
+pub use junit::{CaseResult, Finding, JUnitReport};
 pub use recorded_decision::DecisionError;
 pub use recorded_hooks::{HooksError, RecordedHooks, canonical_hooks_path};
 pub use redecide::{Detail, Redecider};

@@ -4,6 +4,7 @@
 mod background;
 mod capabilities;
 mod conclude;
+mod explain;
 mod plan;
 mod probe;
 pub mod replay;
@@ -17,6 +18,7 @@ mod slots;
 pub(crate) use background::drain_notifications;
 pub use capabilities::{became_a_block, without_added_texts};
 pub use conclude::{DecisionContext, conclude};
+pub use explain::{HookReport, explain_hooks};
 pub use plan::{Plan, plan};
 pub use probe::{notify_for_test, probe_entry};
 pub use rules_alone::RulesAlone;
