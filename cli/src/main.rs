@@ -33,6 +33,7 @@ mod stop;
 mod timeline;
 mod unusable_home;
 mod verify;
+mod why;
 mod worktree;
 
 use std::process::ExitCode;

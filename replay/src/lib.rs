@@ -49,7 +49,7 @@ pub use expectations::{Expectations, ExpectationsError, ExpectationsWriter};
 pub use junit::{CaseResult, Finding, JUnitReport};
 pub use recorded_decision::DecisionError;
 pub use recorded_hooks::{HooksError, RecordedHooks, canonical_hooks_path};
-pub use redecide::{Detail, Redecider};
+pub use redecide::{Detail, Redecider, decode_recorded};
 pub use replay_hooks::ReplayHooks;
 pub use replayed_event::{NondeterministicHook, ReplayedEvent};
 pub use sessions::{SessionChecks, SessionMark};

@@ -350,6 +350,11 @@ impl<'a> Redecider<'a> {
     }
 }
 
+/// A recorded event as the live bus decoded it; none if this version does not know its agent.
+pub fn decode_recorded(row: &RecordedEvent) -> Option<Event> {
+    Some(decode_row(row, row.agent.parse().ok()?, row.payload.clone()))
+}
+
 /// Decodes a recorded payload as the live bus did.
 pub(crate) fn decode_row(row: &RecordedEvent, agent: Agent, raw: Vec<u8>) -> Event {
     // The recorded session came from the payload or from the agent's environment.

@@ -21,6 +21,7 @@ pub use conclude::{DecisionContext, conclude};
 pub use explain::{HookReport, explain_hooks};
 pub use plan::{Plan, plan};
 pub use probe::{notify_for_test, probe_entry};
+pub use rule_name::without_rule_names;
 pub use rules_alone::RulesAlone;
 pub(crate) use rules_alone::run_rules_alone;
 pub use run::{HookResult, RunOutcome, run_all, run_rules};

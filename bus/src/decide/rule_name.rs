@@ -26,7 +26,7 @@ pub(super) fn add_rule_name(verdict: &mut Verdict, hook: &Hook) {
 }
 
 /// A text without the names of rules in it. Earlier versions did not add them.
-pub(super) fn without_rule_names(text: &str) -> String {
+pub fn without_rule_names(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, named)) = rest.split_once(BEGINNING) {
