@@ -64,7 +64,7 @@ fn every_kind_of_rule_answer_is_encoded_for_gemini() {
             json!({"decision": "deny", "reason": "because (hookbus rule BeforeTool#1)"}),
             "block",
         ),
-        ("stop: enough", json!({"continue": false, "stopReason": "enough"}), "stop"),
+        ("stop: enough", json!({"continue": false, "stopReason": "enough (hookbus rule BeforeTool#1)"}), "stop"),
         ("allow: true", Value::Null, "allow"),
         (
             "rewrite: {command: ls}",

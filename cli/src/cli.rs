@@ -51,10 +51,12 @@ enum Verb {
     /// session and a short Gemini CLI session, prints the answers and both timelines, and stops the
     /// daemon. Your own home is not touched.
     Demo,
-    /// Write a first policy
+    /// Write a first policy, and connect your agents
     ///
-    /// Writes hookbus.yaml with a few rules and comments into the home of hookbus, if there is none. The rules
-    /// keep agents away from hookbus itself, and block or ask about commands that cannot be undone.
+    /// Writes hookbus.yaml with comments into the home of hookbus, if there is none: it uses the packs of
+    /// rules that ship with hookbus, which keep agents away from hookbus itself, and block or ask about
+    /// commands that cannot be undone. At a terminal it asks whether the rules count at once, and offers to
+    /// connect the agents that are installed.
     Init(init::Arguments),
     /// Wire an agent to hookbus
     ///

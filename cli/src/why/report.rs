@@ -92,7 +92,7 @@ impl Report<'_> {
     fn title(&self, paint: Paint) -> Vec<String> {
         let event = &self.found.event;
         let (name, kind, agent) = (&event.name, &event.kind, &event.agent);
-        let first = format!("{}  {name} ({kind}) of {agent}", event.seq);
+        let first = format!("seq {}: {name} ({kind}) of {agent}", event.seq);
         let when = local_time(event.at).format("%Y-%m-%d %H:%M:%S%.3f");
         let session = shorten_middle(&event.session, 40);
         let payload = event.payload_json();
@@ -209,13 +209,15 @@ fn next_lines(aftermath: &Aftermath, outcome: Option<Outcome>, paint: Paint) -> 
             Some(Outcome::Ask) => "asked about",
             Some(_) | None => "not held back",
         };
+        let is_blocked = matches!(attempt.outcome, Some(Outcome::Block | Outcome::Stop));
         let ran = match attempt.fate.ran(attempt.outcome) {
-            Some(true) => ", it ran",
-            Some(false) => ", it did not run",
-            None => "",
+            Some(true) if is_blocked => paint.bad(", it ran all the same"),
+            Some(true) => ", it ran".to_owned(),
+            Some(false) => ", it did not run".to_owned(),
+            None => String::new(),
         };
-        let again = format!("the model tried again: {}, {what}, {decided}{ran}", attempt.seq);
-        lines.push(format!("  {}", paint.notable(&again)));
+        let again = format!("the model tried again: seq {}, {what}, {decided}", attempt.seq);
+        lines.push(format!("  {}{ran}", paint.notable(&again)));
         lines.push(format!("      {}", shorten(&attempt.gist, 70)));
     }
     lines
@@ -228,19 +230,20 @@ fn fate_line(fate: &Fate, outcome: Option<Outcome>, paint: Paint) -> String {
     };
     match (fate, outcome) {
         (Fate::Ran { seq, status: how }, Some(Outcome::Block | Outcome::Stop)) => {
-            let text = format!("it ran all the same: {seq} is its result{}", status(how));
+            let text = format!("it ran all the same: seq {seq} is its result{}", status(how));
             paint.bad(&text)
         }
         (Fate::Ran { seq, status: how }, Some(Outcome::Ask)) => {
-            let text = format!("it ran, so a person said yes: {seq} is its result{}", status(how));
+            let text =
+                format!("it ran, so a person said yes: seq {seq} is its result{}", status(how));
             paint.notable(&text)
         }
         (Fate::Ran { seq, status: how }, _) => {
-            format!("it ran: {seq} is its result{}", status(how))
+            format!("it ran: seq {seq} is its result{}", status(how))
         }
         (Fate::Refused { seq, status }, _) => {
             let status = shorten(status, 30);
-            paint.good(&format!("it did not run: {seq} says `{status}`"))
+            paint.good(&format!("it did not run: seq {seq} says `{status}`"))
         }
         (Fate::NoResult, Some(Outcome::Block | Outcome::Stop | Outcome::Ask)) => {
             paint.good("it did not run: no result of it is recorded")
@@ -259,9 +262,9 @@ mod tests {
     fn a_blocked_call_that_ran_is_told_in_red() {
         let ran = Fate::Ran { seq: Seq::from_i64(9), status: "ok".to_owned() };
         let line = |outcome| fate_line(&ran, Some(outcome), Paint(true));
-        assert_eq!(line(Outcome::Block), "\x1b[31mit ran all the same: 9 is its result\x1b[0m");
+        assert_eq!(line(Outcome::Block), "\x1b[31mit ran all the same: seq 9 is its result\x1b[0m");
         assert!(line(Outcome::Ask).contains("a person said yes"));
-        assert_eq!(line(Outcome::Context), "it ran: 9 is its result");
+        assert_eq!(line(Outcome::Context), "it ran: seq 9 is its result");
     }
 
     #[test]
