@@ -64,7 +64,11 @@ fn every_kind_of_rule_answer_is_encoded_for_gemini() {
             json!({"decision": "deny", "reason": "because (hookbus rule BeforeTool#1)"}),
             "block",
         ),
-        ("stop: enough", json!({"continue": false, "stopReason": "enough (hookbus rule BeforeTool#1)"}), "stop"),
+        (
+            "stop: enough",
+            json!({"continue": false, "stopReason": "enough (hookbus rule BeforeTool#1)"}),
+            "stop",
+        ),
         ("allow: true", Value::Null, "allow"),
         (
             "rewrite: {command: ls}",
@@ -473,7 +477,7 @@ fn a_broken_file_leaves_its_last_good_version_active() {
         );
         assert_eq!(
             home.answer("hermes", &hermes_shell("rm x"))["reason"],
-            "fixed",
+            "fixed (hookbus rule tool.before#1)",
             "{mode}: re-read"
         );
         let loaded = home.log(&["--kind", "hooks.loaded"]);

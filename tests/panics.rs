@@ -38,7 +38,7 @@ fn the_size_of_stacks_does_not_come_from_the_environment_of_an_agent() {
             reason(&output.stdout)
         };
         home.write_hooks(GUARD);
-        assert_eq!(ask("rm x"), "guarded", "{size}");
+        assert_eq!(ask("rm x"), "guarded (hookbus rule guard)", "{size}");
         home.write_hooks(&format!("hooks: {{ tool.before: [{{ command: {script} }}] }}"));
         assert_eq!(ask("ls"), "checked", "{size}");
     }

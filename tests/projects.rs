@@ -115,7 +115,7 @@ fn a_projects_hooks_apply_inside_it_after_their_approval() {
     );
     assert_eq!(
         answer(&project.deep, &home, "rm x")["reason"],
-        "mine",
+        "mine (hookbus rule mine)",
         "the user's own hooks apply there too"
     );
     assert_eq!(answer(&home.work(), &home, "deploy"), Value::Null, "outside of the project");
@@ -301,7 +301,7 @@ fn approved_hooks_of_a_project_stay_under_a_key_that_breaks() {
             project.write(&RULE.replace(from, to));
             assert_eq!(
                 answer(&project.root, &home, "deploy")["reason"],
-                "not from here",
+                "not from here (hookbus rule no-deploy)",
                 "{mode} {to}"
             );
             assert_eq!(answer(&project.root, &home, "ls"), Value::Null, "{mode} {to}");
@@ -580,7 +580,10 @@ fn an_unapproved_inner_project_does_not_replace_the_outer_one() {
         "the list shows what waits for approval: {listed}"
     );
     approve_in(&home, &inner.root);
-    assert_eq!(answer(&inner.root, &home, "deploy")["reason"], "not from inside");
+    assert_eq!(
+        answer(&inner.root, &home, "deploy")["reason"],
+        "not from inside (hookbus rule no-deploy)"
+    );
     assert_eq!(
         answer(&outer.root, &home, "deploy")["reason"],
         "not from here (hookbus rule no-deploy)"

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use hookbus::active::{ActiveHooks, HooksSource, Projects};
 use hookbus::bus::Bus;
 use hookbus::caller::Caller;
-use hookbus::config::{DaemonMode, Mode};
+use hookbus::config::DaemonMode;
 use hookbus::decide::RulesAlone;
 use hookbus::event::{Agent, Clock, EventId, OnFailure, SystemClock, Wire};
 use hookbus::log::{LogPath, Spool};
@@ -441,7 +441,7 @@ impl HookClient {
 }
 
 fn has_plugins(hooks: &ActiveHooks) -> bool {
-    hooks.file.hooks.iter().any(|hook| hook.is_plugin() && hook.mode == Mode::Decide)
+    hooks.file.hooks.iter().any(|hook| hook.is_plugin() && hook.is_asked())
 }
 
 /// Reads stdin to its end, or until the time is up: a partial event is recorded too.

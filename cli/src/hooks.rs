@@ -6,7 +6,9 @@ mod doctor;
 mod effective;
 mod hooks_test;
 mod list;
+mod promote;
 mod sample_events;
+mod shadow;
 mod test_call;
 mod test_report;
 
@@ -57,6 +59,17 @@ pub(crate) enum Verb {
         #[arg(value_name = "HOOK")]
         command: String,
     },
+    /// Report what hooks in shadow mode would have done
+    ///
+    /// Reads the log and tells for each hook in shadow mode how many calls it would have blocked, asked
+    /// about, rewritten and so on, and which. Nothing runs again.
+    Shadow(shadow::Arguments),
+    /// Turn hooks in shadow mode on
+    ///
+    /// Edits your own hookbus.yaml after showing the change: removes `mode: shadow` from the entries, or
+    /// writes `mode: decide` if the whole file is in shadow mode. Commands and plugins have to be approved
+    /// again then.
+    Promote(promote::Arguments),
     /// Check that hooks run, agents are wired and events arrive
     ///
     /// Runs each approved command on a sample event, and each plugin on one event of every kind that
@@ -71,6 +84,8 @@ pub(crate) fn run(verb: &Verb, format: Format, settings: &Settings) -> Result<Ex
         Verb::Check(arguments) => check::run(arguments, format, settings),
         Verb::Approve(arguments) => consent::approve(arguments, format, settings),
         Verb::Revoke { command } => consent::revoke(command, format, settings),
+        Verb::Shadow(arguments) => shadow::run(arguments, format, settings),
+        Verb::Promote(arguments) => promote::run(arguments, format, settings),
         Verb::Doctor => doctor::run(format, settings),
     }
 }

@@ -188,11 +188,12 @@ fn describe_decision(payload: Value, cause: Option<Seq>, paint: Paint) -> String
         Outcome::Context | Outcome::Rewrite | Outcome::Ask => paint.notable(word),
     };
     let describe = |verdict: RecordedVerdict| {
-        let RecordedVerdict { hook, verdict, reason, failure, .. } = verdict;
+        let RecordedVerdict { hook, verdict, reason, failure, shadow, .. } = verdict;
+        let shadow = if shadow { " (shadow)" } else { "" };
         let reason = failure.or(reason);
         let reason =
             reason.map_or_else(String::new, |reason| format!(" ({})", shorten(&reason, 60)));
-        format!("{hook}: {verdict}{reason}")
+        format!("{hook}{shadow}: {verdict}{reason}")
     };
     let mut verdicts: Vec<String> = decision.verdicts.into_iter().map(describe).collect();
     verdicts.extend(decision.notice.map(|notice| format!("told the user: {}", notice.text)));

@@ -5,9 +5,11 @@ mod boot;
 mod bus_rows;
 mod cli;
 mod completions;
+mod confirm;
 mod connect;
 mod dead;
 mod demo;
+mod diff;
 mod export;
 mod files;
 mod help;
@@ -23,6 +25,7 @@ mod output;
 mod prompt;
 mod reference;
 mod replay;
+mod report;
 mod rule_report;
 mod serve;
 mod sessions;
@@ -35,6 +38,7 @@ mod unusable_home;
 mod verify;
 mod why;
 mod worktree;
+mod yaml;
 
 use std::process::ExitCode;
 

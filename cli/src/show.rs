@@ -183,8 +183,11 @@ fn decision_lines(decision: &DecisionSummary, paint: Paint) -> Vec<String> {
         .map(|hook| format!("{indent}{}", hook_line(hook, &decision.outcome, paint)))
         .collect();
     if lines.is_empty() && !(decision.hooks.is_empty() && decision.notice.is_some()) {
-        let hooks: Vec<String> =
-            decision.hooks.iter().map(|hook| shorten_middle(&hook.hook, 60)).collect();
+        let shown = |hook: &HookVerdict| {
+            let shadow = if hook.shadow { " (shadow)" } else { "" };
+            format!("{}{shadow}", shorten_middle(&hook.hook, 60))
+        };
+        let hooks: Vec<String> = decision.hooks.iter().map(shown).collect();
         let outcome = describe_outcome(&decision.outcome, paint);
         lines.push(format!("{indent}{outcome} from {}", shorten(&hooks.join(", "), 200)));
     }
@@ -203,6 +206,17 @@ fn hook_line(verdict: &HookVerdict, decision: &str, paint: Paint) -> String {
     let note =
         verdict.note.as_ref().map_or_else(String::new, |note| format!(" ({})", shorten(note, 150)));
     let became_a_block = verdict.note.as_deref().is_some_and(became_a_block);
+    if verdict.shadow {
+        let word = if became_a_block { "block" } else { &verdict.verdict };
+        return match (verdict.refused, verdict.failed) {
+            (true, _) => format!("{} {hook} (shadow){why}", paint.bad("not run:")),
+            (false, true) if is_block(word) => {
+                format!("{} by {hook} (shadow), which failed{why}{note}", would(word, paint))
+            }
+            (false, true) => format!("{} {hook} (shadow){why}{note}", paint.bad("failed")),
+            (false, false) => format!("{} by {hook} (shadow){why}{note}", would(word, paint)),
+        };
+    }
     let blocked = is_block(decision) && (is_block(&verdict.verdict) || became_a_block);
     let word = if became_a_block { "block" } else { &verdict.verdict };
     let word = describe_outcome(word, paint);
@@ -218,6 +232,18 @@ fn hook_line(verdict: &HookVerdict, decision: &str, paint: Paint) -> String {
         }
         (false, false, false) => format!("{word} by {hook}{why}{note}"),
     }
+}
+
+/// What would have happened to a call, if the hook were not in shadow mode.
+fn would(word: &str, paint: Paint) -> String {
+    paint.dim(&match word {
+        "block" => "would have been blocked".to_owned(),
+        "stop" => "would have been stopped".to_owned(),
+        "ask" => "would have been asked about".to_owned(),
+        "allow" => "would have been allowed".to_owned(),
+        "none" => "no objection".to_owned(),
+        other => format!("would have been changed ({})", sanitize(other)),
+    })
 }
 
 fn is_block(word: &str) -> bool {

@@ -85,14 +85,25 @@ pub(crate) struct HookVerdict {
     pub(crate) failed: bool,
     /// The hook did not run because it is not approved.
     pub(crate) refused: bool,
+    /// The hook was in shadow mode: the verdict had no effect.
+    pub(crate) shadow: bool,
     /// What the agent does not support of this verdict, and what happened instead.
     pub(crate) note: Option<String>,
 }
 
 impl From<RecordedVerdict> for HookVerdict {
     fn from(recorded: RecordedVerdict) -> Self {
-        let RecordedVerdict { hook, verdict, reason, context, failure, unapproved, note, .. } =
-            recorded;
+        let RecordedVerdict {
+            hook,
+            verdict,
+            reason,
+            context,
+            failure,
+            unapproved,
+            shadow,
+            note,
+            ..
+        } = recorded;
         let context = context.and_then(|context| context.as_str().map(str::to_owned));
         Self {
             hook,
@@ -100,6 +111,7 @@ impl From<RecordedVerdict> for HookVerdict {
             failed: failure.is_some(),
             reason: failure.or(reason).or(context),
             refused: unapproved,
+            shadow,
             note,
         }
     }
@@ -107,10 +119,10 @@ impl From<RecordedVerdict> for HookVerdict {
 
 impl HookVerdict {
     fn to_json(&self) -> Value {
-        let Self { hook, verdict, reason, failed, refused, note } = self;
+        let Self { hook, verdict, reason, failed, refused, shadow, note } = self;
         json!({
             "hook": hook, "verdict": verdict, "reason": reason,
-            "failed": failed, "refused": refused, "note": note,
+            "failed": failed, "refused": refused, "shadow": shadow, "note": note,
         })
     }
 }

@@ -1,6 +1,8 @@
 //! Compares a recorded decision with a replayed one: what the agent would receive. Timing is never a
 //! difference.
 
+use std::borrow::Cow;
+
 use hookbus::decide::without_added_texts;
 use hookbus::event::{Decision, Outcome, PluginHistory};
 use serde_json::Value;
@@ -101,7 +103,7 @@ pub fn compare(
 ) -> Comparison {
     let recorded_outcome = recorded.map_or(Outcome::None, |decision| decision.outcome);
     let replayed_outcome = replayed.map_or(Outcome::None, |decision| decision.outcome);
-    let before = recorded.map_or(&[][..], |decision| decision.verdicts.as_slice());
+    let before = &*recorded.map_or_else(Cow::default, |it| enforced(&it.verdicts));
     if let Some((hook, failure)) = newly_failed(before, replayed) {
         return Comparison {
             hook: Some(hook.to_owned()),
@@ -118,6 +120,7 @@ pub fn compare(
         return Comparison::new(Category::Unchanged);
     }
     let after = replayed.map_or_else(Vec::new, |it| RecordedDecision::from(it).verdicts);
+    let after = enforced(&after);
     if recorded_outcome == replayed_outcome && only_failures_differ(before, &after) {
         return Comparison::new(Category::Unchanged);
     }
@@ -136,6 +139,15 @@ pub fn compare(
     Comparison { hook, notes: changed_scripts(recorded, replayed), ..Comparison::new(category) }
 }
 
+/// The verdicts that had an effect: without those of hooks in shadow mode.
+fn enforced(verdicts: &[RecordedVerdict]) -> Cow<'_, [RecordedVerdict]> {
+    if verdicts.iter().any(|verdict| verdict.shadow) {
+        verdicts.iter().filter(|verdict| !verdict.shadow).cloned().collect()
+    } else {
+        Cow::Borrowed(verdicts)
+    }
+}
+
 /// Ignores text that the bus itself adds to an answer: an older log may have been written without it.
 fn is_same_answer(recorded: Option<&Value>, replayed: Option<&Value>) -> bool {
     recorded == replayed || recorded.map(without_added_texts) == replayed.map(without_added_texts)
@@ -149,6 +161,7 @@ fn newly_failed<'a>(
     let failed_before =
         |hook: &str| before.iter().any(|verdict| verdict.failure.is_some() && verdict.hook == hook);
     let verdicts = replayed.into_iter().flat_map(|decision| &decision.verdicts);
+    let verdicts = verdicts.filter(|verdict| !verdict.shadow);
     let mut failed =
         verdicts.filter_map(|verdict| Some((verdict.hook.as_str(), verdict.failure.as_deref()?)));
     failed.find(|(hook, _)| !failed_before(hook))
@@ -249,7 +262,7 @@ pub(crate) fn explained_by_unknown_state(
     unknown_state: UnknownState<'_>,
 ) -> Option<String> {
     let replayed = RecordedDecision::from(replayed);
-    let (before, after) = (&recorded.verdicts, &replayed.verdicts);
+    let (before, after) = (&*enforced(&recorded.verdicts), &*enforced(&replayed.verdicts));
     let reason = |hook: &str| {
         let code_and_state = |side: &[RecordedVerdict]| {
             let verdict = side.iter().find(|verdict| verdict.hook == hook)?;
@@ -279,6 +292,7 @@ fn changed_scripts(
     replayed
         .verdicts
         .iter()
+        .filter(|verdict| !verdict.shadow)
         .filter(|verdict| has_changed(&verdict.hook, verdict.script.as_deref()))
         .map(|verdict| format!("the script of hook `{}` has changed since", verdict.hook))
         .collect()
@@ -313,6 +327,7 @@ mod tests {
                 history: None,
                 refused: false,
                 of_project: false,
+                shadow: false,
                 note: None,
             }],
             answer: Some(answer).filter(|answer| !answer.is_null()),
@@ -447,6 +462,31 @@ mod tests {
         let comparison = compared(&before, &replayed(allow, Value::Null, None));
         let found = (comparison.category, comparison.hook.as_deref());
         assert_eq!(found, (Category::NewlyAllowed, Some("rule")));
+    }
+
+    #[test]
+    fn what_a_hook_in_shadow_mode_says_is_no_difference() {
+        let silent = recorded("none", &Value::Null, &json!([]));
+        for failure in [None, Some("1")] {
+            let mut now = replayed(Verdict::block("no"), Value::Null, failure);
+            now.outcome = Outcome::None;
+            now.verdicts[0].shadow = true;
+            for before in [None, Some(&silent), Some(&RecordedDecision::from(&now))] {
+                let category = compare(before, Some(&now), &|_| false).category;
+                assert_eq!(category, Category::Unchanged);
+            }
+            let shadow = RecordedDecision::from(&now);
+            // The same hook, turned on.
+            now.outcome = Outcome::Block;
+            now.verdicts[0].shadow = false;
+            let category =
+                if failure.is_some() { Category::Failed } else { Category::NewlyBlocked };
+            let comparison = compared(&shadow, &now);
+            assert_eq!(
+                (comparison.category, comparison.hook.as_deref()),
+                (category, Some("guard"))
+            );
+        }
     }
 
     #[test]

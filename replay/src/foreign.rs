@@ -34,7 +34,7 @@ impl ReplayHooks {
             && self.is_foreign(hook, row)
     }
 
-    /// Removes such hooks from a plan; returns the name of the first.
+    /// Removes such hooks from a plan; returns the name of the first that is not in shadow mode.
     pub(crate) fn leave_out_refused(
         &self,
         plan: &mut Plan<'_>,
@@ -42,7 +42,8 @@ impl ReplayHooks {
     ) -> Option<String> {
         let refused: Vec<&Hook> = plan.hooks().filter(|hook| self.is_refused(hook, row)).collect();
         plan.leave_out(&refused);
-        refused.first().map(|hook| hook.name.clone())
+        let mut deciding = refused.iter().filter(|hook| !hook.is_shadow());
+        deciding.next().map(|hook| hook.name.clone())
     }
 
     /// Lets the hooks with these names run, if they come from a foreign recording.

@@ -35,12 +35,17 @@ mod dry_run;
 
 mod drive;
 
+mod calls;
+
 mod tally;
+
+mod shadow;
 
 mod sessions;
 
 mod junit;
 
+pub use calls::{AffectedCall, CallCounts};
 pub use command_runner::Commands;
 pub use compare::{Category, Comparison, compare};
 pub use drive::{ChunkResult, Drive, drive};
@@ -53,5 +58,6 @@ pub use redecide::{Detail, Redecider, decode_recorded};
 pub use replay_hooks::ReplayHooks;
 pub use replayed_event::{NondeterministicHook, ReplayedEvent};
 pub use sessions::{SessionChecks, SessionMark};
+pub use shadow::{ShadowHook, ShadowTally, ShadowedEvent};
 pub use source::{EventReader, EventSource, LogSource};
 pub use tally::{HookTally, NotComparableReason, Tally};

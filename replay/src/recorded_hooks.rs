@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hookbus::active::{ActiveHooks, HookSets};
-use hookbus::config::{Hook, HooksFile, Mode, Problem};
+use hookbus::config::{Hook, HooksFile, Problem};
 use hookbus::decide::plan;
 use hookbus::dialect::{RecordedProject, recorded_project};
 use hookbus::event::{BusId, Event, Seq};
@@ -222,9 +222,9 @@ pub(crate) fn project_of(row: &RecordedEvent) -> Option<RecordedProject> {
     recorded_project(row.context.as_deref().unwrap_or("{}"))
 }
 
-/// Whether a decision hook runs as a command or plugin, outside of this process.
+/// Whether a hook that is asked runs as a command or plugin, outside of this process.
 pub(crate) fn decides_outside(hook: &Hook) -> bool {
-    hook.runs_outside() && hook.mode == Mode::Decide
+    hook.runs_outside() && hook.is_asked()
 }
 
 /// Resolves symlinks in the directory of a hooks file, but not the file itself: its scripts are

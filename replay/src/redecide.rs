@@ -4,6 +4,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use hookbus::config::Hook;
 use hookbus::decide::{DecisionContext, HookResult, Plan, conclude, plan, run_rules};
 use hookbus::dialect::{Arrival, decode, dialect_of, recorded_wire};
 use hookbus::event::{
@@ -216,7 +217,8 @@ impl<'a> Redecider<'a> {
         let facts = Facts::new(event, &place, &lines);
         let (verdicts, skipped_commands) = match (&self.runner, plan.runs_outside()) {
             (Some(runner), true) => (runner.run(&plan, &facts, row), false),
-            (None, true) => (run_rules(&plan, &facts, Duration::MAX), true),
+            // The answer does not depend on hooks in shadow mode.
+            (None, true) => (run_rules(&plan, &facts, Duration::MAX), plan.outside().any(decides)),
             (_, false) => (run_rules(&plan, &facts, Duration::MAX), false),
         };
         let skipped_commands = skipped_commands || refused.is_some();
@@ -353,6 +355,10 @@ impl<'a> Redecider<'a> {
 /// A recorded event as the live bus decoded it; none if this version does not know its agent.
 pub fn decode_recorded(row: &RecordedEvent) -> Option<Event> {
     Some(decode_row(row, row.agent.parse().ok()?, row.payload.clone()))
+}
+
+fn decides(hook: &Hook) -> bool {
+    !hook.is_shadow()
 }
 
 /// Decodes a recorded payload as the live bus did.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hookbus::active::{ActiveHooks, HookSets};
-use hookbus::config::{Hook, Mode};
+use hookbus::config::Hook;
 use hookbus::log::RecordedEvent;
 
 use crate::recorded_hooks::{HooksError, RecordedHooks, decides_outside, project_of};
@@ -85,7 +85,7 @@ impl ReplayHooks {
 
     /// Whether any hook is a plugin, which may keep state between events.
     pub fn has_plugins(&self) -> bool {
-        let is_stateful = |hook: &Hook| hook.is_plugin() && hook.mode == Mode::Decide;
+        let is_stateful = |hook: &Hook| hook.is_plugin() && hook.is_asked();
         self.versions().any(|hooks| hooks.file.hooks.iter().any(is_stateful))
     }
 

@@ -1,17 +1,15 @@
 //! Totals of a replay: events by category, verdicts and time of each hook, the calls affected most often.
 //! Their size does not depend on the length of the log.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hookbus::event::{Outcome, Seq};
 use serde_json::{Value, json};
 
+use crate::calls::CallCounts;
 use crate::compare::Category;
 use crate::replayed_event::ReplayedEvent;
-
-/// Most distinct calls to count; the rarest are dropped first.
-const MOST_CALLS: usize = 20_000;
 
 /// Most distinct reasons to count; the rest is counted together.
 const MOST_REASONS: usize = 50;
@@ -39,7 +37,8 @@ pub struct Tally {
     reasons: BTreeMap<String, NotComparableReason>,
     /// Number of events by agent, for agents whose events are only recorded.
     only_recorded: BTreeMap<String, u64>,
-    calls: HashMap<String, u64>,
+    /// The calls with differences.
+    pub calls: CallCounts,
     /// Remarks for the report.
     pub remarks: Vec<String>,
     /// Number of further remarks.
@@ -49,6 +48,8 @@ pub struct Tally {
 /// Totals of one hook.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HookTally {
+    /// Whether its last verdict was given in shadow mode; in this replay, if it has one here.
+    pub shadow: bool,
     /// Recorded verdicts that were not silent.
     pub recorded: u64,
     /// Replayed verdicts that were not silent.
@@ -124,8 +125,7 @@ impl Tally {
             | Category::Changed
             | Category::Failed => {
                 let tool = event.tool.as_deref().unwrap_or(&event.name);
-                let call = format!("{tool}  {}", event.gist.chars().take(80).collect::<String>());
-                self.add_call(call.trim_end().to_owned(), 1);
+                self.calls.add(tool, &event.gist, event.seq);
             }
         }
         if category == Category::Failed {
@@ -138,11 +138,14 @@ impl Tally {
 
     fn add_hooks(&mut self, event: &ReplayedEvent) {
         for verdict in event.recorded.iter().flat_map(|decision| &decision.verdicts) {
-            self.hook(&verdict.hook).recorded += u64::from(!verdict.is_silent());
+            let hook = self.hook(&verdict.hook);
+            hook.recorded += u64::from(!verdict.is_silent());
+            hook.shadow = if hook.runs == 0 { verdict.shadow } else { hook.shadow };
         }
         for record in event.replayed.iter().flat_map(|decision| &decision.verdicts) {
             let hook = self.hook(&record.hook);
             hook.runs += 1;
+            hook.shadow = record.shadow;
             hook.replayed += u64::from(Outcome::of(&record.verdict) != Outcome::None);
             hook.took += record.took;
             if let Some(failure) = &record.failure {
@@ -194,15 +197,6 @@ impl Tally {
         self.only_recorded.iter().map(remark).collect()
     }
 
-    fn add_call(&mut self, call: String, times: u64) {
-        *self.calls.entry(call).or_default() += times;
-        let mut threshold = 1;
-        while self.calls.len() > MOST_CALLS {
-            self.calls.retain(|_, times| *times > threshold);
-            threshold *= 2;
-        }
-    }
-
     pub(crate) fn remark(&mut self, text: impl Into<String>) {
         if self.remarks.len() < MOST_REMARKS {
             self.remarks.push(text.into());
@@ -228,6 +222,7 @@ impl Tally {
         self.nondeterministic += chunk.nondeterministic;
         for (name, more) in chunk.hooks {
             let hook = self.hook(&name);
+            hook.shadow = if more.runs > 0 || hook.runs == 0 { more.shadow } else { hook.shadow };
             hook.recorded += more.recorded;
             hook.replayed += more.replayed;
             hook.differences += more.differences;
@@ -242,20 +237,9 @@ impl Tally {
         for (agent, events) in chunk.only_recorded {
             *self.only_recorded.entry(agent).or_default() += events;
         }
-        for (call, times) in chunk.calls {
-            self.add_call(call, times);
-        }
+        self.calls.merge(chunk.calls);
         self.more_remarks += chunk.more_remarks;
         self.add_remarks(chunk.remarks);
-    }
-
-    /// The calls with the most differences, and how many.
-    pub fn most_affected(&self, most: usize) -> Vec<(&str, u64)> {
-        let mut calls: Vec<(&str, u64)> =
-            self.calls.iter().map(|(call, times)| (call.as_str(), *times)).collect();
-        calls.sort_by(|(a, most), (b, more)| more.cmp(most).then(a.cmp(b)));
-        calls.truncate(most);
-        calls
     }
 
     /// The object `summary` in the JSON report.
@@ -276,7 +260,7 @@ impl Tally {
     pub fn hooks_json(&self) -> Value {
         let hooks = self.hooks.iter().map(|(name, hook)| {
             json!({
-                "hook": name, "then": hook.recorded, "now": hook.replayed, "differences": hook.differences,
+                "hook": name, "shadow": hook.shadow, "then": hook.recorded, "now": hook.replayed, "differences": hook.differences,
                 "failed": hook.failed, "failure": hook.failure.as_ref().map(|(_, why)| why),
                 "ms": hook.took.as_secs_f64() * 1000.0,
             })

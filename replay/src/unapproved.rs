@@ -108,6 +108,7 @@ fn to_record(recorded: &RecordedVerdict) -> VerdictRecord {
         history: None,
         refused: true,
         of_project: recorded.of_project,
+        shadow: recorded.shadow,
         note: None,
     }
 }

@@ -325,3 +325,6 @@ fn bytes_in(text: &str) -> Option<usize> {
     };
     digits.parse::<usize>().ok()?.checked_mul(unit)
 }
+
+#[cfg(test)]
+mod tests;

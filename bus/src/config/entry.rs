@@ -254,9 +254,10 @@ impl EntryReader<'_> {
         match self.get("mode").map(|pair| (pair.value.text(), pair.line)) {
             None => Mode::Decide,
             Some((Some(text), _)) if text == "decide" => Mode::Decide,
+            Some((Some(text), _)) if text == "shadow" => Mode::Shadow,
             Some((Some(text), _)) if text == "observe" => Mode::Observe,
             Some((_, line)) => {
-                self.mistake(line, "`mode` is `decide` (the default) or `observe`");
+                self.mistake(line, "`mode` is `decide` (the default), `shadow` or `observe`");
                 Mode::Decide
             }
         }
@@ -325,7 +326,7 @@ impl EntryReader<'_> {
     }
 
     fn action(&mut self, hook: &Hook) -> Result<Action, Problem> {
-        if hook.mode == Mode::Decide {
+        if hook.is_asked() {
             observer_entry::refuse_observer_keys(self)?;
         }
         let written: Vec<&Pair> = ACTIONS.iter().filter_map(|action| self.get(action)).collect();

@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::event_key::EventKey;
 use super::examples::Example;
 use super::matcher::HookMatcher;
@@ -19,6 +21,8 @@ use crate::rule::Rule;
 pub enum Mode {
     /// It runs inline and its answer counts.
     Decide,
+    /// It runs inline and its answer is recorded, but has no effect.
+    Shadow,
     /// The agent does not wait for it, and it cannot answer.
     Observe,
 }
@@ -118,7 +122,7 @@ pub struct Hook {
     pub matcher: Option<HookMatcher>,
     /// What happens when it fails, if the file says so.
     pub on_failure: Option<OnFailure>,
-    /// Whether it decides or observes.
+    /// Whether it decides, observes, or would decide if it were not in shadow mode.
     pub mode: Mode,
     /// How it is run, if it is an observer.
     pub observer: ObserverSettings,
@@ -149,7 +153,7 @@ pub struct HookSummary {
     pub action: &'static str,
     /// The command, the address or the directory.
     pub command: Option<String>,
-    /// `decide` or `observe`.
+    /// `decide`, `shadow` or `observe`.
     pub mode: &'static str,
     /// What happens when it fails, if the file says so.
     pub on_failure: Option<&'static str>,
@@ -183,7 +187,7 @@ impl Hook {
             // Hermes resolves relative programs against the agent's working directory. That may be on another
             // machine, so an observer's programs are beside its hooks file.
             (Mode::Observe, Agent::Hermes) => &Common,
-            (Mode::Observe | Mode::Decide, _) => self.on.dialect(agent),
+            (Mode::Observe | Mode::Decide | Mode::Shadow, _) => self.on.dialect(agent),
         }
     }
 
@@ -232,6 +236,30 @@ impl Hook {
     /// Whether its entry is malformed.
     pub const fn is_broken(&self) -> bool {
         matches!(self.action, Action::Broken(_))
+    }
+
+    /// Whether the agent waits for it: it decides, or is in shadow mode.
+    pub fn is_asked(&self) -> bool {
+        matches!(self.mode, Mode::Decide | Mode::Shadow)
+    }
+
+    /// Whether its answer is recorded and has no effect.
+    pub fn is_shadow(&self) -> bool {
+        self.mode == Mode::Shadow
+    }
+
+    /// Puts a decision hook into shadow mode. An observer stays one.
+    pub(super) const fn put_in_shadow(&mut self) {
+        match self.mode {
+            Mode::Decide | Mode::Shadow => self.mode = Mode::Shadow,
+            Mode::Observe => {}
+        }
+    }
+
+    /// Whether its entry names a `mode`, so that the one of the whole file does not apply.
+    pub(super) fn names_mode(&self) -> bool {
+        let written: Value = serde_json::from_str(&self.written).unwrap_or_default();
+        written.get("mode").is_some_and(|mode| !mode.is_null())
     }
 
     /// Whether it is an observer that can run.
@@ -296,11 +324,79 @@ impl Hook {
             command,
             mode: match self.mode {
                 Mode::Decide => "decide",
+                Mode::Shadow => "shadow",
                 Mode::Observe => "observe",
             },
             on_failure: self.on_failure.map(OnFailure::as_str),
             line: self.line,
             pack: self.pack.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::config::HooksFile;
+
+    fn parse(text: &str) -> HooksFile {
+        HooksFile::parse(text, Path::new("/")).expect("a file")
+    }
+
+    fn modes(file: &HooksFile) -> Vec<&'static str> {
+        file.hooks.iter().map(|hook| hook.summary().mode).collect()
+    }
+
+    const ENTRIES: &str = "hooks: { tool.before: [
+        { rule: { block: a } },
+        { rule: { block: b }, mode: decide },
+        { rule: { block: c }, mode: shadow },
+        { rule: { block: d }, mode: null },
+        { command: e, mode: observe, name: e } ] }\n";
+
+    #[test]
+    fn a_file_in_shadow_mode_leaves_the_entries_that_name_a_mode() {
+        let plain = parse(ENTRIES);
+        assert_eq!(modes(&plain), ["decide", "decide", "shadow", "decide", "observe"]);
+        for text in [format!("{ENTRIES}shadow: true\n"), format!("shadow: true\n{ENTRIES}")] {
+            let file = parse(&text);
+            assert!(file.problems.is_empty(), "{:?}", file.problems);
+            assert_eq!(modes(&file), ["shadow", "decide", "shadow", "shadow", "observe"]);
+            assert_eq!(file.settings["shadow"], true);
+            let written = |file: &HooksFile| -> Vec<String> {
+                file.hooks.iter().map(|hook| hook.written.clone()).collect()
+            };
+            assert_eq!(written(&file), written(&plain), "approvals of the entries stay");
+        }
+        assert_eq!(modes(&parse(&format!("{ENTRIES}shadow: false\n"))), modes(&plain));
+    }
+
+    #[test]
+    fn a_mistake_about_shadow_mode_enforces_unless_there_was_a_good_version() {
+        let good = "shadow: true\nhooks: { tool.before: [{ name: a, rule: { block: a } }] }\n";
+        for setting in ["shadow: maybe", "shadow:", "shadw: true"] {
+            let text = good.replace("shadow: true", setting);
+            let file = parse(&text);
+            assert_eq!((modes(&file), file.has_mistakes()), (vec!["decide"], true), "{setting}");
+            let merged = file.with_last_good(&text, &parse(good), &|_, _| true);
+            assert_eq!(modes(&merged), ["shadow"], "{setting}");
+        }
+        let good = "hooks: { tool.before: [{ name: a, mode: shadow, rule: { block: a } }] }\n";
+        let text = good.replace("mode: shadow", "mode: shadw");
+        let file = parse(&text);
+        assert_eq!((modes(&file), file.has_mistakes()), (vec!["decide"], true));
+        assert!(file.problems[0].message.contains("`decide` (the default), `shadow` or `observe`"));
+        let merged = file.with_last_good(&text, &parse(good), &|_, _| true);
+        assert_eq!(modes(&merged), ["shadow"]);
+    }
+
+    #[test]
+    fn a_hook_in_shadow_mode_takes_no_keys_of_observers() {
+        let observer = "hooks: { tool.before: [{ mode: observe, name: a, command: a, tries: 3 }] }";
+        assert!(!parse(observer).has_mistakes(), "{:?}", parse(observer).problems);
+        assert!(parse(&observer.replace("observe", "shadow")).has_mistakes());
+        let webhook = "hooks: { tool.before: [{ mode: shadow, webhook: 'https://a.example' }] }";
+        assert!(parse(webhook).hooks[0].is_broken());
     }
 }

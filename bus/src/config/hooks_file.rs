@@ -54,6 +54,8 @@ pub struct HooksFile {
     pub trust: Trust,
     /// Whether `hooks approve` approves without asking.
     pub auto_accept: bool,
+    /// Whether decision hooks whose entry names no mode are in shadow mode.
+    pub shadow: bool,
     /// Which plugins of a directory are loaded.
     pub plugins: PluginLists,
 }
@@ -80,6 +82,7 @@ impl HooksFile {
             max_continuations: MAX_CONTINUATIONS,
             trust: Trust::Nobody,
             auto_accept: false,
+            shadow: false,
             plugins: PluginLists::default(),
         }
     }

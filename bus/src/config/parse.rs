@@ -20,7 +20,7 @@ use crate::event::OnFailure;
 use crate::files::sha256;
 use crate::log::Durability;
 
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "use",
     "change",
     "packs",
@@ -33,6 +33,7 @@ const KEYS: [&str; 12] = [
     "log",
     "max_continuations",
     "plugins",
+    "shadow",
 ];
 
 /// The keys that count in a project's file.
@@ -117,6 +118,11 @@ impl Parser<'_> {
             }
         }
         self.use_packs(pairs);
+        if self.file.shadow {
+            // Not while the entries are read: the setting may stand behind them.
+            let hooks = self.file.hooks.iter_mut().filter(|hook| !hook.names_mode());
+            hooks.for_each(Hook::put_in_shadow);
+        }
         self.drop_duplicates();
         self.run_examples();
         let problems = break_taken_names(&mut self.file.hooks);
@@ -279,6 +285,7 @@ impl Parser<'_> {
                 None if pair.value.is_null() => {}
                 None => self.mistake(pair, key, "`hooks_auto_accept` is `true` or `false`"),
             },
+            "shadow" => self.shadow(pair),
             "trust" => self.trust(pair),
             "nats" => {
                 match NatsSettings::read(pair.value.to_json().as_object().unwrap_or(&Map::new())) {
@@ -320,6 +327,16 @@ impl Parser<'_> {
             _ => {}
         }
         Ok(())
+    }
+
+    fn shadow(&mut self, pair: &Pair) {
+        let flag = pair.value.flag();
+        if flag.is_none() {
+            let why =
+                "`shadow` is `true` or `false`; without an earlier value it counts as `false`";
+            self.mistake(pair, "shadow", why);
+        }
+        self.file.shadow = flag.unwrap_or(false);
     }
 
     fn trust(&mut self, pair: &Pair) {

@@ -87,7 +87,7 @@ fn caller_of<'a>(hook: &Hook, lookup: Lookup<'a>) -> Cow<'a, Caller> {
         Mode::Observe => {
             Cow::Owned(Caller { cwd: lookup.base.to_owned(), ..lookup.caller.clone() })
         }
-        Mode::Decide => Cow::Borrowed(lookup.caller),
+        Mode::Decide | Mode::Shadow => Cow::Borrowed(lookup.caller),
     }
 }
 

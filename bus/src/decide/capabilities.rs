@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::rule_name::without_rule_names;
 use crate::config::{Action, Hook};
 use crate::dialect::{Capabilities, Dialect};
-use crate::event::{Event, Kind, OnFailure, Ruling, Verdict};
+use crate::event::{Event, Kind, OnFailure, Outcome, RecordedVerdict, Ruling, Verdict};
 
 /// In the note of an answer that became a block. Replay looks for it in recorded notes.
 const BLOCKED_INSTEAD: &str = "blocked instead";
@@ -22,6 +22,11 @@ const REWORDED: [(&str, &str); 4] = [
     ("takes none of here", "does not accept here"),
 ];
 
+// The beginnings of notes, by which [`effect_of`] recognizes them.
+const WANTED_TO_STOP: &str = "wanted to stop";
+const WANTED_ANOTHER: &str = "wanted another";
+const NO_CONTEXT: &str = "accepts no context here";
+const NO_BLOCK: &str = "cannot be blocked here";
 const ASK_IMPOSSIBLE: &str = "wanted to ask a person, and no person can be asked";
 
 /// An answer without the texts that the bus itself adds: if only their wording differs, the answers are the
@@ -44,6 +49,25 @@ pub fn without_added_texts(answer: &Value) -> Value {
 /// Whether a recorded note says that the hook's answer became a block.
 pub fn became_a_block(note: &str) -> bool {
     note.contains(BLOCKED_INSTEAD)
+}
+
+/// The strongest effect that a recorded verdict had on the agent, or would have had if its hook were not in shadow
+/// mode.
+pub fn effect_of(verdict: &RecordedVerdict) -> Outcome {
+    let outcome = Outcome::parse(&verdict.verdict).unwrap_or(Outcome::None);
+    let note = verdict.note.as_deref().unwrap_or_default();
+    if became_a_block(note) {
+        return Outcome::Block;
+    }
+    let impossible = match outcome {
+        Outcome::Stop => WANTED_TO_STOP,
+        Outcome::Block => NO_BLOCK,
+        Outcome::Ask => ASK_IMPOSSIBLE,
+        Outcome::Rewrite => WANTED_ANOTHER,
+        Outcome::Context => NO_CONTEXT,
+        Outcome::Allow | Outcome::None => return outcome,
+    };
+    if note.contains(impossible) { Outcome::None } else { outcome }
 }
 
 /// The part of `verdict` that the agent can act on, and a note about the rest. `can_ask` is called only
@@ -90,11 +114,11 @@ pub(super) fn fit_to_agent(
     }
     if fitted.context.is_some() && !capabilities.context {
         fitted.context = None;
-        notes.push(format!("{agent} accepts no context here: left out"));
+        notes.push(format!("{agent} {NO_CONTEXT}: left out"));
     }
     if fitted.ruling == Some(Ruling::Block) && !capabilities.block {
         fitted.ruling = None;
-        notes.push(format!("{agent} cannot be blocked here: left out"));
+        notes.push(format!("{agent} {NO_BLOCK}: left out"));
     }
     (fitted, (!notes.is_empty()).then(|| notes.join("; ")))
 }
@@ -121,11 +145,11 @@ impl Impossible {
     fn describe(self, event: &Event) -> String {
         let agent = event.agent;
         match self {
-            Self::Stop => format!("wanted to stop {agent}, which is not possible here"),
+            Self::Stop => format!("{WANTED_TO_STOP} {agent}, which is not possible here"),
             Self::Ask => ASK_IMPOSSIBLE.to_owned(),
             Self::Rewrite => {
                 let what = rewrite_target(event.kind);
-                format!("wanted another {what}, which {agent} does not accept here")
+                format!("{WANTED_ANOTHER} {what}, which {agent} does not accept here")
             }
         }
     }

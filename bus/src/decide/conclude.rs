@@ -35,7 +35,7 @@ impl fmt::Debug for DecisionContext<'_> {
 }
 
 /// Reduces each verdict to what the agent can act on, merges them by the agent's own rules, and encodes
-/// the result.
+/// the result. Verdicts of hooks in shadow mode get their note, and are left out of the rest.
 pub fn conclude(
     event: &Event,
     plan: &Plan<'_>,
@@ -52,7 +52,7 @@ pub fn conclude(
         found.set(Some(can_ask));
         can_ask
     };
-    let (fitted, verdicts): (Vec<Verdict>, Vec<VerdictRecord>) = results
+    let (fitted, verdicts): (Vec<Option<Verdict>>, Vec<VerdictRecord>) = results
         .into_iter()
         .map(|HookResult { hook, record }| {
             let (verdict, note) = match hook {
@@ -68,10 +68,10 @@ pub fn conclude(
                 }
                 None => (record.verdict.clone(), None),
             };
-            (verdict, VerdictRecord { note, ..record })
+            ((!record.shadow).then_some(verdict), VerdictRecord { note, ..record })
         })
         .unzip();
-    let mut merged = dialect.merge(event, &fitted.iter().collect::<Vec<_>>());
+    let mut merged = dialect.merge(event, &fitted.iter().flatten().collect::<Vec<_>>());
     let limit = plan.sets.own.file.max_continuations;
     let note = end_runaway(&mut merged, limit, context.continuations);
     Decision {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::active::HookSets;
-use crate::config::{Action, Hook, HookSummary, Mode, NotFor};
+use crate::config::{Action, Hook, HookSummary, NotFor};
 use crate::rule::{Facts, RuleReport};
 
 /// One hook at one event.
@@ -19,7 +19,6 @@ pub struct HookReport<'a> {
 
 /// What the hooks that can answer make of an event, in their order.
 pub fn explain_hooks<'a>(sets: &'a HookSets, facts: &Facts<'_>) -> Vec<HookReport<'a>> {
-    let can_answer = |hook: &&Hook| hook.mode != Mode::Observe;
     let report = |hook: &'a Hook| {
         let not_for = hook.not_for(facts.event);
         let rule = match (&hook.action, not_for) {
@@ -28,7 +27,7 @@ pub fn explain_hooks<'a>(sets: &'a HookSets, facts: &Facts<'_>) -> Vec<HookRepor
         };
         HookReport { hook, not_for, rule }
     };
-    sets.hooks().filter(can_answer).map(report).collect()
+    sets.hooks().filter(|hook| hook.is_asked()).map(report).collect()
 }
 
 impl HookReport<'_> {

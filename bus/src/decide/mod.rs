@@ -16,7 +16,7 @@ mod run_plugins;
 mod slots;
 
 pub(crate) use background::drain_notifications;
-pub use capabilities::{became_a_block, without_added_texts};
+pub use capabilities::{became_a_block, effect_of, without_added_texts};
 pub use conclude::{DecisionContext, conclude};
 pub use explain::{HookReport, explain_hooks};
 pub use plan::{Plan, plan};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use crate::active::{ActiveHooks, HookSets, HooksStatus};
-use crate::config::{Action, Hook, Mode, Problem};
+use crate::config::{Action, Hook, Problem};
 use crate::dialect::dialect_of;
 use crate::event::{Agent, Body, Event, OnFailure};
 
@@ -148,7 +148,7 @@ impl<'a> Plan<'a> {
 pub fn plan<'a>(event: &Event, sets: &'a HookSets) -> Plan<'a> {
     let unreadable = matches!(event.body, Body::Unreadable { .. });
     let answered = dialect_of(event.agent).is_answered();
-    let is_asked = |hook: &&Hook| hook.mode == Mode::Decide && hook.is_for(event);
+    let is_asked = |hook: &&Hook| hook.is_asked() && hook.is_for(event);
     let mut hooks: Vec<&Hook> =
         if unreadable || !answered { Vec::new() } else { sets.hooks().filter(is_asked).collect() };
     let mut duplicates = drop_repeated_commands(event.agent, &mut hooks);
@@ -159,7 +159,9 @@ pub fn plan<'a>(event: &Event, sets: &'a HookSets) -> Plan<'a> {
     let refused_by = (unreadable && answered).then(|| refused_by(event.agent, &sets.own)).flatten();
     keep_one_unread(sets.project.as_deref(), &mut hooks);
     let is_read = |hook: &&Hook| !matches!(hook.action, Action::Unapproved { .. });
-    let sequential = hooks.iter().copied().filter(is_read).any(|hook| hook.sequential);
+    // A hook in shadow mode does not change how the others run.
+    let counts = |hook: &&Hook| is_read(hook) && !hook.is_shadow();
+    let sequential = hooks.iter().copied().filter(counts).any(|hook| hook.sequential);
     Plan { hooks, duplicates, sequential, refused_by, sets }
 }
 
@@ -170,12 +172,17 @@ fn refused_by(agent: Agent, own: &ActiveHooks) -> Option<RefusedBy<'_>> {
 }
 
 /// A plugin directory that several entries lead to is asked once, or it would count the event twice. With
-/// another interpreter or memory limit it is another process. The other entries' failure policies count too.
+/// another interpreter or memory limit it is another process. The other entries' failure policies count too. An entry
+/// that decides is asked in place of those in shadow mode.
 fn drop_repeated_plugins<'a>(hooks: &mut Vec<&'a Hook>) -> Vec<DuplicateEntry<'a>> {
-    keep_first(hooks, |hook: &'a Hook| {
+    let key = |hook: &'a Hook| {
         let Action::Python(python) = &hook.action else { return None };
         Some((python.folder.as_str(), &python.launch, hook.of_project))
-    })
+    };
+    let deciding: Vec<_> =
+        hooks.iter().filter(|hook| !hook.is_shadow()).filter_map(|hook| key(hook)).collect();
+    hooks.retain(|hook| !(hook.is_shadow() && key(hook).is_some_and(|it| deciding.contains(&it))));
+    keep_first(hooks, key)
 }
 
 /// Of hooks with the same key only the first stays; returns the others.
@@ -206,6 +213,7 @@ fn keep_one_unread(project: Option<&ActiveHooks>, hooks: &mut Vec<&Hook>) {
         refusal.is_some_and(|refusal| refusal.approval.is_void())
     };
     let strictness = |hook: &Hook| match hook.on_failure {
+        _ if hook.is_shadow() => 0,
         Some(OnFailure::Block) => 2,
         None if was_approved(hook) => 2,
         Some(OnFailure::Allow) | None => 1,
@@ -225,7 +233,7 @@ fn keep_one_unread(project: Option<&ActiveHooks>, hooks: &mut Vec<&Hook>) {
 fn drop_repeated_commands<'a>(agent: Agent, hooks: &mut Vec<&'a Hook>) -> Vec<DuplicateEntry<'a>> {
     keep_first(hooks, |hook: &'a Hook| {
         let Action::Command(command) = &hook.action else { return None };
-        let key = (hook.name.as_str(), command.text.as_str());
+        let key = (hook.name.as_str(), command.text.as_str(), hook.mode);
         hook.on.dialect(agent).runs_duplicates_once().then_some(key)
     })
 }
@@ -233,4 +241,45 @@ fn drop_repeated_commands<'a>(agent: Agent, hooks: &mut Vec<&'a Hook>) -> Vec<Du
 /// The policy of a hook that failed.
 pub(super) fn failure_policy(hook: &Hook) -> OnFailure {
     hook.on_failure.unwrap_or(OnFailure::Allow)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::config::HooksFile;
+    use crate::dialect::{Arrival, decode};
+    use crate::event::{EventId, Time, Wire};
+
+    /// The lines of the hooks that are asked about a tool call, and whether they run one after the other.
+    fn asked(entries: &[&str]) -> (Vec<usize>, bool) {
+        let text = format!("hooks:\n  pre_tool_call:\n    - {}\n", entries.join("\n    - "));
+        let file = HooksFile::parse(&text, Path::new("/")).expect("a file");
+        assert!(file.problems.is_empty(), "{:?}", file.problems);
+        let sets = HookSets::own(Arc::new(ActiveHooks::for_replay(file)));
+        let at = Time::from_micros(1);
+        let raw = br#"{"hook_event_name":"pre_tool_call","tool_name":"terminal"}"#.to_vec();
+        let (id, agent, wire) = (EventId::mint(at), Agent::Hermes, Wire::Shell);
+        let event = decode(Arrival { id, at, agent, wire, raw, session_hint: None });
+        let plan = plan(&event, &sets);
+        (plan.hooks().map(|hook| hook.line).collect(), plan.is_sequential())
+    }
+
+    #[test]
+    fn a_plugin_that_decides_is_not_replaced_by_an_entry_in_shadow_mode() {
+        let (shadow, decide) = ("{ python: ./p, mode: shadow }", "{ python: ./p }");
+        assert_eq!(asked(&[shadow, decide]).0, [4]);
+        assert_eq!(asked(&[decide, shadow]).0, [3]);
+        assert_eq!(asked(&[shadow, shadow]).0, [3]);
+        assert_eq!(asked(&[shadow, "{ python: ./other }"]).0, [3, 4]);
+    }
+
+    #[test]
+    fn a_hook_in_shadow_mode_does_not_make_the_others_sequential() {
+        let rule = "{ rule: { block: a } }";
+        assert!(asked(&[rule, "{ rule: { block: b }, sequential: true }"]).1);
+        assert!(!asked(&[rule, "{ rule: { block: b }, sequential: true, mode: shadow }"]).1);
+    }
 }

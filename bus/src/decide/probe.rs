@@ -32,7 +32,7 @@ pub async fn probe_entry(
     };
     let events = ProbeEvents { start: events.start, events: &covered };
     let scope = match hook.mode {
-        Mode::Decide => ProbeScope::Answerable,
+        Mode::Decide | Mode::Shadow => ProbeScope::Answerable,
         Mode::Observe => ProbeScope::None,
     };
     probe_plugins(active, python, &events, caller, scope).await

@@ -39,6 +39,13 @@ impl<'a> HookResult<'a> {
         Self { hook: Some(hook), record }
     }
 
+    /// Applies its verdict to the event that the next hook gets. A hook in shadow mode changes nothing.
+    fn pass_on(&self, event: &mut Event) {
+        if !self.record.shadow {
+            apply_to_next(event, &self.record.verdict);
+        }
+    }
+
     /// The part that is recorded.
     pub const fn record(&self) -> &VerdictRecord {
         &self.record
@@ -70,7 +77,7 @@ pub(super) fn run_inside<'a>(
         }
         None => {}
     }
-    let run = |hook: &&'a Hook| {
+    let run = |hook: &'a Hook, facts: &Facts<'_>| {
         let record = if hook.runs_outside() {
             outside(hook)
         } else {
@@ -78,7 +85,18 @@ pub(super) fn run_inside<'a>(
         };
         Some(HookResult::new(hook, record?))
     };
-    plan.hooks.iter().filter_map(run).collect()
+    if !plan.sequential {
+        return plan.hooks.iter().filter_map(|hook| run(hook, facts)).collect();
+    }
+    let (mut event, mut results) = (event.clone(), Vec::new());
+    for hook in &plan.hooks {
+        let lines = ShellLines::default();
+        if let Some(result) = run(hook, &Facts::new(&event, facts.place, &lines)) {
+            result.pass_on(&mut event);
+            results.push(result);
+        }
+    }
+    results
 }
 
 /// What running all hooks of a plan came to.
@@ -141,7 +159,7 @@ impl<'p> HookRun<'_, 'p> {
             let lines = ShellLines::default();
             let results = self.one(hook, &Facts::new(&event, facts.place, &lines)).await;
             for result in results {
-                apply_to_next(&mut event, &result.record.verdict);
+                result.pass_on(&mut event);
                 all.push(result);
             }
         }
@@ -213,8 +231,9 @@ impl<'p> HookRun<'_, 'p> {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    pub(super) fn note_shortage(&self) {
-        self.short.store(true, Ordering::Relaxed);
+    /// Notes that `hook` could not start. In shadow mode that changes nothing for the agent.
+    pub(super) fn note_shortage(&self, hook: &Hook) {
+        self.short.fetch_or(!hook.is_shadow(), Ordering::Relaxed);
     }
 
     /// The record of a hook that must not run. Ends its plugins, if they are running.
@@ -357,6 +376,7 @@ pub(super) fn record(
         history: None,
         refused: false,
         of_project: hook.of_project,
+        shadow: hook.is_shadow(),
         note: None,
     }
 }
@@ -385,6 +405,7 @@ fn refuse_unreadable(guard: &str, event: &Event) -> VerdictRecord {
         history: None,
         refused: false,
         of_project: false,
+        shadow: false,
         note: None,
     }
 }
@@ -406,6 +427,7 @@ fn refuse_without_hooks(problem: &Problem) -> VerdictRecord {
         history: None,
         refused: false,
         of_project: false,
+        shadow: false,
         note: None,
     }
 }

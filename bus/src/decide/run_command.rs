@@ -68,7 +68,7 @@ pub(super) async fn run_command(
                 (interpretation, exit)
             }
             Err(error) if error.is_shortage() => {
-                run.note_shortage();
+                run.note_shortage(hook);
                 let why = error.to_string();
                 let record = failed(&blocking_by_default(hook), why, started.elapsed());
                 return VerdictRecord { script, ..record };

@@ -67,7 +67,7 @@ pub(super) async fn call_plugins(
         }
         let PluginAnswer { verdict, failure, hash, history, short, .. } = answer;
         let record = if short {
-            run.note_shortage();
+            run.note_shortage(hook);
             record(&blocking_by_default(hook), verdict, failure, started.elapsed())
         } else {
             record(hook, verdict, failure, started.elapsed())

@@ -129,6 +129,8 @@ pub struct VerdictRecord {
     pub refused: bool,
     /// Whether the hook is a project's.
     pub of_project: bool,
+    /// Whether the hook is in shadow mode: the verdict has no effect.
+    pub shadow: bool,
     /// Which parts of the verdict the agent cannot act on, and what was done instead.
     pub note: Option<String>,
 }
@@ -158,6 +160,9 @@ impl VerdictRecord {
         }
         if self.of_project {
             record.insert("project".into(), json!(true));
+        }
+        if self.shadow {
+            record.insert("shadow".into(), json!(true));
         }
         if let Some(note) = &self.note {
             record.insert("note".into(), json!(note));

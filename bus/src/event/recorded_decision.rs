@@ -53,6 +53,8 @@ pub struct RecordedVerdict {
     pub unapproved: bool,
     /// Whether the hook came from a project's hooks file.
     pub of_project: bool,
+    /// Whether the hook was in shadow mode: the verdict had no effect.
+    pub shadow: bool,
     /// Which parts of the verdict the agent could not act on.
     pub note: Option<String>,
     /// Its exit code, for commands.
@@ -130,6 +132,7 @@ impl RecordedVerdict {
             plugin_state: fields.get("heard").and_then(PluginHistory::read),
             unapproved: fields.contains_key("refused"),
             of_project: fields.get("project").and_then(Value::as_bool) == Some(true),
+            shadow: fields.get("shadow").and_then(Value::as_bool) == Some(true),
             note: take_text(&mut fields, "note"),
             exit: fields.get("exit").and_then(Value::as_i64),
             ms: fields.get("ms").and_then(Value::as_f64),

@@ -127,7 +127,7 @@ impl<'a> Situation<'a> {
     /// The hooks that are not in force. Approvals are checked at the start of a session, and when one is missing.
     async fn inactive(&self) -> Vec<Finding> {
         let mut findings = self.malformed();
-        let is_refused = self.decision.is_some_and(|it| it.verdicts.iter().any(|it| it.refused));
+        let is_refused = self.failures().any(|(_, refused, _)| refused);
         if self.event.kind != Kind::SessionStart && !is_refused {
             return findings;
         }
@@ -143,7 +143,8 @@ impl<'a> Situation<'a> {
         }
         if let Some(project) = &self.hooks.project {
             let mut refusals = Vec::new();
-            for hook in project.file.hooks.iter().filter(|hook| hook.concerns(self.event.agent)) {
+            let decides = |hook: &&Hook| !hook.is_shadow() && hook.concerns(self.event.agent);
+            for hook in project.file.hooks.iter().filter(decides) {
                 refusals.extend(self.refusal(project, hook, deadline).await);
             }
             for why in [NEVER_APPROVED, APPROVAL_LAPSED, APPROVAL_LOST, UNREADABLE] {
@@ -214,8 +215,11 @@ impl<'a> Situation<'a> {
         Finding::Failed { name, event, why: why.to_owned() }
     }
 
+    /// The hooks that failed or must not run. Those in shadow mode are left out: no guard is missing without them, and
+    /// `hookbus hooks shadow` tells of them.
     fn failures(&self) -> impl Iterator<Item = (&'a str, bool, &'a str)> {
         let verdicts = self.decision.into_iter().flat_map(|decision| &decision.verdicts);
+        let verdicts = verdicts.filter(|verdict| !verdict.shadow);
         verdicts.filter_map(|it| Some((it.hook.as_str(), it.refused, it.failure.as_deref()?)))
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::finding::{Finding, list};
 use crate::active::ActiveHooks;
-use crate::config::HooksFile;
+use crate::config::{HooksFile, Mode};
 use crate::event::one_line;
 use crate::log::PolicyChange;
 
@@ -47,11 +47,12 @@ fn difference(before: &HooksFile, now: &HooksFile) -> String {
     if parts.is_empty() { "its settings, not its hooks".to_owned() } else { parts.join("; ") }
 }
 
-/// Each hook's entries as they are written, by the hook's name.
-fn by_name(file: &HooksFile) -> BTreeMap<String, Vec<(String, String)>> {
-    let mut hooks: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+/// Each hook's entries as they are written, by the hook's name. With their mode: a setting of the file can put them
+/// into shadow mode.
+fn by_name(file: &HooksFile) -> BTreeMap<String, Vec<(String, Mode, String)>> {
+    let mut hooks: BTreeMap<String, Vec<(String, Mode, String)>> = BTreeMap::new();
     for hook in &file.hooks {
-        let entry = (hook.on.to_string(), hook.written.clone());
+        let entry = (hook.on.to_string(), hook.mode, hook.written.clone());
         hooks.entry(hook.name.clone()).or_default().push(entry);
     }
     hooks
@@ -75,5 +76,8 @@ mod tests {
         let now = file(&[rule("b", "no"), rule("c", "never"), rule("d", "no")].join(","));
         assert_eq!(difference(&before, &now), "removed a; changed c; added d");
         assert_eq!(difference(&now, &now), "its settings, not its hooks");
+        let text = format!("{{ shadow: true, hooks: {{ tool.before: [{}] }} }}", rule("a", "no"));
+        let shadow = HooksFile::parse(&text, Path::new("/h")).expect("hooks");
+        assert_eq!(difference(&file(&rule("a", "no")), &shadow), "changed a");
     }
 }

@@ -13,10 +13,20 @@ use crate::log::{Query, ReadError, Row, verify};
 const HOOKS: &str = "hooks:\n  '*':\n    - rule: {when: {command: rm}, block: no}\n      on_failure: block\n  \
                      turn.start:\n    - rule: {context: news}\n";
 
-/// Sends these payloads to a new bus; returns the answers and the rows of the log.
-fn handle_all(payloads: &[(Agent, Vec<u8>)]) -> (Vec<Answer>, Vec<Row>) {
+/// Hooks in shadow mode that would change every answer, to be added to [`HOOKS`].
+const SHADOW_HOOKS: &str = "    - { mode: shadow, rule: {context: more} }
+  tool.before:
+    - { mode: shadow, on_failure: block, command: /nonexistent }
+    - { mode: shadow, rule: {block: never}, sequential: true }
+    - { mode: shadow, rule: {ask: sure?} }
+    - { mode: shadow, rule: {rewrite: {command: ls}} }
+    - { mode: shadow, rule: {stop: now} }
+";
+
+/// Sends these payloads to a new bus with these hooks; returns the answers and the rows of the log.
+fn handle_all(hooks: &str, payloads: &[(Agent, Vec<u8>)]) -> (Vec<Answer>, Vec<Row>) {
     let home = tempfile::tempdir().expect("a scratch home");
-    std::fs::write(home.path().join("hookbus.yaml"), HOOKS).expect("hooks");
+    std::fs::write(home.path().join("hookbus.yaml"), hooks).expect("hooks");
     let bus = Bus::for_client(home.path(), &[]);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let answers = runtime.expect("a runtime").block_on(async {
@@ -65,7 +75,7 @@ proptest! {
     fn any_bytes_give_a_recorded_event_and_a_valid_answer(
         payloads in prop::collection::vec(any_payload(), 1..20),
     ) {
-        let (answers, rows) = handle_all(&payloads);
+        let (answers, rows) = handle_all(HOOKS, &payloads);
         let events: Vec<&Row> =
             rows.iter().filter(|row| row.kind != "decision" && row.kind != "hooks.loaded").collect();
         prop_assert_eq!(events.len(), payloads.len());
@@ -78,6 +88,28 @@ proptest! {
                 prop_assert!(object, "{}", text);
             }
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20))]
+    #[test]
+    fn hooks_in_shadow_mode_change_no_answer(
+        payloads in prop::collection::vec(any_payload(), 1..20),
+    ) {
+        let call = br#"{"hook_event_name":"pre_tool_call","tool_input":{"command":"ls"}}"#;
+        let payloads: Vec<_> = payloads.into_iter().chain([(Agent::Hermes, call.to_vec())]).collect();
+        let (answers, rows) = handle_all(&format!("{HOOKS}{SHADOW_HOOKS}"), &payloads);
+        prop_assert_eq!(answers, handle_all(HOOKS, &payloads).0);
+        let decision = rows.last().map(Row::payload_json).unwrap_or_default();
+        prop_assert_eq!((&decision["outcome"], &decision["answer"]), (&"none".into(), &Value::Null));
+        let decision = RecordedDecision::from_json(decision).expect("a decision");
+        let verdicts: Vec<&str> = decision.verdicts.iter().map(|it| it.verdict.as_str()).collect();
+        prop_assert_eq!(verdicts, ["block", "block", "ask", "rewrite", "stop"]);
+        prop_assert!(decision.verdicts.iter().all(|verdict| verdict.shadow));
+        prop_assert!(decision.verdicts[0].unapproved);
+        let note = decision.verdicts[2].note.as_deref().unwrap_or_default();
+        prop_assert!(note.ends_with("blocked instead"), "{}", note);
     }
 }
 

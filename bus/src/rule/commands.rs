@@ -4,10 +4,7 @@ use serde_json::{Map, Value};
 
 use super::place::Place;
 use crate::event::{Event, ToolClass};
-use crate::shell::{self, ParsedInvocation, ShellView, Start};
-
-/// A longer line is not read: it is opaque.
-const LONGEST_LINE: usize = 64 << 10;
+use crate::shell::{self, ShellView, Start};
 
 /// Where tools of the agents have a line of shell.
 const LINES: [&str; 4] = ["command", "cmd", "script", "commands"];
@@ -25,8 +22,6 @@ pub struct CommandFact {
     pub line: String,
     /// What it does.
     pub view: ShellView,
-    /// Its programs with their options, in the order of `view.programs`.
-    pub programs: Vec<ParsedInvocation>,
     /// The directory that it starts in, as the tool names it; none if that is the agent's own.
     pub directory: Option<String>,
 }
@@ -103,13 +98,10 @@ fn python_line(code: &str) -> String {
 fn read(line: String, directory: Option<String>, place: &Place) -> CommandFact {
     let home = place.claimed_home.as_ref().or(place.home.as_ref());
     let home = home.map(|home| home.to_string_lossy().into_owned());
-    let start =
-        Start { home, cwd: Some(place.cwd.to_string_lossy().into_owned()), variables: Vec::new() };
-    let view = if line.len() > LONGEST_LINE {
-        ShellView::unreadable(&line)
-    } else {
-        shell::read(&line, &start)
-    };
-    let programs = view.programs.iter().map(ParsedInvocation::new).collect();
-    CommandFact { line, view, programs, directory }
+    let variables = vec![
+        ("PWD".to_owned(), place.cwd.to_string_lossy().into_owned()),
+        ("TMPDIR".to_owned(), "/tmp".to_owned()),
+    ];
+    let view = shell::read(&line, &Start { home, variables });
+    CommandFact { line, view, directory }
 }

@@ -9,6 +9,7 @@ use super::facts::Facts;
 use super::field::{FieldsOf, find};
 use super::program_match::{ProgramMatch, RunSubject};
 use super::rule::Rule;
+use crate::shell::CommandPattern;
 
 /// More values than a person reads.
 const MOST_VALUES: usize = 12;
@@ -196,14 +197,18 @@ fn files(key: FileKey, facts: &Facts<'_>) -> Vec<String> {
 /// What the programs of a call miss to be the command of a pattern: for the programs of the right name.
 fn missing_in_programs(condition: &Condition, facts: &Facts<'_>) -> Option<String> {
     let Condition::Runs(any_of) = condition else { return None };
-    let programs = || facts.commands().iter().flat_map(|command| &command.programs);
     let patterns = any_of.iter().filter_map(|it| match it {
         ProgramMatch::Command(pattern) => Some(pattern),
         ProgramMatch::Opaque(_) | ProgramMatch::CodeFrom(_) => None,
     });
-    patterns
-        .flat_map(|pattern| programs().filter_map(move |program| pattern.explain(program)))
-        .next()
+    let about = |pattern: &CommandPattern| {
+        let names = pattern.program_names();
+        let mut programs = facts.programs().iter().flatten();
+        let of_name =
+            programs.find(|it| it.names().any(|name| names.iter().any(|own| own == name)));
+        of_name.map(|program| pattern.explain(program))
+    };
+    patterns.into_iter().find_map(about)
 }
 
 fn shorten(text: &mut String) {

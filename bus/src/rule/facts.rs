@@ -11,6 +11,7 @@ use super::files::{FileFact, files_of};
 use super::hosts::{HostFact, hosts_of};
 use super::place::Place;
 use crate::event::Event;
+use crate::shell::ParsedInvocation;
 
 /// More files than a call of an agent names. Each costs a look at the disk.
 const MOST_FILES: usize = 2000;
@@ -23,6 +24,7 @@ pub struct Facts<'a> {
     /// Where it happens.
     pub place: &'a Place,
     lines: &'a ShellLines,
+    programs: OnceLock<Vec<Vec<ParsedInvocation<'a>>>>,
     files: OnceLock<Vec<FileFact<'a>>>,
     hosts: OnceLock<Vec<HostFact<'a>>>,
 }
@@ -44,8 +46,9 @@ pub struct McpTool<'a> {
 
 impl<'a> Facts<'a> {
     /// The facts of `event`, which happens at `place`.
-    pub const fn new(event: &'a Event, place: &'a Place, lines: &'a ShellLines) -> Self {
-        Self { event, place, lines, files: OnceLock::new(), hosts: OnceLock::new() }
+    pub fn new(event: &'a Event, place: &'a Place, lines: &'a ShellLines) -> Self {
+        let (programs, files, hosts) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { event, place, lines, programs, files, hosts }
     }
 
     /// Where the event happens, for its context in the log. All of its files are looked at for that: another rule may
@@ -58,6 +61,14 @@ impl<'a> Facts<'a> {
     /// The shell lines.
     pub fn commands(&self) -> &'a [CommandFact] {
         self.lines.commands.get_or_init(|| commands_of(self.event, self.place))
+    }
+
+    /// The programs of each line with their options, in the order of its view.
+    pub fn programs(&self) -> &[Vec<ParsedInvocation<'a>>] {
+        self.programs.get_or_init(|| {
+            let parsed = |it: &'a CommandFact| it.view.programs.iter().map(ParsedInvocation::new);
+            self.commands().iter().map(|command| parsed(command).collect()).collect()
+        })
     }
 
     /// The files.

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
@@ -11,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::caller::Caller;
 use crate::event::Event;
-use crate::files::{lexical_path, real_path};
+use crate::files::{lexical_path, real_path, real_path_with};
 use crate::sys::user::user_home;
 
 /// What marks the top directory of a repository.
@@ -168,7 +170,7 @@ impl Place {
                 Some(recorded.map_or_else(|| lexical_path(path), PathBuf::from))
             }
             Links::OnDisk(seen) => {
-                let real = real_path(&self.of_process(path)).ok();
+                let real = real_path_with(path, |link| self.read_link(link)).ok();
                 if let (Some(from), Some(real)) = (path.to_str(), &real)
                     && *real != lexical_path(path)
                 {
@@ -180,14 +182,13 @@ impl Place {
         }
     }
 
-    /// `/proc/self` would be the bus here, and is the agent's program there.
-    fn of_process(&self, path: &Path) -> PathBuf {
-        for own in ["/proc/self/cwd", "/proc/thread-self/cwd"] {
-            if let Ok(rest) = path.strip_prefix(own) {
-                return self.cwd.join(rest);
-            }
+    /// What a link leads to. `/proc/self` is the bus here, and would be the agent's program there.
+    fn read_link(&self, link: &Path) -> io::Result<PathBuf> {
+        let own = format!("/proc/{}/cwd", std::process::id());
+        if link.starts_with("/proc") && (link == Path::new(&own) || link.ends_with("self/cwd")) {
+            return Ok(self.cwd.clone());
         }
-        path.to_owned()
+        fs::read_link(link)
     }
 
     /// The directories that a home directory may be: the user's own, and what the environment says.

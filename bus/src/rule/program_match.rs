@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::commands::CommandFact;
-use crate::shell::{CodeSource, CommandPattern, Match, OpaqueKind};
+use crate::shell::{CodeSource, CommandPattern, Match, OpaqueKind, ParsedInvocation};
 
 /// One comparison of a program.
 #[derive(Debug, Clone)]
@@ -64,10 +64,15 @@ impl RunSubject {
 
 impl ProgramMatch {
     /// Whether `subject` matches. What depends on a word that is not known matches nothing.
-    pub(super) fn matches(&self, subject: RunSubject, command: &CommandFact) -> bool {
+    pub(super) fn matches(
+        &self,
+        subject: RunSubject,
+        command: &CommandFact,
+        programs: &[ParsedInvocation<'_>],
+    ) -> bool {
         match (self, subject) {
             (Self::Command(pattern), RunSubject::Program(index)) => {
-                command.programs.get(index).is_some_and(|it| pattern.matches(it) == Match::Yes)
+                programs.get(index).is_some_and(|it| pattern.matches(it) == Match::Yes)
             }
             (Self::Opaque(kind), RunSubject::Opaque(index)) => command
                 .view

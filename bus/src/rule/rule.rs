@@ -142,10 +142,12 @@ impl Rule {
             return Ok(self.holds_in(Scope::Call, facts)? && !self.all_exempt(facts));
         }
         let mut result = Ok(false);
-        for (line, command) in facts.commands().iter().enumerate() {
+        let lines = facts.commands().iter().zip(facts.programs()).enumerate();
+        for (line, (command, programs)) in lines {
             for subject in RunSubject::all(command) {
-                let fits =
-                    |any_of: &&[ProgramMatch]| any_of.iter().any(|it| it.matches(subject, command));
+                let fits = |any_of: &&[ProgramMatch]| {
+                    any_of.iter().any(|it| it.matches(subject, command, programs))
+                };
                 let is_meant = when.iter().all(fits) && !runs(&self.unless).any(|it| fits(&it));
                 if self.only_allows() {
                     if !is_meant && matches!(subject, RunSubject::Program(_)) {
@@ -178,11 +180,15 @@ impl Rule {
         let mut subjects = facts
             .commands()
             .iter()
-            .flat_map(|command| RunSubject::all(command).map(move |subject| (subject, command)))
+            .zip(facts.programs())
+            .flat_map(|(command, programs)| {
+                RunSubject::all(command).map(move |subject| (subject, command, programs))
+            })
             .peekable();
         subjects.peek().is_some()
-            && subjects.all(|(subject, command)| {
-                exempt.iter().any(|any_of| any_of.iter().any(|it| it.matches(subject, command)))
+            && subjects.all(|(subject, command, programs)| {
+                let fits = |it: &ProgramMatch| it.matches(subject, command, programs);
+                exempt.iter().any(|any_of| any_of.iter().any(fits))
             })
     }
 

@@ -25,6 +25,11 @@ impl Word {
         Self { text: text.into(), glob: true }
     }
 
+    /// A word with this text, with or without wildcards.
+    pub(crate) const fn new(text: String, glob: bool) -> Self {
+        Self { text, glob }
+    }
+
     /// A word of which nothing is known.
     pub fn unknown() -> Self {
         Self::literal(UNKNOWN.to_string())

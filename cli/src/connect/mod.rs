@@ -24,11 +24,8 @@ mod temporary;
 mod double_loading;
 mod health;
 
-mod confirm;
-mod diff;
 mod files;
 mod report;
-mod yaml;
 
 pub(crate) use self::connect_command::{Agent as ConnectedAgent, Connect, connect};
 pub(crate) use self::disconnect_command::{Disconnect, disconnect};
@@ -36,3 +33,5 @@ pub(crate) use self::double_loading::{DoubleLoaded, double_loaded};
 pub(crate) use self::gemini::{GeminiHealth, health as gemini_health};
 pub(crate) use self::health::{Health, health};
 pub(crate) use self::hermes::is_bridged;
+
+use crate::{confirm, yaml};

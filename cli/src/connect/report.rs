@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::diff::changed_lines;
 use super::files::PendingWrite;
+use crate::diff;
 use crate::output::{self, Paint};
 
 /// Shows a plan as text.
@@ -35,7 +35,7 @@ pub(super) fn show_beginnings(
     for PendingWrite { path, now, then } in writes {
         show_name(path, now.as_ref(), then.as_ref())?;
         if let Some(then) = then {
-            show_lines(now.as_deref().unwrap_or_default(), then, BEGINNING, paint)?;
+            diff::show(now.as_deref().unwrap_or_default(), then, BEGINNING, paint)?;
         }
     }
     show(&[], &[], remarks, paint)
@@ -47,7 +47,7 @@ const BEGINNING: usize = 68;
 fn show_file(PendingWrite { path, now, then }: &PendingWrite, paint: Paint) -> Result<()> {
     show_name(path, now.as_ref(), then.as_ref())?;
     match (now, then) {
-        (Some(now), Some(then)) => show_lines(now, then, usize::MAX, paint),
+        (Some(now), Some(then)) => diff::show(now, then, usize::MAX, paint),
         (None, _) | (Some(_), None) => Ok(()),
     }
 }
@@ -60,18 +60,6 @@ fn show_name(path: &Path, now: Option<&String>, then: Option<&String>) -> Result
         (Some(_), Some(_)) => "changed",
     };
     Ok(output::line(format!("  {what}  {name}"))?)
-}
-
-fn show_lines(now: &str, then: &str, most: usize, paint: Paint) -> Result<()> {
-    for line in changed_lines(now, then) {
-        let mut line = output::sanitize(&line);
-        if line.chars().count() > most {
-            line = line.chars().take(most).chain(['…']).collect();
-        }
-        let painted = if line.starts_with('+') { paint.good(&line) } else { paint.bad(&line) };
-        output::line(format!("           {painted}"))?;
-    }
-    Ok(())
 }
 
 /// The result as JSON.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use hookbus::active::{ActiveHooks, HookSets, HooksSource, HooksStatus, Projects};
 use hookbus::caller::Caller;
-use hookbus::config::Trust;
+use hookbus::config::{Trust, did_you_mean};
 use hookbus::consent::ApprovalItem;
 use hookbus::log::LogPath;
 
@@ -100,6 +100,17 @@ impl EffectiveHooks {
         let projects = projects.map(|(source, active)| (&**source, &**active));
         std::iter::once((&self.own.0, &*self.own.1)).chain(projects)
     }
+}
+
+/// What to do about a name that no hook has: use the similar one of `known`, or look.
+pub(super) fn unknown_name_hint<'a>(
+    name: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> String {
+    did_you_mean(name, known).map_or_else(
+        || "`hookbus hooks list` shows the hooks".to_owned(),
+        |near| format!("did you mean `{}`?", sanitize(near)),
+    )
 }
 
 /// What needs approval in one file; nothing in the user's own file with `trust: home`.

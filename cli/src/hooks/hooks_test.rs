@@ -246,8 +246,14 @@ fn print(event: &Event, decision: &Decision, paint: Paint) -> Result<()> {
             (false, false) if is_unanswerable => "ran",
             (false, _) => Outcome::of(said).as_str(),
         };
+        let is_answer = !verdict.refused && !is_unanswerable;
+        let would = if verdict.shadow && is_answer { "would " } else { "" };
+        let word = format!("{would}{word}");
         let (hook, ms) = (sanitize(&verdict.hook), verdict.took.as_secs_f64() * 1000.0);
         output::line(format!("{:<28} {word:<9} {ms:.3} ms{exit}  {reason}", paint.bold(&hook)))?;
+        if verdict.shadow {
+            output::line("    in shadow mode: it is recorded and has no effect")?;
+        }
         for (text, word) in [(&verdict.failure, "failed"), (&verdict.note, "note")] {
             if let Some(text) = text {
                 let line = format!("{word}: {}", sanitize(text));

@@ -133,9 +133,10 @@ fn print(source: &HooksSource, active: &ActiveHooks, paint: Paint) -> Result<()>
 fn describe(hook: &HookSummary, approval: Option<Approval>, paint: Paint) -> String {
     let command = hook.command.as_deref().map(sanitize);
     let what = match (&command, hook.action, hook.mode) {
-        (Some(what), action, "observe") => format!("observe  {action} {what}"),
+        (Some(what), action, mode @ ("observe" | "shadow")) => format!("{mode}  {action} {what}"),
         (Some(what), action, _) => format!("{action}  {what}"),
         (None, "broken", _) => paint.bad("broken: counts as failed"),
+        (None, action, "shadow") => format!("shadow  {action}"),
         (None, action, _) => action.to_owned(),
     };
     let on_failure =

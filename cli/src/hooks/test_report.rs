@@ -61,7 +61,7 @@ pub(super) fn print_verdicts(
     for verdict in &decision.verdicts {
         let report = hooks.iter().find(|report| report.hook.name == verdict.hook);
         let name = titled(&verdict.hook, report.and_then(|report| report.hook.pack.as_deref()));
-        output::line(format!("{}  {}", paint.bold(&name), verdict_word(verdict, report, paint)))?;
+        output::line(format!("{}  {}", paint.bold(&name), verdict_word(verdict, paint)))?;
         let Verdict { reason, stop_reason, context, .. } = &verdict.verdict;
         let said = reason.as_ref().or(stop_reason.as_ref()).or(context.as_ref());
         for (text, before) in
@@ -84,8 +84,8 @@ pub(super) fn print_verdicts(
 }
 
 /// What a hook said, in one word or two.
-fn verdict_word(verdict: &VerdictRecord, report: Option<&HookReport<'_>>, paint: Paint) -> String {
-    let is_shadow = report.is_some_and(|report| report.hook.summary().mode == "shadow");
+fn verdict_word(verdict: &VerdictRecord, paint: Paint) -> String {
+    let is_shadow = verdict.shadow;
     let outcome = Outcome::of(&verdict.verdict);
     let word = match (verdict.refused, is_shadow, outcome) {
         (true, _, _) => "not run: it is not approved".to_owned(),

@@ -110,9 +110,10 @@ fn decision_lines(title: &str, decision: Option<&RecordedDecision>, paint: Paint
 
 fn verdict_line(verdict: &RecordedVerdict, paint: Paint) -> String {
     let text = |text: &Option<String>| text.as_deref().map(|text| shorten(text, 100));
+    let shadow = if verdict.shadow { " (shadow)" } else { "" };
     let first = format!(
         "  {:<28} {:<8} {:>9}",
-        shorten_middle(&verdict.hook, 60),
+        format!("{}{shadow}", shorten_middle(&verdict.hook, 60)),
         shorten(&verdict.verdict, 100),
         millis(verdict.ms),
     );

@@ -11,10 +11,8 @@ use serde_json::{Value, json};
 use super::options::Arguments;
 use super::setup::ReplaySetup;
 use crate::output::{self, Paint, count, format_duration, sanitize, shorten, shorten_middle};
+use crate::report::{CALLS, MOST_CALLS, call_lines, count_line, lines_out, section};
 use crate::settings::{Format, Settings};
-
-/// Number of calls to list.
-const MOST_CALLS: usize = 10;
 
 /// Longest name of a hook, in characters.
 const LONGEST_NAME: usize = 48;
@@ -105,17 +103,12 @@ impl<'a> Report<'a> {
                     }
                     _ => String::new(),
                 };
-                let most: Vec<Value> = tally
-                    .most_affected(MOST_CALLS)
-                    .into_iter()
-                    .map(|(call, times)| json!({"call": call, "times": times}))
-                    .collect();
                 output::line(format!(
                     "\n],\"summary\":{},\"hooks\":{},\"most_affected\":{},\"not_comparable\":{},\
                      \"unsteady\":{},\"remarks\":{}{written}}}",
                     tally.summary(),
                     tally.hooks_json(),
-                    Value::Array(most),
+                    tally.calls.to_json(MOST_CALLS),
                     tally.reasons_json(),
                     Value::Array(self.nondeterministic),
                     json!(remarks(tally)),
@@ -151,14 +144,14 @@ impl<'a> Report<'a> {
         for category in Category::ALL {
             let number = tally.count(category);
             if number > 0 || category == Category::Unchanged {
-                output::line(format!("{number:>9}  {}", coloured(category, paint)))?;
+                output::line(count_line(number, &coloured(category, paint)))?;
             }
         }
         if tally.nondeterministic > 0 {
             let words = paint.bad("with another answer to the same input");
-            output::line(format!("{:>9}  {words}", tally.nondeterministic))?;
+            output::line(count_line(tally.nondeterministic, &words))?;
         }
-        section("calls most affected", &calls(tally), paint)?;
+        section(CALLS, &call_lines(&tally.calls), paint)?;
         section("hooks (then → now)", &hooks(tally, paint), paint)?;
         section("not comparable", &reasons(tally), paint)?;
         section("remarks", &remarks(tally), paint)?;
@@ -188,21 +181,6 @@ impl<'a> Report<'a> {
     }
 }
 
-fn section(title: &str, lines: &[String], paint: Paint) -> Result<()> {
-    if lines.is_empty() {
-        return Ok(());
-    }
-    output::line(format!("\n{}", paint.bold(title)))?;
-    lines_out(lines, "  ")
-}
-
-fn lines_out(lines: &[String], indent: &str) -> Result<()> {
-    for line in lines {
-        output::line(format!("{indent}{line}"))?;
-    }
-    Ok(())
-}
-
 fn coloured(category: Category, paint: Paint) -> String {
     let word = category.as_str();
     match category {
@@ -213,20 +191,16 @@ fn coloured(category: Category, paint: Paint) -> String {
     }
 }
 
-fn calls(tally: &Tally) -> Vec<String> {
-    let most = tally.most_affected(MOST_CALLS);
-    most.into_iter().map(|(call, times)| format!("{times:>7} ×  {}", shorten(call, 90))).collect()
-}
-
 fn hooks(tally: &Tally, paint: Paint) -> Vec<String> {
-    let width = |name: &String| shorten_middle(name, LONGEST_NAME).chars().count();
-    let width = tally.hooks.keys().map(width).max().unwrap_or_default().max(NARROWEST_COLUMN);
+    let shown = |name: &str, hook: &HookTally| {
+        let mark = if hook.shadow { " (shadow)" } else { "" };
+        format!("{}{mark}", shorten_middle(name, LONGEST_NAME))
+    };
+    let width = |(name, hook): (&String, &HookTally)| shown(name, hook).chars().count();
+    let width = tally.hooks.iter().map(width).max().unwrap_or_default().max(NARROWEST_COLUMN);
     let line = |(name, hook): (&String, &HookTally)| {
-        let HookTally { recorded, replayed, differences, failed, failure, runs, took } = hook;
-        let mut parts = vec![format!(
-            "{:<width$} {recorded:>7} → {replayed}",
-            shorten_middle(name, LONGEST_NAME)
-        )];
+        let HookTally { recorded, replayed, differences, failed, failure, runs, took, .. } = hook;
+        let mut parts = vec![format!("{:<width$} {recorded:>7} → {replayed}", shown(name, hook))];
         if *differences > 0 {
             parts.push(count(to_usize(*differences), "difference"));
         }

@@ -146,8 +146,7 @@ impl Report<'_> {
             (None, true) => " (of the project)".to_owned(),
             (None, false) => String::new(),
         };
-        let is_shadow = report.is_some_and(|report| report.hook.summary().mode == "shadow");
-        let word = match (verdict.unapproved, verdict.is_silent(), is_shadow) {
+        let word = match (verdict.unapproved, verdict.is_silent(), verdict.shadow) {
             (true, _, _) => paint.bad("not run: it was not approved"),
             (false, true, _) => "no objection".to_owned(),
             (false, false, true) => format!("would {} (shadow)", sanitize(&verdict.verdict)),

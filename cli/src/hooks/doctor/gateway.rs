@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use hookbus::config::{Hook, Mode};
+use hookbus::config::Hook;
 use hookbus::dialect::kind_of;
 use hookbus::event::Agent;
 use serde_json::Value;
@@ -28,7 +28,7 @@ const GATEWAY_EVENTS: [&str; 9] = [
 pub(super) fn check(hooks: &EffectiveHooks, deadline: Duration) -> Vec<Finding> {
     let all = hooks.files().flat_map(|(_, active)| &active.file.hooks);
     let too_long = |hook: &&Hook| {
-        hook.mode == Mode::Decide
+        hook.is_asked()
             && hook.timeout() > deadline
             && has_own_timeout(hook)
             && hook.agent.is_none_or(|agent| agent == Agent::Hermes)

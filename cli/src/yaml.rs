@@ -9,7 +9,7 @@ use yaml_edit::{Mapping, Sequence, YamlFile, YamlNode};
 
 /// Why a file is left alone.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum YamlError {
+pub(crate) enum YamlError {
     /// It cannot be parsed.
     #[error("it is not valid YAML: {0}")]
     Invalid(String),
@@ -23,14 +23,22 @@ pub(super) enum YamlError {
 
 /// One item of a list in a section of the file: `section: list: [.., item, ..]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ItemPath {
-    pub(super) section: &'static str,
-    pub(super) list: String,
-    pub(super) index: usize,
+pub(crate) struct ItemPath {
+    pub(crate) section: &'static str,
+    pub(crate) list: String,
+    pub(crate) index: usize,
+}
+
+/// One entry of the section `hooks`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EntryPath {
+    /// The key that its list is under; none if the section itself is a list.
+    pub(crate) event: Option<String>,
+    pub(crate) index: usize,
 }
 
 /// The content of a YAML file as JSON; `Null` for an empty one.
-pub(super) fn read(text: &str) -> Result<Value, YamlError> {
+pub(crate) fn read(text: &str) -> Result<Value, YamlError> {
     let documents = Yaml::load_from_str(text);
     let documents = documents.map_err(|error| YamlError::Invalid(error.to_string()))?;
     match documents.as_slice() {
@@ -41,7 +49,7 @@ pub(super) fn read(text: &str) -> Result<Value, YamlError> {
 }
 
 /// Adds `item` at the end of `section: list:`, and makes both where they are missing.
-pub(super) fn append(
+pub(crate) fn append(
     text: &str,
     section: &str,
     list: &str,
@@ -82,7 +90,7 @@ pub(super) fn append(
 }
 
 /// Removes these items, and each list and section that has nothing left in it then.
-pub(super) fn remove(text: &str, paths: &[ItemPath]) -> Result<String, YamlError> {
+pub(crate) fn remove(text: &str, paths: &[ItemPath]) -> Result<String, YamlError> {
     let Some(first) = paths.first() else { return Ok(text.to_owned()) };
     let mut expected = read(text)?;
     // The last one first, so that the indexes of the others stay valid.
@@ -119,6 +127,49 @@ fn take_out(file: &mut Value, ItemPath { section, list, index }: &ItemPath) {
     if in_section.is_empty() {
         root.shift_remove(*section);
     }
+}
+
+/// Sets `key` in each of these entries, or removes it if there is no value, and removes the setting `without`.
+pub(crate) fn set_in_entries(
+    text: &str,
+    entries: &[EntryPath],
+    (key, value): (&str, Option<&str>),
+    without: Option<&str>,
+) -> Result<String, YamlError> {
+    let mut expected = read(text)?;
+    for EntryPath { event, index } in entries {
+        let hooks = expected.get_mut("hooks");
+        let list = match event {
+            Some(event) => hooks.and_then(|hooks| hooks.get_mut(event)),
+            None => hooks,
+        };
+        let entry = list.and_then(|list| list.get_mut(index)).and_then(Value::as_object_mut);
+        let entry = entry.ok_or_else(|| YamlError::Unsafe("hooks".to_owned()))?;
+        match value {
+            Some(value) => drop(entry.insert(key.to_owned(), json!(value))),
+            None => drop(entry.shift_remove(key)),
+        }
+    }
+    if let (Some(without), Some(root)) = (without, expected.as_object_mut()) {
+        root.shift_remove(without);
+    }
+    edit(text, &expected, "hooks", |root| {
+        for EntryPath { event, index } in entries {
+            let list = match event {
+                Some(event) => root.get_mapping("hooks")?.get_sequence(event.as_str())?,
+                None => root.get_sequence("hooks")?,
+            };
+            let node = list.get(*index)?;
+            match value {
+                Some(value) => node.as_mapping()?.set(key, value),
+                None => drop(node.as_mapping()?.remove(key)),
+            }
+        }
+        if let Some(without) = without {
+            root.remove(without);
+        }
+        Some(())
+    })
 }
 
 /// Changes the text of a file, and checks that it means `expected` afterwards. `place` is named if that fails.
@@ -241,6 +292,46 @@ mod tests {
         assert_eq!(without(text, &[("y", 0)]), without_y, "the key goes with its last item");
         let all = [("x", 0), ("x", 1), ("y", 0)];
         assert_eq!(without(text, &all), "a: 1\n\n# about b\nb: 2\n");
+    }
+
+    #[test]
+    fn a_key_of_an_entry_is_removed_or_set_and_everything_else_stays() {
+        let of = |event: &str, index| EntryPath { event: Some(event.to_owned()), index };
+        let text = "# mine\nshadow: true # all\nhooks:\n  x:\n    - name: 'a'  # first\n      mode: shadow # for now\n      \
+                    rule: {block: no}\n    # about b\n    - {name: b, mode: shadow, rule: {block: \"no\"}}\n    - name: c\n      \
+                    rule: {block: no}\n\ntrust: home\n";
+        let set = |paths: &[EntryPath], value, without| {
+            set_in_entries(text, paths, ("mode", value), without).expect("an edit")
+        };
+        let removed = set(&[of("x", 0), of("x", 1)], None, None);
+        assert!(
+            !removed.contains("mode") && removed.contains("# mine\nshadow: true # all\n"),
+            "{removed}"
+        );
+        assert!(
+            removed.contains("    # about b\n    - {name: b, rule: {block: \"no\"}}\n"),
+            "{removed}"
+        );
+        assert!(removed.contains("- name: 'a'  # first\n"), "{removed}");
+        let decided = set(&[of("x", 0)], Some("decide"), None);
+        assert_eq!(decided, text.replacen("mode: shadow", "mode: decide", 1));
+        let added = set(&[of("x", 2)], Some("decide"), None);
+        assert_eq!(
+            added,
+            text.replace(
+                "    - name: c\n      rule: {block: no}\n",
+                "    - name: c\n      rule: {block: no}\n      mode: decide\n"
+            )
+        );
+        let all = set(&[of("x", 0), of("x", 1)], None, Some("shadow"));
+        assert!(!all.contains("shadow:") && !all.contains("mode"), "{all}");
+        let list = "hooks:\n  - event: x\n    mode: shadow\n    command: a\n";
+        let path = EntryPath { event: None, index: 0 };
+        assert_eq!(
+            set_in_entries(list, &[path], ("mode", None), None).expect("an edit"),
+            list.replace("    mode: shadow\n", "")
+        );
+        assert!(set_in_entries(list, &[of("x", 0)], ("mode", None), None).is_err());
     }
 
     #[test]

@@ -1,7 +1,24 @@
 //! The lines that an edit changes, to show them before anything is written.
 
+use anyhow::Result;
+
+use crate::output::{self, Paint};
+
+/// Shows the lines that differ between two texts, each with at most `most` characters.
+pub(crate) fn show(before: &str, after: &str, most: usize, paint: Paint) -> Result<()> {
+    for line in changed_lines(before, after) {
+        let mut line = output::sanitize(&line);
+        if line.chars().count() > most {
+            line = line.chars().take(most).chain(['…']).collect();
+        }
+        let painted = if line.starts_with('+') { paint.good(&line) } else { paint.bad(&line) };
+        output::line(format!("           {painted}"))?;
+    }
+    Ok(())
+}
+
 /// The lines that differ between two texts, each marked `-` or `+`.
-pub(super) fn changed_lines(before: &str, after: &str) -> Vec<String> {
+pub(crate) fn changed_lines(before: &str, after: &str) -> Vec<String> {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let is_same = |(one, other): &(&&str, &&str)| one == other;
     let head = old.iter().zip(&new).take_while(is_same).count();

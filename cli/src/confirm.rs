@@ -9,7 +9,7 @@ use crate::home_lock::HomeLock;
 use crate::output;
 
 /// The user's answer.
-pub(super) enum Confirmed<T> {
+pub(crate) enum Confirmed<T> {
     /// Carry out this plan while holding the lock.
     Yes(T, HomeLock),
     /// The user declined this plan.
@@ -17,7 +17,7 @@ pub(super) enum Confirmed<T> {
 }
 
 /// Makes plans until the user has agreed to one that is still the same under the lock on `home`.
-pub(super) fn confirm<T: PartialEq>(
+pub(crate) fn confirm<T: PartialEq>(
     home: &Path,
     make_plan: impl Fn() -> Result<T>,
     ask: impl Fn(&T) -> Result<bool>,

@@ -1,0 +1,334 @@
+//! What a program prints, or at least where that comes from.
+
+use super::super::follow::{Flow, Follower, Origin, Target};
+use super::super::view::Invocation;
+use super::super::word::{UNKNOWN, Word};
+use super::{decode, printing};
+
+/// What the program at an index prints.
+pub(crate) fn known_output(follower: &mut Follower<'_>, index: usize, input: &Flow) -> Flow {
+    let Some(program) = follower.view.programs.get(index) else { return Flow::default() };
+    let name = program.program.as_str().rsplit('/').next().unwrap_or_default();
+    match name {
+        "curl" | "wget" | "fetch" | "aria2c" | "axel" => return downloaded(follower, index, input),
+        "tee" => return copied(follower, index, input),
+        "cat" | "bat" | "zcat" | "gzcat" => return files(follower, index, input),
+        "pwd" => {
+            let directory = follower.working_directory();
+            let origin = if directory.contains(UNKNOWN) { Origin::Output } else { Origin::Line };
+            return Flow { from: Vec::new(), text: Some(directory + "\n"), origin };
+        }
+        _ => {}
+    }
+    let args: Vec<&str> = program.args.iter().map(Word::as_str).collect();
+    if program.more_args {
+        return Flow::unknown(origin_of(name, program, input));
+    }
+    let text = match (name, args.as_slice()) {
+        ("echo", args) => Some(printing::echo(args)),
+        ("printf", ["-v", ..]) => Some(String::new()),
+        ("printf", args) => printing::printf(args),
+        ("which" | "type" | "whereis", [.., name]) => Some(format!("{name}\n")),
+        ("command", ["-v" | "-V", name]) => Some(format!("{name}\n")),
+        ("basename", [path]) => {
+            path.trim_end_matches('/').rsplit('/').next().map(|name| format!("{name}\n"))
+        }
+        ("dirname", [path]) if path.contains('/') => {
+            path.trim_end_matches('/').rsplit_once('/').map(|(directory, _)| {
+                if directory.is_empty() { "/\n".to_owned() } else { format!("{directory}\n") }
+            })
+        }
+        ("rev", []) => input.text.as_deref().map(reversed),
+        ("base64" | "gbase64" | "xxd" | "base32", args) => decoded(name, args, input),
+        _ if is_silent(name) => Some(String::new()),
+        _ => None,
+    };
+    let origin = match (&text, name) {
+        (Some(_), "base64" | "gbase64" | "xxd" | "rev") => Origin::Decoded.max(input.origin),
+        (Some(text), _) if !text.contains(UNKNOWN) => Origin::Line,
+        (Some(_), _) => Origin::Variable,
+        (None, _) => origin_of(name, program, input),
+    };
+    Flow { from: Vec::new(), text, origin }
+}
+
+fn decoded(name: &str, args: &[&str], input: &Flow) -> Option<String> {
+    let text = input.text.as_deref()?;
+    let has = |options: &[&str]| args.iter().any(|arg| options.contains(arg));
+    match name {
+        "xxd" if has(&["-r", "-rp", "-r-p"]) => decode::hex(text),
+        "base64" | "gbase64" if has(&["-d", "-D", "--decode", "-di"]) => decode::base64(text),
+        _ => None,
+    }
+}
+
+fn reversed(text: &str) -> String {
+    text.lines().flat_map(|line| line.chars().rev().chain(std::iter::once('\n'))).collect()
+}
+
+/// Where the output of a program comes from whose text is not known.
+fn origin_of(name: &str, program: &Invocation, input: &Flow) -> Origin {
+    let first = program.args.first().map(Word::as_str).unwrap_or_default();
+    match name {
+        "nc" | "ncat" | "netcat" | "socat" | "http" | "https" | "httpie" | "xh" | "lynx"
+        | "w3m" | "links" | "elinks" | "ftp" | "tftp" | "telnet" | "gsutil" | "rclone" | "aws"
+        | "ipfs" | "dig" | "nslookup" | "host" => Origin::Download,
+        "base64" | "gbase64" | "base32" | "xxd" | "openssl" | "gpg" | "gpg2" | "age" | "rev"
+        | "tr" | "uudecode" | "ccrypt" | "basenc" | "rot13" | "hexdump" => {
+            input.origin.max(Origin::Decoded)
+        }
+        _ if is_harmless_generator(name, program) => Origin::Harmless,
+        _ if is_filter(name) && first != "--version" => input.origin.max(Origin::Output),
+        _ => Origin::Output,
+    }
+}
+
+/// Programs that print nothing, unless they fail.
+fn is_silent(name: &str) -> bool {
+    matches!(
+        name,
+        "cd" | ":"
+            | "true"
+            | "false"
+            | "export"
+            | "set"
+            | "unset"
+            | "shopt"
+            | "local"
+            | "declare"
+            | "readonly"
+            | "typeset"
+            | "alias"
+            | "mkdir"
+            | "rm"
+            | "touch"
+            | "sleep"
+            | "test"
+            | "["
+            | "umask"
+            | "wait"
+            | "shift"
+            | "return"
+            | "exit"
+            | "read"
+            | "chmod"
+            | "chown"
+            | "cp"
+            | "mv"
+            | "ln"
+            | "pushd"
+            | "popd"
+            | "trap"
+    )
+}
+
+/// Programs that pass on what they read, changed.
+fn is_filter(name: &str) -> bool {
+    matches!(
+        name,
+        "sed"
+            | "gsed"
+            | "grep"
+            | "egrep"
+            | "fgrep"
+            | "rg"
+            | "awk"
+            | "gawk"
+            | "mawk"
+            | "head"
+            | "tail"
+            | "sort"
+            | "uniq"
+            | "cut"
+            | "gunzip"
+            | "gzip"
+            | "bunzip2"
+            | "bzip2"
+            | "xz"
+            | "unxz"
+            | "zstd"
+            | "unzstd"
+            | "zstdcat"
+            | "xzcat"
+            | "bzcat"
+            | "lz4"
+            | "iconv"
+            | "dos2unix"
+            | "jq"
+            | "yq"
+            | "tac"
+            | "nl"
+            | "fold"
+            | "fmt"
+            | "expand"
+            | "paste"
+            | "pv"
+            | "dd"
+            | "perl"
+            | "python"
+            | "python3"
+            | "ruby"
+            | "node"
+            | "envsubst"
+            | "col"
+            | "strings"
+            | "sponge"
+            | "buffer"
+            | "tar"
+            | "unzip"
+            | "funzip"
+            | "cpio"
+            | "xargs"
+            | "less"
+            | "more"
+    )
+}
+
+/// Programs whose output is meant for `eval` and sets up a shell.
+fn is_harmless_generator(name: &str, program: &Invocation) -> bool {
+    let args: Vec<&str> = program.args.iter().map(Word::as_str).collect();
+    let has = |words: &[&str]| args.iter().any(|arg| words.contains(arg));
+    match name {
+        "ssh-agent"
+        | "direnv"
+        | "dircolors"
+        | "gdircolors"
+        | "register-python-argcomplete"
+        | "getopt"
+        | "lesspipe"
+        | "lesspipe.sh"
+        | "locale"
+        | "resize"
+        | "tset"
+        | "keychain"
+        | "thefuck" => true,
+        "pyenv" | "rbenv" | "nodenv" | "goenv" | "jenv" | "plenv" | "tfenv" | "phpenv"
+        | "starship" | "zoxide" | "atuin" | "oh-my-posh" | "anyenv" => {
+            has(&["init", "virtualenv-init", "env"])
+        }
+        "brew" => has(&["shellenv"]),
+        "fnm" | "opam" | "volta" | "rakubrew" | "perlbrew" => has(&["env", "setup", "init"]),
+        "mise" | "rtx" => has(&["activate", "env", "hook-env"]),
+        "conda" | "mamba" | "micromamba" => {
+            has(&["hook", "activate"]) || args.iter().any(|arg| arg.starts_with("shell"))
+        }
+        "minikube" => has(&["docker-env", "podman-env"]),
+        "docker-machine" => has(&["env"]),
+        "luarocks" => has(&["path"]),
+        _ => has(&[
+            "completion",
+            "completions",
+            "--completion",
+            "generate-shell-completion",
+            "gen-completions",
+        ]),
+    }
+}
+
+/// `curl` and `wget`: what they print, and the files that they write.
+fn downloaded(follower: &mut Follower<'_>, index: usize, input: &Flow) -> Flow {
+    let Some(program) = follower.view.programs.get(index) else { return Flow::default() };
+    let wget = !program.program.as_str().ends_with("curl");
+    let mut target = None;
+    let mut stdout = !wget;
+    let mut url = None;
+    let mut args = program.args.iter();
+    while let Some(arg) = args.next() {
+        let text = arg.as_str();
+        let output = ["--output=", "--output-document=", "--out="];
+        match text {
+            "-O" if !wget => stdout = false,
+            "--remote-name" | "-OJ" | "-JO" | "-LO" | "-OL" | "-sO" | "-fsSLO" | "-sSLO"
+            | "-fLO" | "-LOJ" => stdout = false,
+            "-o" | "--output" | "-O" | "--output-document" | "--out"
+                if !(wget && text == "-o" && program.program.as_str().ends_with("wget")) =>
+            {
+                target = args.next().cloned();
+            }
+            _ if output.iter().any(|option| text.starts_with(option)) => {
+                target = text.split_once('=').map(|(_, path)| Word::literal(path));
+            }
+            _ if is_short_with_output(text, wget) => target = args.next().cloned(),
+            _ if text.starts_with("-qO") || (wget && text.starts_with("-O")) => {
+                let path =
+                    text.trim_start_matches("-q").trim_start_matches("-O").trim_start_matches('O');
+                target = Some(Word::literal(path));
+            }
+            _ if !text.starts_with('-') => url = Some(text.to_owned()),
+            _ => {}
+        }
+    }
+    let flow = Flow { from: Vec::new(), text: None, origin: Origin::Download.max(input.origin) };
+    match target {
+        Some(path) if path.as_str() == "-" || path.as_str() == "/dev/stdout" => flow,
+        Some(path) => {
+            follower.wrote(&Target { path, append: false }, flow, Some(index));
+            Flow::unknown(Origin::Output)
+        }
+        None if stdout => flow,
+        None => {
+            let name = url.as_deref().and_then(remote_name);
+            if let Some(name) = name {
+                follower.wrote(
+                    &Target { path: Word::literal(name), append: false },
+                    flow,
+                    Some(index),
+                );
+            }
+            Flow::unknown(Origin::Output)
+        }
+    }
+}
+
+/// `-sSLo file`, `-qO file`: short options of which the last takes the file.
+fn is_short_with_output(text: &str, wget: bool) -> bool {
+    let last = if wget { 'O' } else { 'o' };
+    text.len() > 2
+        && !text.starts_with("--")
+        && text.starts_with('-')
+        && text.ends_with(last)
+        && text.chars().skip(1).all(|c| c.is_ascii_alphabetic())
+}
+
+/// The name under which a URL is stored.
+fn remote_name(url: &str) -> Option<&str> {
+    let path = url.split(['?', '#']).next()?;
+    let name = path.rsplit('/').next()?;
+    (!name.is_empty() && path.contains('/')).then_some(name)
+}
+
+/// `tee` prints what it reads and writes it to files.
+fn copied(follower: &mut Follower<'_>, index: usize, input: &Flow) -> Flow {
+    let args =
+        follower.view.programs.get(index).map(|program| program.args.clone()).unwrap_or_default();
+    let append = args.iter().any(|arg| matches!(arg.as_str(), "-a" | "--append"));
+    let flow = Flow { from: Vec::new(), ..input.clone() };
+    for arg in args.iter().filter(|arg| !arg.as_str().starts_with('-')) {
+        follower.wrote(&Target { path: arg.clone(), append }, flow.clone(), Some(index));
+    }
+    flow
+}
+
+/// `cat` prints files, or what it reads.
+fn files(follower: &mut Follower<'_>, index: usize, input: &Flow) -> Flow {
+    let args =
+        follower.view.programs.get(index).map(|program| program.args.clone()).unwrap_or_default();
+    let mut paths =
+        args.iter().filter(|arg| !arg.as_str().starts_with('-') || arg.as_str() == "-").peekable();
+    if paths.peek().is_none() {
+        let mut flow = Flow { from: Vec::new(), ..input.clone() };
+        if input.is_nothing() {
+            flow.origin = Origin::Output; // from where the line itself reads
+        }
+        return flow;
+    }
+    let mut flow = Flow::text("");
+    for path in paths {
+        flow.append(match path.as_str() {
+            "-" => Flow { from: Vec::new(), ..input.clone() },
+            path => follower.written_flow(path).unwrap_or(Flow::unknown(Origin::File)),
+        });
+    }
+    flow.from.clear();
+    flow
+}

@@ -1,0 +1,186 @@
+//! Compound commands: every branch counts as run, loops run once per known value.
+
+use super::super::limits;
+use super::super::syntax::{Branch, Compound, List, Redirect, Script};
+use super::super::word::UNKNOWN;
+use super::flow::{Flow, Origin};
+use super::follower::{Follower, Function};
+use super::scope::Value;
+
+impl Follower<'_> {
+    /// Follows a compound command with its redirections.
+    pub(super) fn redirected(
+        &mut self,
+        compound: &Compound<'_>,
+        redirects: &[Redirect<'_>],
+        script: &Script<'_>,
+        input: &Flow,
+    ) -> Flow {
+        if !self.count("") {
+            return Flow::unknown(Origin::Output);
+        }
+        let redirected = self.redirects(redirects, script);
+        let target = redirected.stdout.clone();
+        let first = self.view.programs.len();
+        let stdin = redirected.stdin.clone();
+        self.place(redirected, None);
+        let flow = self.compound(compound, script, stdin.as_ref().unwrap_or(input));
+        match target {
+            Some(target) => {
+                let by = (first < self.view.programs.len()).then_some(first);
+                self.wrote(&target, flow, by);
+                Flow::text("")
+            }
+            None => flow,
+        }
+    }
+
+    fn compound(&mut self, compound: &Compound<'_>, script: &Script<'_>, input: &Flow) -> Flow {
+        match compound {
+            Compound::Group(list) => self.list(list, script, input),
+            Compound::Subshell(list) => {
+                self.in_subshell(|follower| follower.list(list, script, input))
+            }
+            Compound::If(branches) => self.branches(branches, script, input),
+            Compound::For { name, values, body } => {
+                self.for_loop(name, values.as_deref(), body, script, input)
+            }
+            Compound::ArithmeticFor(header, body) => {
+                self.arithmetic(header);
+                self.list(body, script, input)
+            }
+            Compound::While(condition, body) => self.while_loop(condition, body, script, input),
+            Compound::Case(words, bodies) => {
+                self.expand_for_programs(words);
+                let branches = bodies.iter().map(|body| (None, body));
+                self.alternatives(branches, script, input)
+            }
+            Compound::Arithmetic(text) => {
+                self.arithmetic(text);
+                Flow::text("")
+            }
+            Compound::Test(words) => {
+                self.expand_for_programs(words);
+                Flow::text("")
+            }
+            Compound::Coproc(command) => {
+                self.in_subshell(|follower| follower.command(command, script, input))
+            }
+        }
+    }
+
+    fn branches(&mut self, branches: &[Branch<'_>], script: &Script<'_>, input: &Flow) -> Flow {
+        let parts = branches.iter().map(|branch| (Some(&branch.condition), &branch.body));
+        self.alternatives(parts, script, input)
+    }
+
+    /// Follows bodies of which one or none runs. Each starts from the variables and the directory before them.
+    fn alternatives<'t>(
+        &mut self,
+        parts: impl Iterator<Item = (Option<&'t List<'t>>, &'t List<'t>)>,
+        script: &Script<'_>,
+        input: &Flow,
+    ) -> Flow {
+        let mut flow = Flow::text("");
+        for (condition, body) in parts {
+            if let Some(condition) = condition {
+                flow.append(self.list(condition, script, input));
+            }
+            let before = self.scope.variables.clone();
+            flow.append(self.list(body, script, input));
+            self.scope.merge(&before);
+        }
+        flow.text = None;
+        flow.origin = flow.origin.max(Origin::Output);
+        flow
+    }
+
+    fn for_loop(
+        &mut self,
+        name: &str,
+        values: Option<&[&str]>,
+        body: &List<'_>,
+        script: &Script<'_>,
+        input: &Flow,
+    ) -> Flow {
+        let (values, more) = match values {
+            Some(words) => self.expand_list(words),
+            None => self.expand_list(&["\"$@\""]),
+        };
+        let mut flow = Flow::text("");
+        let known =
+            values.iter().filter(|value| value.word.as_str() != UNKNOWN.to_string() || !more);
+        for value in known.take(limits::LOOP_VALUES) {
+            let value = Value::text(value.word.as_str(), value.origin);
+            self.scope.set(name, value);
+            flow.append(self.list(body, script, input));
+        }
+        if more || values.len() > limits::LOOP_VALUES || values.is_empty() {
+            let origin = values.iter().map(|value| value.origin).max().unwrap_or_default();
+            self.scope.set(name, Value::unknown(origin.max(Origin::Variable)));
+            flow.append(self.list(body, script, input));
+        }
+        flow
+    }
+
+    /// A loop runs once per line of a known input, as `while read` does, else once.
+    fn while_loop(
+        &mut self,
+        condition: &List<'_>,
+        body: &List<'_>,
+        script: &Script<'_>,
+        input: &Flow,
+    ) -> Flow {
+        let mut flow = Flow::text("");
+        let text = input.text.clone().unwrap_or_default();
+        let mut rest = text.as_str();
+        for _ in 0..limits::LOOP_VALUES {
+            let mut lines = input.clone();
+            if input.text.is_some() {
+                lines.text = Some(rest.to_owned());
+            }
+            flow.append(self.list(condition, script, &lines));
+            flow.append(self.list(body, script, &lines));
+            rest = rest.split_once('\n').map_or("", |(_, behind)| behind);
+            if rest.trim().is_empty() {
+                break;
+            }
+        }
+        flow.text = None;
+        flow.origin = flow.origin.max(Origin::Output);
+        flow
+    }
+
+    pub(super) fn define(&mut self, name: &str, body: &str) {
+        let function =
+            Function { name: name.to_owned(), body: body.to_owned(), called: false, active: false };
+        self.functions.push(function);
+    }
+
+    /// Expands words only for the programs that their substitutions run.
+    pub(crate) fn expand_for_programs(&mut self, words: &[&str]) {
+        for word in words {
+            if word.contains(['$', '`', '(']) {
+                self.expand_one(word);
+            }
+        }
+    }
+
+    /// Runs the substitutions of a calculation and forgets the variables that it assigns.
+    pub(crate) fn arithmetic(&mut self, text: &str) {
+        if text.contains(['$', '`']) {
+            self.expand_quoted(text);
+        }
+        for (at, _) in text.match_indices(['=', '+', '-']) {
+            let name =
+                text.get(..at).unwrap_or_default().trim_end_matches([' ', '+', '-', '*', '/']);
+            let from = name
+                .rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                .map_or(0, |found| found + 1);
+            let name = name.get(from..).unwrap_or_default();
+            if !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit()) {
+                self.scope.set(name, Value::unknown(Origin::Line));
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! The follower: what has been found so far, the state of the shell, and the bounds.
+
+use super::super::limits;
+use super::super::start::Start;
+use super::super::syntax;
+use super::super::view::{Opaque, OpaqueKind, ShellView};
+use super::super::word::{UNKNOWN, Word};
+use super::flow::{Flow, Origin};
+use super::scope::Scope;
+use super::simple::Call;
+
+/// A function that the line defines.
+#[derive(Debug)]
+pub(crate) struct Function {
+    pub(crate) name: String,
+    pub(crate) body: String,
+    pub(crate) called: bool,
+    /// Whether it is running: a function that calls itself is followed once.
+    pub(crate) active: bool,
+}
+
+/// A file that the line has written before, by its path from where the line starts.
+#[derive(Debug)]
+pub(crate) struct Written {
+    pub(crate) path: String,
+    pub(crate) flow: Flow,
+}
+
+/// Follows a script.
+#[derive(Debug)]
+pub(crate) struct Follower<'s> {
+    pub(crate) start: &'s Start,
+    pub(crate) view: ShellView,
+    pub(crate) scope: Scope,
+    pub(crate) functions: Vec<Function>,
+    pub(crate) written: Vec<Written>,
+    /// What the command that is being followed reads; its substitutions read that too.
+    pub(crate) stdin: Flow,
+    /// What the latest `<(…)` prints.
+    stream: Flow,
+    depth: usize,
+    commands: usize,
+    code_bytes: usize,
+    expanded_bytes: usize,
+    cut: bool,
+}
+
+impl<'s> Follower<'s> {
+    pub(crate) fn new(start: &'s Start) -> Self {
+        Self {
+            start,
+            view: ShellView::default(),
+            scope: Scope::default(),
+            functions: Vec::new(),
+            written: Vec::new(),
+            stdin: Flow::default(),
+            stream: Flow::default(),
+            depth: 0,
+            commands: 0,
+            code_bytes: 0,
+            expanded_bytes: 0,
+            cut: false,
+        }
+    }
+
+    /// Follows a text as a script, in the present scope.
+    pub(crate) fn run_text(&mut self, text: &str, input: &Flow) -> Flow {
+        self.code_bytes += text.len();
+        if self.code_bytes > limits::CODE_BYTES {
+            self.cut(text);
+            return Flow::unknown(Origin::Output);
+        }
+        match syntax::parse(text) {
+            Ok(script) => self
+                .deeper(text, |follower| follower.list(&script.list, &script, input))
+                .unwrap_or_else(|| Flow::unknown(Origin::Output)),
+            Err(_) => self.run_rough(text, input),
+        }
+    }
+
+    /// Lists what can be recognised in a text that bash would refuse.
+    fn run_rough(&mut self, text: &str, input: &Flow) -> Flow {
+        self.opaque(OpaqueKind::Syntax, text);
+        self.deeper(text, |follower| {
+            for words in syntax::fragments(text) {
+                if !follower.count(text) {
+                    break;
+                }
+                let words = words.into_iter().map(Word::literal).collect();
+                follower.launch(Call::of(words, &follower.scope), input);
+            }
+        });
+        Flow::unknown(Origin::Output)
+    }
+
+    /// The functions that the line defines and does not call: what they would do counts too.
+    pub(crate) fn run_uncalled_functions(&mut self) {
+        let mut next = 0;
+        while let Some(function) = self.functions.get_mut(next) {
+            next += 1;
+            if !function.called {
+                function.called = true;
+                function.active = true;
+                let body = function.body.clone();
+                self.in_subshell(|follower| {
+                    follower.scope.parameters = None;
+                    follower.run_text(&body, &Flow::default());
+                });
+                if let Some(function) = self.functions.get_mut(next - 1) {
+                    function.active = false;
+                }
+            }
+        }
+    }
+
+    /// Remembers what `<(…)` prints, for the shell that runs it.
+    pub(crate) fn remember_stream(&mut self, flow: &Flow) {
+        self.stream = flow.clone();
+    }
+
+    /// What the latest `<(…)` prints.
+    pub(crate) fn stream(&self) -> Flow {
+        self.stream.clone()
+    }
+
+    /// Runs in a copy of the scope.
+    pub(crate) fn in_subshell<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
+        self.spend(self.scope.variables.len() * 4);
+        let outer = self.scope.clone();
+        let result = run(self);
+        self.scope = outer;
+        result
+    }
+
+    /// Runs one level deeper; None, and a cut, if that is too deep.
+    pub(crate) fn deeper<T>(&mut self, text: &str, run: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        if self.depth >= limits::DEPTH {
+            self.cut(text);
+            return None;
+        }
+        self.depth += 1;
+        let result = run(self);
+        self.depth -= 1;
+        Some(result)
+    }
+
+    /// Counts one command; false, and a cut, if there are too many.
+    pub(crate) fn count(&mut self, text: &str) -> bool {
+        self.commands += 1;
+        let within = self.commands <= limits::COMMANDS
+            && self.expanded_bytes <= limits::EXPANDED_BYTES
+            && self.view.programs.len() < limits::PROGRAMS;
+        if !within {
+            self.cut(text);
+        }
+        within
+    }
+
+    /// Counts the bytes of expanded words.
+    pub(crate) fn spend(&mut self, bytes: usize) {
+        self.expanded_bytes += bytes;
+    }
+
+    /// Reports, once, that something was left out.
+    pub(crate) fn cut(&mut self, text: &str) {
+        if !self.cut {
+            self.cut = true;
+            self.opaque(OpaqueKind::Syntax, text);
+        }
+    }
+
+    pub(crate) fn opaque(&mut self, kind: OpaqueKind, text: &str) {
+        let mut shown: String = text.trim().chars().take(limits::SHOWN_CHARS).collect();
+        if shown.contains(UNKNOWN) {
+            shown = shown.replace(UNKNOWN, "…");
+        }
+        let opaque = Opaque { kind, text: shown };
+        if self.view.opaque.len() < limits::OPAQUE && !self.view.opaque.contains(&opaque) {
+            self.view.opaque.push(opaque);
+        }
+    }
+}

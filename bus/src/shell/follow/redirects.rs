@@ -1,0 +1,205 @@
+//! Redirections: the files and hosts that they name, and what a command reads through them.
+
+use std::borrow::Cow;
+
+use super::super::syntax::{Redirect, RedirectKind, Script};
+use super::super::view::{Access, FileUse, HostUse};
+use super::super::word::Word;
+use super::flow::{Flow, Origin};
+use super::follower::{Follower, Written};
+use super::scope;
+
+/// What the redirections of one command do.
+#[derive(Debug, Default)]
+pub(super) struct Redirected {
+    pub(super) files: Vec<FileUse>,
+    pub(super) hosts: Vec<HostUse>,
+    /// What it reads on stdin, if that is redirected.
+    pub(super) stdin: Option<Flow>,
+    /// The file that its output goes to.
+    pub(super) stdout: Option<Target>,
+    /// The code of `> >(…)`, which reads its output.
+    pub(super) readers: Vec<String>,
+}
+
+/// A file that output goes to.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub(crate) path: Word,
+    pub(crate) append: bool,
+}
+
+impl Follower<'_> {
+    /// Expands the redirections of a command.
+    pub(super) fn redirects(
+        &mut self,
+        redirects: &[Redirect<'_>],
+        script: &Script<'_>,
+    ) -> Redirected {
+        let mut redirected = Redirected::default();
+        for redirect in redirects {
+            self.redirect(redirect, script, &mut redirected);
+        }
+        redirected
+    }
+
+    fn redirect(&mut self, redirect: &Redirect<'_>, script: &Script<'_>, to: &mut Redirected) {
+        let stdin = redirect.fd.is_none_or(|fd| fd == "0");
+        match redirect.kind {
+            RedirectKind::HereString => {
+                let arg = self.expand_one(redirect.target);
+                if stdin {
+                    let mut flow = Flow::text(format!("{}\n", arg.word.as_str()));
+                    flow.origin = arg.origin;
+                    to.stdin = Some(flow);
+                }
+            }
+            RedirectKind::HereDocument(index) => {
+                let Some(document) = script.documents.get(index) else { return };
+                let (text, origin) = if document.expands && document.text.contains(['$', '`', '\\'])
+                {
+                    self.expand_quoted(&document.text)
+                } else {
+                    (Cow::Borrowed(&*document.text).into_owned(), Origin::Line)
+                };
+                if stdin {
+                    to.stdin = Some(Flow { from: Vec::new(), text: Some(text), origin });
+                }
+            }
+            RedirectKind::Duplicate if is_descriptor(redirect.target) => {}
+            RedirectKind::Read => self.opened(redirect, &[Access::Read], to),
+            RedirectKind::ReadWrite => self.opened(redirect, &[Access::Read, Access::Write], to),
+            RedirectKind::Write | RedirectKind::Append | RedirectKind::Duplicate => {
+                self.opened(redirect, &[Access::Write], to);
+            }
+        }
+    }
+
+    /// A redirection that opens a file, or a substitution in its place.
+    fn opened(&mut self, redirect: &Redirect<'_>, accesses: &[Access], to: &mut Redirected) {
+        let reads = accesses.contains(&Access::Read);
+        if let Some(code) =
+            redirect.target.strip_prefix("<(").and_then(|code| code.strip_suffix(')'))
+        {
+            to.stdin = Some(self.substitute_flow(code));
+            return;
+        }
+        if let Some(code) =
+            redirect.target.strip_prefix(">(").and_then(|code| code.strip_suffix(')'))
+        {
+            to.readers.push(code.to_owned());
+            return;
+        }
+        let arg = self.expand_one(redirect.target);
+        let path = arg.word;
+        if let Some(host) = network_host(&path) {
+            to.hosts.push(host);
+            if reads {
+                to.stdin = Some(Flow::unknown(Origin::Download));
+            }
+            return;
+        }
+        if is_no_file(path.as_str()) {
+            return;
+        }
+        if reads && redirect.fd.is_none_or(|fd| fd == "0") {
+            let mut flow = self.written_flow(path.as_str()).unwrap_or_default();
+            flow.origin = flow.origin.max(Origin::File);
+            to.stdin = Some(flow);
+        }
+        if !reads && redirect.fd.is_none_or(|fd| fd == "1") {
+            let append = redirect.kind == RedirectKind::Append;
+            to.stdout = Some(Target { path: path.clone(), append });
+        }
+        for access in accesses {
+            to.files.push(FileUse {
+                path: path.clone(),
+                base: self.scope.directory.clone(),
+                access: *access,
+                recursive: false,
+                by: None,
+            });
+        }
+    }
+
+    /// Adds the files and hosts of redirections, as uses by this program.
+    pub(super) fn place(&mut self, redirected: Redirected, by: Option<usize>) {
+        let files = redirected.files.into_iter().map(|file| FileUse { by, ..file });
+        self.view.files.extend(files);
+        self.view.hosts.extend(redirected.hosts.into_iter().map(|host| HostUse { by, ..host }));
+    }
+
+    /// Remembers what a file holds now.
+    pub(crate) fn wrote(&mut self, target: &Target, flow: Flow, _by: Option<usize>) {
+        if !target.path.is_known() {
+            return;
+        }
+        let path = self.located(target.path.as_str());
+        if target.append
+            && let Some(written) = self.written.iter_mut().find(|written| written.path == path)
+        {
+            written.flow.append(flow);
+            return;
+        }
+        self.written.retain(|written| written.path != path);
+        if self.written.len() < super::super::limits::VARIABLES {
+            self.written.push(Written { path, flow });
+        }
+    }
+
+    /// What the line has written to a file before.
+    pub(crate) fn written_flow(&self, path: &str) -> Option<Flow> {
+        if self.written.is_empty() {
+            return None;
+        }
+        let path = self.located(path);
+        self.written.iter().find(|written| written.path == path).map(|written| written.flow.clone())
+    }
+
+    /// A path from where the line starts, as text.
+    fn located(&self, path: &str) -> String {
+        let mut plain = path;
+        while let Some(rest) = plain.strip_prefix("./") {
+            plain = rest;
+        }
+        match scope::join(&self.scope.directory, plain) {
+            super::super::view::Directory::Path(path) => path,
+            super::super::view::Directory::Start | super::super::view::Directory::Unknown => {
+                plain.to_owned()
+            }
+        }
+    }
+}
+
+/// Whether the word behind `>&` is a descriptor, not a file.
+fn is_descriptor(target: &str) -> bool {
+    target == "-"
+        || target.strip_suffix('-').unwrap_or(target).bytes().all(|byte| byte.is_ascii_digit())
+        || target.starts_with('$')
+}
+
+/// Devices that keep nothing.
+fn is_no_file(path: &str) -> bool {
+    matches!(
+        path,
+        "/dev/null"
+            | "/dev/stdin"
+            | "/dev/stdout"
+            | "/dev/stderr"
+            | "/dev/tty"
+            | "/dev/zero"
+            | "/dev/full"
+    ) || path.starts_with("/dev/fd/")
+}
+
+/// `/dev/tcp/host/port` and `/dev/udp/host/port`, which bash connects to.
+fn network_host(path: &Word) -> Option<HostUse> {
+    let text = path.as_str();
+    let (scheme, rest) = text
+        .strip_prefix("/dev/tcp/")
+        .map(|rest| ("tcp", rest))
+        .or_else(|| text.strip_prefix("/dev/udp/").map(|rest| ("udp", rest)))?;
+    let host = rest.split('/').next().unwrap_or_default();
+    let host = if host.contains(super::super::word::UNKNOWN) { "" } else { host };
+    Some(HostUse { text: path.clone(), scheme: scheme.to_owned(), host: host.to_owned(), by: None })
+}

@@ -1,0 +1,70 @@
+//! Interpreters and shells: options, then a script, then the script's own arguments.
+
+use crate::shell::programs::spec::{Spec, Style, Sub};
+
+const SHELL: &[&str] = &[
+    "-c",
+    "-e",
+    "-u",
+    "-x",
+    "-v",
+    "-i",
+    "-l --login",
+    "-s",
+    "-n",
+    "-a",
+    "-f",
+    "-b",
+    "-h",
+    "-m",
+    "-p",
+    "-r --restricted",
+    "-o =",
+    "-O =",
+    "-B",
+    "-C",
+    "-E",
+    "-H",
+    "-P",
+    "-T",
+    "-t",
+    "-k",
+    "--norc",
+    "--noprofile",
+    "--posix",
+    "--rcfile --init-file =",
+    "--verbose",
+    "--version",
+    "-d",
+    "-D",
+    "-y",
+];
+
+pub(super) const PROGRAMS: &[Spec] = &[
+    Spec::new("python|python2|python3|pypy|pypy3").like("ipython|bpython|ptpython").options(&[
+        "-m =!", "-c =!", "-u", "-B", "-E", "-I", "-O", "-OO", "-q", "-s", "-S", "-v", "-V --version", "-W =", "-X =", "-i", "-b", "-d", "-x", "-P",
+        "--check-hash-based-pycs =",
+    ]).ends_after(1),
+    Spec::new("node|nodejs").like("tsx|ts-node").options(&[
+        "-e --eval =", "-p --print [=]", "-r --require =", "-c --check", "-i --interactive", "--import =", "--loader --experimental-loader =",
+        "--input-type =", "--inspect [=]", "--inspect-brk [=]", "-C --conditions =", "--env-file =", "--test", "--watch", "--max-old-space-size =",
+        "--title =", "--icu-data-dir =", "--openssl-config =", "-P --project =", "-T --transpile-only", "-O --compiler-options =",
+    ]).ends_after(1),
+    Spec::new("ruby|jruby|irb").options(&[
+        "-e =", "-r =", "-I =", "-C =", "-E =", "-F [=]", "-i [=]", "-n", "-p", "-l", "-a", "-s", "-S", "-v", "-w", "-W [=]", "-c", "-x [=]", "-K [=]", "-0 [=]", "-T [=]", "-h", "-d --debug",
+    ]).ends_after(1),
+    Spec::new("perl").options(&[
+        "-e =", "-E =", "-i [=]", "-n", "-p", "-l [=]", "-a", "-w", "-W", "-M =", "-m =", "-I =", "-F =", "-0 [=]", "-T", "-t", "-u", "-U", "-v", "-V [=]", "-x [=]", "-c", "-s", "-S", "-d [=]",
+        "-D [=]", "-C [=]", "-f", "-h", "-X",
+    ]).ends_after(1),
+    Spec::new("php|php-cli").options(&["-r --run =", "-f --file =", "-d --define =", "-c --php-ini =", "-S --server =", "-t --docroot =", "-B --process-begin =", "-R --process-code =", "-F --process-file =", "-E --process-end =", "-n --no-php-ini", "-a --interactive", "-i --info", "-l --syntax-check", "-m --modules", "-v --version", "-z --zend-extension ="]).ends_after(1),
+    Spec::new("lua|luajit").like("Rscript|R|julia|groovy|scala|elixir|erl|ghci|runghc|racket|guile|tclsh|expect|swipl|clojure|bb|pwsh|powershell").options(&["-e --eval =", "-l =", "-i", "-v", "-c --command -Command =", "-f --file -File =", "-E", "-p --print ="]).ends_after(1),
+    Spec::new("java").style(Style::SingleDash).options(&["-jar =!", "-cp -classpath --class-path =", "-p --module-path =", "-m --module =!", "-version"]).ends_after(1),
+    Spec::new("sh").like("bash|zsh|dash|ksh|mksh|ash|fish|csh|tcsh|rbash|yash|elvish|nu|xonsh").options(SHELL).ends_after(1),
+    Spec::new(".|source"),
+    Spec::new("gcc|cc").like("g++|c++|clang|clang++|rustc|ld|as|tcc|zig").options(&["-o =", "-I =", "-L =", "-l =", "-D =", "-U =", "-c", "-S", "-E", "-g", "-O [=]", "-W [=]", "-f [=]", "-m [=]", "-x =", "-include =", "-std =", "--crate-type =", "--edition =", "-C =", "--out-dir =", "--emit =", "-shared", "-static", "-MF =", "-isystem ="]),
+    Spec::new("tsc").like("swc|esbuild|rollup|babel").options(&["-p --project =", "--outDir --outdir =", "--outFile --outfile =", "-w --watch", "-b --build", "--noEmit", "--bundle"]),
+    Spec::new("pytest|py.test").like("mypy|pyright|pylint|flake8|coverage|jest|vitest|mocha|playwright|cypress").options(&["-k =", "-m =", "-x --exitfirst", "-v --verbose", "-q --quiet", "-s", "-n --numprocesses =", "-p =", "-c --config --config-file =", "--rootdir =", "--junitxml --junit-xml =", "-o --override-ini =", "--cov [=]", "--basetemp =", "-t --testNamePattern =", "--tb =", "--maxfail ="]),
+    Spec::new("django-admin").like("manage.py|flask|uvicorn|gunicorn|celery|artisan|wp|drush|jupyter|streamlit").options(&["--settings =", "--pythonpath =", "--noinput --no-input", "--database =", "-v --verbosity =", "--app -A =", "-b --bind =", "--host =", "--port -p =", "--path =", "-y --yes", "--force"]).anywhere().subs(1, &[Sub::new("flush", &[]), Sub::new("migrate", &["--fake", "--fake-initial", "--run-syncdb"])]),
+    Spec::new("claude").like("codex|gemini|opencode|aider|goose-cli|q|amp|cursor-agent|copilot|llm|ollama").options(&["-p --print", "-c --continue", "-r --resume [=]", "--model =", "--dangerously-skip-permissions", "--allow-dangerously-skip-permissions", "--dangerously-bypass-approvals-and-sandbox", "--yolo -y", "--full-auto", "--permission-mode =", "--allowedTools --allowed-tools =", "--disallowedTools =", "--settings =", "--mcp-config =", "--add-dir =", "-s --sandbox =", "-a --ask-for-approval =", "--approval-mode =", "-C --cd =", "--config ="]).anywhere().subs(1, &[]),
+];

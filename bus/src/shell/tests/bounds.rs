@@ -1,0 +1,203 @@
+//! Any text is read in little time and stack, without a panic.
+
+use std::thread;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::{OpaqueKind, opaque, start, view};
+use crate::shell::read;
+
+/// Texts that are deep, long, or make a reader try again and again.
+fn odd_lines() -> Vec<String> {
+    let repeated = [
+        "(",
+        "((",
+        "$((",
+        "$(",
+        "${",
+        "{ ",
+        "`",
+        "[[ ( ",
+        "case a in a) ",
+        "if a; then ",
+        "<<A ",
+        "a && ",
+        "a | ",
+        "'",
+        "\"",
+        "\"$(",
+        "\\",
+        "f() { ",
+        "{a,",
+        "{a,b}",
+        "x=$x$x;",
+        "a;",
+        "$(((",
+        "! ",
+        "time ",
+        "while a; do ",
+        "for x in a b; do ",
+        "eval ",
+        "sudo ",
+        "sh -c ",
+        "xargs ",
+        "<(",
+        ">(",
+        "@(",
+        "a=(",
+        "${x:-",
+        "$'",
+        "#",
+        "\n",
+        "a|a=1|",
+        "function f ",
+        "env -S ",
+        "coproc ",
+        "[[ ",
+        "find -exec ",
+        "a=1;",
+        "\"'",
+        "python -c '",
+        "q(",
+        "echo {1..9}",
+        "*(",
+        "~",
+        "$[",
+        "a() ",
+    ];
+    let mut lines = Vec::new();
+    for piece in repeated {
+        for count in [20, 1_000, 30_000] {
+            lines.push(piece.repeat(count));
+        }
+    }
+    lines.push("x=aaaaaaaaaaaaaaaa; ".to_owned() + &"x=$x$x; ".repeat(100));
+    lines.push("f() { f; f; }; ".to_owned() + &"f; ".repeat(3_000));
+    lines.push(
+        (0..40).map(|n| format!("f{n}() {{ f{m}; f{m}; }}; ", m = n + 1)).collect::<String>()
+            + "f0",
+    );
+    lines.push("for a in {1..9}; do ".repeat(8) + "x" + &"; done".repeat(8));
+    lines.push("echo ".to_owned() + &"{a,b}".repeat(40));
+    lines
+}
+
+#[test]
+fn any_line_needs_little_stack() {
+    let small = thread::Builder::new().stack_size(512 * 1024).spawn(|| {
+        for line in odd_lines() {
+            read(&line, &start());
+        }
+    });
+    small.expect("a thread").join().expect("no overflow");
+}
+
+#[test]
+fn what_is_too_much_is_reported() {
+    for line in ["a ".repeat(60_000), "$(".repeat(500), "a; ".repeat(10_000), "(".repeat(100)] {
+        assert!(opaque(&line).contains(&OpaqueKind::Syntax), "{}", &line[..20]);
+    }
+    assert!(view(&"a; ".repeat(10_000)).programs.len() <= super::super::limits::PROGRAMS);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn random_text_never_panics(text in ".{0,200}") {
+        read(&text, &start());
+    }
+
+    #[test]
+    fn random_tokens_never_panic(tokens in vec(select(TOKENS), 0..40)) {
+        read(&tokens.concat(), &start());
+    }
+}
+
+const TOKENS: &[&str] = &[
+    "a",
+    "rm ",
+    " -rf ",
+    "/",
+    " ",
+    "\n",
+    ";",
+    "&",
+    "|",
+    "&&",
+    "||",
+    "(",
+    ")",
+    "{",
+    "}",
+    "$(",
+    "${",
+    "$((",
+    "))",
+    "`",
+    "'",
+    "\"",
+    "\\",
+    "$'",
+    "$x",
+    "x=",
+    "<<E\n",
+    "\nE\n",
+    "<",
+    ">",
+    ">>",
+    "<(",
+    ">(",
+    "<<<",
+    "if ",
+    "then ",
+    "fi",
+    "for x in ",
+    "do ",
+    "done",
+    "case ",
+    " in ",
+    "esac",
+    ";;",
+    "[[ ",
+    " ]]",
+    "f() ",
+    "sudo ",
+    "sh -c ",
+    "xargs ",
+    "eval ",
+    "find ",
+    "-exec ",
+    "{} ",
+    "{a,b}",
+    "{1..3}",
+    "*",
+    "?",
+    "[",
+    "~",
+    "#",
+    "!",
+    "%",
+    ":-",
+    "@",
+    "é",
+    "\u{FFFC}",
+    "python -c ",
+    "os.system(",
+    "open('x','w')",
+    "base64 -d",
+    "curl u",
+    "docker run ",
+    "ssh h ",
+    "env -S ",
+    "-I{} ",
+    "parallel ",
+    ":::",
+    "printf ",
+    "%s",
+    "$1",
+    "$@",
+    "trap ",
+];

@@ -1,0 +1,107 @@
+//! The starter packs against a corpus of shell lines: every bad line is blocked or asked about, and fewer than one in a
+//! hundred good ones is. The lines are in `shell_lines/`; they were written without a look at the packs.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use hookbus::active::{ActiveHooks, HookSets};
+use hookbus::caller::Caller;
+use hookbus::config::HooksFile;
+use hookbus::decide::{plan, run_rules};
+use hookbus::dialect::{Arrival, decode};
+use hookbus::event::{Agent, Event, EventId, Ruling, Time, Wire};
+use hookbus::rule::{Facts, Place, ShellLines};
+use saphyr::{LoadableYamlNode, Yaml};
+use serde_json::json;
+
+const HOME: &str = "/home/dev";
+const PROJECT: &str = "/home/dev/app";
+
+/// The lines of a file of the corpus, with the section that each is in.
+fn lines(file: &str) -> Vec<(String, String)> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("shell_lines").join(file);
+    let text = std::fs::read_to_string(path).expect("a file of the corpus");
+    let documents = Yaml::load_from_str(&text).expect("YAML");
+    let sections = documents[0].as_mapping().expect("sections");
+    let of_section = |(name, lines): (&Yaml<'_>, &Yaml<'_>)| {
+        let name = name.as_str().expect("a name").to_owned();
+        let lines = lines.as_vec().expect("a list").iter();
+        let lines: Vec<_> = lines
+            .map(|line| line.as_str().expect("a line").replace("@PROJECT@", PROJECT))
+            .collect();
+        lines.into_iter().map(move |line| (name.clone(), line)).collect::<Vec<_>>()
+    };
+    sections.iter().flat_map(of_section).collect()
+}
+
+fn starter() -> HookSets {
+    let file =
+        HooksFile::parse("use: [starter]\n", &Path::new(HOME).join(".hookbus")).expect("hooks");
+    assert!(file.problems.is_empty(), "{:#?}", file.problems);
+    HookSets::own(Arc::new(ActiveHooks::for_replay(file)))
+}
+
+fn call(line: &str) -> Event {
+    let payload = json!({
+        "hook_event_name": "BeforeTool",
+        "session_id": "corpus",
+        "cwd": PROJECT,
+        "tool_name": "run_shell_command",
+        "tool_input": {"command": line},
+    });
+    let at = Time::from_micros(1);
+    let (id, raw) = (EventId::mint(at), payload.to_string().into_bytes());
+    decode(Arrival { id, at, agent: Agent::Gemini, wire: Wire::Shell, raw, session_hint: None })
+}
+
+/// The hooks that hold a line back.
+fn held_back_by(line: &str, hooks: &HookSets) -> Vec<String> {
+    let event = call(line);
+    let caller = Caller {
+        cwd: PROJECT.into(),
+        env: vec![("HOME".into(), HOME.into())],
+        ..Caller::default()
+    };
+    let plan = plan(&event, hooks);
+    let (place, lines) = (Place::of_call(&event, &caller, plan.home()), ShellLines::default());
+    let results = run_rules(&plan, &Facts::new(&event, &place, &lines), std::time::Duration::MAX);
+    let holds = |ruling| matches!(ruling, Some(Ruling::Block | Ruling::Ask));
+    let records = results.iter().map(|result| result.record());
+    records
+        .filter(|record| holds(record.verdict.ruling))
+        .map(|record| record.hook.clone())
+        .collect()
+}
+
+#[test]
+fn every_bad_line_is_held_back() {
+    let hooks = starter();
+    let lines = lines("bad.yaml");
+    assert!(lines.len() >= 300);
+    let missed: Vec<String> = lines
+        .iter()
+        .filter(|(_, line)| held_back_by(line, &hooks).is_empty())
+        .map(|(section, line)| format!("{section}: {line}"))
+        .collect();
+    assert!(missed.is_empty(), "{} of {} pass:\n{}", missed.len(), lines.len(), missed.join("\n"));
+}
+
+#[test]
+fn good_lines_are_not_interrupted() {
+    let hooks = starter();
+    let lines = lines("good.yaml");
+    assert!(lines.len() >= 500);
+    let caught: Vec<String> = lines
+        .iter()
+        .map(|(section, line)| (section, line, held_back_by(line, &hooks)))
+        .filter(|(_, _, hooks)| !hooks.is_empty())
+        .map(|(section, line, hooks)| format!("{section}: {line}   <- {}", hooks.join(", ")))
+        .collect();
+    assert!(
+        caught.len() * 100 < lines.len(),
+        "{} of {} are held back:\n{}",
+        caught.len(),
+        lines.len(),
+        caught.join("\n")
+    );
+}
