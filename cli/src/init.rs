@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     let start = if asks && !arguments.shadow { ask_how_to_start()? } else { chosen };
     write_new(&file, &starter(start))?;
     let found = agents::installed(settings);
-    let next = next_steps(start, &found);
+    let next = next_steps(start, &found, settings);
     match format {
         Format::Json => {
             let agents: Vec<Value> = found.iter().map(FoundAgent::to_json).collect();
@@ -154,18 +154,25 @@ fn offer_to_connect(found: &[FoundAgent], settings: &Settings) -> Result<()> {
 }
 
 /// Three things to type.
-fn next_steps(start: Start, found: &[FoundAgent]) -> [String; 3] {
+fn next_steps(start: Start, found: &[FoundAgent], settings: &Settings) -> [String; 3] {
     let connectable = found.iter().find(|agent| agent.connected_as.is_some());
     let second = match (start, connectable) {
         (Start::Shadow, _) => "hookbus hooks shadow".to_owned(),
         (Start::Enforce, Some(agent)) => agent.how_to_connect(),
         (Start::Enforce, None) => "hookbus connect gemini".to_owned(),
     };
-    [
+    let steps = [
         "hookbus hooks test --command 'git push --force'".to_owned(),
         second,
         "hookbus show last".to_owned(),
-    ]
+    ];
+    let home = settings.home.to_string_lossy();
+    match shlex::try_quote(&home) {
+        Ok(home) if settings.is_pinned => {
+            steps.map(|step| step.replacen("hookbus ", &format!("hookbus --home {home} "), 1))
+        }
+        Ok(_) | Err(_) => steps,
+    }
 }
 
 fn ensure_absent(file: &Path) -> Result<()> {

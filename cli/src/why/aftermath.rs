@@ -82,8 +82,16 @@ impl Call {
         self.tool == other.tool && self.input == other.input
     }
 
+    /// Whether a person would take the other call for another try: much the same text, or the same program and the
+    /// same first word behind it.
     fn is_similar(&self, other: &Self) -> bool {
-        self.tool == other.tool && did_you_mean(&self.gist, [other.gist.as_str()]).is_some()
+        let start = |call: &Self| {
+            let mut words = call.gist.split_whitespace().map(str::to_owned);
+            words.next().zip(words.next())
+        };
+        let has_same_start = || start(self).is_some_and(|own| start(other) == Some(own));
+        self.tool == other.tool
+            && (did_you_mean(&self.gist, [other.gist.as_str()]).is_some() || has_same_start())
     }
 
     /// Whether `result` is of this call.
@@ -296,9 +304,10 @@ mod tests {
         let rows = [
             row(3, Kind::ToolBefore, "cargo test --workspace", &none),
             row(5, Kind::ToolBefore, "git push -f origin main", &none),
+            row(7, Kind::ToolBefore, "git push +HEAD", &none),
         ];
         let found = attempts(&before, &rows);
-        assert_eq!(found.iter().map(|it| it.seq.as_i64()).collect::<Vec<_>>(), [5]);
+        assert_eq!(found.iter().map(|it| it.seq.as_i64()).collect::<Vec<_>>(), [5, 7]);
         assert!(!found[0].is_same);
     }
 }
