@@ -191,7 +191,10 @@ fn a_changed_policy_in_the_mounted_directory_reaches_the_bus() {
     let _daemon = home.serve();
     for reason in ["before", "after"] {
         write(reason);
-        assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], reason);
+        assert_eq!(
+            home.answer("hermes", &hermes_shell("rm x"))["reason"],
+            format!("{reason} (hookbus rule tool.before#1)")
+        );
     }
 }
 

@@ -166,7 +166,7 @@ fn the_hooks_of_a_project_are_blocked_too_and_work_again_afterwards() {
         let home = Home::with_daemon(mode);
         let project = approved_project(&home);
         let _daemon = (mode == "running").then(|| home.serve());
-        assert_eq!(block_reason_in(&home, &project), "project rule");
+        assert_eq!(block_reason_in(&home, &project), "project rule (hookbus rule theirs)");
         let file = home.path().join("consent.json");
         let good = fs::read(&file).expect("approvals");
         for bad in [&b"{"[..], b""] {
@@ -178,7 +178,11 @@ fn the_hooks_of_a_project_are_blocked_too_and_work_again_afterwards() {
         let reason = block_reason_in(&home, &project);
         assert!(reason.contains("the approvals cannot be read"), "{mode}: {reason}");
         fs::write(&file, &good).expect("the approvals");
-        assert_eq!(block_reason_in(&home, &project), "project rule", "{mode}");
+        assert_eq!(
+            block_reason_in(&home, &project),
+            "project rule (hookbus rule theirs)",
+            "{mode}"
+        );
     }
 }
 
@@ -374,7 +378,7 @@ fn a_removed_approval_of_a_project_blocks_and_lets_no_nearer_file_take_over() {
             "hooks: { tool.before: [{ name: mine, rule: { allow: true } }] }",
         );
         let _daemon = (mode == "running").then(|| home.serve());
-        assert_eq!(block_reason_in(&home, &nearer), "project rule");
+        assert_eq!(block_reason_in(&home, &nearer), "project rule (hookbus rule theirs)");
         let file = home.path().join("consent.json");
         let good = fs::read(&file).expect("approvals");
         fs::write(&file, "{\"approvals\": []}").expect("no approvals");
@@ -383,7 +387,7 @@ fn a_removed_approval_of_a_project_blocks_and_lets_no_nearer_file_take_over() {
             assert!(reason.contains("gone from consent.json"), "{mode}: {reason}");
         }
         fs::write(&file, &good).expect("the approvals");
-        assert_eq!(block_reason_in(&home, &nearer), "project rule", "{mode}");
+        assert_eq!(block_reason_in(&home, &nearer), "project rule (hookbus rule theirs)", "{mode}");
     }
 }
 

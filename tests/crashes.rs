@@ -27,7 +27,11 @@ fn send_events(home: &Arc<Home>, clients: usize, rounds: usize) -> Vec<String> {
                     0 => ("hermes", hermes_shell(&command)),
                     _ => ("gemini", gemini_shell(&command)),
                 };
-                assert_eq!(home.answer(agent, &payload)["reason"], "guarded", "{command}");
+                assert_eq!(
+                    home.answer(agent, &payload)["reason"],
+                    "guarded (hookbus rule tool.before#1)",
+                    "{command}"
+                );
                 command
             };
             (0..rounds).map(send).collect::<Vec<_>>()

@@ -29,14 +29,20 @@ fn the_first_hook_starts_a_daemon_and_does_not_wait_for_it() {
     let home = Home::with_daemon("auto");
     home.write_hooks(GUARD);
     // `feed` reads stdout and stderr to their end, so it would hang if the daemon held one of them.
-    assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "guarded");
+    assert_eq!(
+        home.answer("hermes", &hermes_shell("rm x"))["reason"],
+        "guarded (hookbus rule tool.before#1)"
+    );
     wait_until("a daemon answers", || home.has_daemon());
     let pid = daemon_pid(&home);
     for stream in 0..3 {
         let target = fs::read_link(format!("/proc/{pid}/fd/{stream}")).expect("its streams");
         assert_eq!(target.to_string_lossy(), "/dev/null");
     }
-    assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "guarded");
+    assert_eq!(
+        home.answer("hermes", &hermes_shell("rm x"))["reason"],
+        "guarded (hookbus rule tool.before#1)"
+    );
     assert_eq!(home.json(&["status", "--json"])["daemon"]["calls"], 1);
     assert!(home.path().join("hookbus.log").exists());
     home.text(&["stop"]);
@@ -241,7 +247,10 @@ fn ten_thousand_mutated_requests_leave_a_daemon_that_answers_and_a_sound_log() {
         drop(stream.shutdown(Shutdown::Write));
         drop(stream.read_to_end(&mut Vec::new()));
     }
-    assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "guarded");
+    assert_eq!(
+        home.answer("hermes", &hermes_shell("rm x"))["reason"],
+        "guarded (hookbus rule tool.before#1)"
+    );
     assert!(!daemon.has_exited());
     let calls = home.json(&["status", "--json"])["daemon"]["calls"].as_u64().unwrap_or_default();
     assert!(calls > 500, "only {calls} of the requests could be read");
@@ -282,7 +291,7 @@ fn a_hook_answers_without_a_daemon_that_hangs() {
     send(&daemon, Signal::STOP);
     let answer = home.answer("hermes", &hermes_shell("rm x"));
     send(&daemon, Signal::CONT);
-    assert_eq!(answer["reason"], "guarded");
+    assert_eq!(answer["reason"], "guarded (hookbus rule tool.before#1)");
     // Once it continues, it finds the event in the log and adds nothing.
     wait_until("the daemon answers", || home.has_daemon());
     home.answer("hermes", &hermes_shell("ls"));
@@ -338,7 +347,10 @@ fn stop_ends_a_daemon_that_hangs_but_not_that_of_another_home() {
     assert!(home.is_sound());
     assert_eq!(home.json(&["stop", "--json"])["stopped"], json!(null));
     let _daemon = home.serve();
-    assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "guarded");
+    assert_eq!(
+        home.answer("hermes", &hermes_shell("rm x"))["reason"],
+        "guarded (hookbus rule tool.before#1)"
+    );
 }
 
 #[test]

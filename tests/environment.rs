@@ -101,7 +101,7 @@ fn no_variable_of_an_agent_leads_a_pinned_call_to_another_home() {
     home.write_hooks(&format!("{GUARD}\ndaemon: running"));
     let poison = Poison::in_work_of(&home);
     let at = path_text(&home.path());
-    let blocked = json!({"decision": "block", "reason": "guarded"});
+    let blocked = json!({"decision": "block", "reason": "guarded (hookbus rule guard)"});
     for has_daemon in [false, true] {
         let daemon = has_daemon.then(|| home.serve());
         assert_eq!(answer(pinned(&home, "hermes", &[], &poison), &push()), blocked);
@@ -152,7 +152,11 @@ fn the_home_directory_of_an_agents_environment_does_not_switch_a_projects_hooks_
         let daemon = has_daemon.then(|| home.serve());
         let mut command = pinned(&home, "hermes", &[], &poison);
         command.current_dir(&project).env("HOME", &project);
-        assert_eq!(answer(command, &push())["reason"], "guarded", "with a daemon: {has_daemon}");
+        assert_eq!(
+            answer(command, &push())["reason"],
+            "guarded (hookbus rule guard)",
+            "with a daemon: {has_daemon}"
+        );
         drop(daemon);
     }
 }
@@ -186,7 +190,7 @@ fn a_bridge_of_an_earlier_version_is_answered() {
     let words = ["hook", "hermes", "--wire", "bridge", "--id", id, "--deadline", "49.500"];
     assert_eq!(
         answer(home.command(words), &push()),
-        json!({"action": "block", "message": "guarded"}),
+        json!({"action": "block", "message": "guarded (hookbus rule guard)"}),
         "it names its home by variable"
     );
 }

@@ -360,14 +360,17 @@ fn a_spooled_decision_is_recorded_as_the_agent_got_it() {
     }
     fs::create_dir(home.path().join("log.db")).expect("a directory instead of the file");
     home.write_hooks("hooks:\n  tool.before:\n    - rule: {when: {command: rm}, block: newer}\n");
-    assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "newer");
+    assert_eq!(
+        home.answer("hermes", &hermes_shell("rm x"))["reason"],
+        "newer (hookbus rule tool.before#1)"
+    );
     fs::remove_dir(home.path().join("log.db")).expect("our file");
     for file in ["log.db", "log.db-wal", "log.db-shm"] {
         fs::rename(home.work().join(file), home.path().join(file)).expect("our file");
     }
     home.answer("hermes", &hermes_shell("ls"));
     let decision = home.decisions().pop().expect("the spooled decision");
-    assert_eq!(decision["answer"]["reason"], "newer");
+    assert_eq!(decision["answer"]["reason"], "newer (hookbus rule tool.before#1)");
     let loaded = home.log(&["--kind", "hooks.loaded"]);
     assert!(
         loaded.iter().any(|row| row["payload"]["hash"] == decision["hooks"]),
@@ -384,7 +387,10 @@ fn a_log_of_a_newer_version_is_not_changed() {
     let bumped =
         Command::new("python3").args(["-c", bump]).arg(&log).status().expect("python3 runs");
     assert!(bumped.success());
-    assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "guarded");
+    assert_eq!(
+        home.answer("hermes", &hermes_shell("rm x"))["reason"],
+        "guarded (hookbus rule tool.before#1)"
+    );
     let output = home.run(&["log"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("use a newer hookbus"));
@@ -394,7 +400,10 @@ fn a_log_of_a_newer_version_is_not_changed() {
 fn a_file_that_is_not_a_log_is_not_changed() {
     let home = Home::with_hooks(GUARD);
     fs::write(home.path().join("log.db"), "dear diary, ".repeat(1000)).expect("a file");
-    assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "guarded");
+    assert_eq!(
+        home.answer("hermes", &hermes_shell("rm x"))["reason"],
+        "guarded (hookbus rule tool.before#1)"
+    );
     assert!(
         fs::read_to_string(home.path().join("log.db"))
             .expect("untouched")
@@ -412,7 +421,11 @@ fn a_payload_of_twenty_megabytes_is_recorded_and_decided_like_any_other() {
         let _daemon = (mode == "running").then(|| home.serve());
         let mut payload = gemini_shell("rm x");
         payload["tool_input"]["filler"] = json!("x".repeat(20 << 20));
-        assert_eq!(home.answer("gemini", &payload)["reason"], "guarded", "{mode}");
+        assert_eq!(
+            home.answer("gemini", &payload)["reason"],
+            "guarded (hookbus rule tool.before#1)",
+            "{mode}"
+        );
         let seq = home.log(&["--agent", "gemini", "--kind", "tool.before"])[0]["seq"].to_string();
         let raw = home.run(&["log", "--seq", &seq, "--raw"]).stdout;
         assert_eq!(raw.len(), payload.to_string().len());
@@ -588,5 +601,8 @@ fn the_last_valid_hooks_apply_again_after_the_log_was_locked() {
     );
     assert_eq!((output.exit, output.stderr.as_str()), (Some(0), ""));
     holder.release();
-    assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "guarded");
+    assert_eq!(
+        home.answer("hermes", &hermes_shell("rm x"))["reason"],
+        "guarded (hookbus rule tool.before#1)"
+    );
 }

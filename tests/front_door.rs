@@ -99,11 +99,11 @@ fn the_answer_is_the_same_with_and_without_a_daemon() {
         let _daemon = served.then(|| home.serve());
         assert_eq!(
             home.answer("hermes", &hermes_shell("rm -rf / --now")),
-            json!({"decision": "block", "reason": "not on my machine"}),
+            json!({"decision": "block", "reason": "not on my machine (hookbus rule no-rm)"}),
         );
         assert_eq!(
             home.answer("gemini", &gemini_shell("rm -rf / --now")),
-            json!({"decision": "deny", "reason": "not on my machine"}),
+            json!({"decision": "deny", "reason": "not on my machine (hookbus rule no-rm)"}),
         );
         assert_eq!(home.answer("gemini", &gemini_shell("ls")), Value::Null);
         let mut kinds: Vec<Value> = home.log(&[]).iter().map(|row| row["kind"].clone()).collect();

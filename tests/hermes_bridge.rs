@@ -265,7 +265,7 @@ for n in range(40):
 many = [wide, doubled, 10 ** 5000, 'x' * (150 << 20), {10 ** 5000: 1}]
 for odd in ['\\ud800', {(1, 2): 3}, cycle, Raises(), float('nan'), b'bytes', {1, 2}] + many:
     answer = invoke_hook('pre_tool_call', tool_name='terminal', args={'command': 'made', 'odd': odd}, session_id='s')
-    assert answer == [{'action': 'block', 'message': 'no'}], (type(odd), answer)
+    assert answer == [{'action': 'block', 'message': 'no (hookbus rule tool.before#1)'}], (type(odd), answer)
 print('all blocked')
 ";
 
@@ -364,7 +364,7 @@ client = next(module for name, module in sys.modules.items() if name.endswith('h
 for sent in answers:
     client.STATE.avoid_until = 0.0
     answer = invoke_hook('pre_tool_call', tool_name='terminal', args={'command': 'x'}, session_id='s')
-    assert answer == [{'action': 'block', 'message': 'no'}], (sent, answer)
+    assert answer == [{'action': 'block', 'message': 'no (hookbus rule tool.before#1)'}], (sent, answer)
 print('all blocked')
 ";
 

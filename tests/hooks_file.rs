@@ -59,8 +59,16 @@ fn the_value_of_a_placeholder_stays_one_argument() {
 #[test]
 fn every_kind_of_rule_answer_is_encoded_for_gemini() {
     let cases = [
-        ("block: because", json!({"decision": "deny", "reason": "because"}), "block"),
-        ("stop: enough", json!({"continue": false, "stopReason": "enough"}), "stop"),
+        (
+            "block: because",
+            json!({"decision": "deny", "reason": "because (hookbus rule BeforeTool#1)"}),
+            "block",
+        ),
+        (
+            "stop: enough",
+            json!({"continue": false, "stopReason": "enough (hookbus rule BeforeTool#1)"}),
+            "stop",
+        ),
         ("allow: true", Value::Null, "allow"),
         (
             "rewrite: {command: ls}",
@@ -72,7 +80,7 @@ fn every_kind_of_rule_answer_is_encoded_for_gemini() {
         (
             "ask: are you sure",
             json!({"decision": "deny",
-                   "reason": "are you sure (no person can be asked here, so it is blocked)"}),
+                   "reason": "are you sure (no person can be asked here, so it is blocked) (hookbus rule BeforeTool#1)"}),
             "block",
         ),
         // Gemini accepts no context here; that is no reason to block.
@@ -110,7 +118,7 @@ fn an_answer_that_hermes_does_not_accept_becomes_a_block_unless_on_failure_is_al
 #[test]
 fn a_question_that_cannot_be_asked_blocks_and_the_reason_says_so() {
     let home = Home::with_hooks("hooks: {tool.before: [{name: asker, rule: {ask: sure?}}]}");
-    let reason = "sure? (no person can be asked here, so it is blocked)";
+    let reason = "sure? (no person can be asked here, so it is blocked) (hookbus rule asker)";
     let shell = home.answer("hermes", &hermes_shell("ls"));
     assert_eq!(shell, json!({"decision": "block", "reason": reason}));
     let mut bridge = home.command(["hook", "hermes", "--wire", "bridge"]);
@@ -409,13 +417,21 @@ fn a_filter_without_a_value_leaves_the_guard_in_force_and_an_empty_one_is_a_mist
     let home = Home::new();
     for filter in ["session:", "tool:", "agent:", "matcher:"] {
         home.write_hooks(&guard(filter));
-        assert_eq!(home.answer("hermes", &hermes_shell("ls"))["reason"], "no", "{filter}");
+        assert_eq!(
+            home.answer("hermes", &hermes_shell("ls"))["reason"],
+            "no (hookbus rule a)",
+            "{filter}"
+        );
         assert!(home.run(&["hooks", "list"]).status.success(), "{filter}: for everything");
     }
     // It was good before, so it stays as it was.
     for filter in ["session: ''", "session: '  '", "session: [a, b]"] {
         home.write_hooks(&guard(filter));
-        assert_eq!(home.answer("hermes", &hermes_shell("ls"))["reason"], "no", "{filter}");
+        assert_eq!(
+            home.answer("hermes", &hermes_shell("ls"))["reason"],
+            "no (hookbus rule a)",
+            "{filter}"
+        );
         let listed = String::from_utf8_lossy(&home.run(&["hooks", "list"]).stdout).into_owned();
         assert!(listed.contains("`session` is one id"), "{filter}: {listed}");
     }
@@ -441,9 +457,16 @@ fn a_broken_file_leaves_its_last_good_version_active() {
         let home = Home::with_daemon(mode);
         home.write_hooks(good);
         let _daemon = (mode == "running").then(|| home.serve());
-        assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "kept");
+        assert_eq!(
+            home.answer("hermes", &hermes_shell("rm x"))["reason"],
+            "kept (hookbus rule tool.before#1)"
+        );
         home.write_hooks("hooks:\n  tool.before:\n   - rule: {block: [\n");
-        assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "kept", "{mode}");
+        assert_eq!(
+            home.answer("hermes", &hermes_shell("rm x"))["reason"],
+            "kept (hookbus rule tool.before#1)",
+            "{mode}"
+        );
         let listed = home.run(&["hooks", "list"]);
         let text = String::from_utf8_lossy(&listed.stdout);
         assert!(text.contains("its last good version is in force"), "{text}");
@@ -454,7 +477,7 @@ fn a_broken_file_leaves_its_last_good_version_active() {
         );
         assert_eq!(
             home.answer("hermes", &hermes_shell("rm x"))["reason"],
-            "fixed",
+            "fixed (hookbus rule tool.before#1)",
             "{mode}: re-read"
         );
         let loaded = home.log(&["--kind", "hooks.loaded"]);
@@ -535,7 +558,11 @@ fn path_and_command_are_found_under_the_names_that_tools_use() {
         let mut payload = if agent == "hermes" { hermes_shell("x") } else { gemini_shell("x") };
         payload["tool_name"] = json!(tool);
         payload["tool_input"] = input;
-        assert_eq!(home.answer(agent, &payload)["reason"], "no", "{tool} {when}");
+        assert_eq!(
+            home.answer(agent, &payload)["reason"],
+            "no (hookbus rule tool.before#1)",
+            "{tool} {when}"
+        );
     }
 }
 
@@ -544,7 +571,10 @@ fn merge_keys_are_read_and_a_second_document_is_refused() {
     let home = Home::with_hooks(
         "base: &base {tool: shell, on_failure: block}\nhooks:\n  tool.before:\n    - {<<: *base, rule: {block: no}}\n",
     );
-    assert_eq!(home.answer("hermes", &hermes_shell("ls"))["reason"], "no");
+    assert_eq!(
+        home.answer("hermes", &hermes_shell("ls"))["reason"],
+        "no (hookbus rule tool.before#1)"
+    );
     let read = payloads::one("hermes", "pre_tool_call.nested_execute_code_no_session");
     assert_eq!(home.answer("hermes", &read), Value::Null, "the merged `tool` applies");
     home.write_hooks("hooks: {}\n---\nhooks: {}\n");
@@ -606,12 +636,15 @@ fn look_around_and_back_references_work_in_matchers_and_rules() {
         payload["tool_name"] = json!(tool);
         home.answer("hermes", &payload)["reason"].clone()
     };
-    assert_eq!(hermes("write_file", "ls"), "hermes");
+    assert_eq!(hermes("write_file", "ls"), "hermes (hookbus rule pre_tool_call#1)");
     assert_eq!(hermes("read_file", "ls"), Value::Null);
     assert_eq!(hermes("read_term", "rm -i x"), Value::Null);
-    assert_eq!(hermes("read_term", "rm x"), "kind");
-    assert_eq!(hermes("read_term", "echo aaaa"), "kind");
-    assert_eq!(home.answer("gemini", &gemini_shell("ls"))["reason"], "gemini");
+    assert_eq!(hermes("read_term", "rm x"), "kind (hookbus rule tool.before#1)");
+    assert_eq!(hermes("read_term", "echo aaaa"), "kind (hookbus rule tool.before#1)");
+    assert_eq!(
+        home.answer("gemini", &gemini_shell("ls"))["reason"],
+        "gemini (hookbus rule BeforeTool#1)"
+    );
 }
 
 #[test]

@@ -81,13 +81,13 @@ fn a_stack_size_of_the_environment_reaches_neither_the_client_nor_the_daemon_tha
         let variable = format!("RUST_MIN_STACK={size}");
         assert_eq!(
             reason(&hook_in(&home, &["env", &variable], &[])),
-            "guarded",
+            "guarded (hookbus rule guard)",
             "{size}: no daemon"
         );
         wait_until("a daemon answers", || home.has_daemon());
         assert_eq!(
             reason(&hook_in(&home, &["env", &variable], &[])),
-            "guarded",
+            "guarded (hookbus rule guard)",
             "{size}: a daemon"
         );
         assert_eq!(home.json(&["status", "--json"])["daemon"]["calls"], 1, "{size}");
@@ -103,7 +103,11 @@ fn a_rule_blocks_however_few_processes_and_threads_there_may_be() {
     for processes in 0..5 {
         let limit = format!("--nproc={processes}");
         let wrapper = [&user[..], &["prlimit", &limit]].concat();
-        assert_eq!(reason(&hook_in(&home, &wrapper, &[])), "guarded", "{processes}");
+        assert_eq!(
+            reason(&hook_in(&home, &wrapper, &[])),
+            "guarded (hookbus rule guard)",
+            "{processes}"
+        );
     }
     if is_root() {
         give(&home.path(), "0");
@@ -121,7 +125,7 @@ fn a_limit_on_the_size_of_files_is_like_a_full_disk() {
             let limit = format!("--fsize={bytes}");
             assert_eq!(
                 reason(&hook_in(&home, &["prlimit", &limit], options)),
-                "guarded",
+                "guarded (hookbus rule guard)",
                 "{bytes}"
             );
         }
@@ -144,7 +148,10 @@ fn a_daemon_survives_a_limit_on_the_size_of_files() {
     let mut daemon = command.spawn().expect("a daemon");
     wait_until("the daemon answers", || home.has_daemon());
     for _ in 0..5 {
-        assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "guarded");
+        assert_eq!(
+            home.answer("hermes", &hermes_shell("rm x"))["reason"],
+            "guarded (hookbus rule guard)"
+        );
     }
     assert!(home.has_daemon(), "it still runs");
     assert_eq!(home.json(&["status", "--json"])["daemon"]["calls"], 5);

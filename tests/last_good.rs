@@ -52,8 +52,8 @@ fn reason(home: &Home, command: &str) -> Value {
 }
 
 fn assert_in_force(home: &Home, what: &str) {
-    assert_eq!(reason(home, "rm -rf /"), "not here", "{what}");
-    assert_eq!(reason(home, "dd if=/dev/zero"), "no disks", "{what}");
+    assert_eq!(reason(home, "rm -rf /"), "not here (hookbus rule no-rm)", "{what}");
+    assert_eq!(reason(home, "dd if=/dev/zero"), "no disks (hookbus rule tool.before#2)", "{what}");
     assert_eq!(reason(home, "ls"), Value::Null, "{what}");
     let turn = payloads::one("hermes", "pre_llm_call");
     assert_eq!(home.answer("hermes", &turn)["context"], "be kind", "{what}");
@@ -236,20 +236,20 @@ fn what_the_user_deletes_or_corrects_is_not_kept() {
     assert_in_force(&home, "as written");
     let broken = GOOD.replace("block: not here", "blokc: not here");
     home.write_hooks_file(&broken);
-    assert_eq!(reason(&home, "rm -rf /"), "not here");
+    assert_eq!(reason(&home, "rm -rf /"), "not here (hookbus rule no-rm)");
     // Another entry changes while this one is broken.
     home.write_hooks_file(&broken.replace("no disks", "never"));
     assert_eq!(
         (reason(&home, "rm -rf /"), reason(&home, "dd if=")),
-        ("not here".into(), "never".into())
+        ("not here (hookbus rule no-rm)".into(), "never (hookbus rule tool.before#2)".into())
     );
     home.write_hooks_file(&broken.replace("blokc: not here", "block: corrected"));
-    assert_eq!(reason(&home, "rm -rf /"), "corrected");
+    assert_eq!(reason(&home, "rm -rf /"), "corrected (hookbus rule no-rm)");
     let start = GOOD.find("    - name: no-rm").unwrap_or_default();
     let end = GOOD.find("    - rule: { when: { command: 'dd").unwrap_or_default();
     home.write_hooks_file(&format!("{}{}", &GOOD[..start], &GOOD[end..]));
     assert_eq!(reason(&home, "rm -rf /"), Value::Null, "deleted");
-    assert_eq!(reason(&home, "dd if="), "no disks");
+    assert_eq!(reason(&home, "dd if="), "no disks (hookbus rule tool.before#1)");
     home.write_hooks_file("hooks: {}\n");
     assert_eq!(reason(&home, "dd if="), Value::Null, "deleted");
 }
@@ -263,13 +263,13 @@ fn without_an_earlier_version_what_can_be_read_counts_and_on_failure_decides_abo
     {
         let home = Home::new();
         home.write_hooks_file(&format!("{mistake}\n{hooks}"));
-        assert_eq!(reason(&home, "rm x"), "no", "{mistake}");
+        assert_eq!(reason(&home, "rm x"), "no (hookbus rule guard)", "{mistake}");
         assert_eq!(home.run(&["hooks", "list"]).status.code(), Some(1), "{mistake}");
     }
     // A key that means nothing does not switch the entry off.
     let home = Home::new();
     home.write_hooks_file(&format!("{hooks}      ticket: 12\n"));
-    assert_eq!(reason(&home, "rm x"), "no");
+    assert_eq!(reason(&home, "rm x"), "no (hookbus rule guard)");
     let listed = home.run(&["hooks", "list"]);
     assert!(
         String::from_utf8_lossy(&listed.stdout).contains("`ticket` means nothing here; remove it")
@@ -294,7 +294,7 @@ fn mappings_to_refer_to_are_allowed_under_x() {
     let home = Home::with_hooks(
         "x-base: &base {tool: shell}\nhooks:\n  tool.before:\n    - {<<: *base, rule: {block: no}}\n",
     );
-    assert_eq!(reason(&home, "ls"), "no");
+    assert_eq!(reason(&home, "ls"), "no (hookbus rule tool.before#1)");
     assert_eq!(home.run(&["hooks", "list"]).status.code(), Some(0));
 }
 

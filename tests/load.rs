@@ -73,7 +73,11 @@ fn send_events(home: &Home, client: usize, done: &AtomicUsize) -> Vec<EventId> {
         let verb = if round.is_multiple_of(10) { "rm" } else { "echo" };
         let result = sender.call(&hermes_shell(&format!("{verb} {client}-{round}")));
         let reason = result.answer["reason"].as_str();
-        assert_eq!(reason, (verb == "rm").then_some("guarded"), "{verb} {client}-{round}");
+        assert_eq!(
+            reason,
+            (verb == "rm").then_some("guarded (hookbus rule tool.before#1)"),
+            "{verb} {client}-{round}"
+        );
         done.fetch_add(1, Ordering::Relaxed);
         result.id
     };

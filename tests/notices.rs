@@ -257,7 +257,10 @@ fn an_answer_that_a_message_would_change_or_hide_stays_as_it_is() {
     assert_eq!(home.answer("gemini", &event("BeforeToolSelection", "one")), Value::Null);
     home.write_hooks_file(&format!("{POLICY}  turn.start: [{{ rule: {{ block: not today }} }}]\n"));
     let answer = home.answer("gemini", &event("BeforeAgent", "one"));
-    assert_eq!(answer, json!({"decision": "deny", "reason": "not today"}));
+    assert_eq!(
+        answer,
+        json!({"decision": "deny", "reason": "not today (hookbus rule turn.start#1)"})
+    );
     assert!(told(&home, "BeforeTool", "one").contains("not in force"), "with the next event");
 }
 

@@ -38,7 +38,7 @@ fn the_size_of_stacks_does_not_come_from_the_environment_of_an_agent() {
             reason(&output.stdout)
         };
         home.write_hooks(GUARD);
-        assert_eq!(ask("rm x"), "guarded", "{size}");
+        assert_eq!(ask("rm x"), "guarded (hookbus rule guard)", "{size}");
         home.write_hooks(&format!("hooks: {{ tool.before: [{{ command: {script} }}] }}"));
         assert_eq!(ask("ls"), "checked", "{size}");
     }
@@ -99,7 +99,11 @@ fn rules_count_and_events_are_kept_if_no_thread_can_be_started() {
     let call = hermes_shell("rm x").to_string();
     for options in [&[][..], &["--on-failure", "block"]] {
         let (exit, answer) = without_threads(&home, options, call.as_bytes());
-        assert_eq!((exit, reason(&answer).as_str()), (Some(0), "guarded"), "{answer}");
+        assert_eq!(
+            (exit, reason(&answer).as_str()),
+            (Some(0), "guarded (hookbus rule guard)"),
+            "{answer}"
+        );
     }
     if is_root() {
         give(&home.path(), 0);
@@ -114,7 +118,10 @@ fn a_client_handles_the_event_itself_if_the_daemon_panics_over_it() {
         let home = Home::with_daemon("running");
         home.write_hooks(GUARD);
         let daemon = BrokenDaemon::start(&home, Then::BreakOff(part_of_the_reply));
-        assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "guarded");
+        assert_eq!(
+            home.answer("hermes", &hermes_shell("rm x"))["reason"],
+            "guarded (hookbus rule guard)"
+        );
         drop(daemon);
         assert_eq!(home.log(&["--kind", "tool.before"]).len(), 1);
     }

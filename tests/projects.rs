@@ -41,7 +41,10 @@ impl Project {
         let project = Self::new(home, RULE);
         let daemon = (mode == "running").then(|| home.serve());
         approve_in(home, &project.root);
-        assert_eq!(answer(&project.root, home, "deploy")["reason"], "not from here");
+        assert_eq!(
+            answer(&project.root, home, "deploy")["reason"],
+            "not from here (hookbus rule no-deploy)"
+        );
         (project, daemon)
     }
 
@@ -102,11 +105,17 @@ fn a_projects_hooks_apply_inside_it_after_their_approval() {
     let failure = home.last_decision()["verdicts"][0]["failure"].clone();
     assert_eq!(failure, format!("{NOT_APPROVED}, inside the project"));
     approve_in(&home, &project.deep);
-    assert_eq!(answer(&project.deep, &home, "deploy")["reason"], "not from here");
-    assert_eq!(answer(&project.root, &home, "deploy")["reason"], "not from here");
+    assert_eq!(
+        answer(&project.deep, &home, "deploy")["reason"],
+        "not from here (hookbus rule no-deploy)"
+    );
+    assert_eq!(
+        answer(&project.root, &home, "deploy")["reason"],
+        "not from here (hookbus rule no-deploy)"
+    );
     assert_eq!(
         answer(&project.deep, &home, "rm x")["reason"],
-        "mine",
+        "mine (hookbus rule mine)",
         "the user's own hooks apply there too"
     );
     assert_eq!(answer(&home.work(), &home, "deploy"), Value::Null, "outside of the project");
@@ -143,7 +152,10 @@ fn an_edited_entry_of_a_project_has_to_be_approved_again() {
     let home = Home::new();
     let project = Project::new(&home, RULE);
     approve_in(&home, &project.root);
-    assert_eq!(answer(&project.root, &home, "deploy")["reason"], "not from here");
+    assert_eq!(
+        answer(&project.root, &home, "deploy")["reason"],
+        "not from here (hookbus rule no-deploy)"
+    );
     project.write(&RULE.replace("command: deploy", "command: never"));
     let lapsed = answer(&project.root, &home, "ls");
     let expected = format!("{LAPSED}, inside the project");
@@ -268,7 +280,11 @@ fn a_broken_hooks_file_of_a_project_leaves_its_last_good_version_active() {
         let home = Home::with_daemon(mode);
         let (project, _daemon) = Project::with_approved_rule(&home, mode);
         project.write("hooks: {tool.before: [");
-        assert_eq!(answer(&project.root, &home, "deploy")["reason"], "not from here", "{mode}");
+        assert_eq!(
+            answer(&project.root, &home, "deploy")["reason"],
+            "not from here (hookbus rule no-deploy)",
+            "{mode}"
+        );
         fs::remove_file(project.file()).expect("the file");
         assert_eq!(answer(&project.root, &home, "deploy"), Value::Null, "{mode}: removed");
     }
@@ -285,7 +301,7 @@ fn approved_hooks_of_a_project_stay_under_a_key_that_breaks() {
             project.write(&RULE.replace(from, to));
             assert_eq!(
                 answer(&project.root, &home, "deploy")["reason"],
-                "not from here",
+                "not from here (hookbus rule no-deploy)",
                 "{mode} {to}"
             );
             assert_eq!(answer(&project.root, &home, "ls"), Value::Null, "{mode} {to}");
@@ -366,14 +382,14 @@ fn an_approval_covers_the_entry_as_it_is_parsed_and_its_event() {
     let good = "{ name: n, rule: { when: { command: deploy }, block: GOOD } }";
     let project = Project::new(&home, &format!("hooks:\n  tool.before:\n    - {good}\n"));
     approve_in(&home, &project.root);
-    assert_eq!(answer(&project.root, &home, "deploy")["reason"], "GOOD");
+    assert_eq!(answer(&project.root, &home, "deploy")["reason"], "GOOD (hookbus rule n)");
     for with_two_keys in [
         "{ name: n, rule: { block: EVIL }, !x rule: { when: { command: deploy }, block: GOOD } }",
         "{ name: n, rule: { when: { !x command: zzz, command: deploy }, block: GOOD } }",
     ] {
         project.write(&format!("hooks:\n  tool.before:\n    - {with_two_keys}\n"));
         assert_eq!(answer(&project.root, &home, "ls"), Value::Null, "the last good version counts");
-        assert_eq!(answer(&project.root, &home, "deploy")["reason"], "GOOD");
+        assert_eq!(answer(&project.root, &home, "deploy")["reason"], "GOOD (hookbus rule n)");
         let (ok, listed) = run_in(&project.root, &home, &["hooks", "list"]);
         assert!(!ok && listed.contains("is here twice"), "{listed}");
     }
@@ -422,7 +438,11 @@ fn a_project_without_hooks_changes_nothing_and_its_events_replay_unchanged() {
     let project = Project::new(&home, "");
     for hooks in ["", "# nothing yet\n", "hooks:\n", "plugins: { enabled: [x] }\n", "hooks: ["] {
         project.write(hooks);
-        assert_eq!(answer(&project.deep, &home, "rm x")["reason"], "mine", "{hooks}");
+        assert_eq!(
+            answer(&project.deep, &home, "rm x")["reason"],
+            "mine (hookbus rule mine)",
+            "{hooks}"
+        );
     }
     fs::remove_file(project.file()).expect("the file");
     fs::create_dir(project.file()).expect("a directory in its place");
@@ -452,7 +472,10 @@ fn hooks_of_a_project_that_were_refused_are_refused_in_a_replay_and_do_not_run()
     assert!(!ran.exists(), "it was never approved");
     approve_in(&home, &project.root);
     assert_eq!(answer(&project.root, &home, "ls"), Value::Null);
-    assert_eq!(answer(&project.root, &home, "deploy")["reason"], "not from here");
+    assert_eq!(
+        answer(&project.root, &home, "deploy")["reason"],
+        "not from here (hookbus rule no-deploy)"
+    );
     project.write(&hooks.replace("from here", "from there"));
     assert_eq!(answer(&project.root, &home, "ls")["decision"], "block", "one has changed");
     project.write_script(&format!("{script}# changed\n"));
@@ -537,11 +560,18 @@ fn an_unapproved_inner_project_does_not_replace_the_outer_one() {
     let inner = Project { root: outer.deep.clone(), deep: outer.deep.clone() };
     for hooks in [&RULE.replace("deploy", "never"), "", "hooks: ["] {
         inner.write(hooks);
-        assert_eq!(answer(&inner.root, &home, "deploy")["reason"], "not from here", "{hooks}");
+        assert_eq!(
+            answer(&inner.root, &home, "deploy")["reason"],
+            "not from here (hookbus rule no-deploy)",
+            "{hooks}"
+        );
     }
     fs::remove_file(inner.file()).expect("the file");
     fs::create_dir(inner.file()).expect("a directory in its place");
-    assert_eq!(answer(&inner.root, &home, "deploy")["reason"], "not from here");
+    assert_eq!(
+        answer(&inner.root, &home, "deploy")["reason"],
+        "not from here (hookbus rule no-deploy)"
+    );
     fs::remove_dir(inner.file()).expect("the directory");
     inner.write(&RULE.replace("from here", "from inside"));
     let (_, listed) = run_in(&inner.root, &home, &["hooks", "list"]);
@@ -550,8 +580,14 @@ fn an_unapproved_inner_project_does_not_replace_the_outer_one() {
         "the list shows what waits for approval: {listed}"
     );
     approve_in(&home, &inner.root);
-    assert_eq!(answer(&inner.root, &home, "deploy")["reason"], "not from inside");
-    assert_eq!(answer(&outer.root, &home, "deploy")["reason"], "not from here");
+    assert_eq!(
+        answer(&inner.root, &home, "deploy")["reason"],
+        "not from inside (hookbus rule no-deploy)"
+    );
+    assert_eq!(
+        answer(&outer.root, &home, "deploy")["reason"],
+        "not from here (hookbus rule no-deploy)"
+    );
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn start_clients(home: &Arc<Home>, clients: usize) -> Vec<thread::JoinHandle<()>
         thread::spawn(move || {
             for round in 0..60 {
                 let answer = home.answer("hermes", &hermes_shell(&format!("rm {client}-{round}")));
-                assert_eq!(answer["reason"], "guarded");
+                assert_eq!(answer["reason"], "guarded (hookbus rule tool.before#1)");
             }
         })
     };
@@ -109,7 +109,10 @@ fn a_server_that_starts_later_gets_every_row() {
     let home = home_with(&server);
     let _daemon = home.serve();
     for _ in 0..5 {
-        assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "guarded");
+        assert_eq!(
+            home.answer("hermes", &hermes_shell("rm x"))["reason"],
+            "guarded (hookbus rule tool.before#1)"
+        );
     }
     wait_until("the status shows the error", || relay_state(&home)["error"].is_string());
     assert_eq!(relay_state(&home)["connected"], false);
@@ -210,7 +213,10 @@ fn the_status_shows_a_full_disk_of_the_server_until_it_has_space_again() {
     let mut payload = hermes_shell("rm x");
     payload["tool_input"]["filler"] = json!("x".repeat(200 << 10));
     for _ in 0..5 {
-        assert_eq!(home.answer("hermes", &payload)["reason"], "guarded");
+        assert_eq!(
+            home.answer("hermes", &payload)["reason"],
+            "guarded (hookbus rule tool.before#1)"
+        );
     }
     // The server answers, and knows its last message, but stores nothing. Depending on where the space ran
     // out, it refuses, does not acknowledge, or calls a batch incomplete.
@@ -234,7 +240,10 @@ fn the_status_shows_a_hung_server_until_it_continues() {
     home.answer("hermes", &hermes_shell("rm x"));
     wait_until_caught_up(&home);
     server.freeze();
-    assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "guarded");
+    assert_eq!(
+        home.answer("hermes", &hermes_shell("rm x"))["reason"],
+        "guarded (hookbus rule tool.before#1)"
+    );
     wait_until("the status shows the error", || {
         relay_state(&home)["phase"] != "publishing" && relay_state(&home)["error"].is_string()
     });
@@ -381,7 +390,10 @@ fn wrong_credentials_are_reported_without_the_secret_and_agents_still_get_answer
     };
     home.write_hooks(&with("hush-hush"));
     let _daemon = home.serve();
-    assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "guarded");
+    assert_eq!(
+        home.answer("hermes", &hermes_shell("rm x"))["reason"],
+        "guarded (hookbus rule tool.before#1)"
+    );
     wait_until("the status shows the error", || relay_state(&home)["error"].is_string());
     let everything = format!("{}{:?}", home.text(&["status"]), home.log(&[]));
     assert!(!everything.contains("hush-hush"), "{everything}");
@@ -430,7 +442,10 @@ fn the_relay_logs_in_with_a_credentials_file_but_not_with_that_of_another_accoun
         server.url()
     ));
     let _daemon = home.serve();
-    assert_eq!(home.answer("hermes", &hermes_shell("rm x"))["reason"], "guarded");
+    assert_eq!(
+        home.answer("hermes", &hermes_shell("rm x"))["reason"],
+        "guarded (hookbus rule tool.before#1)"
+    );
     wait_until("the status shows the error", || relay_state(&home)["error"].is_string());
     let secret = other_accounts.credentials.lines().nth(5).expect("a seed").to_owned();
     assert!(secret.starts_with("SU"), "line 6 is the seed");

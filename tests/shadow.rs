@@ -57,7 +57,11 @@ fn a_rule_in_shadow_mode_is_recorded_and_lets_the_call_through_with_a_daemon_and
             (&verdict["hook"], &verdict["verdict"], &verdict["shadow"]),
             (&json!("no-force-push"), &json!("block"), &json!(true))
         );
-        assert_eq!(answer(&home, "rm --force")["reason"], "no rm", "the other rule counts");
+        assert_eq!(
+            answer(&home, "rm --force")["reason"],
+            "no rm (hookbus rule no-rm)",
+            "the other rule counts"
+        );
         let verdicts = home.last_decision()["verdicts"].clone();
         assert_eq!((&verdicts[0]["shadow"], &verdicts[1]["shadow"]), (&json!(true), &Value::Null));
         assert!(home.text(&["sessions"]).contains("2 events, 1 blocked"));
@@ -204,7 +208,7 @@ fn a_whole_file_can_be_in_shadow_mode() {
         RULES.replace("      mode: shadow          # until Friday\n", "")
     ));
     assert_eq!(answer(&home, "rm --force"), Value::Null);
-    assert_eq!(answer(&home, "dd x")["reason"], "no dd");
+    assert_eq!(answer(&home, "dd x")["reason"], "no dd (hookbus rule always)");
     let listed = home.json(&["hooks", "list", "--json"]);
     let modes: Vec<&Value> =
         listed["hooks"].as_array().expect("hooks").iter().map(|hook| &hook["mode"]).collect();
@@ -216,7 +220,7 @@ fn a_whole_file_can_be_in_shadow_mode() {
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
     assert!(!ok && listed.contains("`shadow` is `true` or `false`"), "{listed}");
     home.write_hooks(&hooks_file(&home).replace("shadow: perhaps\n", ""));
-    assert_eq!(answer(&home, "rm --force")["reason"], "no force");
+    assert_eq!(answer(&home, "rm --force")["reason"], "no force (hookbus rule no-force-push)");
     let changes = home.log(&["--kind", "settings.changed"]);
     let last = changes.last().expect("a change")["payload"]["changes"][0].clone();
     assert_eq!(last["key"], "shadow", "{changes:?}");
@@ -231,7 +235,11 @@ fn a_mistyped_mode_leaves_the_last_good_version_in_force() {
     let listed = String::from_utf8_lossy(&home.run(&["hooks", "list"]).stdout).into_owned();
     assert!(listed.contains("`mode` is `decide` (the default), `shadow` or `observe`"), "{listed}");
     let new = Home::with_hooks(&RULES.replace("mode: shadow ", "mode: shadw "));
-    assert_eq!(answer(&new, "git push --force")["reason"], "no force", "the strict reading");
+    assert_eq!(
+        answer(&new, "git push --force")["reason"],
+        "no force (hookbus rule no-force-push)",
+        "the strict reading"
+    );
 }
 
 #[test]
@@ -322,7 +330,10 @@ fn promote_edits_the_file_in_place_and_then_the_rule_blocks() {
         hooks_file(&home),
         RULES.replace("      mode: shadow          # until Friday\n", "")
     );
-    assert_eq!(answer(&home, "git push --force")["reason"], "no force");
+    assert_eq!(
+        answer(&home, "git push --force")["reason"],
+        "no force (hookbus rule no-force-push)"
+    );
     for (name, why) in [
         ("no-rm", "is not in shadow mode: it decides already"),
         ("no-force", "has no hook `no-force`"),
@@ -360,7 +371,7 @@ fn promote_in_a_file_in_shadow_mode_names_the_mode_and_all_ends_it() {
     home.write_hooks_file(&text);
     home.text(&["hooks", "promote", "no-rm", "--yes"]);
     assert!(hooks_file(&home).contains("block: no rm }, mode: decide }"), "{}", hooks_file(&home));
-    assert_eq!(answer(&home, "rm x")["reason"], "no rm");
+    assert_eq!(answer(&home, "rm x")["reason"], "no rm (hookbus rule no-rm)");
     assert_eq!(answer(&home, "git push --force"), Value::Null);
     home.write_hooks_file(&text);
     let done = home.text(&["hooks", "promote", "--all", "--yes"]);
@@ -370,7 +381,10 @@ fn promote_in_a_file_in_shadow_mode_names_the_mode_and_all_ends_it() {
         !after.contains("shadow") && after.ends_with(text.split_once('\n').expect("lines").1),
         "{after}"
     );
-    assert_eq!(answer(&home, "git push --force")["reason"], "no force");
+    assert_eq!(
+        answer(&home, "git push --force")["reason"],
+        "no force (hookbus rule no-force-push)"
+    );
     assert!(home.text(&["hooks", "promote", "--all", "--yes"]).contains("nothing has changed"));
 }
 
@@ -406,7 +420,7 @@ hooks:
     home.write_hooks_file(text);
     assert_eq!(answer(&home, "aaa"), Value::Null);
     home.text(&["hooks", "promote", "a", "--yes"]);
-    assert_eq!(answer(&home, "aaa")["reason"], "a", "{}", hooks_file(&home));
+    assert_eq!(answer(&home, "aaa")["reason"], "a (hookbus rule a)", "{}", hooks_file(&home));
     assert_eq!(answer(&home, "bbb"), Value::Null);
 }
 

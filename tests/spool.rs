@@ -41,7 +41,10 @@ fn home_with_backlog(mode: &'static str, count: usize) -> (Home, Vec<String>) {
     break_log(&home);
     let commands: Vec<String> = (0..count).map(|number| format!("rm spooled-{number}")).collect();
     for command in &commands {
-        assert_eq!(home.answer("hermes", &hermes_shell(command))["reason"], "guarded");
+        assert_eq!(
+            home.answer("hermes", &hermes_shell(command))["reason"],
+            "guarded (hookbus rule tool.before#1)"
+        );
     }
     assert_eq!(files(&home.path().join("spool"), "").len(), count);
     mend_log(&home);
@@ -274,7 +277,10 @@ fn a_large_event_does_not_block_those_behind_it_and_is_taken_in_without_a_daemon
     break_log(&home);
     let large = format!("rm {}", "x".repeat(40 << 20));
     for command in [&large, "rm spooled-1", "rm spooled-2"] {
-        assert_eq!(home.answer("hermes", &hermes_shell(command))["reason"], "guarded");
+        assert_eq!(
+            home.answer("hermes", &hermes_shell(command))["reason"],
+            "guarded (hookbus rule tool.before#1)"
+        );
         commands.push(command.to_owned());
     }
     mend_log(&home);

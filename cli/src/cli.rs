@@ -10,7 +10,7 @@ use crate::output::{self, StdoutClosed};
 use crate::settings::{Format, Settings};
 use crate::{
     boot, completions, connect, dead, demo, export, help, hook, hooks, import, init, log, man,
-    observe, replay, serve, sessions, show, status, stop, verify,
+    observe, replay, serve, sessions, show, status, stop, verify, why,
 };
 
 /// An event-sourced hook bus for AI agents
@@ -51,10 +51,12 @@ enum Verb {
     /// session and a short Gemini CLI session, prints the answers and both timelines, and stops the
     /// daemon. Your own home is not touched.
     Demo,
-    /// Write a first policy
+    /// Write a first policy, and connect your agents
     ///
-    /// Writes hookbus.yaml with a few rules and comments into the home of hookbus, if there is none. The rules
-    /// keep agents away from hookbus itself, and block or ask about commands that cannot be undone.
+    /// Writes hookbus.yaml with comments into the home of hookbus, if there is none: it uses the packs of
+    /// rules that ship with hookbus, which keep agents away from hookbus itself, and block or ask about
+    /// commands that cannot be undone. At a terminal it asks whether the rules count at once, and offers to
+    /// connect the agents that are installed.
     Init(init::Arguments),
     /// Wire an agent to hookbus
     ///
@@ -85,6 +87,12 @@ enum Verb {
     /// Shows the turns of a session, its tool calls with their results, its sub-agents, and the
     /// decisions with their reasons.
     Show(show::Arguments),
+    /// Explain a decision: each hook, what it saw, what came of it
+    ///
+    /// Shows what each hook that was in force made of an event, each condition of a rule with the value
+    /// that it saw, what the agent was answered, and what it did next: a call that was blocked and ran all
+    /// the same is told in red.
+    Why(why::Arguments),
     /// Check that the log is whole and unchanged
     ///
     /// Recomputes the hash of every row and the columns that follow from it, and checks the pages and
@@ -210,6 +218,7 @@ pub(crate) fn run() -> ExitCode {
         Verb::Log(arguments) => log::run(&arguments, format, &settings),
         Verb::Sessions(arguments) => sessions::run(&arguments, format, &settings),
         Verb::Show(arguments) => show::run(&arguments, format, &settings),
+        Verb::Why(arguments) => why::run(&arguments, format, &settings),
         Verb::Verify(arguments) => verify::run(&arguments, format, &settings),
         Verb::Replay(arguments) => replay::run(&arguments, format, &settings),
         Verb::Export(arguments) => export::run(&arguments, format, &settings),

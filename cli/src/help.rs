@@ -8,7 +8,7 @@ use clap::builder::{Resettable, StyledStr};
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Getting started", &["demo", "init", "connect", "disconnect"]),
     ("Policy", &["hooks"]),
-    ("Look at the log", &["log", "sessions", "show", "verify"]),
+    ("Look at the log", &["log", "sessions", "show", "why", "verify"]),
     ("Replay", &["replay", "export", "import"]),
     ("Daemon and observers", &["serve", "status", "stop", "observe", "dead"]),
 ];

@@ -1,5 +1,6 @@
 //! `hookbus hooks …`: listing, testing, approving and checking hooks. In a project its hooks are included.
 
+mod check;
 mod consent;
 mod doctor;
 mod effective;
@@ -8,6 +9,8 @@ mod list;
 mod promote;
 mod sample_events;
 mod shadow;
+mod test_call;
+mod test_report;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -30,11 +33,18 @@ pub(crate) enum Verb {
     ///
     /// Lists the hooks in the order in which they run. Exits with 1 if the file or an entry is broken.
     List,
-    /// Run your hooks on a sample event, without recording it
+    /// Run your hooks on a call or a sample event, without recording it
     ///
-    /// Prints the verdict of each hook, failures, and the answer that the agent would get. Commands and
-    /// plugins run for real.
+    /// Prints the verdict of each hook, failures, and the answer that the agent would get. For a call
+    /// (--command, --path or --url) also what each condition of a rule saw, and why the other hooks do not
+    /// match. Commands and plugins run for real.
     Test(hooks_test::Arguments),
+    /// Run the examples of your rules
+    ///
+    /// Checks a file as it is written: every example under a rule, also those of the packs that the file
+    /// uses, and every mistake. A missed example is shown with the condition that failed and the value
+    /// that it saw. Exits with 1 if an example is missed or the file has a mistake.
+    Check(check::Arguments),
     /// Approve what hooks run, after showing it
     ///
     /// Shows each entry that is new or has changed, with the files that it runs, and asks. Hooks that
@@ -71,6 +81,7 @@ pub(crate) fn run(verb: &Verb, format: Format, settings: &Settings) -> Result<Ex
     match verb {
         Verb::List => list::run(format, settings),
         Verb::Test(arguments) => hooks_test::run(arguments, format, settings),
+        Verb::Check(arguments) => check::run(arguments, format, settings),
         Verb::Approve(arguments) => consent::approve(arguments, format, settings),
         Verb::Revoke { command } => consent::revoke(command, format, settings),
         Verb::Shadow(arguments) => shadow::run(arguments, format, settings),

@@ -26,6 +26,7 @@ mod prompt;
 mod reference;
 mod replay;
 mod report;
+mod rule_report;
 mod serve;
 mod sessions;
 mod settings;
@@ -35,6 +36,7 @@ mod stop;
 mod timeline;
 mod unusable_home;
 mod verify;
+mod why;
 mod worktree;
 mod yaml;
 

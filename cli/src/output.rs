@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Local};
 use hookbus::event::{Time, is_plain};
 
+/// The width of a terminal that text is wrapped for.
+const COLUMNS: usize = 80;
+
 /// Writes one line to stdout. When the reader has closed it (`| head`), the program ends quietly.
 pub(crate) fn line(text: impl AsRef<str>) -> Result<(), StdoutClosed> {
     clear_progress();
@@ -186,6 +189,27 @@ pub(crate) fn shorten(text: &str, most: usize) -> String {
     flat.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
+/// Text in sanitized lines that fit a terminal, each behind `indent`. A longer word stays whole.
+pub(crate) fn wrapped(text: &str, indent: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut width = 0;
+    for word in sanitize_lines(text).split_whitespace() {
+        let length = word.chars().count();
+        match lines.last_mut() {
+            Some(line) if width + 1 + length <= COLUMNS => {
+                line.push(' ');
+                line.push_str(word);
+                width += 1 + length;
+            }
+            Some(_) | None => {
+                lines.push(format!("{indent}{word}"));
+                width = indent.chars().count() + length;
+            }
+        }
+    }
+    lines
+}
+
 /// The same for the name of a hook, cut in the middle: an unnamed hook is called by its command or directory, and
 /// those differ at the end.
 pub(crate) fn shorten_middle(name: &str, most: usize) -> String {
@@ -288,6 +312,18 @@ mod tests {
         assert_eq!(shorten_middle(name, 30).chars().count(), 30);
         assert_eq!(shorten_middle("guard", 30), "guard");
         assert_eq!(shorten_middle("漢字漢字漢字漢字", 4), "漢…漢字");
+    }
+
+    #[test]
+    fn long_text_is_wrapped_between_words() {
+        let text = "expected `git push --force` ".repeat(4);
+        let lines = wrapped(&text, "    ");
+        assert!(lines.iter().all(|line| line.chars().count() <= COLUMNS), "{lines:?}");
+        let whole: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
+        assert_eq!(whole.join(" "), text.trim());
+        let (long, none): (_, [&str; 0]) = ("x".repeat(100), []);
+        assert_eq!(wrapped(&long, "  "), [format!("  {long}")]);
+        assert_eq!(wrapped(" ", "  "), none);
     }
 
     #[test]

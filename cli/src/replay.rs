@@ -68,7 +68,8 @@ struct Outputs {
 impl Outputs {
     fn open(arguments: &Arguments, setup: &ReplaySetup) -> Result<Self> {
         let junit = arguments.junit.as_deref().map(|path| {
-            JUnitReport::create(path).with_context(|| format!("cannot write {}", path.display()))
+            JUnitReport::create(path, "hookbus replay")
+                .with_context(|| format!("cannot write {}", path.display()))
         });
         Ok(Self { junit: junit.transpose()?, expectations: setup.expectations_writer(arguments)? })
     }

@@ -350,12 +350,14 @@ impl Item {
     }
 }
 
-fn call_id(payload: &Value) -> Option<String> {
+/// The id that an agent gives a tool call, in its start and its result.
+pub(crate) fn call_id(payload: &Value) -> Option<String> {
     let id = payload["extra"]["tool_call_id"].as_str().or(payload["tool_use_id"].as_str());
     id.filter(|id| !id.is_empty()).map(str::to_owned)
 }
 
-fn tool_status(row: &Row, payload: &Value) -> String {
+/// How a tool call ended, in the agent's words; `ok` if it does not say.
+pub(crate) fn tool_status(row: &Row, payload: &Value) -> String {
     if row.kind == Kind::ToolFailed.as_str() || payload["tool_response"]["error"].is_object() {
         return "failed".to_owned();
     }

@@ -1,5 +1,5 @@
-//! The JUnit XML report, for CI: one test case for every event with a verdict. Written while the replay
-//! runs; the totals at the top of the file are filled in at the end.
+//! The JUnit XML report, for CI: one test case for every event with a verdict, or for every example of a rule. Written
+//! case by case; the totals at the top of the file are filled in at the end.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -12,30 +12,56 @@ use crate::replayed_event::ReplayedEvent;
 #[derive(Debug)]
 pub struct JUnitReport {
     file: BufWriter<File>,
+    /// What was run.
+    name: &'static str,
     tests: u64,
     failures: u64,
     errors: u64,
     skipped: u64,
 }
 
+/// How a test case came out.
+#[derive(Debug, Clone, Copy)]
+pub enum CaseResult<'a> {
+    /// As expected.
+    Passed,
+    /// It could not be run.
+    Skipped(&'a str),
+    /// Something is broken.
+    Error(Finding<'a>),
+    /// Not as expected.
+    Failure(Finding<'a>),
+}
+
+/// What is wrong in a test case.
+#[derive(Debug, Clone, Copy)]
+pub struct Finding<'a> {
+    /// Its kind, in a word or two.
+    pub kind: &'a str,
+    /// One sentence.
+    pub message: &'a str,
+    /// The rest.
+    pub details: &'a str,
+}
+
 impl JUnitReport {
-    /// Creates the file at `path`.
-    pub fn create(path: &Path) -> io::Result<Self> {
+    /// Creates the file at `path`, about the run of `name`.
+    pub fn create(path: &Path, name: &'static str) -> io::Result<Self> {
         let file = BufWriter::new(File::create(path)?);
-        let mut report = Self { file, tests: 0, failures: 0, errors: 0, skipped: 0 };
+        let mut report = Self { file, name, tests: 0, failures: 0, errors: 0, skipped: 0 };
         report.write_head()?;
         Ok(report)
     }
 
     /// Writes the totals with a fixed width, so that they can be overwritten.
     fn write_head(&mut self) -> io::Result<()> {
-        let Self { file, tests, failures, errors, skipped } = self;
+        let Self { file, name, tests, failures, errors, skipped } = self;
         let numbers = format!(
             "tests=\"{tests:08}\" failures=\"{failures:08}\" errors=\"{errors:08}\" skipped=\"{skipped:08}\""
         );
         writeln!(file, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
-        writeln!(file, "<testsuites name=\"hookbus replay\" {numbers}>")?;
-        writeln!(file, "<testsuite name=\"hookbus replay\" {numbers}>")
+        writeln!(file, "<testsuites name=\"{name}\" {numbers}>")?;
+        writeln!(file, "<testsuite name=\"{name}\" {numbers}>")
     }
 
     /// Adds the next event; one that never had a verdict is left out.
@@ -45,41 +71,56 @@ impl JUnitReport {
         if category == Category::Unchanged && !has_verdicts {
             return Ok(());
         }
-        self.tests += 1;
         let tool = event.tool.as_deref().unwrap_or_default();
         let name = format!("{} {} {tool} {}", event.seq, event.name, event.gist);
         let class = format!("{}.{}", event.agent, event.session);
-        write!(
-            self.file,
-            "<testcase classname=\"{}\" name=\"{}\"",
-            escape(&class),
-            escape(name.trim_end())
-        )?;
         let (before, after) = (event.recorded_outcome(), event.replayed_outcome());
         let hook = event.comparison.hook.as_deref().unwrap_or_default();
         let message = format!("{}: {before} then, {after} now, by {hook}", category.as_str());
         let why = event.comparison.why.as_deref().unwrap_or(&message);
-        let (element, message) = match category {
-            Category::Unchanged => return writeln!(self.file, "/>"),
-            Category::NotComparable => {
+        let details = match category {
+            Category::Unchanged | Category::NotComparable => String::new(),
+            Category::Failed
+            | Category::NewlyBlocked
+            | Category::NewlyAllowed
+            | Category::Changed => event.to_json().to_string(),
+        };
+        let found = |message| Finding { kind: category.as_str(), message, details: &details };
+        let result = match category {
+            Category::Unchanged => CaseResult::Passed,
+            Category::NotComparable => CaseResult::Skipped(why),
+            Category::Failed => CaseResult::Error(found(why)),
+            Category::NewlyBlocked | Category::NewlyAllowed | Category::Changed => {
+                CaseResult::Failure(found(&message))
+            }
+        };
+        self.add_case(&class, name.trim_end(), result)
+    }
+
+    /// Adds a test case.
+    pub fn add_case(&mut self, class: &str, name: &str, result: CaseResult<'_>) -> io::Result<()> {
+        self.tests += 1;
+        let (class, name) = (escape(class), escape(name));
+        write!(self.file, "<testcase classname=\"{class}\" name=\"{name}\"")?;
+        let (element, Finding { kind, message, details }) = match result {
+            CaseResult::Passed => return writeln!(self.file, "/>"),
+            CaseResult::Skipped(why) => {
                 self.skipped += 1;
                 return writeln!(self.file, "><skipped message=\"{}\"/></testcase>", escape(why));
             }
-            Category::Failed => {
+            CaseResult::Error(finding) => {
                 self.errors += 1;
-                ("error", why.to_owned())
+                ("error", finding)
             }
-            Category::NewlyBlocked | Category::NewlyAllowed | Category::Changed => {
+            CaseResult::Failure(finding) => {
                 self.failures += 1;
-                ("failure", message)
+                ("failure", finding)
             }
         };
+        let (kind, message, details) = (escape(kind), escape(message), escape(details));
         writeln!(
             self.file,
-            "><{element} type=\"{}\" message=\"{}\">{}</{element}></testcase>",
-            escape(category.as_str()),
-            escape(&message),
-            escape(&event.to_json().to_string())
+            "><{element} type=\"{kind}\" message=\"{message}\">{details}</{element}></testcase>",
         )
     }
 

@@ -148,7 +148,7 @@ impl RecordedHooks {
     }
 
     /// All hooks that were in force for an event; `hash` is the one that its decision names.
-    pub(crate) fn in_force(
+    pub fn in_force(
         &self,
         row: &RecordedEvent,
         hash: Option<&str>,

@@ -352,6 +352,11 @@ impl<'a> Redecider<'a> {
     }
 }
 
+/// A recorded event as the live bus decoded it; none if this version does not know its agent.
+pub fn decode_recorded(row: &RecordedEvent) -> Option<Event> {
+    Some(decode_row(row, row.agent.parse().ok()?, row.payload.clone()))
+}
+
 fn decides(hook: &Hook) -> bool {
     !hook.is_shadow()
 }

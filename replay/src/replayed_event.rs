@@ -1,5 +1,6 @@
 //! The result for one event: what it was, both decisions, and their comparison.
 
+use hookbus::decide::without_rule_names;
 use hookbus::event::{Decision, Event, Outcome, Rewrite, Seq, Time, Verdict, VerdictRecord, gist};
 use hookbus::log::RecordedEvent;
 use serde_json::{Value, json};
@@ -81,8 +82,8 @@ impl ReplayedEvent {
             "hook": self.comparison.hook,
             "then": self.recorded_outcome().as_str(),
             "now": self.replayed_outcome().as_str(),
-            "reason_then": recorded.and_then(answer_text),
-            "reason_now": replayed.and_then(answer_text),
+            "reason_then": recorded.and_then(answer_text).map(without_rule_names),
+            "reason_now": replayed.and_then(answer_text).map(without_rule_names),
             "answer_then": recorded,
             "answer_now": replayed,
             "why": self.comparison.why,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::event_key::{EventKey, wildcard_matches};
+use super::event_key::EventKey;
 use super::examples::Example;
 use super::matcher::HookMatcher;
 use super::observer::{ObserverSettings, Webhook};
@@ -166,17 +166,7 @@ pub struct HookSummary {
 impl Hook {
     /// Whether it is for this event. It is if its matcher fails: [`Self::matcher_failure`].
     pub fn is_for(&self, event: &Event) -> bool {
-        self.on.covers(event)
-            && self.agent.is_none_or(|agent| agent == event.agent)
-            && self.session.as_ref().is_none_or(|it| wildcard_matches(it, &event.session))
-            && (self.tools.is_empty()
-                || event.tool.as_ref().is_some_and(|tool| self.tools.contains(&tool.class)))
-            && (self.tool_names.is_empty()
-                || event.tool.as_ref().is_some_and(|tool| self.tool_names.contains(&tool.name)))
-            && self
-                .matcher
-                .as_ref()
-                .is_none_or(|matcher| matcher.matches(&self.on, event).unwrap_or(true))
+        self.not_for(event).is_none()
     }
 
     /// Why it cannot be found out whether its matcher matches, if so. The hook then counts as failed.

@@ -12,6 +12,7 @@ mod hooks_file;
 mod last_good;
 mod matcher;
 mod nats;
+mod not_for;
 mod observer;
 mod observer_entry;
 mod packs;
@@ -31,6 +32,7 @@ pub use hooks_file::{HooksFile, IsApproved};
 pub(crate) use last_good::KEPT;
 pub use matcher::HookMatcher;
 pub use nats::{Login, NatsSettings, Secret};
+pub use not_for::NotFor;
 pub use observer::{
     ObserverSettings, ObserverSource, SecretSource, StartAt, Webhook, observer_folder,
 };

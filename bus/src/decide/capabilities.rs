@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use super::rule_name::without_rule_names;
 use crate::config::{Action, Hook};
 use crate::dialect::{Capabilities, Dialect};
 use crate::event::{Event, Kind, OnFailure, Outcome, RecordedVerdict, Ruling, Verdict};
@@ -34,7 +35,8 @@ pub fn without_added_texts(answer: &Value) -> Value {
     match answer {
         Value::String(text) => {
             let reword = |text: String, (old, new): (&str, &str)| text.replace(old, new);
-            Value::String(REWORDED.into_iter().fold(text.clone(), reword).replace(UNASKED, ""))
+            let reworded = REWORDED.into_iter().fold(text.clone(), reword).replace(UNASKED, "");
+            Value::String(without_rule_names(&reworded))
         }
         Value::Array(all) => all.iter().map(without_added_texts).collect(),
         Value::Object(fields) => {

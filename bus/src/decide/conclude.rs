@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::capabilities::fit_to_agent;
 use super::plan::Plan;
+use super::rule_name::add_rule_name;
 use super::run::HookResult;
 use crate::dialect::dialect_of;
 use crate::event::{Decision, Event, Outcome, Ruling, Verdict, VerdictRecord};
@@ -57,7 +58,13 @@ pub fn conclude(
             let (verdict, note) = match hook {
                 Some(hook) => {
                     let hook = plan.with_strictest_policy(hook);
-                    fit_to_agent(&record.verdict, &hook, event, capabilities, can_ask)
+                    let (mut verdict, note) =
+                        fit_to_agent(&record.verdict, &hook, event, capabilities, can_ask);
+                    // A failure names the hook by itself.
+                    if record.failure.is_none() {
+                        add_rule_name(&mut verdict, &hook);
+                    }
+                    (verdict, note)
                 }
                 None => (record.verdict.clone(), None),
             };

@@ -141,6 +141,8 @@ impl fmt::Display for ConditionReport {
         if key.is_empty() {
             return write!(f, "`{list}` is not true: {expects}");
         }
+        let mut expects = expects.clone();
+        shorten(&mut expects);
         let holds = if *list == "unless" { "holds" } else { "does not hold" };
         write!(f, "`{list}: {key}` {holds}: it expects {expects}, and saw ")?;
         match saw.as_slice() {

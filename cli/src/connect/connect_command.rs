@@ -66,6 +66,22 @@ pub(crate) struct Connect {
 }
 
 impl Connect {
+    /// `hookbus connect` of this agent without any option.
+    pub(crate) const fn for_agent(agent: Agent) -> Self {
+        Self {
+            agent,
+            yes: false,
+            hooks: None,
+            hermes_home: None,
+            project: None,
+            deadline: None,
+            gateway_deadline: None,
+            without_daemon: None,
+            on_failure: None,
+            allow_temporary_home: false,
+        }
+    }
+
     /// An option that this agent does not have.
     fn foreign_option(&self) -> Option<&'static str> {
         let of_hermes = [

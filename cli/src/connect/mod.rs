@@ -27,7 +27,7 @@ mod health;
 mod files;
 mod report;
 
-pub(crate) use self::connect_command::{Connect, connect};
+pub(crate) use self::connect_command::{Agent as ConnectedAgent, Connect, connect};
 pub(crate) use self::disconnect_command::{Disconnect, disconnect};
 pub(crate) use self::double_loading::{DoubleLoaded, double_loaded};
 pub(crate) use self::gemini::{GeminiHealth, health as gemini_health};

@@ -68,5 +68,5 @@ fn a_panic_before_the_answer_still_asks_the_rules() {
     let call = client.call(Agent::Gemini, TOOL.into());
     let by_rules = |call: &Call| Answered::only(client.answer_by_rules(call, RulesAlone::Panicked));
     let answered = client.first_answer(Agent::Gemini, Some(&call), &[&panics, &by_rules]);
-    assert_eq!(json(&answered.answer)["reason"], "guarded");
+    assert_eq!(json(&answered.answer)["reason"], "guarded (hookbus rule tool.before#1)");
 }

@@ -1,4 +1,4 @@
-//! `hookbus hooks test`: runs the hooks on a sample event. Nothing is recorded.
+//! `hookbus hooks test`: runs the hooks on a sample event or on a call that the user names. Nothing is recorded.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use clap::Args;
 use hookbus::active::HookSets;
 use hookbus::caller::Caller;
 use hookbus::config::did_you_mean;
-use hookbus::decide::{DecisionContext, conclude, notify_for_test, plan, run_all};
+use hookbus::decide::{DecisionContext, conclude, explain_hooks, notify_for_test, plan, run_all};
 use hookbus::dialect::{Capabilities, can_be_event_of, dialect_of, event_names, kind_of};
 use hookbus::event::{Agent, Decision, Event, Kind, Outcome, Wire};
 use hookbus::rule::{Facts, Place, ShellLines};
@@ -16,6 +16,8 @@ use serde_json::{Map, Value};
 
 use super::effective::{EffectiveHooks, current_caller};
 use super::sample_events;
+use super::test_call::{TestCall, event_before_tool};
+use super::test_report::{self, Listed};
 use crate::cli::Exit;
 use crate::connect;
 use crate::output::{self, Paint, sanitize};
@@ -26,6 +28,8 @@ const TIMEOUT: Duration = Duration::from_mins(5);
 
 const EXAMPLES: &str = "\
 Examples:
+  hookbus hooks test --command 'git push --force'
+  hookbus hooks test --path /etc/hosts --agent gemini
   hookbus hooks test pre_tool_call
   hookbus hooks test BeforeTool --agent gemini --for-tool write_file
   hookbus hooks test pre_tool_call --payload-file call.json";
@@ -35,8 +39,25 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Name of the event in the agent's own words, such as `pre_tool_call` or `BeforeTool`
-    #[arg(value_name = "EVENT")]
-    event: String,
+    ///
+    /// With --command, --path or --url it is the event before a tool call.
+    #[arg(value_name = "EVENT", required_unless_present_any = ["command", "path", "url"])]
+    event: Option<String>,
+    /// Test a call of the shell with this line; `-` reads it from stdin
+    #[arg(long, value_name = "LINE", group = "call", allow_hyphen_values = true)]
+    command: Option<String>,
+    /// Test a write to this file; with --for-tool, what that tool does with it
+    #[arg(long, value_name = "FILE", group = "call")]
+    path: Option<String>,
+    /// Test a fetch of this address
+    #[arg(long, value_name = "URL", group = "call")]
+    url: Option<String>,
+    /// Working directory of the agent [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// List every hook, also those that do not match, and why
+    #[arg(long)]
+    all: bool,
     /// Agent that sends the event: hermes, gemini, claude or codex
     #[arg(long, value_name = "AGENT", default_value = "hermes")]
     agent: String,
@@ -63,26 +84,92 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         None if agent == Agent::Hermes && connect::is_bridged(settings) => Wire::Bridge,
         None => Wire::Shell,
     };
-    if !can_be_event_of(agent, &arguments.event) {
-        return Err(unknown_event(agent, &arguments.event));
+    let call = arguments.call()?;
+    let fields = arguments.payload_file.as_deref().map(read_fields).transpose()?;
+    if let Some(cwd) = &arguments.cwd {
+        // The project's hooks, the payload and the programs that run all go by it.
+        std::env::set_current_dir(cwd)
+            .with_context(|| format!("cannot work in {}", cwd.display()))?;
     }
-    let mut payload =
-        sample_events::payload(agent, &arguments.event, arguments.for_tool.as_deref());
-    if let Some(file) = &arguments.payload_file {
-        sample_events::replace_fields(agent, &mut payload, &read_fields(file)?);
+    let name = match &arguments.event {
+        Some(name) => name.as_str(),
+        None => event_before_tool(agent)?,
+    };
+    if !can_be_event_of(agent, name) {
+        return Err(unknown_event(agent, name));
+    }
+    let tool = match (&arguments.for_tool, &call) {
+        (Some(tool), _) => Some(tool.as_str()),
+        (None, Some(call)) => Some(call.tool(agent)?),
+        (None, None) => None,
+    };
+    let mut payload = sample_events::payload(agent, name, tool);
+    if let Some(call) = &call {
+        payload["tool_input"] = call.input(agent);
+    }
+    if let Some(fields) = &fields {
+        sample_events::replace_fields(agent, &mut payload, fields);
     }
     let hooks = EffectiveHooks::load(settings);
     hooks.ensure_readable()?;
     let event = sample_events::event(agent, wire, &payload);
     let decision = run_hooks(&event, &hooks.hook_sets())?;
+    let paint = Paint(settings.colour);
+    if call.is_some() || arguments.all {
+        let listed = if arguments.all { Listed::All } else { Listed::Near };
+        report(&event, &hooks.hook_sets(), decision.as_ref(), listed, format, paint)?;
+        return Ok(Exit::Success);
+    }
     match (format, decision) {
         (Format::Json, decision) => {
             output::line(decision.map_or(Value::Null, |decision| decision.to_json()).to_string())?;
         }
         (Format::Text, None) => output::line("no hook matches this event")?,
-        (Format::Text, Some(decision)) => print(&event, &decision, Paint(settings.colour))?,
+        (Format::Text, Some(decision)) => print(&event, &decision, paint)?,
     }
     Ok(Exit::Success)
+}
+
+impl Arguments {
+    /// The call to test; none for a sample event.
+    fn call(&self) -> Result<Option<TestCall>> {
+        Ok(match (&self.command, &self.path, &self.url) {
+            (Some(line), _, _) => Some(TestCall::command(line)?),
+            (None, Some(path), _) => Some(TestCall::Path(path.clone())),
+            (None, None, Some(url)) => Some(TestCall::Url(url.clone())),
+            (None, None, None) => None,
+        })
+    }
+}
+
+/// Tells what each hook makes of the event, also those that do not match.
+fn report(
+    event: &Event,
+    hooks: &HookSets,
+    decision: Option<&Decision>,
+    listed: Listed,
+    format: Format,
+    paint: Paint,
+) -> Result<()> {
+    let caller = Caller { wire: event.wire, ..current_caller() };
+    let place = Place::of_call(event, &caller, &hooks.own.file.base);
+    let lines = ShellLines::default();
+    let reports = explain_hooks(hooks, &Facts::new(event, &place, &lines));
+    if format == Format::Json {
+        output::line(test_report::to_json(event, decision, &reports).to_string())?;
+        return Ok(());
+    }
+    output::line(test_report::title(event, paint))?;
+    if let Some(decision) = decision {
+        test_report::print_verdicts(event, decision, &reports, paint)?;
+    }
+    if !dialect_of(event.agent).is_answered() {
+        let agent = event.agent;
+        output::line(format!("events of {agent} are recorded only; no hook is asked about them"))?;
+    } else if !test_report::holds_back(decision) {
+        output::line(paint.good("nothing holds this call back"))?;
+    }
+    test_report::print_others(&reports, listed, paint)
 }
 
 fn read_fields(file: &Path) -> Result<Map<String, Value>> {
