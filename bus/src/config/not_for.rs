@@ -69,7 +69,6 @@ impl Hook {
 mod tests {
     use std::path::Path;
 
-    use super::*;
     use crate::config::HooksFile;
     use crate::dialect::{Arrival, decode};
     use crate::event::{Agent, EventId, Time, Wire};
