@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hookbus::active::{ActiveHooks, HookSets};
 use hookbus::caller::Caller;
-use hookbus::config::HooksFile;
+use hookbus::config::{HooksFile, run_examples};
 use hookbus::decide::{plan, run_rules};
 use hookbus::dialect::{Arrival, decode};
 use hookbus::event::{Agent, Event, EventId, Ruling, Time, Wire};
@@ -15,7 +15,7 @@ use saphyr::{LoadableYamlNode, Yaml};
 use serde_json::json;
 
 const HOME: &str = "/home/dev";
-const PROJECT: &str = "/home/dev/app";
+const PROJECT: &str = "/home/dev/work/shop";
 
 /// The lines of a file of the corpus, with the section that each is in.
 fn lines(file: &str) -> Vec<(String, String)> {
@@ -97,6 +97,7 @@ fn good_lines_are_not_interrupted() {
         .filter(|(_, _, hooks)| !hooks.is_empty())
         .map(|(section, line, hooks)| format!("{section}: {line}   <- {}", hooks.join(", ")))
         .collect();
+    eprintln!("{}", caught.join("\n"));
     assert!(
         caught.len() * 100 < lines.len(),
         "{} of {} are held back:\n{}",
@@ -104,4 +105,19 @@ fn good_lines_are_not_interrupted() {
         lines.len(),
         caught.join("\n")
     );
+}
+
+#[test]
+fn every_example_of_the_packs_comes_out_as_expected() {
+    let hooks = starter();
+    let file = &hooks.own.file;
+    let results: Vec<_> = file.hooks.iter().flat_map(run_examples).collect();
+    assert!(results.len() > 200, "{}", results.len());
+    let missed: Vec<_> = results.iter().filter(|result| result.missed.is_some()).collect();
+    assert!(missed.is_empty(), "{missed:#?}");
+    for hook in &file.hooks {
+        assert!(hook.name.starts_with(hook.pack.as_deref().expect("a pack")), "{}", hook.name);
+        let has_examples = hook.examples.len() > 1 || hook.name == "shell-unreadable";
+        assert!(has_examples, "{} has no examples", hook.name);
+    }
 }

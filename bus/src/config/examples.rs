@@ -87,7 +87,7 @@ fn example(
     let line = item.line;
     let (text, call) = match (item.text(), item.to_json()) {
         (Some(text), _) => {
-            let class = class_of_line(hook, rule);
+            let class = class_of_line(&text, hook, rule);
             let input = input_of(class, &text);
             (text, ExampleCall { class, input, agent: None, cwd: None })
         }
@@ -105,7 +105,7 @@ fn example(
 
 /// What a plain line stands for: a path or an address where the entry or the rule is about nothing else, else a shell
 /// line.
-fn class_of_line(hook: &Hook, rule: &Rule) -> ToolClass {
+fn class_of_line(text: &str, hook: &Hook, rule: &Rule) -> ToolClass {
     let in_rule = rule.when.iter().find_map(|condition| match condition {
         Condition::Tool(tools) => tools.iter().find_map(|tool| tool.class()),
         _ => None,
@@ -114,6 +114,8 @@ fn class_of_line(hook: &Hook, rule: &Rule) -> ToolClass {
     let only = |is: fn(&Condition) -> bool| !rule.when.is_empty() && rule.when.iter().all(is);
     match class {
         Some(class) => class,
+        // A shell line has blanks; a path and an address have none.
+        None if text.contains(char::is_whitespace) => ToolClass::Shell,
         None if only(|it| matches!(it, Condition::Host(_))) => ToolClass::WebFetch,
         None if only(|it| matches!(it, Condition::File(FileKey::Path, _))) => ToolClass::FileWrite,
         None => ToolClass::Shell,

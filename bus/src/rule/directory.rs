@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::place::Place;
+use super::wildcard::may_lead_below;
 
 /// A directory as a policy names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +71,11 @@ impl Directory {
             return place.is_temporary(path);
         }
         self.paths(place, reading).iter().any(|folder| path.starts_with(folder))
+    }
+
+    /// Whether a path with wildcards may be in this directory once the shell has expanded it.
+    pub(super) fn may_contain(&self, path: &Path, place: &Place) -> bool {
+        self.paths(place, Reading::Wide).iter().any(|folder| may_lead_below(path, folder))
     }
 
     /// Whether a resolved path is this directory or one above it.

@@ -15,6 +15,8 @@ use crate::shell::{Access, Directory, FileUse, UNKNOWN};
 pub struct FileFact<'a> {
     written: Cow<'a, str>,
     path: Resolved,
+    /// Whether the shell expands wildcards in it.
+    is_glob: bool,
     /// What happens to it.
     pub access: Access,
     /// The program that touches it; none if the tool itself does.
@@ -57,6 +59,7 @@ impl FileFact<'_> {
         FileFact {
             written: Cow::Borrowed(""),
             path: Resolved::Path(path.to_owned()),
+            is_glob: false,
             access: Access::Read,
             by: None,
             source: Source::Line,
@@ -82,6 +85,11 @@ impl FileFact<'_> {
     /// Whether it cannot be told before the command runs which file it is.
     pub(super) const fn is_unknown(&self) -> bool {
         matches!(self.path, Resolved::Unknown)
+    }
+
+    /// Whether the shell expands wildcards in it, so that it may lead to other files too.
+    pub(super) const fn is_glob(&self) -> bool {
+        self.is_glob
     }
 
     /// The directory of which everything is meant: `dir/*`.
@@ -119,12 +127,12 @@ pub(super) fn files_of<'a>(
     {
         let path = if is_string { resolve(&text, &place.cwd, place) } else { Resolved::NoPath };
         let source = if is_first { Source::FirstField } else { Source::Field };
-        files.push(FileFact { written: text, path, access, by: None, source });
+        files.push(FileFact { written: text, path, is_glob: false, access, by: None, source });
     }
     for (text, access) in files_in_patches(event).take(most.saturating_sub(files.len())) {
         let path = resolve(text, &place.cwd, place);
         let (written, source) = (Cow::Borrowed(text), Source::FirstField);
-        files.push(FileFact { written, path, access, by: None, source });
+        files.push(FileFact { written, path, is_glob: false, access, by: None, source });
     }
     for (line, command) in commands.iter().enumerate() {
         let base = start_of(command, place);
@@ -133,7 +141,8 @@ pub(super) fn files_of<'a>(
             let path = base.as_deref().map_or(Resolved::Unknown, |it| of_shell(used, it, place));
             let by = used.by.map(|program| ProgramIndex { line, program });
             let written = Cow::Borrowed(used.path.as_str());
-            FileFact { written, path, access: used.access, by, source: Source::Line }
+            let (is_glob, access) = (used.path.is_glob(), used.access);
+            FileFact { written, path, is_glob, access, by, source: Source::Line }
         }));
     }
     files

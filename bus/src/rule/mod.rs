@@ -14,6 +14,7 @@ mod facts;
 mod path_match;
 mod program_match;
 mod text_match;
+mod wildcard;
 
 mod condition;
 mod explain;

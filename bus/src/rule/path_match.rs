@@ -11,6 +11,7 @@ use super::field::FieldsOf;
 use super::files::FileFact;
 use super::place::Place;
 use super::text_match::{Separators, TextMatch, any, compile_glob, every, write_list};
+use super::wildcard::may_be;
 use crate::dialect::PatternFailure;
 
 /// One comparison of a path.
@@ -62,6 +63,16 @@ impl PathGlob {
         let (base, rest) = if has_word { (first, rest) } else { ("$project", text) };
         let base = Directory::parse(base)?;
         Ok(Self { written, base: Some(base), matcher: compile_glob(rest, Separators::Literal)? })
+    }
+
+    /// Whether a path with wildcards may have the name that this is.
+    fn may_match(&self, path: &Path) -> bool {
+        let is_plain_name = !self.written.contains(['/', '*', '?', '[', '{']);
+        let name = path.file_name().and_then(|name| name.to_str());
+        // `*` alone may be every name, and is meant to be none in particular.
+        let is_meant =
+            |pattern: &str| pattern.chars().filter(|it| !"*?[]".contains(*it)).count() > 1;
+        is_plain_name && name.is_some_and(|it| is_meant(it) && may_be(it, &self.written))
     }
 
     fn matches(&self, path: &Path, place: &Place, reading: Reading) -> bool {
@@ -123,7 +134,11 @@ impl PathMatch {
         };
         Ok(match self {
             Self::Under(folders) => {
-                folders.iter().any(|folder| folder.contains(path, place, reading))
+                let may_expand = file.is_glob() && reading == Reading::Wide;
+                folders.iter().any(|folder| {
+                    folder.contains(path, place, reading)
+                        || may_expand && folder.may_contain(path, place)
+                })
             }
             Self::Outside(folders) => {
                 !folders.iter().any(|folder| folder.contains(path, place, reading.opposite()))
@@ -132,7 +147,10 @@ impl PathMatch {
                 let whole = file.whole_directory().unwrap_or(path);
                 folders.iter().any(|folder| folder.is_below(whole, place, reading))
             }
-            Self::Glob(glob) => glob.matches(path, place, reading),
+            Self::Glob(glob) => {
+                glob.matches(path, place, reading)
+                    || file.is_glob() && reading == Reading::Wide && glob.may_match(path)
+            }
             Self::Text(text) => return text.matches(&path.to_string_lossy()),
             Self::Unknown | Self::Written(_) => false,
             Self::All(all) => return every(all, |it| it.matches(file, place, reading)),

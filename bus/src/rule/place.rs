@@ -4,8 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
@@ -14,6 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::caller::Caller;
 use crate::event::Event;
 use crate::files::{lexical_path, real_path, real_path_with};
+use crate::sys::fs::read_link_at;
 use crate::sys::user::user_home;
 
 /// What marks the top directory of a repository.
@@ -170,7 +169,7 @@ impl Place {
                 Some(recorded.map_or_else(|| lexical_path(path), PathBuf::from))
             }
             Links::OnDisk(seen) => {
-                let real = real_path_with(path, |link| self.read_link(link)).ok();
+                let real = real_path_with(path, |link| read_link_at(link, &self.cwd)).ok();
                 if let (Some(from), Some(real)) = (path.to_str(), &real)
                     && *real != lexical_path(path)
                 {
@@ -180,15 +179,6 @@ impl Place {
                 real
             }
         }
-    }
-
-    /// What a link leads to. `/proc/self` is the bus here, and would be the agent's program there.
-    fn read_link(&self, link: &Path) -> io::Result<PathBuf> {
-        let own = format!("/proc/{}/cwd", std::process::id());
-        if link.starts_with("/proc") && (link == Path::new(&own) || link.ends_with("self/cwd")) {
-            return Ok(self.cwd.clone());
-        }
-        fs::read_link(link)
     }
 
     /// The directories that a home directory may be: the user's own, and what the environment says.

@@ -1,9 +1,9 @@
 //! Opening, renaming and syncing files in ways that the standard library does not cover.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, read_link};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{
     Access, CWD, OFlags, RenameFlags, StatVfsMountFlags, access, renameat_with, statvfs,
@@ -14,6 +14,20 @@ use rustix::io::Errno;
 pub fn open_without_blocking(file: &Path) -> io::Result<File> {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     OpenOptions::new().read(true).custom_flags(flags).open(file)
+}
+
+/// What a link leads to for another process, which works in `cwd`: the links of a process to its own directory would
+/// lead to ours.
+pub fn read_link_at(link: &Path, cwd: &Path) -> io::Result<PathBuf> {
+    let own = || link.to_str().and_then(|text| text.strip_prefix("/proc/")?.strip_suffix("/cwd"));
+    if link.starts_with("/proc")
+        && own().is_some_and(|it| {
+            ["self", "thread-self"].contains(&it) || it.parse() == Ok(std::process::id())
+        })
+    {
+        return Ok(cwd.to_owned());
+    }
+    read_link(link)
 }
 
 /// Whether the file system that holds `path` is mounted so that it cannot be written here.

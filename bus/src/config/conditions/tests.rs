@@ -123,6 +123,8 @@ fn paths_are_compared_after_they_are_resolved() {
             "rm -rf \"$X\"",
             "rm -rf \"$HOME/x\"",
         ),
+        ("{ when: { path: { under: ~/.ssh } }, block: x }", "cat ~/.ss?/id_*", "cat ~/*/id_*"),
+        ("{ when: { path: { glob: .env } }, block: x }", "cat .e?v", "cat *"),
         (
             "{ when: { path: { equals: /etc/hosts } }, block: x }",
             "cat /etc//hosts",

@@ -4,8 +4,10 @@
 use super::super::follow::Origin;
 use super::super::view::Access;
 use super::super::word::UNKNOWN;
+use super::embedded;
 use super::languages::Language;
 use super::literals::{Argument, Literals};
+use super::tables::{self, Meaning};
 
 /// Something that code does.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,178 +22,32 @@ pub(super) enum Effect {
     Code(Origin),
 }
 
-/// What a call with a certain name does.
-#[derive(Debug, Clone, Copy)]
-enum Meaning {
-    /// A shell line, or a list of words.
-    Runs,
-    /// A program and a list of its words, or all words one by one.
-    Executes,
-    Deletes,
-    DeletesTree,
-    Writes,
-    /// `open`: writes if the mode says so.
-    Opens,
-    /// Code of the same language.
-    Evaluates,
-}
-
-const PYTHON: &[(&str, Meaning)] = &[
-    ("os.system", Meaning::Runs),
-    ("os.popen", Meaning::Runs),
-    ("subprocess.run", Meaning::Runs),
-    ("subprocess.call", Meaning::Runs),
-    ("subprocess.check_call", Meaning::Runs),
-    ("subprocess.check_output", Meaning::Runs),
-    ("subprocess.Popen", Meaning::Runs),
-    ("subprocess.getoutput", Meaning::Runs),
-    ("subprocess.getstatusoutput", Meaning::Runs),
-    ("sp.run", Meaning::Runs),
-    ("Popen", Meaning::Runs),
-    ("check_output", Meaning::Runs),
-    ("check_call", Meaning::Runs),
-    ("create_subprocess_shell", Meaning::Runs),
-    ("pty.spawn", Meaning::Runs),
-    ("system", Meaning::Runs),
-    ("run", Meaning::Runs),
-    ("os.execvp", Meaning::Executes),
-    ("os.execv", Meaning::Executes),
-    ("os.execl", Meaning::Executes),
-    ("os.execlp", Meaning::Executes),
-    ("os.execve", Meaning::Executes),
-    ("os.spawnvp", Meaning::Executes),
-    ("os.posix_spawn", Meaning::Executes),
-    ("create_subprocess_exec", Meaning::Executes),
-    ("shutil.rmtree", Meaning::DeletesTree),
-    ("rmtree", Meaning::DeletesTree),
-    ("os.removedirs", Meaning::DeletesTree),
-    ("os.remove", Meaning::Deletes),
-    ("os.unlink", Meaning::Deletes),
-    ("os.rmdir", Meaning::Deletes),
-    ("os.truncate", Meaning::Writes),
-    ("open", Meaning::Opens),
-    ("exec", Meaning::Evaluates),
-    ("eval", Meaning::Evaluates),
-];
-
-const JAVASCRIPT: &[(&str, Meaning)] = &[
-    ("execSync", Meaning::Runs),
-    ("exec", Meaning::Runs),
-    ("spawnSync", Meaning::Executes),
-    ("spawn", Meaning::Executes),
-    ("execFileSync", Meaning::Executes),
-    ("execFile", Meaning::Executes),
-    ("Deno.Command", Meaning::Executes),
-    ("Deno.run", Meaning::Executes),
-    ("Bun.spawn", Meaning::Runs),
-    ("Bun.spawnSync", Meaning::Runs),
-    ("rmSync", Meaning::DeletesTree),
-    ("rm", Meaning::DeletesTree),
-    ("rimraf", Meaning::DeletesTree),
-    ("removeSync", Meaning::DeletesTree),
-    ("rmdirSync", Meaning::DeletesTree),
-    ("rmdir", Meaning::DeletesTree),
-    ("unlinkSync", Meaning::Deletes),
-    ("unlink", Meaning::Deletes),
-    ("Deno.remove", Meaning::DeletesTree),
-    ("Deno.removeSync", Meaning::DeletesTree),
-    ("writeFileSync", Meaning::Writes),
-    ("writeFile", Meaning::Writes),
-    ("appendFileSync", Meaning::Writes),
-    ("appendFile", Meaning::Writes),
-    ("createWriteStream", Meaning::Writes),
-    ("Deno.writeTextFile", Meaning::Writes),
-    ("Deno.writeTextFileSync", Meaning::Writes),
-    ("Bun.write", Meaning::Writes),
-    ("eval", Meaning::Evaluates),
-    ("Function", Meaning::Evaluates),
-];
-
-const RUBY: &[(&str, Meaning)] = &[
-    ("system", Meaning::Runs),
-    ("exec", Meaning::Runs),
-    ("spawn", Meaning::Runs),
-    ("IO.popen", Meaning::Runs),
-    ("popen", Meaning::Runs),
-    ("Open3.capture2", Meaning::Runs),
-    ("Open3.capture3", Meaning::Runs),
-    ("FileUtils.rm_rf", Meaning::DeletesTree),
-    ("FileUtils.rm_r", Meaning::DeletesTree),
-    ("FileUtils.remove_dir", Meaning::DeletesTree),
-    ("FileUtils.remove_entry", Meaning::DeletesTree),
-    ("FileUtils.rm_f", Meaning::Deletes),
-    ("FileUtils.rm", Meaning::Deletes),
-    ("File.delete", Meaning::Deletes),
-    ("File.unlink", Meaning::Deletes),
-    ("Dir.rmdir", Meaning::Deletes),
-    ("File.write", Meaning::Writes),
-    ("IO.write", Meaning::Writes),
-    ("File.open", Meaning::Opens),
-    ("File.new", Meaning::Opens),
-    ("eval", Meaning::Evaluates),
-];
-
-const PERL: &[(&str, Meaning)] = &[
-    ("system", Meaning::Runs),
-    ("exec", Meaning::Runs),
-    ("unlink", Meaning::Deletes),
-    ("rmdir", Meaning::Deletes),
-    ("rmtree", Meaning::DeletesTree),
-    ("remove_tree", Meaning::DeletesTree),
-    ("eval", Meaning::Evaluates),
-];
-
-const PHP: &[(&str, Meaning)] = &[
-    ("system", Meaning::Runs),
-    ("exec", Meaning::Runs),
-    ("shell_exec", Meaning::Runs),
-    ("passthru", Meaning::Runs),
-    ("popen", Meaning::Runs),
-    ("proc_open", Meaning::Runs),
-    ("unlink", Meaning::Deletes),
-    ("rmdir", Meaning::Deletes),
-    ("file_put_contents", Meaning::Writes),
-    ("fopen", Meaning::Opens),
-    ("eval", Meaning::Evaluates),
-];
-
-const LUA: &[(&str, Meaning)] = &[
-    ("os.execute", Meaning::Runs),
-    ("io.popen", Meaning::Runs),
-    ("os.remove", Meaning::Deletes),
-    ("io.open", Meaning::Opens),
-    ("load", Meaning::Evaluates),
-    ("loadstring", Meaning::Evaluates),
-];
-
-const AWK: &[(&str, Meaning)] = &[("system", Meaning::Runs)];
-
 /// How many effects of one code are listed.
-const EFFECTS: usize = 64;
+pub(super) const EFFECTS: usize = 64;
 
 /// What code does, as far as it can be seen.
 pub(super) fn effects(language: Language, code: &str, home: Option<&str>) -> Vec<Effect> {
     let mut effects = Vec::new();
     let table = match language {
-        Language::Python => PYTHON,
-        Language::JavaScript => JAVASCRIPT,
-        Language::Ruby => RUBY,
-        Language::Perl => PERL,
-        Language::Php => PHP,
-        Language::Lua => LUA,
-        Language::Awk => AWK,
         Language::Osascript => {
-            applescript(code, &mut effects);
+            embedded::applescript(code, &mut effects);
             return effects;
         }
         Language::Vim => {
-            vim(code, &mut effects);
+            embedded::vim(code, &mut effects);
             return effects;
         }
         Language::Sqlite => {
-            sqlite(code, &mut effects);
+            embedded::sqlite(code, &mut effects);
             return effects;
         }
+        Language::Python
+        | Language::Perl
+        | Language::Ruby
+        | Language::JavaScript
+        | Language::Php
+        | Language::Lua
+        | Language::Awk => tables::table(language),
     };
     let bare = matches!(language, Language::Ruby | Language::Perl | Language::Php);
     for (name, behind) in names(code) {
@@ -211,10 +67,10 @@ pub(super) fn effects(language: Language, code: &str, home: Option<&str>) -> Vec
         effect(*meaning, name, arguments, code, home, &mut effects);
     }
     if matches!(language, Language::Ruby | Language::Perl | Language::Php) {
-        backquotes(code, &mut effects);
+        embedded::backquotes(code, &mut effects);
     }
     if language == Language::Awk {
-        awk_pipes(code, &mut effects);
+        embedded::awk_pipes(code, &mut effects);
     }
     effects
 }
@@ -434,91 +290,5 @@ fn path_methods(name: &str, behind: &str, home: Option<&str>, effects: &mut Vec<
     } else if starts(&[".write_text", ".write_bytes", ".touch", ".open('w", ".open(\"w", ".write"])
     {
         effects.push(Effect::File(path, Access::Write, false));
-    }
-}
-
-/// `` `line` ``, `qx(line)`, `%x(line)`.
-fn backquotes(code: &str, effects: &mut Vec<Effect>) {
-    let pieces: Vec<&str> = code.split('`').take(EFFECTS).collect();
-    for line in pieces.chunks(2).take(pieces.len() / 2).filter_map(|pair| pair.get(1)) {
-        effects.push(Effect::Line((*line).to_owned()));
-    }
-    for (open, close) in [
-        ("qx(", ')'),
-        ("qx{", '}'),
-        ("qx/", '/'),
-        ("%x(", ')'),
-        ("%x{", '}'),
-        ("%x[", ']'),
-        ("qx[", ']'),
-    ] {
-        for (at, _) in code.match_indices(open).take(8) {
-            let inside = code.get(at + open.len()..).unwrap_or_default();
-            if let Some((line, _)) = inside.split_once(close) {
-                effects.push(Effect::Line(line.to_owned()));
-            }
-        }
-    }
-}
-
-/// `"line" | getline` and `print | "line"`.
-fn awk_pipes(code: &str, effects: &mut Vec<Effect>) {
-    for (at, _) in code.match_indices('|').take(16) {
-        let (before, behind) = (
-            code.get(..at).unwrap_or_default().trim_end(),
-            code.get(at + 1..).unwrap_or_default().trim_start(),
-        );
-        if behind.starts_with("getline") {
-            let quoted = before.strip_suffix('"').and_then(|text| text.rsplit_once('"'));
-            effects.extend(quoted.map(|(_, line)| Effect::Line(line.to_owned())));
-        } else if let Some((line, _)) =
-            behind.strip_prefix('"').and_then(|text| text.split_once('"'))
-        {
-            effects.push(Effect::Line(line.to_owned()));
-        }
-    }
-}
-
-/// `do shell script "line"`.
-fn applescript(code: &str, effects: &mut Vec<Effect>) {
-    for (at, found) in code.match_indices("do shell script").take(8) {
-        let inside = code.get(at + found.len()..).unwrap_or_default();
-        if let Some(Argument::Text(line)) =
-            Literals::new(inside, None).arguments().into_iter().next()
-        {
-            effects.push(Effect::Line(line));
-        }
-    }
-}
-
-/// `!line`, also behind `:`, `|`, `r` or `w`.
-fn vim(code: &str, effects: &mut Vec<Effect>) {
-    if let Some((before, line)) = code.split_once('!')
-        && before
-            .trim_start_matches(':')
-            .chars()
-            .all(|c| c.is_ascii_alphabetic() || matches!(c, ' ' | '%' | '.'))
-        && before.len() < 12
-        && !matches!(
-            before.trim_start_matches(':'),
-            "q" | "wq" | "x" | "qa" | "wqa" | "e" | "w" | "bd"
-        )
-    {
-        effects.push(Effect::Line(line.to_owned()));
-    }
-    if let Some((_, inside)) = code.split_once("system(")
-        && let Some(Argument::Text(line)) =
-            Literals::new(inside, None).arguments().into_iter().next()
-    {
-        effects.push(Effect::Line(line));
-    }
-}
-
-/// `.shell line` and `.system line`.
-fn sqlite(code: &str, effects: &mut Vec<Effect>) {
-    for line in code.lines().take(64) {
-        let line = line.trim_start();
-        let command = line.strip_prefix(".shell ").or_else(|| line.strip_prefix(".system "));
-        effects.extend(command.map(|command| Effect::Line(command.to_owned())));
     }
 }

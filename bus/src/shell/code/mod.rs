@@ -3,11 +3,14 @@
 
 mod calls;
 mod decode;
+mod downloads;
+mod embedded;
 mod interpreters;
 mod languages;
 mod literals;
 mod output;
 mod printing;
+mod tables;
 
 pub(crate) use languages::language;
 pub(crate) use output::known_output;

@@ -3,6 +3,7 @@
 use super::uses::{Below, Uses};
 use crate::shell::programs::{Reading, Text};
 use crate::shell::view::Access;
+use crate::shell::word::{UNKNOWN, Word};
 
 pub(super) fn find(reading: &Reading<'_>, uses: &mut Uses) {
     let access = if reading.has("delete") { Access::Delete } else { Access::Read };
@@ -19,10 +20,31 @@ pub(super) fn find(reading: &Reading<'_>, uses: &mut Uses) {
     let starts: Vec<Text<'_>> = operands
         .filter(|word| !is_sign(word.text) && (!has_format || !word.text.contains('%')))
         .collect();
+    // Files of certain names are deleted, wherever below the start they are: which ones is not known.
+    let is_some = access == Access::Delete && SELECTIVE.iter().any(|filter| reading.has(filter));
+    let starts = if starts.is_empty() { vec![Text::literal(".")] } else { starts };
     for start in &starts {
-        uses.file(*start, access, Below::Yes);
-    }
-    if starts.is_empty() {
-        uses.file(Text::literal("."), access, Below::Yes);
+        if is_some {
+            let word = Word::literal(format!("{}/{UNKNOWN}", start.text.trim_end_matches('/')));
+            uses.word(word, access, Below::Yes);
+        } else {
+            uses.file(*start, access, Below::Yes);
+        }
     }
 }
+
+/// Tests that choose files by name or age. Those that hold for most files are no choice.
+const SELECTIVE: [&str; 12] = [
+    "name",
+    "iname",
+    "path",
+    "ipath",
+    "wholename",
+    "regex",
+    "iregex",
+    "mtime",
+    "mmin",
+    "empty",
+    "newer",
+    "size",
+];

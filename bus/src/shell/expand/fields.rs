@@ -1,5 +1,7 @@
 //! The words that one written word becomes while it is expanded.
 
+use std::rc::Rc;
+
 use super::super::follow::{Arg, Origin};
 use super::super::limits;
 use super::super::word::{UNKNOWN, Word};
@@ -27,6 +29,8 @@ pub(super) struct Fields {
     pub(super) bytes: usize,
     /// Whether words were left out because there are too many.
     pub(super) cut: bool,
+    /// The characters that split values, if the line has set `IFS`.
+    pub(super) separators: Option<Rc<str>>,
     /// Whether unquoted values are split into words.
     pub(super) splits: bool,
 }
@@ -65,7 +69,8 @@ impl Fields {
         if text.contains(['*', '?', '[']) {
             self.glob = true;
         }
-        let mut pieces = text.split([' ', '\t', '\n']);
+        let separators = self.separators.clone();
+        let mut pieces = text.split(|c| is_separator(separators.as_deref(), c));
         if let Some(first) = pieces.next()
             && !first.is_empty()
         {
@@ -123,6 +128,11 @@ impl Fields {
         self.quoted = false;
         self.origin = Origin::Line;
     }
+}
+
+/// Whether a character splits values.
+fn is_separator(separators: Option<&str>, c: char) -> bool {
+    separators.map_or(matches!(c, ' ' | '\t' | '\n'), |separators| separators.contains(c))
 }
 
 fn is_unknown(text: &str) -> bool {

@@ -62,7 +62,7 @@ impl Follower<'_> {
                 return Some(Expanded::Text(count.to_string(), Origin::Line));
             }
             "IFS" if self.scope.value(name).is_none() => {
-                return Some(Expanded::Text(" ".to_owned(), Origin::Line));
+                return Some(Expanded::Text(" \t\n".to_owned(), Origin::Line));
             }
             "PWD" => return Some(Expanded::Text(self.working_directory(), Origin::Variable)),
             _ => {}

@@ -1,6 +1,8 @@
 //! Walks through a written word piece by piece.
 
-use super::super::follow::{Arg, Follower, Origin};
+use std::rc::Rc;
+
+use super::super::follow::{Arg, Follower, Origin, Value};
 use super::super::limits;
 use super::super::syntax::{Parser, split_assignment};
 use super::super::view::Directory;
@@ -13,6 +15,7 @@ impl Follower<'_> {
     pub(crate) fn expand_words(&mut self, words: &[&str]) -> (Vec<Arg>, bool, Vec<String>) {
         let mut fields = Fields::default();
         fields.splits = true;
+        fields.separators = self.separators();
         fields.args.reserve(words.len());
         for word in words {
             if fields.is_full() {
@@ -41,6 +44,14 @@ impl Follower<'_> {
             self.cut(words.first().copied().unwrap_or_default());
         }
         (fields.args, fields.more, fields.readers)
+    }
+
+    /// What `IFS` is set to; values are also split at blanks if that is not known.
+    fn separators(&self) -> Option<Rc<str>> {
+        match self.scope.value("IFS")? {
+            Value::Text(text, _) if !text.contains(UNKNOWN) => Some(text.clone()),
+            Value::Text(..) | Value::Either(_) | Value::List(_) => None,
+        }
     }
 
     /// Expands the words of a loop.

@@ -2,6 +2,7 @@
 
 use super::super::limits;
 use super::super::syntax::{Branch, Compound, List, Redirect, Script};
+use super::super::view::Directory;
 use super::super::word::UNKNOWN;
 use super::flow::{Flow, Origin};
 use super::follower::{Follower, Function};
@@ -52,8 +53,9 @@ impl Follower<'_> {
             Compound::While(condition, body) => self.while_loop(condition, body, script, input),
             Compound::Case(words, bodies) => {
                 self.expand_for_programs(words);
+                let always = words.contains(&"*");
                 let branches = bodies.iter().map(|body| (None, body));
-                self.alternatives(branches, script, input)
+                self.alternatives(branches, always, script, input)
             }
             Compound::Arithmetic(text) => {
                 self.arithmetic(text);
@@ -70,25 +72,42 @@ impl Follower<'_> {
     }
 
     fn branches(&mut self, branches: &[Branch<'_>], script: &Script<'_>, input: &Flow) -> Flow {
+        let always = branches.last().is_some_and(|branch| branch.condition.is_empty());
         let parts = branches.iter().map(|branch| (Some(&branch.condition), &branch.body));
-        self.alternatives(parts, script, input)
+        self.alternatives(parts, always, script, input)
     }
 
-    /// Follows bodies of which one or none runs. Each starts from the variables and the directory before them.
+    /// Follows bodies of which one runs, or, unless `always`, none. Each starts from the state that its condition
+    /// leaves; afterwards the state is that of any of them.
     fn alternatives<'t>(
         &mut self,
         parts: impl Iterator<Item = (Option<&'t List<'t>>, &'t List<'t>)>,
+        always: bool,
         script: &Script<'_>,
         input: &Flow,
     ) -> Flow {
         let mut flow = Flow::text("");
+        let mut outcomes = Vec::new();
         for (condition, body) in parts {
             if let Some(condition) = condition {
                 flow.append(self.list(condition, script, input));
             }
-            let before = self.scope.variables.clone();
+            let (variables, directory) =
+                (self.scope.variables.clone(), self.scope.directory.clone());
             flow.append(self.list(body, script, input));
-            self.scope.merge(&before);
+            let variables = std::mem::replace(&mut self.scope.variables, variables);
+            let directory = std::mem::replace(&mut self.scope.directory, directory);
+            outcomes.push((variables, directory));
+        }
+        if always && let Some((variables, directory)) = outcomes.pop() {
+            self.scope.variables = variables;
+            self.scope.directory = directory;
+        }
+        for (variables, directory) in outcomes {
+            self.scope.merge(&variables);
+            if directory != self.scope.directory {
+                self.scope.directory = Directory::Unknown;
+            }
         }
         flow.text = None;
         flow.origin = flow.origin.max(Origin::Output);
@@ -140,7 +159,9 @@ impl Follower<'_> {
                 lines.text = Some(rest.to_owned());
             }
             flow.append(self.list(condition, script, &lines));
+            let before = self.scope.variables.clone();
             flow.append(self.list(body, script, &lines));
+            self.scope.merge(&before);
             rest = rest.split_once('\n').map_or("", |(_, behind)| behind);
             if rest.trim().is_empty() {
                 break;

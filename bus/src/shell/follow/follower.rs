@@ -70,12 +70,10 @@ impl<'s> Follower<'s> {
             self.cut(text);
             return Flow::unknown(Origin::Output);
         }
-        match syntax::parse(text) {
-            Ok(script) => self
-                .deeper(text, |follower| follower.list(&script.list, &script, input))
-                .unwrap_or_else(|| Flow::unknown(Origin::Output)),
-            Err(_) => self.run_rough(text, input),
-        }
+        let script = syntax::parse(text);
+        let flow = self.deeper(text, |follower| follower.list(&script.list, &script, input));
+        let flow = flow.unwrap_or_else(|| Flow::unknown(Origin::Output));
+        if script.unread.is_empty() { flow } else { self.run_rough(script.unread, input) }
     }
 
     /// Lists what can be recognised in a text that bash would refuse.

@@ -24,8 +24,12 @@ impl Follower<'_> {
         }
         let mut flow = Flow::text("");
         let mut failed = self.scope.directory.clone();
-        let before = self.scope.variables.clone();
-        for (join, pipeline) in &item.pipelines {
+        // From the second one on, a pipeline may not run: what it changes has one of several values afterwards.
+        let mut snapshots = Vec::new();
+        for (at, (join, pipeline)) in item.pipelines.iter().enumerate() {
+            if at > 0 {
+                snapshots.push(self.scope.variables.clone());
+            }
             match join {
                 Join::And => {
                     failed.clone_from(&self.scope.directory);
@@ -35,12 +39,16 @@ impl Follower<'_> {
                 // goes on in `a`.
                 Join::Or => {
                     let entered = std::mem::replace(&mut self.scope.directory, failed.clone());
+                    let before = self.scope.variables.clone();
                     flow.append(self.pipeline(pipeline, script, input));
+                    self.scope.merge(&before); // what follows may run without it
                     self.scope.directory = entered;
                 }
             }
         }
-        self.scope.merge(&before);
+        for before in &snapshots {
+            self.scope.merge(before);
+        }
         flow
     }
 

@@ -30,11 +30,14 @@ impl Value {
     }
 }
 
+/// Variables and their values; shared until one side changes them.
+pub(crate) type Variables = Rc<Vec<(Rc<str>, Value)>>;
+
 /// The state of a shell.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scope {
     /// The variables that the line has assigned; the latest value of each.
-    pub(crate) variables: Rc<Vec<(Rc<str>, Value)>>,
+    pub(crate) variables: Variables,
     pub(crate) directory: Directory,
     pub(crate) previous: Option<Directory>,
     pub(crate) stack: Vec<Directory>,
@@ -72,17 +75,24 @@ impl Scope {
         self.previous = Some(std::mem::replace(&mut self.directory, directory));
     }
 
-    /// After commands that may not have run: a variable that they have changed has one of two values.
-    pub(crate) fn merge(&mut self, before: &Rc<Vec<(Rc<str>, Value)>>) {
-        if Rc::ptr_eq(before, &self.variables) {
+    /// Joins the variables of another way through the script: one that differs has one of both values. One that
+    /// only one way has assigned may be anything on the other, as the environment may hold it.
+    pub(crate) fn merge(&mut self, other: &Variables) {
+        if Rc::ptr_eq(other, &self.variables) {
             return;
         }
-        for (name, value) in Rc::make_mut(&mut self.variables) {
-            let Some((_, old)) = before.iter().find(|(known, _)| known == name) else {
-                continue; // not assigned before: the new value is the one to look at
-            };
+        let unassigned = Value::unknown(Origin::Variable);
+        let variables = Rc::make_mut(&mut self.variables);
+        for (name, value) in &mut *variables {
+            let found = other.iter().find(|(known, _)| known == name).map(|(_, value)| value);
+            let old = found.unwrap_or(&unassigned);
             if old != value {
                 *value = either(old, value);
+            }
+        }
+        for (name, value) in other.iter() {
+            if !variables.iter().any(|(known, _)| known == name) {
+                variables.push((name.clone(), either(&unassigned, value)));
             }
         }
     }
@@ -92,14 +102,19 @@ fn either(old: &Value, new: &Value) -> Value {
     let mut texts = Vec::new();
     for value in [old, new] {
         match value {
-            Value::Text(text, _) => texts.push(text.clone()),
-            Value::Either(some) => texts.extend(some.iter().cloned()),
-            Value::List(_) => return new.clone(),
+            Value::Text(text, _) => add(&mut texts, text),
+            Value::Either(some) => some.iter().for_each(|text| add(&mut texts, text)),
+            Value::List(_) => return Value::unknown(Origin::Variable),
         }
     }
-    texts.dedup();
     texts.truncate(limits::LOOP_VALUES);
     Value::Either(texts)
+}
+
+fn add(texts: &mut Vec<Rc<str>>, text: &Rc<str>) {
+    if !texts.contains(text) {
+        texts.push(text.clone());
+    }
 }
 
 /// A directory that is entered from another one, joined as text.

@@ -1,5 +1,7 @@
 //! Simple commands: expand the words, then launch the program, or run the alias or function of that name.
 
+use std::rc::Rc;
+
 use super::super::syntax::{Script, Simple, split_assignment};
 use super::super::view::{Directory, OpaqueKind};
 use super::super::word::{UNKNOWN, Word};
@@ -69,12 +71,7 @@ impl Follower<'_> {
             return Flow::unknown(Origin::Output);
         }
         if let Some((name, values)) = self.undecided(simple) {
-            let mut flow = Flow::text("");
-            for value in values {
-                self.scope.set(&name, Value::Text(value, Origin::Line));
-                flow = self.simple(simple, script, input);
-            }
-            return flow;
+            return self.for_each_value(&name, values, simple, script, input);
         }
         let assigned =
             simple.words.iter().take_while(|word| split_assignment(word).is_some()).count();
@@ -85,6 +82,31 @@ impl Follower<'_> {
         let flow = self.expanded(assignments, words, simple, script, input);
         if let Some(outer) = outer {
             self.stdin = outer;
+        }
+        flow
+    }
+
+    /// Follows a command once per value of a variable; afterwards the state is that of any of them.
+    fn for_each_value(
+        &mut self,
+        name: &str,
+        values: Vec<Rc<str>>,
+        simple: &Simple<'_>,
+        script: &Script<'_>,
+        input: &Flow,
+    ) -> Flow {
+        let before = self.scope.variables.clone();
+        let mut flow = Flow::text("");
+        let mut outcomes = Vec::new();
+        for value in values {
+            self.scope.variables = before.clone();
+            let origin = if value.contains(UNKNOWN) { Origin::Variable } else { Origin::Line };
+            self.scope.set(name, Value::Text(value, origin));
+            flow = self.simple(simple, script, input);
+            outcomes.push(self.scope.variables.clone());
+        }
+        for variables in &outcomes {
+            self.scope.merge(variables);
         }
         flow
     }
@@ -181,7 +203,7 @@ impl Follower<'_> {
     }
 
     /// A variable with several possible values that the words use: the command is followed once for each.
-    fn undecided(&self, simple: &Simple<'_>) -> Option<(String, Vec<std::rc::Rc<str>>)> {
+    fn undecided(&self, simple: &Simple<'_>) -> Option<(String, Vec<Rc<str>>)> {
         self.scope.variables.iter().find_map(|(name, value)| match value {
             Value::Either(values) => {
                 let targets = simple.redirects.iter().map(|redirect| redirect.target);

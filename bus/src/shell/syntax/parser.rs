@@ -25,15 +25,12 @@ pub(crate) struct Parser<'a> {
     pub(super) pending: Vec<(usize, &'a str, bool)>,
 }
 
-/// Reads a whole text.
-pub(crate) fn parse(text: &str) -> Result<Script<'_>, Unreadable> {
+/// Reads a text as far as bash would run it. [`Script::unread`] is the rest.
+pub(crate) fn parse(text: &str) -> Script<'_> {
     let mut parser = Parser::new(text);
-    let list = parser.list()?;
-    if parser.at < text.len() {
-        return Err(Unreadable);
-    }
+    let (list, unread) = parser.top_level();
     parser.read_documents();
-    Ok(Script { list, documents: parser.documents })
+    Script { list, documents: parser.documents, unread: text.get(unread..).unwrap_or_default() }
 }
 
 impl<'a> Parser<'a> {
@@ -103,6 +100,36 @@ impl<'a> Parser<'a> {
         self.pending = pending;
         read?;
         if self.byte(end) == Some(b')') { Ok(end + 1) } else { Err(Unreadable) }
+    }
+
+    /// All commands that can be read, and where the first one that cannot starts.
+    fn top_level(&mut self) -> (List<'a>, usize) {
+        let mut list = Vec::new();
+        loop {
+            let mut from = self.at;
+            let read = self.skip_newlines().and_then(|()| {
+                from = self.at;
+                if self.at == self.len() {
+                    return Ok(None);
+                }
+                if self.at_list_end()? {
+                    return Err(Unreadable); // `fi`, `}` or `)` without its start
+                }
+                let item = self.and_or()?;
+                match self.byte(self.at) {
+                    Some(b';') if self.byte(self.at + 1) == Some(b';') => return Err(Unreadable),
+                    Some(b';' | b'&') => self.at += 1,
+                    Some(b'\n') | None => {}
+                    Some(_) => return Err(Unreadable),
+                }
+                Ok(Some(item))
+            });
+            match read {
+                Ok(Some(item)) => list.push(item),
+                Ok(None) => return (list, self.len()),
+                Err(Unreadable) => return (list, from),
+            }
+        }
     }
 
     /// The commands up to a word or operator that closes them, which is not consumed.

@@ -19,7 +19,7 @@ pub(crate) fn fragments(text: &str) -> Vec<Vec<String>> {
             (None, '\'' | '"') => {}
             (Some('\''), c) => rough.push(c),
             (_, '\\') => {
-                if let Some(escaped) = chars.next() {
+                if let Some(escaped) = chars.next().filter(|escaped| *escaped != '\n') {
                     rough.push(escaped);
                 }
             }

@@ -7,6 +7,8 @@ use std::borrow::Cow;
 pub(crate) struct Script<'a> {
     pub(crate) list: List<'a>,
     pub(crate) documents: Vec<Document<'a>>,
+    /// The end of the text, if bash would refuse it.
+    pub(crate) unread: &'a str,
 }
 
 /// Commands one after the other, separated by `;`, `&` or a newline.

@@ -9,66 +9,68 @@ use proptest::sample::select;
 use super::{OpaqueKind, opaque, start, view};
 use crate::shell::read;
 
+/// What odd lines repeat.
+const REPEATED: &[&str] = &[
+    "(",
+    "((",
+    "$((",
+    "$(",
+    "${",
+    "{ ",
+    "`",
+    "[[ ( ",
+    "case a in a) ",
+    "if a; then ",
+    "<<A ",
+    "a && ",
+    "a | ",
+    "'",
+    "\"",
+    "\"$(",
+    "\\",
+    "f() { ",
+    "{a,",
+    "{a,b}",
+    "x=$x$x;",
+    "a;",
+    "$(((",
+    "! ",
+    "time ",
+    "while a; do ",
+    "for x in a b; do ",
+    "eval ",
+    "sudo ",
+    "sh -c ",
+    "xargs ",
+    "<(",
+    ">(",
+    "@(",
+    "a=(",
+    "${x:-",
+    "$'",
+    "#",
+    "\n",
+    "a|a=1|",
+    "function f ",
+    "env -S ",
+    "coproc ",
+    "[[ ",
+    "find -exec ",
+    "a=1;",
+    "\"'",
+    "python -c '",
+    "q(",
+    "echo {1..9}",
+    "*(",
+    "~",
+    "$[",
+    "a() ",
+];
+
 /// Texts that are deep, long, or make a reader try again and again.
 fn odd_lines() -> Vec<String> {
-    let repeated = [
-        "(",
-        "((",
-        "$((",
-        "$(",
-        "${",
-        "{ ",
-        "`",
-        "[[ ( ",
-        "case a in a) ",
-        "if a; then ",
-        "<<A ",
-        "a && ",
-        "a | ",
-        "'",
-        "\"",
-        "\"$(",
-        "\\",
-        "f() { ",
-        "{a,",
-        "{a,b}",
-        "x=$x$x;",
-        "a;",
-        "$(((",
-        "! ",
-        "time ",
-        "while a; do ",
-        "for x in a b; do ",
-        "eval ",
-        "sudo ",
-        "sh -c ",
-        "xargs ",
-        "<(",
-        ">(",
-        "@(",
-        "a=(",
-        "${x:-",
-        "$'",
-        "#",
-        "\n",
-        "a|a=1|",
-        "function f ",
-        "env -S ",
-        "coproc ",
-        "[[ ",
-        "find -exec ",
-        "a=1;",
-        "\"'",
-        "python -c '",
-        "q(",
-        "echo {1..9}",
-        "*(",
-        "~",
-        "$[",
-        "a() ",
-    ];
     let mut lines = Vec::new();
-    for piece in repeated {
+    for piece in REPEATED {
         for count in [20, 1_000, 30_000] {
             lines.push(piece.repeat(count));
         }
@@ -76,7 +78,8 @@ fn odd_lines() -> Vec<String> {
     lines.push("x=aaaaaaaaaaaaaaaa; ".to_owned() + &"x=$x$x; ".repeat(100));
     lines.push("f() { f; f; }; ".to_owned() + &"f; ".repeat(3_000));
     lines.push(
-        (0..40).map(|n| format!("f{n}() {{ f{m}; f{m}; }}; ", m = n + 1)).collect::<String>()
+        (0..40)
+            .fold(String::new(), |text, n| format!("{text}f{n}() {{ f{m}; f{m}; }}; ", m = n + 1))
             + "f0",
     );
     lines.push("for a in {1..9}; do ".repeat(8) + "x" + &"; done".repeat(8));

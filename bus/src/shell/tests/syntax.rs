@@ -46,7 +46,7 @@ fn finds_programs_in_every_construct() {
         ("a=$(rm x)", "rm x"),
         ("x=(a $(rm b))", "rm b"),
         ("echo {fd}>f", "echo"),
-        ("a;;b", "a ; b"),
+        ("X=rm\n$X y\nif", "rm y"),
     ]);
 }
 

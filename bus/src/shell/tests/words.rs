@@ -40,15 +40,23 @@ fn expands_words() {
         ("echo \"a\\\nb\" a\\\nb", "echo ab ab"),
         ("echo \"\" ''", "echo  "),
         ("r\"\"m x", "rm x"),
+        ("IFS=,; X=rm,-rf,/; $X", "rm -rf /"),
     ]);
 }
 
 #[test]
 fn a_value_from_a_branch_keeps_the_other_one() {
     check(&[
-        ("X=/; if a; then X=/tmp; fi; rm $X", "a ; rm / ; rm /tmp"),
+        ("X=/; if a; then X=/tmp; fi; rm $X", "a ; rm /tmp ; rm /"),
+        ("X=/; a && X=/tmp; Y=$X/b; rm $Y", "a ; rm /tmp/b ; rm //b"),
         ("X=/; a && X=/tmp; rm $X", "a ; rm / ; rm /tmp"),
-        ("a && X=/tmp; rm $X", "a ; rm /tmp"),
+        ("a && X=/tmp; rm $X", "a ; rm … …more ; rm /tmp"),
+        ("a && X=/tmp && rm $X", "a ; rm /tmp"),
+        ("a || X=/tmp && rm $X", "a ; rm … …more ; rm /tmp"),
+        ("A=(a); b && A=(c); rm \"${A[@]}\"", "b ; rm … …more"),
+        ("if a; then X=b; else X=c; fi; rm $X; d $X", "a ; rm b ; rm c ; d c ; d b"),
+        ("case a in b) X=c;; *) X=d;; esac; rm $X", "rm c ; rm d"),
+        ("if a; then cd b; fi; c", "a ; cd b ; ?: c"),
     ]);
 }
 

@@ -1,0 +1,90 @@
+//! Shell lines that have a syntax of their own in another language: backquotes, `!line` in vim, `.shell` in `SQLite`.
+
+use super::calls::{EFFECTS, Effect};
+use super::literals::{Argument, Literals};
+
+/// `` `line` ``, `qx(line)`, `%x(line)`.
+pub(super) fn backquotes(code: &str, effects: &mut Vec<Effect>) {
+    let pieces: Vec<&str> = code.split('`').take(EFFECTS).collect();
+    for line in pieces.chunks(2).take(pieces.len() / 2).filter_map(|pair| pair.get(1)) {
+        effects.push(Effect::Line((*line).to_owned()));
+    }
+    for (open, close) in [
+        ("qx(", ')'),
+        ("qx{", '}'),
+        ("qx/", '/'),
+        ("%x(", ')'),
+        ("%x{", '}'),
+        ("%x[", ']'),
+        ("qx[", ']'),
+    ] {
+        for (at, _) in code.match_indices(open).take(8) {
+            let inside = code.get(at + open.len()..).unwrap_or_default();
+            if let Some((line, _)) = inside.split_once(close) {
+                effects.push(Effect::Line(line.to_owned()));
+            }
+        }
+    }
+}
+
+/// `"line" | getline` and `print | "line"`.
+pub(super) fn awk_pipes(code: &str, effects: &mut Vec<Effect>) {
+    for (at, _) in code.match_indices('|').take(16) {
+        let (before, behind) = (
+            code.get(..at).unwrap_or_default().trim_end(),
+            code.get(at + 1..).unwrap_or_default().trim_start(),
+        );
+        if behind.starts_with("getline") {
+            let quoted = before.strip_suffix('"').and_then(|text| text.rsplit_once('"'));
+            effects.extend(quoted.map(|(_, line)| Effect::Line(line.to_owned())));
+        } else if let Some((line, _)) =
+            behind.strip_prefix('"').and_then(|text| text.split_once('"'))
+        {
+            effects.push(Effect::Line(line.to_owned()));
+        }
+    }
+}
+
+/// `do shell script "line"`.
+pub(super) fn applescript(code: &str, effects: &mut Vec<Effect>) {
+    for (at, found) in code.match_indices("do shell script").take(8) {
+        let inside = code.get(at + found.len()..).unwrap_or_default();
+        if let Some(Argument::Text(line)) =
+            Literals::new(inside, None).arguments().into_iter().next()
+        {
+            effects.push(Effect::Line(line));
+        }
+    }
+}
+
+/// `!line`, also behind `:`, `|`, `r` or `w`.
+pub(super) fn vim(code: &str, effects: &mut Vec<Effect>) {
+    if let Some((before, line)) = code.split_once('!')
+        && before
+            .trim_start_matches(':')
+            .chars()
+            .all(|c| c.is_ascii_alphabetic() || matches!(c, ' ' | '%' | '.'))
+        && before.len() < 12
+        && !matches!(
+            before.trim_start_matches(':'),
+            "q" | "wq" | "x" | "qa" | "wqa" | "e" | "w" | "bd"
+        )
+    {
+        effects.push(Effect::Line(line.to_owned()));
+    }
+    if let Some((_, inside)) = code.split_once("system(")
+        && let Some(Argument::Text(line)) =
+            Literals::new(inside, None).arguments().into_iter().next()
+    {
+        effects.push(Effect::Line(line));
+    }
+}
+
+/// `.shell line` and `.system line`.
+pub(super) fn sqlite(code: &str, effects: &mut Vec<Effect>) {
+    for line in code.lines().take(64) {
+        let line = line.trim_start();
+        let command = line.strip_prefix(".shell ").or_else(|| line.strip_prefix(".system "));
+        effects.extend(command.map(|command| Effect::Line(command.to_owned())));
+    }
+}
