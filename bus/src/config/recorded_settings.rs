@@ -14,7 +14,10 @@ const SET: &str = "(set)";
 
 /// The settings in `pairs` with one of the `known` keys, without `hooks` and without secrets.
 pub(super) fn recorded_settings(pairs: &[Pair], known: &[&str]) -> Map<String, Value> {
-    let is_setting = |pair: &&Pair| pair.key != "hooks" && known.contains(&pair.key.as_str());
+    let is_setting = |pair: &&Pair| {
+        let key = pair.key.as_str();
+        !["hooks", "packs"].contains(&key) && known.contains(&key)
+    };
     let value = |pair: &Pair| match (pair.key.as_str(), pair.value.to_json()) {
         ("nats", Value::Object(nats)) => Value::Object(without_secrets(nats)),
         // Whatever this is, it may hold a secret.
