@@ -47,7 +47,7 @@ fn main() {
 }
 
 /// Both in turn, so that other load affects both.
-fn front_door(what: &str, daemon: &str) {
+fn front_door(what: &str, daemon: &'static str) {
     let homes = [ONE_RULE, STARTER].map(|policy| {
         let home = Home::with_daemon(daemon);
         home.write_hooks(policy);

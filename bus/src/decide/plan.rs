@@ -245,7 +245,6 @@ pub(super) fn failure_policy(hook: &Hook) -> OnFailure {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
     use std::sync::Arc;
 
     use super::*;

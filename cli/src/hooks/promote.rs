@@ -1,6 +1,8 @@
 //! `hookbus hooks promote`: turns hooks in shadow mode on, by an edit of the user's own hookbus.yaml. Comments, order and
 //! quoting stay. The edited text is parsed before it replaces the file: only the mode of these hooks may differ.
 
+mod packs;
+
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -19,8 +21,9 @@ use crate::{diff, files};
 
 const EXAMPLES: &str = "\
 Examples:
-  hookbus hooks promote no-force-push  Turn one hook on
-  hookbus hooks promote --all          Turn all of them on";
+  hookbus hooks promote no-force-push   Turn one hook on
+  hookbus hooks promote git-force-push  Turn one rule of a pack on, under `change:`
+  hookbus hooks promote --all           Turn all of them on";
 
 /// The arguments of `hookbus hooks promote`.
 #[derive(Debug, Args)]
@@ -193,14 +196,20 @@ fn edits<'a>(
     wanted: &'a [&Hook],
     all: bool,
 ) -> impl Iterator<Item = String> + 'a {
-    let paths: Vec<EntryPath> = wanted.iter().filter_map(|hook| entry_path(&hook.place)).collect();
-    let is_complete = paths.len() == wanted.len();
+    let (of_packs, own): (Vec<&Hook>, Vec<&Hook>) = wanted.iter().partition(|it| it.pack.is_some());
+    let paths: Vec<EntryPath> = own.iter().filter_map(|hook| entry_path(&hook.place)).collect();
+    let is_complete = paths.len() == own.len();
     let drops_setting = all && file.shadow;
     let without_mode = (drops_setting || !file.shadow).then_some(None);
     let modes = without_mode.into_iter().chain([Some("decide")]).filter(move |_| is_complete);
-    modes.filter_map(move |mode| {
+    let own_edits = modes.filter_map(move |mode| {
         let setting = drops_setting.then_some("shadow");
         yaml::set_in_entries(text, &paths, ("mode", mode), setting).ok()
+    });
+    let untouched = (own.is_empty() && !drops_setting).then(|| text.to_owned());
+    untouched.into_iter().chain(own_edits).map(move |text| {
+        let names: Vec<&str> = of_packs.iter().map(|hook| hook.name.as_str()).collect();
+        if names.is_empty() { text } else { packs::promote(&text, &names, all) }
     })
 }
 
@@ -221,7 +230,7 @@ fn is_only_promoted(before: &HooksFile, after: &HooksFile, wanted: &[&Hook]) -> 
     };
     let settings = |file: &HooksFile| {
         let mut settings = file.settings.clone();
-        settings.remove("shadow");
+        ["shadow", "use", "change"].iter().for_each(|key| drop(settings.remove(*key)));
         settings
     };
     let mistakes = |file: &HooksFile| -> Vec<String> {

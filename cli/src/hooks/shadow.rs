@@ -100,6 +100,9 @@ fn ensure_known<'a>(
     bail!("there is no hook `{}`; {}", sanitize(wanted), unknown_name_hint(wanted, known))
 }
 
+/// More hooks without a verdict are not listed by name.
+const MOST_SILENT: usize = 10;
+
 /// Reads all decisions; returns the totals, and how many rows cannot be read.
 fn read(log: &LogReader, since: Option<Time>) -> Result<(ShadowTally, u64)> {
     let kind = Some(Kind::Decision.as_str().to_owned());
@@ -193,6 +196,7 @@ impl ShadowReport {
 
     fn print(&self, paint: Paint) -> Result<()> {
         let hooks = self.hooks();
+        let silent = hooks.iter().filter(|(_, hook)| hook.is_none()).count();
         for (name, hook) in &hooks {
             let ended = if self.is_in_shadow(name) { "" } else { " (not in shadow mode now)" };
             let name = shorten_middle(name, LONGEST_NAME);
@@ -201,8 +205,16 @@ impl ShadowReport {
                     output::line(format!("{}{ended}", paint.bold(&name)))?;
                     lines_out(&hook_lines(hook, paint), "")?;
                 }
+                // Packs bring many rules: those without a verdict are counted below.
+                None if silent > MOST_SILENT => {}
                 None => output::line(format!("{}  no verdict yet", paint.bold(&name)))?,
             }
+        }
+        if silent > MOST_SILENT {
+            output::line(format!(
+                "{} in shadow mode: no verdict yet",
+                count(silent, "other hook")
+            ))?;
         }
         if self.damaged > 0 {
             let rows = count(usize::try_from(self.damaged).unwrap_or(usize::MAX), "row");
