@@ -30,7 +30,7 @@ use: [starter]
 const IN_SHADOW: &str = "\
 # The rules that ship with hookbus: they guard hookbus itself, your files, git, secrets and the cloud.
 # In shadow mode they only record what they would do: `hookbus hooks shadow` reports it.
-# Replace the line by `use: [starter]` when you have seen enough.
+# `hookbus hooks promote --all` turns them on when you have seen enough.
 use: [{ pack: starter, shadow: true }]
 ";
 
