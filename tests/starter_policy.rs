@@ -1,5 +1,7 @@
 //! `hookbus init`: the first policy guards hookbus itself and does not stand in the way of ordinary work.
 
+#![expect(clippy::expect_used, reason = "a test whose setup fails has failed")]
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 

@@ -1,5 +1,7 @@
 //! `hookbus why`: explains a recorded decision with the hooks of its time, and tells whether the agent obeyed.
 
+#![expect(clippy::expect_used, reason = "a test whose setup fails has failed")]
+
 use hookbus_tests::consent::blocking_script;
 use hookbus_tests::home::Home;
 use serde_json::{Value, json};

@@ -97,7 +97,13 @@ fn verdict_word(verdict: &VerdictRecord, paint: Paint) -> String {
     let word = match outcome {
         Outcome::Block | Outcome::Stop if !is_shadow => paint.bad(&word),
         Outcome::None | Outcome::Allow if !verdict.refused => paint.good(&word),
-        _ => paint.notable(&word),
+        Outcome::None
+        | Outcome::Allow
+        | Outcome::Context
+        | Outcome::Rewrite
+        | Outcome::Ask
+        | Outcome::Block
+        | Outcome::Stop => paint.notable(&word),
     };
     format!("{word}{exit}")
 }
