@@ -1,6 +1,8 @@
 //! Rules end to end: the same for every agent and wire, with a daemon and without, and in a replay; packs are recorded
 //! with the hooks; a mistake in `use:` or `change:` does not switch a pack off.
 
+#![expect(clippy::expect_used, reason = "a failed setup fails the test")]
+
 use std::fs;
 use std::os::unix::fs::symlink;
 

@@ -357,7 +357,9 @@ impl EntryReader<'_> {
                 pair.line,
                 "a rule decides, it cannot observe; drop `mode: observe` or write a `command`",
             )),
-            (Some(pair), None) => rule::read(&pair.value, &hook.name).map(Action::Rule),
+            (Some(pair), None) => {
+                rule::read(&pair.value, &hook.name).map(|rule| Action::Rule(Box::new(rule)))
+            }
             (None, Some(_)) => self.command(hook).map(Action::Command),
             (Some(_), Some(second)) => Err(Problem::broken_entry(
                 second.line,

@@ -10,7 +10,7 @@ use super::rule::ANSWERS;
 use super::yaml::{Data, Node};
 use crate::dialect::{Arrival, decode, event_names, kind_of, tools_of};
 use crate::event::{Agent, Event, EventId, Outcome, Time, ToolClass, Wire};
-use crate::rule::{Condition, Facts, FileKey, Place, Rule, ShellLines};
+use crate::rule::{Condition, Facts, FileKey, Place, Rule, ShellLines, ToolMatch};
 
 /// One example of a rule.
 #[derive(Debug, Clone, PartialEq)]
@@ -106,9 +106,9 @@ fn example(
 /// What a plain line stands for: a path or an address where the entry or the rule is about nothing else, else a shell
 /// line.
 fn class_of_line(text: &str, hook: &Hook, rule: &Rule) -> ToolClass {
-    let in_rule = rule.when.iter().find_map(|condition| match condition {
-        Condition::Tool(tools) => tools.iter().find_map(|tool| tool.class()),
-        _ => None,
+    let in_rule = rule.when.iter().find_map(|condition| {
+        let Condition::Tool(tools) = condition else { return None };
+        tools.iter().find_map(ToolMatch::class)
     });
     let class = hook.tools.first().copied().or(in_rule);
     let only = |is: fn(&Condition) -> bool| !rule.when.is_empty() && rule.when.iter().all(is);

@@ -31,7 +31,7 @@ pub enum Mode {
 #[derive(Debug, Clone)]
 pub enum Action {
     /// Evaluates a rule in process.
-    Rule(Rule),
+    Rule(Box<Rule>),
     /// Runs a program.
     Command(Command),
     /// Calls Hermes plugins.

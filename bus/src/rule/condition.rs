@@ -178,7 +178,7 @@ impl Condition {
                     text(matches, it)
                 })?
             }
-            Self::Cwd(matches) => self.holds_for_cwd(matches, facts, of, reading)?,
+            Self::Cwd(matches) => holds_for_cwd(matches, facts, of, reading)?,
             Self::Mcp(server, tool) => match facts.mcp() {
                 Some(mcp) => {
                     (server.is_empty() || text(server, mcp.server)?)
@@ -189,23 +189,6 @@ impl Condition {
             Self::Size(SizeMatch::Over(bytes)) => facts.size() > *bytes,
             Self::Size(SizeMatch::Under(bytes)) => facts.size() < *bytes,
             Self::Runs(_) | Self::File(..) | Self::Host(_) => false,
-        })
-    }
-
-    /// A plain regex is searched in every field that is called `cwd`, as it has always been.
-    fn holds_for_cwd(
-        &self,
-        matches: &[PathMatch],
-        facts: &Facts<'_>,
-        of: FieldsOf,
-        reading: Reading,
-    ) -> Result<bool, PatternFailure> {
-        let resolved = FileFact::of_directory(&facts.place.cwd);
-        any(matches, |it| match it {
-            PathMatch::Written(text) => {
-                any(&find(facts.event, "cwd", of), |found| text.matches(found))
-            }
-            other => other.matches(&resolved, facts.place, reading),
         })
     }
 
@@ -224,6 +207,23 @@ impl Condition {
             }
         }
     }
+}
+
+/// Whether the working directory matches. A plain regex is searched in every field that is called `cwd`, as it has
+/// always been.
+fn holds_for_cwd(
+    matches: &[PathMatch],
+    facts: &Facts<'_>,
+    of: FieldsOf,
+    reading: Reading,
+) -> Result<bool, PatternFailure> {
+    let resolved = FileFact::of_directory(&facts.place.cwd);
+    any(matches, |it| {
+        if let PathMatch::Written(text) = it {
+            return any(&find(facts.event, "cwd", of), |found| text.matches(found));
+        }
+        it.matches(&resolved, facts.place, reading)
+    })
 }
 
 impl HostMatch {

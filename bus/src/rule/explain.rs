@@ -5,10 +5,11 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use super::condition::{Condition, FileKey};
+use super::evaluate::Rule;
 use super::facts::Facts;
 use super::field::{FieldsOf, find};
+use super::files::FileFact;
 use super::program_match::{ProgramMatch, RunSubject};
-use super::rule::Rule;
 use crate::shell::CommandPattern;
 
 /// More values than a person reads.
@@ -77,7 +78,12 @@ impl Rule {
         facts: &Facts<'_>,
     ) -> ConditionReport {
         let holds = self.holds_alone(condition, facts);
-        let mut saw = values(condition, facts);
+        let mut saw: Vec<String> = Vec::new();
+        for value in values(condition, facts) {
+            if !saw.contains(&value) {
+                saw.push(value);
+            }
+        }
         let more = saw.len().saturating_sub(MOST_VALUES);
         saw.truncate(MOST_VALUES);
         saw.iter_mut().for_each(shorten);
@@ -186,14 +192,8 @@ fn values(condition: &Condition, facts: &Facts<'_>) -> Vec<String> {
 }
 
 fn files(key: FileKey, facts: &Facts<'_>) -> Vec<String> {
-    let mut shown: Vec<String> = Vec::new();
-    for file in facts.files().iter().filter(|file| key.covers(file.access)) {
-        let path = file.shown();
-        if !shown.contains(&path) {
-            shown.push(path);
-        }
-    }
-    shown
+    let files = facts.files().iter().filter(|file| key.covers(file.access));
+    files.map(FileFact::shown).collect()
 }
 
 /// What the programs of a call miss to be the command of a pattern: for the programs of the right name.

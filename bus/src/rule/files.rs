@@ -173,12 +173,13 @@ fn of_shell(used: &FileUse, start: &Path, place: &Place) -> Resolved {
         Directory::Unknown if known.starts_with(['/', '~']) => start.to_owned(),
         Directory::Unknown => return Resolved::Unknown,
     };
-    match resolve(known, &base, place) {
-        Resolved::Path(path) if known.len() < text.len() && known.ends_with('/') => {
-            Resolved::Path(path.join("…"))
-        }
-        resolved => resolved,
+    let resolved = resolve(known, &base, place);
+    if let (Resolved::Path(path), true) =
+        (&resolved, known.len() < text.len() && known.ends_with('/'))
+    {
+        return Resolved::Path(path.join("…"));
     }
+    resolved
 }
 
 /// Where `text` leads, from the absolute directory `base`.

@@ -17,15 +17,16 @@ mod text_match;
 mod wildcard;
 
 mod condition;
+mod evaluate;
 mod explain;
 mod expression;
 mod expression_values;
 mod failure;
-mod rule;
 
 pub use commands::CommandFact;
 pub use condition::{Condition, FileKey, HostMatch, SizeMatch, ToolMatch};
 pub use directory::Directory;
+pub use evaluate::Rule;
 pub use explain::{ConditionReport, RuleReport};
 pub use expression::Expression;
 pub use facts::{Facts, McpTool, ShellLines};
@@ -36,5 +37,4 @@ pub use hosts::HostFact;
 pub use path_match::{PathGlob, PathMatch};
 pub use place::Place;
 pub use program_match::{ProgramMatch, REASONS, RunSubject, SOURCES};
-pub use rule::Rule;
 pub use text_match::TextMatch;

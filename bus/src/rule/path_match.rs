@@ -102,10 +102,10 @@ impl PathMatch {
         of: FieldsOf,
     ) -> Result<bool, PatternFailure> {
         let is_chosen = of == FieldsOf::Everyone || file.is_in_first_field();
-        match self {
-            Self::Written(_) if !is_chosen => Ok(false),
-            _ => self.matches(file, place, reading),
+        if matches!(self, Self::Written(_)) && !is_chosen {
+            return Ok(false);
         }
+        self.matches(file, place, reading)
     }
 
     /// Whether `file` matches. What is not known about the file matches nothing but [`Self::Unknown`].

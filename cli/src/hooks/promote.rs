@@ -230,7 +230,9 @@ fn is_only_promoted(before: &HooksFile, after: &HooksFile, wanted: &[&Hook]) -> 
     };
     let settings = |file: &HooksFile| {
         let mut settings = file.settings.clone();
-        ["shadow", "use", "change"].iter().for_each(|key| drop(settings.remove(*key)));
+        for key in ["shadow", "use", "change"] {
+            settings.remove(key);
+        }
         settings
     };
     let mistakes = |file: &HooksFile| -> Vec<String> {

@@ -17,10 +17,8 @@ fn file(rule: &str) -> HooksFile {
 fn rule(rule: &str) -> Rule {
     let file = file(rule);
     assert!(file.problems.is_empty(), "{rule}: {:?}", file.problems);
-    match &file.hooks[0].action {
-        Action::Rule(rule) => rule.clone(),
-        other => panic!("{other:?}"),
-    }
+    let Action::Rule(rule) = &file.hooks[0].action else { panic!("{rule}") };
+    rule.as_ref().clone()
 }
 
 fn problems(rule: &str) -> Vec<Problem> {

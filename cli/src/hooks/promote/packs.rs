@@ -34,8 +34,8 @@ fn decide(text: &str, name: &str) -> String {
     match text.lines().position(is_block) {
         Some(at) => {
             let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-            lines[at] = lines[at].replacen("{}", "", 1).trim_end().to_owned();
-            lines.insert(at + 1, entry);
+            let key = lines[at].replacen("{}", "", 1);
+            lines.splice(at..=at, [key.trim_end().to_owned(), entry]);
             lines.join("\n") + "\n"
         }
         None => format!("{}\n\nchange:\n{entry}\n", text.trim_end()),

@@ -198,7 +198,7 @@ impl Rule {
     }
 
     /// No file fits; but if there were too many to look at all of them, that is not known.
-    fn unless_too_many(&self, facts: &Facts<'_>) -> Result<bool, RuleFailure> {
+    fn unless_too_many(facts: &Facts<'_>) -> Result<bool, RuleFailure> {
         if facts.has_all_files() { Ok(false) } else { Err(RuleFailure::TooManyFiles) }
     }
 
@@ -225,7 +225,7 @@ impl Rule {
             // A plain regex is enough for one file, as it has always been.
             let is_plain = any_of.iter().all(|it| matches!(it, PathMatch::Written(_)));
             if !quantified(self.only_allows() && !is_plain, in_scope(*key), holds)? {
-                return self.unless_too_many(facts);
+                return Self::unless_too_many(facts);
             }
         }
         if when.is_empty() {
@@ -285,22 +285,22 @@ const fn scope_of(subject: RunSubject, line: usize) -> Scope {
 }
 
 pub(super) fn runs(conditions: &[Condition]) -> impl Iterator<Item = &[ProgramMatch]> {
-    conditions.iter().filter_map(|condition| match condition {
-        Condition::Runs(any_of) => Some(any_of.as_slice()),
-        _ => None,
+    conditions.iter().filter_map(|condition| {
+        let Condition::Runs(any_of) = condition else { return None };
+        Some(any_of.as_slice())
     })
 }
 
 fn files(conditions: &[Condition]) -> impl Iterator<Item = (FileKey, &[PathMatch])> {
-    conditions.iter().filter_map(|condition| match condition {
-        Condition::File(key, any_of) => Some((*key, any_of.as_slice())),
-        _ => None,
+    conditions.iter().filter_map(|condition| {
+        let Condition::File(key, any_of) = condition else { return None };
+        Some((*key, any_of.as_slice()))
     })
 }
 
 fn hosts(conditions: &[Condition]) -> impl Iterator<Item = &[HostMatch]> {
-    conditions.iter().filter_map(|condition| match condition {
-        Condition::Host(any_of) => Some(any_of.as_slice()),
-        _ => None,
+    conditions.iter().filter_map(|condition| {
+        let Condition::Host(any_of) = condition else { return None };
+        Some(any_of.as_slice())
     })
 }
