@@ -7,6 +7,7 @@ mod bounds;
 mod code;
 mod foreign;
 mod languages;
+mod listings;
 mod redirections;
 mod syntax;
 mod words;

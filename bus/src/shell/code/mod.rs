@@ -7,6 +7,7 @@ mod downloads;
 mod embedded;
 mod interpreters;
 mod languages;
+mod listing;
 mod literals;
 mod output;
 mod printing;

@@ -3,7 +3,7 @@
 use super::super::follow::{Flow, Follower, Origin, Target};
 use super::super::view::Invocation;
 use super::super::word::{UNKNOWN, Word};
-use super::{decode, downloads, printing};
+use super::{decode, downloads, listing, printing};
 
 /// What the program at an index prints.
 pub(crate) fn known_output(follower: &mut Follower<'_>, index: usize, input: &Flow) -> Flow {
@@ -18,7 +18,7 @@ pub(crate) fn known_output(follower: &mut Follower<'_>, index: usize, input: &Fl
         "pwd" => {
             let directory = follower.working_directory();
             let origin = if directory.contains(UNKNOWN) { Origin::Output } else { Origin::Line };
-            return Flow { from: Vec::new(), text: Some(directory + "\n"), origin };
+            return Flow { text: Some(directory + "\n"), ..Flow::unknown(origin) };
         }
         _ => {}
     }
@@ -51,7 +51,8 @@ pub(crate) fn known_output(follower: &mut Follower<'_>, index: usize, input: &Fl
         (Some(_), _) => Origin::Variable,
         (None, _) => origin_of(name, program, input),
     };
-    Flow { from: Vec::new(), text, origin }
+    let items = listing::items(name, program, input);
+    Flow { text, items, ..Flow::unknown(origin) }
 }
 
 fn decoded(name: &str, args: &[&str], input: &Flow) -> Option<String> {

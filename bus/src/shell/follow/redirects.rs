@@ -63,7 +63,7 @@ impl Follower<'_> {
                     (Cow::Borrowed(&*document.text).into_owned(), Origin::Line)
                 };
                 if stdin {
-                    to.stdin = Some(Flow { from: Vec::new(), text: Some(text), origin });
+                    to.stdin = Some(Flow { text: Some(text), ..Flow::unknown(origin) });
                 }
             }
             RedirectKind::Duplicate if is_descriptor(redirect.target) => {}

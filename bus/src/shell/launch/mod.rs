@@ -8,9 +8,11 @@ mod kinds;
 mod options;
 mod remote;
 mod runners;
+mod selection;
 mod shells;
 mod users;
 mod wrappers;
 mod xargs;
 
+pub(crate) use selection::find_selection;
 pub(crate) use shells::CodeRun;
