@@ -8,6 +8,7 @@ mod code;
 mod foreign;
 mod languages;
 mod listings;
+mod option_lines;
 mod redirections;
 mod syntax;
 mod words;

