@@ -4,10 +4,15 @@
 mod containers;
 mod dispatch;
 mod files;
+mod git_lines;
 mod kinds;
+mod makefiles;
+mod option_lines;
 mod options;
+mod powershell;
 mod remote;
 mod runners;
+mod sed;
 mod selection;
 mod shells;
 mod users;
