@@ -7,6 +7,7 @@ mod bounds;
 mod code;
 mod foreign;
 mod languages;
+mod links;
 mod listings;
 mod option_lines;
 mod redirections;

@@ -1,7 +1,7 @@
 //! What a program prints, or at least where that comes from.
 
 use super::super::follow::{Flow, Follower, Origin, Target};
-use super::super::view::Invocation;
+use super::super::view::{Directory, Invocation};
 use super::super::word::{UNKNOWN, Word};
 use super::{decode, downloads, listing, printing};
 
@@ -40,6 +40,7 @@ pub(crate) fn known_output(follower: &mut Follower<'_>, index: usize, input: &Fl
                 if directory.is_empty() { "/\n".to_owned() } else { format!("{directory}\n") }
             })
         }
+        ("git", ["rev-parse", "--show-toplevel"]) => Some(follower.top_level()),
         ("rev", []) => input.text.as_deref().map(reversed),
         ("base64" | "gbase64" | "xxd" | "base32", args) => decoded(name, args, input),
         _ if is_silent(name) => Some(String::new()),
@@ -257,9 +258,21 @@ fn files(follower: &mut Follower<'_>, index: usize, input: &Flow) -> Flow {
     for path in paths {
         flow.append(match path.as_str() {
             "-" => Flow { from: Vec::new(), ..input.clone() },
-            path => follower.written_flow(path).unwrap_or(Flow::unknown(Origin::File)),
+            _ => follower.written_flow(path).unwrap_or(Flow::unknown(Origin::File)),
         });
     }
     flow.from.clear();
     flow
+}
+
+impl Follower<'_> {
+    /// The top of the repository: most lines start there.
+    fn top_level(&self) -> String {
+        match (&self.scope.directory, self.start.variable("PWD")) {
+            (Directory::Path(path), Some(start)) if !path.starts_with(['/', '~']) => {
+                format!("{start}\n")
+            }
+            _ => ".\n".to_owned(),
+        }
+    }
 }

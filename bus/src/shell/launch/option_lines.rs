@@ -147,7 +147,7 @@ impl Follower<'_> {
         for file in files {
             let flow = match file.as_str() {
                 "-" | "/dev/stdin" => Some(input.clone()),
-                path => self.written_flow(path),
+                path => self.written_flow(&Word::literal(path)),
             };
             if let Some(Flow { text: Some(text), origin, .. }) = flow {
                 found.extend(makefiles::lines(&text).into_iter().map(|line| (line, origin)));

@@ -46,6 +46,10 @@ impl Follower<'_> {
                 let mut inner = call.with(program.to_vec());
                 inner.more_args |= input.items.is_empty()
                     && words.as_ref().is_none_or(|words| words.iter().any(|word| !word.is_known()));
+                if words.is_none() && is_shell_without_code(program) {
+                    let origin = input.origin.max(Origin::Output);
+                    inner.args.push(Arg { word: Word::unknown(), origin, stream: false });
+                }
                 let words = words.unwrap_or_default().into_iter();
                 inner.args.extend(words.map(|word| Arg {
                     word,
@@ -128,6 +132,14 @@ impl Follower<'_> {
         }
         flow
     }
+}
+
+/// `xargs bash -c`: the shell gets its code from stdin.
+fn is_shell_without_code(program: &[Arg]) -> bool {
+    let (Some(shell), Some(last)) = (program.first(), program.last()) else { return false };
+    let name = shell.word.as_str().rsplit('/').next().unwrap_or_default();
+    matches!(super::kinds::kind(name), super::kinds::Kind::Shell)
+        && super::remote::is_cluster(last.word.as_str(), 'c')
 }
 
 /// What `-I` names: `-I{}`, `-I X`, `--replace=X`, `-i`.
