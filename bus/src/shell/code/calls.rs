@@ -226,8 +226,11 @@ impl Called<'_> {
     }
 }
 
-/// Adds a file, unless nothing of its path is known.
+/// Adds a file, unless nothing of its path is known, or it is the terminal or a device that keeps nothing.
 pub(super) fn add_file(path: &str, access: Access, tree: bool, effects: &mut Vec<Effect>) {
+    if path.starts_with("/dev/std") || matches!(path, "/dev/null" | "/dev/tty" | "-" | "") {
+        return;
+    }
     let effect = Effect::File(path.to_owned(), access, tree);
     if path.chars().any(|c| c != UNKNOWN) && !effects.contains(&effect) {
         effects.push(effect);

@@ -23,19 +23,26 @@ struct Link {
 
 /// Adds, for each file that is used through a link of the line, the file that the link leads to.
 pub(crate) fn add_links(view: &mut ShellView) {
-    let programs = view.programs.iter().enumerate();
-    let links: Vec<Link> =
-        programs.filter_map(|(by, program)| link(by, program)).take(LINKS).collect();
+    let mut links: Vec<Link> = Vec::new();
+    for (by, program) in view.programs.iter().enumerate() {
+        if let Some(link) = link(by, program)
+            && links.len() < LINKS
+            && !links.iter().any(|known| known.place == link.place && known.target == link.target)
+        {
+            links.push(link);
+        }
+    }
     if links.is_empty() {
         return;
     }
-    let last = view.files.len().saturating_add(ADDED);
+    let first = view.files.len();
     let mut at = 0;
     while let Some(file) = view.files.get(at) {
         at += 1;
         let found: Vec<FileUse> = links.iter().filter_map(|link| link.behind(file)).collect();
         for file in found {
-            if view.files.len() < last && !view.files.contains(&file) {
+            let added = view.files.get(first..).unwrap_or_default();
+            if added.len() < ADDED && !added.contains(&file) {
                 view.files.push(file);
             }
         }
