@@ -13,6 +13,10 @@ pub(crate) fn known_output(follower: &mut Follower<'_>, index: usize, input: &Fl
         "curl" | "wget" | "fetch" | "aria2c" | "axel" => {
             return downloads::downloaded(follower, index, input);
         }
+        "mv" | "cp" | "install" if !follower.written.is_empty() => {
+            moved(follower, index);
+            return Flow::text("");
+        }
         "tee" => return copied(follower, index, input),
         "cat" | "bat" | "zcat" | "gzcat" => return files(follower, index, input),
         "pwd" => {
@@ -239,6 +243,28 @@ fn copied(follower: &mut Follower<'_>, index: usize, input: &Flow) -> Flow {
         follower.wrote(&Target { path: arg.clone(), append }, flow.clone(), Some(index));
     }
     flow
+}
+
+/// `mv a b`: what the line has written to `a` is in `b` now.
+fn moved(follower: &mut Follower<'_>, index: usize) {
+    let Some(program) = follower.view.programs.get(index) else { return };
+    let words: Vec<&Word> =
+        program.args.iter().filter(|word| !word.as_str().starts_with('-')).collect();
+    // `install -m 755 a b`: the mode is not the file.
+    let (source, target) = match words.as_slice() {
+        [source, target] => (*source, *target),
+        [_, source, target] if program.program.as_str().ends_with("install") => (*source, *target),
+        _ => return,
+    };
+    let Some(flow) = follower.written_flow(source) else { return };
+    let path = match target.as_str().strip_suffix('/') {
+        Some(directory) => {
+            let name = source.as_str().rsplit('/').next().unwrap_or_default();
+            Word::literal(format!("{directory}/{name}"))
+        }
+        None => target.clone(),
+    };
+    follower.wrote(&Target { path, append: false }, flow, Some(index));
 }
 
 /// `cat` prints files, or what it reads.

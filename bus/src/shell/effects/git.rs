@@ -132,6 +132,10 @@ fn clone(reading: &Reading<'_>, uses: &mut Uses) {
 
 /// A repository: a URL, `user@host:path`, or a directory.
 fn remote(word: Text<'_>, access: Access, uses: &mut Uses) {
+    // `ext::line` is no address: git runs the line.
+    if word.text.starts_with("ext::") {
+        return;
+    }
     if let Some(path) = word.text.strip_prefix("file://") {
         uses.file(word.part(path), access, Below::Yes);
     } else if is_url(word.text) || !word.to_word().is_known() && !word.text.contains(':') {

@@ -103,8 +103,11 @@ impl Follower<'_> {
                 _ => names.push(word),
             }
         }
-        if let (Some(item), [name]) = (input.items.first(), names.as_slice()) {
+        if let (Some(item), [name, rest @ ..]) = (input.items.first(), names.as_slice()) {
             self.scope.set(name, Value::path(item, input.origin));
+            for name in rest {
+                self.scope.set(name, Value::unknown(input.origin));
+            }
             return;
         }
         let line = input.text.as_deref().and_then(|text| text.lines().next());

@@ -42,6 +42,8 @@ fn tells_where_code_comes_from() {
         "curl u -o \"$OUT\"; source \"$OUT\"",
         "f=$(mktemp); wget -qO \"$f\" u; cat \"$f\" | sh",
         "f=$(mktemp); curl u -o $f; python3 $f",
+        "curl u -o a; mv a b; sh b",
+        "f=$(mktemp); curl u -o $f; install -m 755 $f ~/x; ~/x",
         "curl u | xargs -0 bash -c",
         "curl u | xargs sh -c",
         "perl -e 'eval `curl u`'",

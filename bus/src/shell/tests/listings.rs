@@ -33,6 +33,7 @@ fn gives_listed_paths_to_programs() {
         ("find ~ -print0 | while IFS= read -r -d '' f; do rm \"$f\"; done", "rm /home/u"),
         ("for f in $(find /etc /usr); do rm \"$f\"; done", "rm /usr"),
         ("mapfile -t a < <(find /etc /usr); rm \"${a[@]}\"", "rm /etc /usr"),
+        ("find ~ | while read -r a b; do rm \"$a\"; done", "rm /home/u"),
         ("git ls-files | xargs rm", "rm …more"),
         ("ls | xargs rm", "rm …more"),
     ];
