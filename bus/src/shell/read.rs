@@ -1,6 +1,6 @@
 //! The entry: reads a shell line and tells what it does. Pure, and bounded for any text.
 
-use super::effects::add_effects;
+use super::effects::{add_effects, add_links};
 use super::follow::{Flow, Follower};
 use super::limits;
 use super::start::Start;
@@ -19,6 +19,7 @@ pub fn read(line: &str, start: &Start) -> ShellView {
     follower.run_uncalled_functions();
     let mut view = follower.view;
     add_effects(&mut view);
+    add_links(&mut view);
     view
 }
 

@@ -1,13 +1,14 @@
-//! Finds calls in code of other languages that start programs, delete or write files, or run further code. It looks
-//! for names with literal arguments; it does not understand the languages.
+//! Finds calls in code of other languages that start programs, touch files, talk to hosts, or run further code. It
+//! looks for names with literal arguments; it does not understand the languages.
 
 use super::super::follow::Origin;
 use super::super::view::Access;
 use super::super::word::UNKNOWN;
-use super::embedded;
+use super::context::Context;
 use super::languages::Language;
 use super::literals::{Argument, Literals};
 use super::tables::{self, Meaning};
+use super::{embedded, evaluation, path_methods};
 
 /// Something that code does.
 #[derive(Debug, PartialEq, Eq)]
@@ -16,63 +17,89 @@ pub(super) enum Effect {
     Line(String),
     /// It starts a program.
     Program(Vec<String>),
-    /// It deletes or writes a file; with everything below it.
+    /// It reads, deletes or writes a file; with everything below it.
     File(String, Access, bool),
+    /// It talks to the host of a URL.
+    Host(String),
     /// It runs code that is not written here.
     Code(Origin),
 }
 
 /// How many effects of one code are listed.
 pub(super) const EFFECTS: usize = 64;
+/// How many calls of one code are looked at.
+const CALLS: usize = 256;
 
 /// What code does, as far as it can be seen.
 pub(super) fn effects(language: Language, code: &str, home: Option<&str>) -> Vec<Effect> {
     let mut effects = Vec::new();
-    let table = match language {
-        Language::Osascript => {
-            embedded::applescript(code, &mut effects);
-            return effects;
-        }
-        Language::Vim => {
-            embedded::vim(code, &mut effects);
-            return effects;
-        }
-        Language::Sqlite => {
-            embedded::sqlite(code, &mut effects);
-            return effects;
-        }
+    match language {
+        Language::Osascript => embedded::applescript(code, &mut effects),
+        Language::Vim => embedded::vim(code, &mut effects),
+        Language::Sqlite => embedded::sqlite(code, &mut effects),
         Language::Python
         | Language::Perl
         | Language::Ruby
         | Language::JavaScript
         | Language::Php
         | Language::Lua
-        | Language::Awk => tables::table(language),
-    };
-    let bare = matches!(language, Language::Ruby | Language::Perl | Language::Php);
-    for (name, behind) in names(code) {
-        if effects.len() >= EFFECTS {
-            break;
+        | Language::Awk => {
+            let context = Context::new(code, home, Some(language));
+            calls(language, &context, &mut effects);
         }
-        path_methods(name, behind, home, &mut effects);
-        let Some((_, meaning)) = table.iter().find(|(known, _)| is_call_of(name, known)) else {
-            continue;
-        };
-        let arguments = match behind.trim_start().strip_prefix('(') {
-            Some(inside) => inside,
-            None if bare && behind.starts_with([' ', '\t']) => behind,
-            None => continue,
-        };
-        let arguments = Literals::new(arguments, home).arguments();
-        effect(*meaning, name, arguments, code, home, &mut effects);
     }
     if matches!(language, Language::Ruby | Language::Perl | Language::Php) {
         embedded::backquotes(code, &mut effects);
     }
     if language == Language::Awk {
         embedded::awk_pipes(code, &mut effects);
+        embedded::awk_files(code, &mut effects);
+    }
+    if language == Language::JavaScript && code.contains(".then(eval)") {
+        effects.push(Effect::Code(Origin::Download));
     }
     effects
+}
+
+/// The calls whose names are known.
+fn calls(language: Language, context: &Context<'_>, effects: &mut Vec<Effect>) {
+    let table = tables::table(language);
+    let bare = matches!(language, Language::Ruby | Language::Perl | Language::Php);
+    let mut left = CALLS;
+    for (at, name) in names(context.code) {
+        if effects.len() >= EFFECTS || left == 0 {
+            break;
+        }
+        let behind = context.code.get(at + name.len()..).unwrap_or_default();
+        if path_methods::is_path(name) {
+            left -= 1;
+            path_methods::add(context.code.get(at..).unwrap_or_default(), context, effects);
+        } else if behind.starts_with('(') && path_methods::is_method_of_variable(name) {
+            left -= 1;
+            path_methods::add_variable(name, behind, context, effects);
+        }
+        let Some((_, meaning)) = table.iter().find(|(known, _)| is_call_of(name, known)) else {
+            continue;
+        };
+        let inside = match behind.trim_start().strip_prefix('(') {
+            Some(inside) => inside,
+            None if bare && behind.starts_with([' ', '\t']) => behind,
+            None => continue,
+        };
+        left -= 1;
+        let arguments = Literals::new(inside, context).arguments();
+        effect(*meaning, &Called { name, arguments, inside, context }, effects);
+    }
+}
+
+/// A call in a code.
+#[derive(Debug)]
+pub(super) struct Called<'a> {
+    pub(super) name: &'a str,
+    pub(super) arguments: Vec<Argument>,
+    /// The code from its arguments on.
+    pub(super) inside: &'a str,
+    pub(super) context: &'a Context<'a>,
 }
 
 /// Whether a dotted name ends in a name of the table: `cp.execSync`, `require('fs').rmSync`.
@@ -80,7 +107,16 @@ fn is_call_of(name: &str, known: &str) -> bool {
     name == known
         || (!matches!(
             known,
-            "run" | "open" | "exec" | "eval" | "system" | "rm" | "load" | "unlink"
+            "run"
+                | "open"
+                | "exec"
+                | "eval"
+                | "system"
+                | "rm"
+                | "load"
+                | "unlink"
+                | "file"
+                | "fetch"
         ) || is_module_call(name))
             && name.strip_suffix(known).is_some_and(|before| before.ends_with('.'))
 }
@@ -104,8 +140,8 @@ fn is_module_call(name: &str) -> bool {
     )
 }
 
-/// The dotted names in a code, each with what stands behind it.
-fn names(code: &str) -> impl Iterator<Item = (&str, &str)> {
+/// The dotted names in a code, each with its position.
+fn names(code: &str) -> impl Iterator<Item = (usize, &str)> {
     let part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
     let bytes = code.as_bytes();
     let mut at = 0;
@@ -116,7 +152,7 @@ fn names(code: &str) -> impl Iterator<Item = (&str, &str)> {
                 at += 1;
             }
             if at > from {
-                return Some((code.get(from..at)?, code.get(at..)?));
+                return Some((from, code.get(from..at)?));
             }
             at += 1;
         }
@@ -124,67 +160,94 @@ fn names(code: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-fn effect(
-    meaning: Meaning,
-    name: &str,
-    arguments: Vec<Argument>,
-    code: &str,
-    home: Option<&str>,
-    effects: &mut Vec<Effect>,
-) {
+fn effect(meaning: Meaning, call: &Called<'_>, effects: &mut Vec<Effect>) {
+    let mut file = |path: Option<&Argument>, access, tree| {
+        if let Some(Argument::Text(path)) = path {
+            add_file(path, access, tree, effects);
+        }
+    };
+    let arguments = &call.arguments;
     match meaning {
-        Meaning::Runs | Meaning::Executes => runs(meaning, name, arguments, code, home, effects),
+        Meaning::Runs | Meaning::Executes => runs(meaning, call, effects),
         Meaning::Deletes | Meaning::DeletesTree => {
             let tree = matches!(meaning, Meaning::DeletesTree);
             for argument in arguments {
                 match argument {
-                    Argument::Text(path) => effects.push(Effect::File(path, Access::Delete, tree)),
+                    Argument::Text(path) => add_file(path, Access::Delete, tree, effects),
                     Argument::List(paths) => {
-                        effects.extend(
-                            paths.into_iter().map(|path| Effect::File(path, Access::Delete, tree)),
-                        );
-                    }
-                    Argument::Other(text) => {
-                        if let Some(Argument::Text(path)) = assigned(&text, code, home) {
-                            effects.push(Effect::File(path, Access::Delete, tree));
+                        for path in paths {
+                            add_file(path, Access::Delete, tree, effects);
                         }
                     }
+                    Argument::Other(_) => {}
                 }
             }
         }
-        Meaning::Writes => {
-            if let Some(Argument::Text(path)) = arguments.into_iter().next() {
-                effects.push(Effect::File(path, Access::Write, false));
+        Meaning::Writes => file(arguments.first(), Access::Write, false),
+        Meaning::Reads => match arguments.first() {
+            Some(Argument::Text(url)) if url.contains("://") => {
+                effects.push(Effect::Host(url.clone()));
             }
+            path => file(path, Access::Read, false),
+        },
+        Meaning::Copies => {
+            file(arguments.first(), Access::Read, true);
+            file(arguments.get(1), Access::Write, true);
+        }
+        Meaning::Moves => {
+            file(arguments.first(), Access::Delete, true);
+            file(arguments.get(1), Access::Write, true);
         }
         Meaning::Opens => {
-            let mut arguments = arguments.into_iter();
-            if let (Some(Argument::Text(path)), Some(Argument::Text(mode))) =
-                (arguments.next(), arguments.next())
-                && mode.len() <= 4
-                && mode.contains(['w', 'a', 'x', '+'])
-            {
-                effects.push(Effect::File(path, Access::Write, false));
+            let writes = matches!(arguments.get(1), Some(Argument::Text(mode))
+                if mode.len() <= 4 && mode.contains(['w', 'a', 'x', '+']));
+            file(arguments.first(), if writes { Access::Write } else { Access::Read }, false);
+        }
+        Meaning::OpensPerl => embedded::perl_open(arguments, effects),
+        Meaning::Fetches => {
+            let urls = arguments.iter().filter_map(|argument| match argument {
+                Argument::Text(url) if url.contains("://") => Some(Effect::Host(url.clone())),
+                Argument::Text(_) | Argument::List(_) | Argument::Other(_) => None,
+            });
+            effects.extend(urls.take(1));
+            if call.name.ends_with("urlretrieve") {
+                effect(Meaning::Writes, &call.without_first(), effects);
             }
         }
-        Meaning::Evaluates => evaluates(&arguments, effects),
+        Meaning::Evaluates => evaluation::evaluates(call, effects),
+    }
+}
+
+impl Called<'_> {
+    /// The same call without its first argument.
+    fn without_first(&self) -> Self {
+        let arguments = self.arguments.get(1..).unwrap_or_default().to_vec();
+        Self { arguments, ..*self }
+    }
+}
+
+/// Adds a file, unless nothing of its path is known, or it is the terminal or a device that keeps nothing.
+pub(super) fn add_file(path: &str, access: Access, tree: bool, effects: &mut Vec<Effect>) {
+    if path.starts_with("/dev/std") || matches!(path, "/dev/null" | "/dev/tty" | "-" | "") {
+        return;
+    }
+    let effect = Effect::File(path.to_owned(), access, tree);
+    if path.chars().any(|c| c != UNKNOWN) && !effects.contains(&effect) {
+        effects.push(effect);
     }
 }
 
 /// A call that starts a program.
-fn runs(
-    meaning: Meaning,
-    name: &str,
-    arguments: Vec<Argument>,
-    code: &str,
-    home: Option<&str>,
-    effects: &mut Vec<Effect>,
-) {
-    let arguments: Vec<Argument> = arguments
-        .into_iter()
-        .map(|argument| match &argument {
-            Argument::Other(text) => assigned(text, code, home).unwrap_or(argument),
-            Argument::Text(_) | Argument::List(_) => argument,
+fn runs(meaning: Meaning, call: &Called<'_>, effects: &mut Vec<Effect>) {
+    let name = call.name;
+    let arguments: Vec<Argument> = call
+        .arguments
+        .iter()
+        .map(|argument| match argument {
+            Argument::Other(text) => {
+                call.context.assigned(text, 0).unwrap_or_else(|| argument.clone())
+            }
+            Argument::Text(_) | Argument::List(_) => argument.clone(),
         })
         .collect();
     match arguments.as_slice() {
@@ -214,81 +277,18 @@ fn runs(
                 effects.push(Effect::Program(std::iter::once(line.clone()).chain(words).collect()));
             }
         }
-        [Argument::Other(_), ..] if name != "run" => {
+        [Argument::Other(text), ..] if name != "run" => {
+            if let Some(origin) = evaluation::origin(text, call.context) {
+                effects.push(Effect::Code(origin));
+            }
             effects.push(Effect::Program(vec![UNKNOWN.to_string()]));
         }
         _ => {}
     }
-}
-
-/// `exec(…)` and `eval(…)` of something that is not written here.
-fn evaluates(arguments: &[Argument], effects: &mut Vec<Effect>) {
-    if let Some(Argument::Other(text)) = arguments.first() {
-        let lower = text.to_lowercase();
-        let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-        let origin = if has(&["urlopen", "requests.", "http", "fetch(", "socket", "urllib"]) {
-            Origin::Download
-        } else if has(&[
-            "base64",
-            "b64",
-            "decode",
-            "decompress",
-            "atob",
-            "unhexlify",
-            "fromhex",
-            "rot13",
-            "codecs",
-            "buffer.from",
-        ]) {
-            Origin::Decoded
-        } else if lower.is_empty() || has(&["compile("]) {
-            return;
-        } else {
-            Origin::Variable
-        };
-        effects.push(Effect::Code(origin));
-    }
-}
-
-/// The literal that a variable was assigned earlier in the code.
-fn assigned(name: &str, code: &str, home: Option<&str>) -> Option<Argument> {
-    let name =
-        name.split(['.', '[', '(']).next().unwrap_or_default().trim().trim_start_matches('$');
-    if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-        return None;
-    }
-    let mut from = 0;
-    for _ in 0..16 {
-        let at = from + code.get(from..)?.find(name)?;
-        from = at + name.len();
-        let behind = code.get(from..)?.trim_start();
-        if let Some(value) = behind.strip_prefix('=').filter(|value| !value.starts_with('=')) {
-            let value = Literals::new(value, home).arguments().into_iter().next()?;
-            return (!matches!(value, Argument::Other(_))).then_some(value);
-        }
-    }
-    None
-}
-
-/// `Path('x').unlink()`, `.rmdir()`, `.write_text(…)`.
-fn path_methods(name: &str, behind: &str, home: Option<&str>, effects: &mut Vec<Effect>) {
-    if !matches!(name, "Path" | "pathlib.Path" | "Bun.file" | "Pathname") {
-        return;
-    }
-    let Some(inside) = behind.strip_prefix('(') else { return };
-    let Some(Argument::Text(path)) = Literals::new(inside, home).arguments().into_iter().next()
-    else {
-        return;
-    };
-    let Some((_, method)) = inside.split_once(')') else { return };
-    let method = method.trim_start_matches(".expanduser()").trim_start_matches(".resolve()");
-    let starts = |names: &[&str]| names.iter().any(|name| method.starts_with(name));
-    if starts(&[".unlink", ".rmdir", ".delete"]) {
-        effects.push(Effect::File(path, Access::Delete, false));
-    } else if starts(&[".rmtree"]) {
-        effects.push(Effect::File(path, Access::Delete, true));
-    } else if starts(&[".write_text", ".write_bytes", ".touch", ".open('w", ".open(\"w", ".write"])
+    if let Some(Argument::Text(text)) = arguments.first()
+        && text.starts_with(UNKNOWN)
+        && let Some(origin) = evaluation::origin(call.raw(), call.context)
     {
-        effects.push(Effect::File(path, Access::Write, false));
+        effects.push(Effect::Code(origin));
     }
 }

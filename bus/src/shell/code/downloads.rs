@@ -36,7 +36,7 @@ pub(super) fn downloaded(follower: &mut Follower<'_>, index: usize, input: &Flow
             _ => {}
         }
     }
-    let flow = Flow { from: Vec::new(), text: None, origin: Origin::Download.max(input.origin) };
+    let flow = Flow::unknown(Origin::Download.max(input.origin));
     match target {
         Some(path) if path.as_str() == "-" || path.as_str() == "/dev/stdout" => flow,
         Some(path) => {

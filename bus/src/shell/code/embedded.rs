@@ -1,6 +1,8 @@
 //! Shell lines that have a syntax of their own in another language: backquotes, `!line` in vim, `.shell` in `SQLite`.
 
-use super::calls::{EFFECTS, Effect};
+use super::super::view::Access;
+use super::calls::{EFFECTS, Effect, add_file};
+use super::context::Context;
 use super::literals::{Argument, Literals};
 
 /// `` `line` ``, `qx(line)`, `%x(line)`.
@@ -45,12 +47,54 @@ pub(super) fn awk_pipes(code: &str, effects: &mut Vec<Effect>) {
     }
 }
 
+/// `print > "file"`, `print >> "file"`, `getline < "file"`.
+pub(super) fn awk_files(code: &str, effects: &mut Vec<Effect>) {
+    for (at, sign) in code.match_indices(['<', '>']).take(EFFECTS) {
+        let behind = code.get(at + 1..).unwrap_or_default().trim_start_matches('>').trim_start();
+        let Some((path, _)) = behind.strip_prefix('"').and_then(|text| text.split_once('"')) else {
+            continue;
+        };
+        // Only behind `print` and `getline`; elsewhere the sign compares.
+        let before = code.get(..at).unwrap_or_default();
+        let statement = before.rsplit(['{', '}', ';', '\n']).next().unwrap_or_default();
+        if sign == ">" && statement.contains("print") {
+            add_file(path, Access::Write, false, effects);
+        } else if sign == "<" && statement.contains("getline") {
+            add_file(path, Access::Read, false, effects);
+        }
+    }
+}
+
+/// Perl's `open handle, mode, path`, `open handle, "<path"`, `open handle, "line |"`.
+pub(super) fn perl_open(arguments: &[Argument], effects: &mut Vec<Effect>) {
+    let Some(Argument::Text(first)) = arguments.get(1) else { return };
+    let (mode, target) = match arguments.get(2) {
+        Some(Argument::Text(target)) => (first.as_str(), target.as_str()),
+        Some(Argument::List(_) | Argument::Other(_)) => return,
+        None => {
+            let text = first.trim();
+            match text.strip_suffix('|') {
+                Some(line) => ("-|", line),
+                None => {
+                    text.split_at(text.len() - text.trim_start_matches(['<', '>', '+', '|']).len())
+                }
+            }
+        }
+    };
+    if mode.contains('|') {
+        effects.push(Effect::Line(target.trim().to_owned()));
+        return;
+    }
+    let access = if mode.contains(['>', '+']) { Access::Write } else { Access::Read };
+    add_file(target.trim(), access, false, effects);
+}
+
 /// `do shell script "line"`.
 pub(super) fn applescript(code: &str, effects: &mut Vec<Effect>) {
     for (at, found) in code.match_indices("do shell script").take(8) {
         let inside = code.get(at + found.len()..).unwrap_or_default();
         if let Some(Argument::Text(line)) =
-            Literals::new(inside, None).arguments().into_iter().next()
+            Literals::new(inside, &Context::new("", None, None)).arguments().into_iter().next()
         {
             effects.push(Effect::Line(line));
         }
@@ -74,7 +118,7 @@ pub(super) fn vim(code: &str, effects: &mut Vec<Effect>) {
     }
     if let Some((_, inside)) = code.split_once("system(")
         && let Some(Argument::Text(line)) =
-            Literals::new(inside, None).arguments().into_iter().next()
+            Literals::new(inside, &Context::new("", None, None)).arguments().into_iter().next()
     {
         effects.push(Effect::Line(line));
     }

@@ -96,7 +96,7 @@ impl Follower<'_> {
                         let flow = if file.stream {
                             Some(self.stream())
                         } else {
-                            self.written_flow(file.word.as_str())
+                            self.written_flow(&file.word)
                         };
                         if let Some(flow) = flow {
                             self.run_flow(language, index, &flow, call);
@@ -163,6 +163,12 @@ impl Follower<'_> {
                         recursive,
                         by: Some(index),
                     });
+                }
+                calls::Effect::Host(url) => {
+                    let host = super::super::effects::host_of_url(&url, index);
+                    if !self.view.hosts.contains(&host) {
+                        self.view.hosts.push(host);
+                    }
                 }
                 calls::Effect::Code(origin) => {
                     self.report_foreign(index, &UNKNOWN.to_string(), origin);

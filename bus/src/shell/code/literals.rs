@@ -1,12 +1,16 @@
 //! Literals in code of other languages: strings, and lists of strings.
 
+use super::super::limits;
 use super::super::word::UNKNOWN;
+use super::context::Context;
 
 /// Reads literals from a position on.
 #[derive(Debug, Clone)]
 pub(super) struct Literals<'a> {
-    rest: &'a str,
-    home: Option<&'a str>,
+    pub(super) rest: &'a str,
+    pub(super) context: &'a Context<'a>,
+    /// How deep calls are nested.
+    pub(super) depth: usize,
 }
 
 /// One argument of a call.
@@ -22,26 +26,19 @@ pub(super) enum Argument {
 /// How many arguments of a call, or elements of a list, are read.
 const ARGUMENTS: usize = 64;
 
-/// What the home directory is called.
-const HOMES: &[&str] = &[
-    "os.environ['HOME']",
-    "os.environ[\"HOME\"]",
-    "os.getenv('HOME')",
-    "os.getenv(\"HOME\")",
-    "process.env.HOME",
-    "os.homedir()",
-    "ENV['HOME']",
-    "ENV[\"HOME\"]",
-    "Dir.home",
-    "$ENV{HOME}",
-    "Path.home()",
-    "getenv('HOME')",
-    "getenv(\"HOME\")",
-];
-
 impl<'a> Literals<'a> {
-    pub(super) const fn new(rest: &'a str, home: Option<&'a str>) -> Self {
-        Self { rest, home }
+    pub(super) const fn new(rest: &'a str, context: &'a Context<'a>) -> Self {
+        Self { rest, context, depth: 0 }
+    }
+
+    /// Reads what is inside something else.
+    pub(super) const fn inside(&self, rest: &'a str) -> Self {
+        Self { rest, context: self.context, depth: self.depth + 1 }
+    }
+
+    /// What has not been read.
+    pub(super) const fn rest(&self) -> &'a str {
+        self.rest
     }
 
     /// The arguments of a call, from behind its parenthesis (or its name, where none is needed).
@@ -92,8 +89,8 @@ impl<'a> Literals<'a> {
         Argument::List(words)
     }
 
-    /// Strings joined by `+`, `.` or nothing, up to a comma or a closing bracket.
-    fn expression(&mut self) -> Argument {
+    /// Strings joined by `+`, `.`, `/` or nothing, up to a comma or a closing bracket.
+    pub(super) fn expression(&mut self) -> Argument {
         let mut text = String::new();
         let mut literal = false;
         let whole = self.rest;
@@ -101,25 +98,41 @@ impl<'a> Literals<'a> {
             // A literal at the end of a line goes on only if the next line starts with one, or joins one.
             let next = self.rest.trim_start();
             let blank = self.rest.get(..self.rest.len() - next.len()).unwrap_or_default();
-            if literal && blank.contains('\n') && !next.starts_with(['\'', '"', '+', '.']) {
+            if literal && blank.contains('\n') && !next.starts_with(['\'', '"', '+', '.', '/']) {
                 break;
             }
             self.rest = next;
+            if literal && self.is_file_method() {
+                break;
+            }
+            if literal && self.path_method(&mut text) {
+                continue;
+            }
             if let Some(string) = self.string() {
                 literal = true;
                 text.push_str(&string);
-            } else if let Some(home) = self.home_directory() {
+            } else if let Some(known) = self.known_term() {
                 literal = true;
-                text.push_str(&home);
+                text.push_str(&known);
             } else {
                 match self.rest.chars().next() {
                     None | Some(',' | ')' | ']' | ';' | '}' | '\n') => break,
                     Some('+' | '.') => self.rest = self.rest.get(1..).unwrap_or_default(),
+                    // `Path.home() / "x"`
+                    Some('/') if literal => {
+                        self.rest = self.rest.get(1..).unwrap_or_default();
+                        if !text.ends_with('/') {
+                            text.push('/');
+                        }
+                    }
                     Some(_) => {
                         self.skip_other();
                         text.push(UNKNOWN);
                     }
                 }
+            }
+            if text.len() > limits::WORD_BYTES {
+                break;
             }
         }
         let used = whole.len() - self.rest.len();
@@ -128,24 +141,6 @@ impl<'a> Literals<'a> {
         } else {
             Argument::Other(whole.get(..used).unwrap_or_default().trim().to_owned())
         }
-    }
-
-    /// `os.path.expanduser(…)` is what it holds; `os.environ["HOME"]` and the like are the home directory.
-    fn home_directory(&mut self) -> Option<String> {
-        for call in ["os.path.expanduser(", "Path(", "pathlib.Path(", "File.expand_path(", "str("] {
-            if let Some(rest) = self.rest.strip_prefix(call) {
-                self.rest = rest;
-                let text = self.string();
-                self.rest = self.rest.trim_start().strip_prefix(')').unwrap_or(self.rest);
-                return text.map(|text| match (text.strip_prefix('~'), self.home) {
-                    (Some(behind), Some(home)) => format!("{home}{behind}"),
-                    _ => text,
-                });
-            }
-        }
-        let found = HOMES.iter().find_map(|home| self.rest.strip_prefix(home))?;
-        self.rest = found;
-        Some(self.home.map_or_else(|| "~".to_owned(), str::to_owned))
     }
 
     /// A string literal, unescaped; None if there is none at the position.
@@ -172,10 +167,15 @@ impl<'a> Literals<'a> {
         let formatted = quote == '`'
             || self.rest.get(..prefix).is_some_and(|prefix| prefix.contains(['f', 'F']));
         let end = closing(inner, close)?;
+        let interpolated = quote == '"' && inner.get(..end)?.contains("#{");
         self.rest = inner.get(end + close.len()..).unwrap_or_default();
         let text = inner.get(..end)?;
         let text = if raw { text.to_owned() } else { super::super::expand::unescape_ansi(text) };
-        Some(if formatted { without_placeholders(&text) } else { text })
+        let text = if formatted || interpolated { self.filled(&text) } else { text };
+        Some(match self.context.home {
+            Some(home) if quote == '"' => text.replace("$ENV{HOME}", home),
+            Some(_) | None => text,
+        })
     }
 
     /// `q(…)`, `qq{…}`, `%w[…]` are strings too.
@@ -227,19 +227,4 @@ fn closing(text: &str, close: &str) -> Option<usize> {
         }
     }
     None
-}
-
-/// `{x}` and `${x}` in a formatted string are not known.
-fn without_placeholders(text: &str) -> String {
-    let mut result = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(from) = rest.find('{') {
-        let before = rest.get(..from).unwrap_or_default();
-        result.push_str(before.strip_suffix('$').unwrap_or(before));
-        let Some(end) = rest.get(from..).and_then(|inner| inner.find('}')) else { break };
-        result.push(UNKNOWN);
-        rest = rest.get(from + end + 1..).unwrap_or_default();
-    }
-    result.push_str(rest);
-    result
 }

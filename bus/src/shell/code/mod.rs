@@ -2,15 +2,20 @@
 //! which files it deletes or writes.
 
 mod calls;
+mod context;
 mod decode;
 mod downloads;
 mod embedded;
+mod evaluation;
 mod interpreters;
 mod languages;
+mod listing;
 mod literals;
 mod output;
+mod path_methods;
 mod printing;
 mod tables;
+mod terms;
 
 pub(crate) use languages::language;
 pub(crate) use output::known_output;

@@ -1,9 +1,9 @@
 //! What a program prints, or at least where that comes from.
 
 use super::super::follow::{Flow, Follower, Origin, Target};
-use super::super::view::Invocation;
+use super::super::view::{Directory, Invocation};
 use super::super::word::{UNKNOWN, Word};
-use super::{decode, downloads, printing};
+use super::{decode, downloads, listing, printing};
 
 /// What the program at an index prints.
 pub(crate) fn known_output(follower: &mut Follower<'_>, index: usize, input: &Flow) -> Flow {
@@ -13,12 +13,16 @@ pub(crate) fn known_output(follower: &mut Follower<'_>, index: usize, input: &Fl
         "curl" | "wget" | "fetch" | "aria2c" | "axel" => {
             return downloads::downloaded(follower, index, input);
         }
+        "mv" | "cp" | "install" if !follower.written.is_empty() => {
+            moved(follower, index);
+            return Flow::text("");
+        }
         "tee" => return copied(follower, index, input),
         "cat" | "bat" | "zcat" | "gzcat" => return files(follower, index, input),
         "pwd" => {
             let directory = follower.working_directory();
             let origin = if directory.contains(UNKNOWN) { Origin::Output } else { Origin::Line };
-            return Flow { from: Vec::new(), text: Some(directory + "\n"), origin };
+            return Flow { text: Some(directory + "\n"), ..Flow::unknown(origin) };
         }
         _ => {}
     }
@@ -40,6 +44,7 @@ pub(crate) fn known_output(follower: &mut Follower<'_>, index: usize, input: &Fl
                 if directory.is_empty() { "/\n".to_owned() } else { format!("{directory}\n") }
             })
         }
+        ("git", ["rev-parse", "--show-toplevel"]) => Some(follower.top_level()),
         ("rev", []) => input.text.as_deref().map(reversed),
         ("base64" | "gbase64" | "xxd" | "base32", args) => decoded(name, args, input),
         _ if is_silent(name) => Some(String::new()),
@@ -51,7 +56,8 @@ pub(crate) fn known_output(follower: &mut Follower<'_>, index: usize, input: &Fl
         (Some(_), _) => Origin::Variable,
         (None, _) => origin_of(name, program, input),
     };
-    Flow { from: Vec::new(), text, origin }
+    let items = listing::items(name, program, input);
+    Flow { text, items, ..Flow::unknown(origin) }
 }
 
 fn decoded(name: &str, args: &[&str], input: &Flow) -> Option<String> {
@@ -239,6 +245,28 @@ fn copied(follower: &mut Follower<'_>, index: usize, input: &Flow) -> Flow {
     flow
 }
 
+/// `mv a b`: what the line has written to `a` is in `b` now.
+fn moved(follower: &mut Follower<'_>, index: usize) {
+    let Some(program) = follower.view.programs.get(index) else { return };
+    let words: Vec<&Word> =
+        program.args.iter().filter(|word| !word.as_str().starts_with('-')).collect();
+    // `install -m 755 a b`: the mode is not the file.
+    let (source, target) = match words.as_slice() {
+        [source, target] => (*source, *target),
+        [_, source, target] if program.program.as_str().ends_with("install") => (*source, *target),
+        _ => return,
+    };
+    let Some(flow) = follower.written_flow(source) else { return };
+    let path = match target.as_str().strip_suffix('/') {
+        Some(directory) => {
+            let name = source.as_str().rsplit('/').next().unwrap_or_default();
+            Word::literal(format!("{directory}/{name}"))
+        }
+        None => target.clone(),
+    };
+    follower.wrote(&Target { path, append: false }, flow, Some(index));
+}
+
 /// `cat` prints files, or what it reads.
 fn files(follower: &mut Follower<'_>, index: usize, input: &Flow) -> Flow {
     let args =
@@ -256,9 +284,21 @@ fn files(follower: &mut Follower<'_>, index: usize, input: &Flow) -> Flow {
     for path in paths {
         flow.append(match path.as_str() {
             "-" => Flow { from: Vec::new(), ..input.clone() },
-            path => follower.written_flow(path).unwrap_or(Flow::unknown(Origin::File)),
+            _ => follower.written_flow(path).unwrap_or(Flow::unknown(Origin::File)),
         });
     }
     flow.from.clear();
     flow
+}
+
+impl Follower<'_> {
+    /// The top of the repository: most lines start there.
+    fn top_level(&self) -> String {
+        match (&self.scope.directory, self.start.variable("PWD")) {
+            (Directory::Path(path), Some(start)) if !path.starts_with(['/', '~']) => {
+                format!("{start}\n")
+            }
+            _ => ".\n".to_owned(),
+        }
+    }
 }

@@ -67,7 +67,7 @@ fn by_program(invocation: &Invocation, reading: &Reading<'_>, uses: &mut Uses) {
             search::grep(invocation, reading, uses);
         }
         "fd" | "jq" | "gojq" | "jaq" => search::expression_first(reading, uses),
-        "find" => find::find(reading, uses),
+        "find" => find::find(invocation, reading, uses),
         "tar" | "zip" | "unzip" | "7z" | "cpio" => archives::archives(reading, uses),
         "gzip" | "bzip2" | "xz" | "zstd" | "lzma" | "lz4" | "compress" | "pigz" | "gunzip"
         | "bunzip2" | "unxz" | "unzstd" | "uncompress" | "unlzma" | "pbzip2" => {

@@ -1,6 +1,7 @@
 //! Scheme and host of a URL or an address.
 
-use crate::shell::word::UNKNOWN;
+use crate::shell::view::HostUse;
+use crate::shell::word::{UNKNOWN, Word};
 
 /// Scheme and host, both in lower case; empty if they are not known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +39,12 @@ impl Address {
         let is_host = !before.is_empty() && !before.contains('/') && before.len() > 1;
         is_host.then(|| Self::new("ssh", before.trim_start_matches('[')))
     }
+}
+
+/// The host of a URL that the program at an index talks to.
+pub(crate) fn host_of_url(url: &str, by: usize) -> HostUse {
+    let Address { scheme, host } = Address::from_url(url, "");
+    HostUse { text: Word::literal(url), scheme, host, by: Some(by) }
 }
 
 fn known(text: &str) -> String {

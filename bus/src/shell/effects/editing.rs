@@ -68,7 +68,8 @@ pub(super) fn script(reading: &Reading<'_>, uses: &mut Uses) {
     for option in ["rcfile", "require", "import", "env-file"] {
         uses.reads(reading.values(option));
     }
-    if code_options.iter().any(|option| reading.has(option)) {
+    let in_operand = reading.name == "deno" && reading.is_sub("eval");
+    if in_operand || code_options.iter().any(|option| reading.has(option)) {
         return;
     }
     if let Some(script) = reading.operands().first().filter(|script| !script.text.contains("://")) {

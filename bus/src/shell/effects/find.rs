@@ -1,11 +1,12 @@
 //! find: the start paths are read, or deleted; some options write lists to files.
 
 use super::uses::{Below, Uses};
+use crate::shell::launch::find_selection;
 use crate::shell::programs::{Reading, Text};
-use crate::shell::view::Access;
-use crate::shell::word::{UNKNOWN, Word};
+use crate::shell::view::{Access, Invocation};
+use crate::shell::word::Word;
 
-pub(super) fn find(reading: &Reading<'_>, uses: &mut Uses) {
+pub(super) fn find(invocation: &Invocation, reading: &Reading<'_>, uses: &mut Uses) {
     let access = if reading.has("delete") { Access::Delete } else { Access::Read };
     for option in ["fprint", "fprint0", "fls", "fprintf"] {
         uses.writes(reading.values(option));
@@ -21,30 +22,13 @@ pub(super) fn find(reading: &Reading<'_>, uses: &mut Uses) {
         .filter(|word| !is_sign(word.text) && (!has_format || !word.text.contains('%')))
         .collect();
     // Files of certain names are deleted, wherever below the start they are: which ones is not known.
-    let is_some = access == Access::Delete && SELECTIVE.iter().any(|filter| reading.has(filter));
+    let selection = find_selection(invocation.args.iter().map(Word::as_str));
     let starts = if starts.is_empty() { vec![Text::literal(".")] } else { starts };
     for start in &starts {
-        if is_some {
-            let word = Word::literal(format!("{}/{UNKNOWN}", start.text.trim_end_matches('/')));
-            uses.word(word, access, Below::Yes);
+        if access == Access::Delete {
+            uses.word(selection.below(&start.to_word()), access, Below::Yes);
         } else {
             uses.file(*start, access, Below::Yes);
         }
     }
 }
-
-/// Tests that choose files by name or age. Those that hold for most files are no choice.
-const SELECTIVE: [&str; 12] = [
-    "name",
-    "iname",
-    "path",
-    "ipath",
-    "wholename",
-    "regex",
-    "iregex",
-    "mtime",
-    "mmin",
-    "empty",
-    "newer",
-    "size",
-];

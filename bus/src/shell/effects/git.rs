@@ -11,6 +11,7 @@ pub(super) fn git(invocation: &Invocation, reading: &Reading<'_>, uses: &mut Use
     // `-C` counts before the subcommand; behind it `commit -C` is another option.
     let before = reading.arguments.options.iter().filter(|given| given.known == Some("-C ="));
     let directories: Vec<Text<'_>> = before.filter_map(|given| given.value).collect();
+    changes_elsewhere(&directories, reading, uses);
     for directory in directories {
         uses.enter(directory);
     }
@@ -56,6 +57,56 @@ pub(super) fn git(invocation: &Invocation, reading: &Reading<'_>, uses: &mut Use
     }
 }
 
+/// Subcommands that change the repository or its files.
+const CHANGES: &[&str] = &[
+    "commit",
+    "add",
+    "checkout",
+    "reset",
+    "merge",
+    "rebase",
+    "stash",
+    "clean",
+    "push",
+    "pull",
+    "rm",
+    "mv",
+    "apply",
+    "am",
+    "cherry-pick",
+    "revert",
+    "switch",
+    "restore",
+    "worktree",
+    "init",
+    "gc",
+    "filter-branch",
+    "update-ref",
+    "sparse-checkout",
+];
+
+/// `git -C directory commit`: a repository elsewhere is changed.
+fn changes_elsewhere(directories: &[Text<'_>], reading: &Reading<'_>, uses: &mut Uses) {
+    let mut operands = reading.arguments.operands.iter().map(|operand| operand.word.text);
+    let changes = operands.next().is_some_and(|name| CHANGES.contains(&name));
+    // `stash list`, `worktree list`
+    if !changes || operands.next().is_some_and(|action| matches!(action, "list" | "show")) {
+        return;
+    }
+    let base = uses.base.clone();
+    // Each `-C` starts in the one before it.
+    if let Some((last, before)) = directories.split_last() {
+        for directory in before {
+            uses.enter(*directory);
+        }
+        uses.file(*last, Access::Write, Below::Yes);
+        uses.enter(*last);
+    }
+    uses.files(reading.values("work-tree"), Access::Write, Below::Yes);
+    uses.files(reading.values("git-dir"), Access::Write, Below::Yes);
+    uses.base = base;
+}
+
 fn diff(reading: &Reading<'_>, uses: &mut Uses) {
     uses.writes(reading.values("output"));
     let all = reading.has("no-index");
@@ -81,6 +132,10 @@ fn clone(reading: &Reading<'_>, uses: &mut Uses) {
 
 /// A repository: a URL, `user@host:path`, or a directory.
 fn remote(word: Text<'_>, access: Access, uses: &mut Uses) {
+    // `ext::line` is no address: git runs the line.
+    if word.text.starts_with("ext::") {
+        return;
+    }
     if let Some(path) = word.text.strip_prefix("file://") {
         uses.file(word.part(path), access, Below::Yes);
     } else if is_url(word.text) || !word.to_word().is_known() && !word.text.contains(':') {

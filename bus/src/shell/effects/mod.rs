@@ -13,6 +13,7 @@ mod editing;
 mod find;
 mod git;
 mod keys;
+mod links;
 mod network;
 mod packages;
 mod patches;
@@ -28,3 +29,5 @@ mod add;
 mod tests;
 
 pub(super) use add::add_effects;
+pub(super) use address::host_of_url;
+pub(super) use links::add_links;

@@ -43,7 +43,8 @@ fn npm(reading: &Reading<'_>, uses: &mut Uses) {
             }
         }
     }
-    if reading.name == "bun" {
+    let has_code = ["e", "eval", "p", "print"].iter().any(|option| reading.has(option));
+    if reading.name == "bun" && !has_code {
         let script = reading.operands().first().copied();
         uses.reads(script.filter(|script| script.text.contains(['.', '/'])));
     }

@@ -74,6 +74,9 @@ impl Follower<'_> {
         }
         match self.scope.value(name) {
             Some(Value::Text(text, origin)) => Some(Expanded::Text(text.to_string(), *origin)),
+            Some(Value::List(words)) if words.len() == 1 && words.iter().all(Word::is_glob) => {
+                Some(Expanded::Words(words.clone(), true))
+            }
             Some(Value::List(words)) => {
                 let first = words.first().map(Word::as_str).unwrap_or_default();
                 Some(Expanded::Text(first.to_owned(), Origin::Variable))

@@ -2,7 +2,7 @@
 
 use super::super::follow::{Flow, Follower, Origin};
 use super::super::syntax::{Parser, name_length};
-use super::super::word::UNKNOWN;
+use super::super::word::{UNKNOWN, Word};
 use super::fields::Fields;
 use super::parameters::Expanded;
 use super::quotes;
@@ -81,6 +81,11 @@ impl Follower<'_> {
     /// Runs code and adds what it prints.
     pub(super) fn substitute(&mut self, code: &str, quoted: bool, fields: &mut Fields) {
         let flow = self.substitute_flow(code);
+        if !flow.items.is_empty() && !quoted {
+            let paths: Vec<&str> = flow.items.iter().map(Word::as_str).collect();
+            fields.push_value(&paths.join("\n"), flow.origin);
+            return;
+        }
         let expanded = match flow.text {
             Some(text) => Expanded::Text(text.trim_end_matches('\n').to_owned(), flow.origin),
             None => Expanded::Text(UNKNOWN.to_string(), flow.origin.max(Origin::File)),
@@ -133,7 +138,7 @@ fn push(expanded: Expanded, quoted: bool, fields: &mut Fields) {
         Expanded::Text(text, origin) => fields.push_value(&text, origin),
         Expanded::Words(words, true) if quoted => fields.push_words(&words),
         Expanded::Words(words, _) => {
-            let joined: Vec<&str> = words.iter().map(super::super::word::Word::as_str).collect();
+            let joined: Vec<&str> = words.iter().map(Word::as_str).collect();
             let joined = joined.join(" ");
             if quoted {
                 fields.push_quoted(&joined, Origin::Line);

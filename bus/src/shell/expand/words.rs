@@ -28,7 +28,13 @@ impl Follower<'_> {
                 continue;
             }
             match braces::expand(word) {
-                None => self.expand_into(word, &mut fields),
+                None => {
+                    let before = fields.args.len();
+                    self.expand_into(word, &mut fields);
+                    if let [arg] = fields.args.get_mut(before..).unwrap_or_default() {
+                        arg.word.remember_written(word);
+                    }
+                }
                 Some(expanded) => {
                     if expanded.cut {
                         self.cut(word);
@@ -68,7 +74,9 @@ impl Follower<'_> {
         let mut fields = Fields::default();
         self.expand_into(word, &mut fields);
         self.spend(fields.bytes);
-        fields.args.pop().unwrap_or_default()
+        let mut arg = fields.args.pop().unwrap_or_default();
+        arg.word.remember_written(word);
+        arg
     }
 
     /// Expands a text in which quotes mean nothing: the body of a here-document, a calculation.

@@ -27,6 +27,9 @@ impl Follower<'_> {
             return;
         }
         let arg = self.expand_one(value);
+        if !self.written.is_empty() {
+            self.forget_written(name);
+        }
         if index.is_some() {
             self.scope.set(name, Value::unknown(arg.origin.max(Origin::Variable)));
             return;

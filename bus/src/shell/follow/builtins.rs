@@ -28,6 +28,11 @@ impl Follower<'_> {
                 }
             }
             "read" => self.read_variables(args, input),
+            "mapfile" | "readarray" if !input.items.is_empty() => {
+                for arg in operands(args) {
+                    self.scope.set(arg.word.as_str(), Value::List(input.items.clone()));
+                }
+            }
             "mapfile" | "readarray" | "getopts" | "let" | "wait" => {
                 for arg in operands(args) {
                     self.scope.set(arg.word.as_str(), Value::unknown(Origin::Variable));
@@ -97,6 +102,13 @@ impl Follower<'_> {
                 _ if word.starts_with('-') => {}
                 _ => names.push(word),
             }
+        }
+        if let (Some(item), [name, rest @ ..]) = (input.items.first(), names.as_slice()) {
+            self.scope.set(name, Value::path(item, input.origin));
+            for name in rest {
+                self.scope.set(name, Value::unknown(input.origin));
+            }
+            return;
         }
         let line = input.text.as_deref().and_then(|text| text.lines().next());
         match (names.as_slice(), line) {

@@ -130,7 +130,7 @@ impl Follower<'_> {
         let known =
             values.iter().filter(|value| value.word.as_str() != UNKNOWN.to_string() || !more);
         for value in known.take(limits::LOOP_VALUES) {
-            let value = Value::text(value.word.as_str(), value.origin);
+            let value = Value::path(&value.word, value.origin);
             self.scope.set(name, value);
             flow.append(self.list(body, script, input));
         }
@@ -153,8 +153,9 @@ impl Follower<'_> {
         let mut flow = Flow::text("");
         let text = input.text.clone().unwrap_or_default();
         let mut rest = text.as_str();
-        for _ in 0..limits::LOOP_VALUES {
+        for turn in 0..limits::LOOP_VALUES {
             let mut lines = input.clone();
+            lines.items.drain(..turn.min(input.items.len()));
             if input.text.is_some() {
                 lines.text = Some(rest.to_owned());
             }
@@ -163,7 +164,7 @@ impl Follower<'_> {
             flow.append(self.list(body, script, &lines));
             self.scope.merge(&before);
             rest = rest.split_once('\n').map_or("", |(_, behind)| behind);
-            if rest.trim().is_empty() {
+            if rest.trim().is_empty() && turn + 1 >= input.items.len() {
                 break;
             }
         }

@@ -1,6 +1,8 @@
 //! What flows between commands: the text, as far as it is known, and where it comes from.
 
+use super::super::limits;
 use super::super::view::CodeSource;
+use super::super::word::Word;
 
 /// Where a text comes from. Ordered: of two origins the later one tells more about the danger of running it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -43,17 +45,19 @@ pub(crate) struct Flow {
     /// The text, if it can be told; unknown parts are [`UNKNOWN`](super::super::word::UNKNOWN).
     pub(crate) text: Option<String>,
     pub(crate) origin: Origin,
+    /// The paths that it lists, one per line, if they are known better than the text: `ls -d ~/*`, `find ~`.
+    pub(crate) items: Vec<Word>,
 }
 
 impl Flow {
     /// A text that is written in the line.
     pub(crate) fn text(text: impl Into<String>) -> Self {
-        Self { from: Vec::new(), text: Some(text.into()), origin: Origin::Line }
+        Self { text: Some(text.into()), ..Self::unknown(Origin::Line) }
     }
 
     /// Something that cannot be told.
     pub(crate) const fn unknown(origin: Origin) -> Self {
-        Self { from: Vec::new(), text: None, origin }
+        Self { from: Vec::new(), text: None, origin, items: Vec::new() }
     }
 
     /// Whether there is nothing: stdin is what the line's is.
@@ -61,9 +65,21 @@ impl Flow {
         self.text.is_none() && matches!(self.origin, Origin::Line)
     }
 
+    /// A list of paths.
+    pub(crate) const fn listing(items: Vec<Word>) -> Self {
+        Self { from: Vec::new(), text: None, origin: Origin::Output, items }
+    }
+
     /// Adds what is printed after it.
     pub(crate) fn append(&mut self, next: Self) {
         self.from.extend(next.from);
+        let (nothing, nothing_more) =
+            (self.text.as_deref() == Some(""), next.text.as_deref() == Some(""));
+        if !nothing_more && next.items.is_empty() || !nothing && self.items.is_empty() {
+            self.items.clear();
+        } else if self.items.len() + next.items.len() <= limits::WORDS {
+            self.items.extend(next.items);
+        }
         self.origin = self.origin.max(next.origin);
         match (&mut self.text, next.text) {
             (Some(text), Some(more)) => text.push_str(&more),

@@ -63,7 +63,7 @@ impl Follower<'_> {
                     (Cow::Borrowed(&*document.text).into_owned(), Origin::Line)
                 };
                 if stdin {
-                    to.stdin = Some(Flow { from: Vec::new(), text: Some(text), origin });
+                    to.stdin = Some(Flow { text: Some(text), ..Flow::unknown(origin) });
                 }
             }
             RedirectKind::Duplicate if is_descriptor(redirect.target) => {}
@@ -103,7 +103,7 @@ impl Follower<'_> {
             return;
         }
         if reads && redirect.fd.is_none_or(|fd| fd == "0") {
-            let mut flow = self.written_flow(path.as_str()).unwrap_or_default();
+            let mut flow = self.written_flow(&path).unwrap_or_default();
             flow.origin = flow.origin.max(Origin::File);
             to.stdin = Some(flow);
         }
@@ -131,10 +131,7 @@ impl Follower<'_> {
 
     /// Remembers what a file holds now.
     pub(crate) fn wrote(&mut self, target: &Target, flow: Flow, _by: Option<usize>) {
-        if !target.path.is_known() {
-            return;
-        }
-        let path = self.located(target.path.as_str());
+        let Some(path) = target.path.identity().map(|path| self.located(path)) else { return };
         if target.append
             && let Some(written) = self.written.iter_mut().find(|written| written.path == path)
         {
@@ -148,16 +145,25 @@ impl Follower<'_> {
     }
 
     /// What the line has written to a file before.
-    pub(crate) fn written_flow(&self, path: &str) -> Option<Flow> {
+    pub(crate) fn written_flow(&self, path: &Word) -> Option<Flow> {
         if self.written.is_empty() {
             return None;
         }
-        let path = self.located(path);
+        let path = self.located(path.identity()?);
         self.written.iter().find(|written| written.path == path).map(|written| written.flow.clone())
+    }
+
+    /// Forgets the files whose paths are made of a variable that gets another value.
+    pub(crate) fn forget_written(&mut self, variable: &str) {
+        let variable = format!("${variable}");
+        self.written.retain(|written| !written.path.contains(&variable));
     }
 
     /// A path from where the line starts, as text.
     fn located(&self, path: &str) -> String {
+        if path.starts_with('$') {
+            return path.to_owned();
+        }
         let mut plain = path;
         while let Some(rest) = plain.strip_prefix("./") {
             plain = rest;

@@ -24,6 +24,16 @@ impl Value {
         Self::Text(text.into(), origin)
     }
 
+    /// A path of a loop. Wildcards in it have been expanded by the shell, so it stays a path with wildcards even between
+    /// quotes: it is kept as an array of one word.
+    pub(crate) fn path(word: &Word, origin: Origin) -> Self {
+        if word.is_glob() {
+            Self::List(vec![word.clone()])
+        } else {
+            Self::text(word.as_str(), origin)
+        }
+    }
+
     /// A value of which nothing is known.
     pub(crate) fn unknown(origin: Origin) -> Self {
         Self::text(UNKNOWN.to_string(), origin)

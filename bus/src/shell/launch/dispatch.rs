@@ -5,6 +5,7 @@ use super::super::follow::{Call, Flow, Follower, Origin};
 use super::super::view::Invocation;
 use super::super::word::Word;
 use super::kinds::{Kind, kind};
+use super::option_lines::has_lines;
 
 impl Follower<'_> {
     /// Starts a program; gives what it prints.
@@ -27,6 +28,7 @@ impl Follower<'_> {
         let name = name.to_owned();
         self.spend(call.args.len() * 64);
         let index = self.list_call(call.clone(), input);
+        self.option_lines(&name, index, &call, input);
         let mut flow = self.start_inner(kind, &name, index, &call, input);
         if !flow.from.contains(&index) {
             flow.from.push(index);
@@ -74,7 +76,13 @@ impl Follower<'_> {
     /// A program that starts nothing itself, unless the line has written it before.
     fn plain(&mut self, mut call: Call, input: &Flow) -> Flow {
         let fallback = unknown_first(&mut call);
+        let program = call.args.first().map(|arg| arg.word.as_str()).unwrap_or_default();
+        let name = program.rsplit('/').next().unwrap_or_default().to_owned();
+        let inner = has_lines(&name).then(|| call.clone());
         let index = self.list_call(call, input);
+        if let Some(inner) = inner {
+            self.option_lines(&name, index, &inner, input);
+        }
         if !self.written.is_empty() {
             self.run_written_program(index, input);
         }

@@ -2,7 +2,8 @@
 
 use super::super::follow::{Arg, Call, Flow, Follower, Origin};
 use super::super::view::Directory;
-use super::super::word::{UNKNOWN, Word};
+use super::super::word::Word;
+use super::selection::{fd_selection, find_selection};
 
 impl Follower<'_> {
     pub(super) fn find(&mut self, call: &Call, input: &Flow) -> Flow {
@@ -15,12 +16,9 @@ impl Follower<'_> {
         if found.is_empty() {
             found.push(Arg { word: Word::literal("."), ..Arg::default() });
         }
-        if filters(args) {
-            for arg in &mut found {
-                let root = arg.word.as_str();
-                let inside = format!("{}/{UNKNOWN}", root.strip_suffix('/').unwrap_or(root));
-                arg.word = Word::new(inside, arg.word.is_glob());
-            }
+        let selection = find_selection(args.iter().map(|arg| arg.word.as_str()));
+        for arg in &mut found {
+            arg.word = selection.below(&arg.word);
         }
         let mut rest = args;
         while let Some(at) = rest
@@ -40,6 +38,9 @@ impl Follower<'_> {
             self.launch(inner, input);
             rest = behind;
         }
+        if prints_paths(args) {
+            return Flow::listing(found.into_iter().map(|arg| arg.word).collect());
+        }
         Flow::unknown(Origin::Output)
     }
 
@@ -48,44 +49,37 @@ impl Follower<'_> {
         let at = args
             .iter()
             .position(|arg| matches!(arg.word.as_str(), "-x" | "-X" | "--exec" | "--exec-batch"));
-        if let Some(at) = at {
-            let rest = args.get(at + 1..).unwrap_or_default();
-            let end = rest.iter().position(|arg| arg.word.as_str() == ";").unwrap_or(rest.len());
-            let mut program = rest.get(..end).unwrap_or_default().to_vec();
-            if !program.iter().any(|arg| arg.word.as_str().contains("{}")) {
-                program.push(Arg { word: Word::literal("{}"), ..Arg::default() });
-            }
-            let unknown = Arg { word: Word::unknown(), origin: Origin::Output, stream: false };
-            let mut inner = call.with(filled(&program, &[unknown]));
-            inner.more_args = true;
-            self.launch(inner, input);
+        let own: Vec<&Word> =
+            args.iter().take(at.unwrap_or(args.len())).map(|arg| &arg.word).collect();
+        let (selection, starts) = fd_selection(&own);
+        let found: Vec<Word> = starts.iter().map(|start| selection.below(start)).collect();
+        let Some(at) = at else { return Flow::listing(found) };
+        let rest = args.get(at + 1..).unwrap_or_default();
+        let end = rest.iter().position(|arg| arg.word.as_str() == ";").unwrap_or(rest.len());
+        let mut program = rest.get(..end).unwrap_or_default().to_vec();
+        if !program.iter().any(|arg| arg.word.as_str().contains("{}")) {
+            program.push(Arg { word: Word::literal("{}"), ..Arg::default() });
         }
+        let found = if found.is_empty() { vec![Word::unknown()] } else { found };
+        let found: Vec<Arg> = found
+            .into_iter()
+            .map(|word| Arg { word, origin: Origin::Output, stream: false })
+            .collect();
+        let mut inner = call.with(filled(&program, &found));
+        inner.more_args |= starts.is_empty();
+        self.launch(inner, input);
         Flow::unknown(Origin::Output)
     }
 }
 
-/// Whether `find` looks for some files only.
-fn filters(args: &[Arg]) -> bool {
-    args.iter().take_while(|arg| !arg.word.as_str().starts_with("-exec")).any(|arg| {
-        let text = arg.word.as_str();
-        let neutral = matches!(
-            text,
-            "-H" | "-L"
-                | "-P"
-                | "-depth"
-                | "-maxdepth"
-                | "-mindepth"
-                | "-mount"
-                | "-xdev"
-                | "-print"
-                | "-print0"
-                | "-ls"
-                | "-delete"
-                | "-ok"
-                | "-okdir"
-                | "-true"
-        );
-        text.starts_with('-') && !neutral && text.len() > 2
+/// Whether `find` prints the paths, and not something else of its files.
+fn prints_paths(args: &[Arg]) -> bool {
+    let mut words = args.iter().map(|arg| arg.word.as_str());
+    !words.any(|word| {
+        word.starts_with("-exec")
+            || word.starts_with("-printf")
+            || word.starts_with("-fprint")
+            || matches!(word, "-ls" | "-fls" | "-delete" | "-ok" | "-okdir" | "-quit")
     })
 }
 

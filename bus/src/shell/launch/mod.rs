@@ -4,13 +4,20 @@
 mod containers;
 mod dispatch;
 mod files;
+mod git_lines;
 mod kinds;
+mod makefiles;
+mod option_lines;
 mod options;
+mod powershell;
 mod remote;
 mod runners;
+mod sed;
+mod selection;
 mod shells;
 mod users;
 mod wrappers;
 mod xargs;
 
+pub(crate) use selection::find_selection;
 pub(crate) use shells::CodeRun;

@@ -28,7 +28,7 @@ impl Follower<'_> {
             let (line, origin) = options::joined(rest);
             self.run_code(CodeRun::new(index, &line, origin), &inner, input);
         }
-        Flow::unknown(Origin::Download)
+        Flow::unknown(Origin::Output)
     }
 
     pub(super) fn line_option(

@@ -111,6 +111,7 @@ impl Follower<'_> {
         match rest.split_first() {
             Some((line, parameters)) if code => {
                 let mut run = CodeRun::of(index, line);
+                run.origin = as_code(run.origin);
                 let parameters = parameters.iter().map(|arg| arg.word.clone());
                 run.parameters = (!call.more_args).then(|| parameters.collect());
                 self.run_code(run, call, input)
@@ -131,7 +132,7 @@ impl Follower<'_> {
             let stream = self.stream();
             return self.shell_stdin(index, call, &stream);
         }
-        match self.written_flow(path) {
+        match self.written_flow(&file.word) {
             Some(flow) => self.shell_stdin(index, call, &flow),
             None => Flow::unknown(Origin::Output),
         }
@@ -144,6 +145,7 @@ impl Follower<'_> {
             args
         };
         let (line, origin) = options::joined(args);
+        let origin = as_code(origin);
         self.report_foreign(index, &line, origin);
         if line.trim().chars().all(|c| c == UNKNOWN) {
             return Flow::unknown(origin.max(Origin::Output));
@@ -158,7 +160,7 @@ impl Follower<'_> {
         } else if file.word.as_str() == "/dev/stdin" {
             input.clone()
         } else {
-            self.written_flow(file.word.as_str()).unwrap_or_default()
+            self.written_flow(&file.word).unwrap_or_default()
         };
         let unknown = UNKNOWN.to_string();
         self.report_foreign(index, flow.text.as_deref().unwrap_or(&unknown), flow.origin);
@@ -187,8 +189,9 @@ impl Follower<'_> {
     /// A program that the line has written or downloaded before.
     pub(super) fn run_written_program(&mut self, index: usize, input: &Flow) {
         let Some(program) = self.view.programs.get(index) else { return };
-        let path = program.program.as_str().to_owned();
-        let Some(flow) = path.contains('/').then(|| self.written_flow(&path)).flatten() else {
+        let is_path = |path: &str| path.contains('/') || path.starts_with('$');
+        let path = program.program.identity().filter(|path| is_path(path));
+        let Some(flow) = path.and_then(|_| self.written_flow(&program.program)) else {
             return;
         };
         let call = Call::of(Vec::new(), &self.scope);
@@ -201,5 +204,18 @@ impl Follower<'_> {
         } else {
             self.shell_stdin(index, &call, &flow);
         }
+    }
+}
+
+/// `eval "$(cat file)"`: what a file holds is the output of a program here, not a script that is run by its name.
+const fn as_code(origin: Origin) -> Origin {
+    match origin {
+        Origin::File => Origin::Output,
+        Origin::Line
+        | Origin::Harmless
+        | Origin::Variable
+        | Origin::Output
+        | Origin::Decoded
+        | Origin::Download => origin,
     }
 }

@@ -67,12 +67,38 @@ const REPEATED: &[&str] = &[
     "a() ",
 ];
 
+/// What odd code of other languages repeats.
+const CODE: &[&str] = &[
+    "open(",
+    "os.path.join(a,",
+    "x=x+x;open(x);",
+    "Path(x)/",
+    "f\"{x}",
+    "x=f\"{x}{x}\";open(x)",
+    "eval(",
+    "x.unlink()",
+    "`",
+    "open F,",
+    "\"a\"",
+    "os.system(",
+    "print > \"",
+    "str(",
+    "a,",
+];
+
 /// Texts that are deep, long, or make a reader try again and again.
 fn odd_lines() -> Vec<String> {
     let mut lines = Vec::new();
     for piece in REPEATED {
         for count in [20, 1_000, 30_000] {
             lines.push(piece.repeat(count));
+        }
+    }
+    for piece in CODE {
+        for (name, option) in [("python3", "-c"), ("perl", "-e"), ("awk", "--")] {
+            for count in [20, 4_000] {
+                lines.push(format!("{name} {option} '{}'", piece.repeat(count)));
+            }
         }
     }
     lines.push("x=aaaaaaaaaaaaaaaa; ".to_owned() + &"x=$x$x; ".repeat(100));

@@ -1,6 +1,6 @@
 //! Code of other languages.
 
-use super::{check, files};
+use super::{check, files, view};
 
 #[test]
 fn finds_programs_that_code_starts() {
@@ -50,7 +50,7 @@ fn finds_files_that_code_changes() {
         ("python3 -c \"import os; os.unlink(os.environ['HOME'] + '/x')\"", "delete /home/u/x"),
         ("python3 -c \"from pathlib import Path; Path('x').unlink()\"", "delete x"),
         ("python3 -c \"open('x','w').write('a')\"", "write x"),
-        ("python3 -c \"open('x').read()\"", ""),
+        ("python3 -c \"open('x').read()\"", "read x"),
         ("node -e \"fs.rmSync('x', {recursive: true})\"", "delete x"),
         ("node -e \"require('fs').writeFileSync('x', 'y')\"", "write x"),
         ("ruby -e \"FileUtils.rm_rf('x')\"", "delete x"),
@@ -58,5 +58,93 @@ fn finds_files_that_code_changes() {
     ];
     for (line, expected) in table {
         assert_eq!(files(line).join(" ; "), expected, "{line}");
+    }
+}
+
+#[test]
+fn finds_files_that_code_reads() {
+    let table = [
+        ("python3 -c 'print(open(\"x\").read())'", "read x"),
+        ("python3 -c 'from pathlib import Path; print(Path(\"x\").read_text())'", "read x"),
+        ("node -e 'require(\"fs\").readFileSync(\"x\")'", "read x"),
+        ("node -e 'fs.readFile(\"x\", cb)'", "read x"),
+        ("deno eval 'Deno.readTextFileSync(\"x\")'", "read x"),
+        ("bun -e 'await Bun.file(\"x\").text()'", "read x"),
+        ("ruby -e 'puts File.read(\"x\")'", "read x"),
+        ("perl -e 'open F, \"<\", \"x\"; print <F>'", "read x"),
+        ("perl -e 'open(my $fh, \"<x\")'", "read x"),
+        ("perl -e 'open F, \">>\", \"/etc/hosts\"'", "write /etc/hosts"),
+        ("perl -e 'open(F, \">/etc/hosts\")'", "write /etc/hosts"),
+        ("php -r 'echo file_get_contents(\"x\");'", "read x"),
+        ("awk 'BEGIN { print \"a\" > \"/etc/motd\" }'", "write /etc/motd"),
+        ("awk 'BEGIN { printf \"a\" >> \"/etc/motd\" }'", "write /etc/motd"),
+        ("awk 'BEGIN { while ((getline l < \"/etc/x\") > 0) print l }'", "read /etc/x"),
+        ("awk '$1 > \"abc\"'", ""),
+    ];
+    for (line, expected) in table {
+        assert_eq!(files(line).join(" ; "), expected, "{line}");
+    }
+    check(&[
+        ("awk 'BEGIN { \"rm x\" | getline }'", "awk BEGIN { \"rm x\" | getline } ; rm x"),
+        ("awk '{ print | \"sh\" }'", "awk { print | \"sh\" } ; sh"),
+        ("perl -e 'open(F, \"rm x |\")'", "perl -e open(F, \"rm x |\") ; rm x"),
+    ]);
+}
+
+#[test]
+fn knows_the_home_directory_in_code() {
+    let table = [
+        ("python3 -c 'import os; open(os.path.expanduser(\"~/x\"))'", "read /home/u/x"),
+        (
+            "python3 -c 'home = os.path.expanduser(\"~\"); open(os.path.join(home, \"x\"))'",
+            "read /home/u/x",
+        ),
+        ("python3 -c '(Path.home() / \".x\" / \"y\").read_text()'", "read /home/u/.x/y"),
+        ("python3 -c 'Path.home().joinpath(\".x\").read_text()'", "read /home/u/.x"),
+        ("python3 -c 'p = Path.home() / \".x\"\np.write_text(\"a\")'", "write /home/u/.x"),
+        ("python3 -c 'open(os.environ[\"HOME\"] + \"/x\", \"w\")'", "write /home/u/x"),
+        ("python3 -c 'h = str(Path.home()); open(f\"{h}/x\")'", "read /home/u/x"),
+        ("python3 -c 'p=\"/a/b\"; json.dump(d, open(p,\"w\"))'", "write /a/b"),
+        ("python3 -c 'for name in os.listdir(home): shutil.rmtree(os.path.join(home, name))' ", ""),
+        (
+            "python3 -c 'home=os.path.expanduser(\"~\")\nshutil.rmtree(os.path.join(home, name))'",
+            "delete /home/u/…",
+        ),
+        ("node -e 'fs.rmSync(os.homedir(), {recursive: true})'", "delete /home/u"),
+        (
+            "node -e 'fs.rmSync(require(\"os\").homedir() + \"/x\", {recursive: true})'",
+            "delete /home/u/x",
+        ),
+        ("node -e 'fs.readFileSync(process.env.HOME + \"/x\")'", "read /home/u/x"),
+        ("node -e 'fs.readFileSync(`${process.env.HOME}/x`)'", "read /home/u/x"),
+        (
+            "node -e 'fs.readFileSync(path.join(os.homedir(), \".ssh\", \"k\"))'",
+            "read /home/u/.ssh/k",
+        ),
+        ("ruby -e 'File.read(Dir.home + \"/x\")'", "read /home/u/x"),
+        ("ruby -e 'File.read(\"#{Dir.home}/x\")'", "read /home/u/x"),
+        ("ruby -e 'File.read(ENV[\"HOME\"] + \"/x\")'", "read /home/u/x"),
+        ("perl -e 'open F, \"<\", \"$ENV{HOME}/x\"'", "read /home/u/x"),
+        ("perl -e 'unlink $ENV{HOME} . \"/x\"'", "delete /home/u/x"),
+    ];
+    for (line, expected) in table {
+        assert_eq!(files(line).join(" ; "), expected, "{line}");
+    }
+}
+
+#[test]
+fn finds_hosts_that_code_talks_to() {
+    for line in [
+        "python3 -c 'requests.post(\"https://h.example/x\", data=d)'",
+        "python3 -c 'urllib.request.urlopen(\"https://h.example/x\")'",
+        "python3 -c 'u = \"https://h.example\"; requests.get(u)'",
+        "node -e 'fetch(\"https://h.example/x\")'",
+        "node -e 'axios.post(\"https://h.example/x\", d)'",
+        "node -e 'https.get(\"https://h.example/x\")'",
+        "ruby -e 'Net::HTTP.get(URI(\"https://h.example/x\"))'",
+        "php -r 'file_get_contents(\"https://h.example/x\");'",
+    ] {
+        let hosts: Vec<String> = view(line).hosts.into_iter().map(|host| host.host).collect();
+        assert_eq!(hosts, ["h.example"], "{line}");
     }
 }

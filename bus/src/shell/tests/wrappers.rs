@@ -39,10 +39,10 @@ fn fills_in_arguments() {
         ("echo / | xargs -I{} rm -rf {}/x", "echo / ; xargs -I{} rm -rf {}/x ; rm -rf //x"),
         ("ls | xargs -I X sh -c 'rm X'", "ls ; xargs -I X sh -c rm X ; sh -c rm … ; rm … …more"),
         ("find / -exec rm -rf {} \\;", "find / -exec rm -rf {} ; ; rm -rf /"),
-        ("find a b -name x -exec rm {} +", "find a b -name x -exec rm {} + ; rm a/… b/… …more"),
+        ("find a b -name x -exec rm {} +", "find a b -name x -exec rm {} + ; rm a/…/x b/…/x …more"),
         (
             "find . -type f -exec sh -c 'rm \"$1\"' _ {} \\;",
-            "find . -type f -exec sh -c rm \"$1\" _ {} ; ; sh -c rm \"$1\" _ ./… ; rm ./…",
+            "find . -type f -exec sh -c rm \"$1\" _ {} ; ; sh -c rm \"$1\" _ . ; rm .",
         ),
         ("fd x -x rm", "fd x -x rm ; rm … …more"),
         ("parallel rm ::: a b", "parallel rm ::: a b ; rm a ; rm b"),
