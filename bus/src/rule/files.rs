@@ -177,7 +177,11 @@ fn of_shell(used: &FileUse, start: &Path, place: &Place) -> Resolved {
     if let (Resolved::Path(path), true) =
         (&resolved, known.len() < text.len() && known.ends_with('/'))
     {
-        return Resolved::Path(path.join("…"));
+        // Of `~/…/id_rsa` the name is known.
+        let name =
+            text.rsplit('/').next().filter(|name| !name.is_empty() && !name.contains(UNKNOWN));
+        let below = path.join("…");
+        return Resolved::Path(name.map_or_else(|| below.clone(), |name| below.join(name)));
     }
     resolved
 }

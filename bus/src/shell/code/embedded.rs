@@ -1,5 +1,6 @@
 //! Shell lines that have a syntax of their own in another language: backquotes, `!line` in vim, `.shell` in `SQLite`.
 
+use super::super::follow::Origin;
 use super::super::view::Access;
 use super::calls::{EFFECTS, Effect, add_file};
 use super::context::Context;
@@ -39,6 +40,10 @@ pub(super) fn awk_pipes(code: &str, effects: &mut Vec<Effect>) {
         if behind.starts_with("getline") {
             let quoted = before.strip_suffix('"').and_then(|text| text.rsplit_once('"'));
             effects.extend(quoted.map(|(_, line)| Effect::Line(line.to_owned())));
+            // What was read may be run: `"curl …" | getline c; system(c)`.
+            if behind.contains("system(") && !behind.contains("system(\"") {
+                effects.push(Effect::Code(Origin::Output));
+            }
         } else if let Some((line, _)) =
             behind.strip_prefix('"').and_then(|text| text.split_once('"'))
         {

@@ -33,7 +33,7 @@ pub(super) fn lines(args: &[Arg], env: &[(String, Word)]) -> Vec<(String, Origin
         ("rebase", _) => found.extend(values(rest, &["-x", "--exec"])),
         ("difftool", _) => found.extend(values(rest, &["-x", "--extcmd"])),
         ("submodule", "foreach") => found.push(behind(rest)),
-        ("bisect", "run") => found.push(behind(rest)),
+        ("bisect", "run") => found.extend(quoted(rest)),
         ("filter-branch", _) => {
             let filters = [
                 "--tree-filter",
@@ -64,7 +64,13 @@ pub(super) fn lines(args: &[Arg], env: &[(String, Word)]) -> Vec<(String, Origin
     found
 }
 
-/// The words behind `foreach` or `run` and their options, as a line.
+/// The words behind `run`, which git starts as they are, as a line.
+fn quoted(rest: &[Arg]) -> Option<(String, Origin)> {
+    let words: Vec<&str> = rest.get(1..)?.iter().map(|arg| arg.word.as_str()).collect();
+    shlex::try_join(words.iter().copied()).ok().map(|line| (line, Origin::Line))
+}
+
+/// The words behind `foreach` and its options, as a line.
 fn behind(rest: &[Arg]) -> (String, Origin) {
     let rest = rest.get(1..).unwrap_or_default();
     options::joined(rest.get(options::leading(rest, &[])..).unwrap_or_default())
