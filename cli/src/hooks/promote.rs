@@ -22,7 +22,7 @@ use crate::{diff, files};
 const EXAMPLES: &str = "\
 Examples:
   hookbus hooks promote no-force-push   Turn one hook on
-  hookbus hooks promote git-force-push  Turn one rule of a pack on, under `change:`
+  hookbus hooks promote git-force-push  Turn one rule of a pack on
   hookbus hooks promote --all           Turn all of them on";
 
 /// The arguments of `hookbus hooks promote`.
