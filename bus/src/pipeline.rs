@@ -418,7 +418,7 @@ impl Handling<'_> {
             file: active.snapshot.path.clone(),
             hooks: active.snapshot.hash.clone(),
         });
-        let place = self.event.tool.as_ref().map(|_| self.facts.place_to_record(&self.caller.cwd));
+        let place = self.event.tool.as_ref().map(|_| self.facts.place_to_record());
         let context = record_caller(&self.caller, project, session_to_record(self.event), place);
         RowDraft::of_event(self.event, Some(context))
     }

@@ -238,6 +238,7 @@ fn host_match(node: &Node) -> Result<HostMatch, Problem> {
             "host" => read.host = texts()?,
             "scheme" => read.scheme = texts()?,
             "not" => read.not = any_of(pair, host_match)?,
+            "unknown" if pair.value.flag() == Some(true) => read.unknown = true,
             "regex" | "contains" | "starts_with" | "equals" | "glob" | "ends_with" => {
                 read.text.push(text_word(&pair.key, pair, &TextMatch::WORDS)?);
             }

@@ -1,6 +1,8 @@
 //! Packs: rules that ship with the binary, and that `use: [starter]` puts in force. The log records the text of the
 //! packs that a file uses, so that a replay asks the rules of then; a text that is recorded is read instead of ours.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::problem::{Problem, hint};
@@ -35,7 +37,7 @@ pub(super) struct UsedPack {
 }
 
 /// Reads `use:`, a list of names or of `{pack: name, shadow: true}`. What is wrong comes beside what can be used.
-pub(super) fn used_packs(node: &Node) -> (Vec<UsedPack>, Vec<Problem>) {
+pub(super) fn used_packs(node: &Node, recorded: Option<&Node>) -> (Vec<UsedPack>, Vec<Problem>) {
     let (mut used, mut problems): (Vec<UsedPack>, Vec<Problem>) = (Vec::new(), Vec::new());
     let items = match &node.data {
         Data::List(items) => items.as_slice(),
@@ -43,9 +45,9 @@ pub(super) fn used_packs(node: &Node) -> (Vec<UsedPack>, Vec<Problem>) {
         Data::Scalar(_) | Data::Map(_) => std::slice::from_ref(node),
     };
     for item in items {
-        match used_pack(item) {
+        match used_pack(item, recorded) {
             Ok((name, shadow)) => {
-                for name in expand(&name) {
+                for name in expand(&name, recorded) {
                     // The same pack again, by its own name: what is said there counts.
                     used.retain(|known| known.name != name);
                     used.push(UsedPack { name: name.to_owned(), line: item.line, shadow });
@@ -58,12 +60,20 @@ pub(super) fn used_packs(node: &Node) -> (Vec<UsedPack>, Vec<Problem>) {
     (used, problems)
 }
 
-fn expand(name: &str) -> Vec<&str> {
-    if name == STARTER { PACKS.iter().map(|(name, _)| *name).collect() } else { vec![name] }
+fn expand<'a>(name: &'a str, recorded: Option<&'a Node>) -> Vec<&'a str> {
+    if name == STARTER { known_packs(recorded) } else { vec![name] }
 }
 
-fn used_pack(item: &Node) -> Result<(String, bool), Problem> {
-    let names = || PACKS.iter().map(|(name, _)| *name).chain([STARTER]);
+/// The packs that there are: those in a recorded content, else ours.
+fn known_packs(recorded: Option<&Node>) -> Vec<&str> {
+    match recorded.and_then(Node::pairs) {
+        Some(pairs) => pairs.iter().map(|pair| pair.key.as_str()).collect(),
+        None => PACKS.iter().map(|(name, _)| *name).collect(),
+    }
+}
+
+fn used_pack(item: &Node, recorded: Option<&Node>) -> Result<(String, bool), Problem> {
+    let names = || known_packs(recorded).into_iter().chain([STARTER]);
     let shape =
         "`use` lists packs; write `use: [starter]` or `use: [git, { pack: cloud, shadow: true }]`";
     let broken = |line: usize| Problem::broken_entry(line, shape);
@@ -93,15 +103,11 @@ fn used_pack(item: &Node) -> Result<(String, bool), Problem> {
 }
 
 /// The text of a pack: as `recorded` in the content of a file, else ours.
-pub(super) fn text_of<'a>(
-    name: &str,
-    recorded: Option<&'a Node>,
-) -> Option<std::borrow::Cow<'a, str>> {
-    let recorded = recorded.and_then(Node::pairs).into_iter().flatten();
-    if let Some(pair) = recorded.into_iter().find(|pair| pair.key == name) {
-        return pair.value.text().map(Into::into);
+pub(super) fn text_of<'a>(name: &str, recorded: Option<&'a Node>) -> Option<Cow<'a, str>> {
+    match recorded.and_then(Node::pairs) {
+        Some(pairs) => pairs.iter().find(|pair| pair.key == name)?.value.text().map(Into::into),
+        None => PACKS.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).into()),
     }
-    PACKS.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).into())
 }
 
 /// The entries of a pack, with the event key that each is under.
@@ -151,6 +157,9 @@ pub(super) fn changed(entry: &Node, change: &Pair) -> Result<Change, Problem> {
     let mut entry = entry.clone();
     for pair in pairs {
         match pair.key.as_str() {
+            "unless" if pair.value.pairs().is_none() => {
+                return Err(Problem::broken_entry(pair.line, shape));
+            }
             "unless" => add_unless(&mut entry, pair),
             answer if ANSWERS.contains(&answer) => set_answer(&mut entry, pair),
             key if CHANGES.contains(&key) => set(&mut entry, pair.clone()),
@@ -204,23 +213,22 @@ fn add_unless(entry: &mut Node, unless: &Pair) {
     }
 }
 
-/// `content` with the texts of the packs that it uses, so that it means the same to every later version.
+/// `content`, which records no packs yet, with the texts of the packs that it uses, so that it means the same to every
+/// later version.
 pub(super) fn with_packs(content: String, packs: &[(String, String)]) -> String {
-    let root = yaml::parse(&content).ok().flatten();
-    let has = |key: &str| root.as_ref().is_some_and(|root| get(root, key).is_some());
-    if packs.is_empty() || has("packs") {
+    if packs.is_empty() {
         return content;
     }
     let texts: Map<String, Value> =
         packs.iter().map(|(name, text)| (name.clone(), Value::String(text.clone()))).collect();
     let texts = Value::Object(texts);
-    let appended = format!("{}\npacks: {texts}\n", content.trim_end_matches('\n'));
-    let is_whole = yaml::parse(&appended).ok().flatten();
-    if is_whole.is_some_and(|root| get(&root, "packs").is_some_and(|it| it.to_json() == texts)) {
-        return appended;
+    let first =
+        content.lines().map(str::trim_start).find(|it| !it.is_empty() && !it.starts_with('#'));
+    // A mapping in block style can be continued by another key.
+    if first.is_some_and(|line| line.starts_with(|letter: char| letter.is_ascii_alphanumeric())) {
+        return format!("{}\npacks: {texts}\n", content.trim_end_matches('\n'));
     }
-    // The file is in flow style.
-    match root.map(|root| root.to_json()) {
+    match yaml::parse(&content).ok().flatten().map(|root| root.to_json()) {
         Some(Value::Object(mut all)) => {
             all.insert("packs".to_owned(), texts);
             Value::Object(all).to_string()

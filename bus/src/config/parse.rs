@@ -1,5 +1,7 @@
 //! From the text of a hooks file to [`HooksFile`], with a list of what is wrong with it.
 
+mod use_packs;
+
 use serde_json::{Map, Value};
 
 use super::approval::Trust;
@@ -12,7 +14,7 @@ use super::hooks_file::{HooksFile, IsApproved};
 use super::matcher::EntryTrust;
 use super::nats::NatsSettings;
 use super::observer::break_taken_names;
-use super::packs::{self, Change, UsedPack, used_packs};
+use super::packs;
 use super::problem::{Place, Problem, did_you_mean, hint};
 use super::recorded_settings::recorded_settings;
 use super::yaml::{self, Data, Node, Pair};
@@ -72,6 +74,10 @@ pub(crate) fn is_blank(text: &str) -> bool {
         Data::Scalar(_) | Data::List(_) => hooks.is_null(),
     };
     root.is_none_or(|root| {
+        let uses = root.pairs().and_then(|pairs| pairs.iter().find(|pair| pair.key == "use"));
+        if uses.is_some_and(|uses| !uses.value.is_null()) {
+            return false;
+        }
         let hooks = root.pairs().and_then(|pairs| pairs.iter().find(|pair| pair.key == "hooks"));
         root.is_null() || hooks.is_some_and(|hooks| is_unfinished(&hooks.value))
     })
@@ -132,75 +138,6 @@ impl Parser<'_> {
         }
         self.file.settings = recorded_settings(pairs, &KEYS);
         Ok(())
-    }
-
-    /// Adds the rules of the packs that the file uses, as it changes them.
-    fn use_packs(&mut self, pairs: &[Pair]) {
-        let get = |key: &str| pairs.iter().find(|pair| pair.key == key && !pair.value.is_null());
-        let changes = get("change");
-        let (used, problems) = get("use").map_or_else(Default::default, |it| used_packs(&it.value));
-        let counts = self.file.project.is_none();
-        let about =
-            |problem: Problem, key: &str| problem.about(key, Place::Setting(key.to_owned()));
-        if counts {
-            self.file.problems.extend(problems.into_iter().map(|problem| about(problem, "use")));
-        }
-        let mut known = Vec::new();
-        for pack in used.iter().filter(|_| counts) {
-            let Some(text) = packs::text_of(&pack.name, get("packs").map(|it| &it.value)) else {
-                continue;
-            };
-            self.file.packs.push((pack.name.clone(), text.clone().into_owned()));
-            match packs::entries(&text) {
-                Ok(entries) => self.pack_entries(pack, entries, changes, &mut known),
-                Err(problem) => self.file.problems.push(about(problem, "use")),
-            }
-        }
-        let written = changes.filter(|_| counts).map(|it| it.value.pairs().unwrap_or_default());
-        for pair in written.into_iter().flatten().filter(|pair| !known.contains(&pair.key)) {
-            let known = known.iter().map(String::as_str);
-            let hint = hint(&pair.key, known, "; `hookbus hooks list` shows their names");
-            let why = format!("no pack in `use` has a rule `{}`{hint}", pair.key);
-            self.file.problems.push(about(Problem::broken_entry(pair.line, why), "change"));
-        }
-    }
-
-    fn pack_entries(
-        &mut self,
-        pack: &UsedPack,
-        entries: Vec<(String, Node)>,
-        changes: Option<&Pair>,
-        known: &mut Vec<String>,
-    ) {
-        let place = Place::Setting("use".to_owned());
-        for (event, mut entry) in entries {
-            let name = packs::name_of(&entry).unwrap_or_default();
-            let changes = changes.and_then(|it| it.value.pairs()).into_iter().flatten();
-            let change = changes.into_iter().find(|pair| pair.key == name);
-            known.push(name);
-            if pack.shadow {
-                let value = Node { line: pack.line, data: Data::Scalar("shadow".into()) };
-                packs::set(&mut entry, Pair { key: "mode".to_owned(), line: pack.line, value });
-            }
-            match change.map(|change| packs::changed(&entry, change)) {
-                None => {}
-                Some(Ok(Change::Off)) => continue,
-                Some(Ok(Change::To(changed))) => entry = changed,
-                Some(Err(problem)) => {
-                    let place = Place::Setting("change".to_owned());
-                    self.file.problems.push(problem.about("change", place));
-                }
-            }
-            let Ok(on) = EventKey::parse(&event) else { continue };
-            let mut problems = Vec::new();
-            let hook = entry::read(&entry, &on, &place, &self.source(&on, &entry), &mut problems);
-            let hook =
-                hook.map(|hook| Hook { line: pack.line, pack: Some(pack.name.clone()), ..hook });
-            self.file.hooks.extend(hook);
-            let problems =
-                problems.into_iter().map(|problem| problem.about("change", place.clone()));
-            self.file.problems.extend(problems);
-        }
     }
 
     /// Runs the examples of the file's own rules. Those of the packs are run by our tests.

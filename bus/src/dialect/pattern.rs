@@ -2,6 +2,8 @@
 //! back-references, which agents' own engines know, need a backtracking engine, which has limits: reaching one is
 //! a failure of the hook, never "no match", or a long command would get past its guard.
 
+use std::sync::{Arc, OnceLock};
+
 use fancy_regex::RegexBuilder as BacktrackingBuilder;
 use regex::{Regex, RegexBuilder};
 
@@ -19,8 +21,19 @@ pub struct Pattern(Engine);
 #[derive(Debug, Clone)]
 enum Engine {
     Linear(Regex),
+    /// Compiled when it is first needed. It has been parsed, and is short enough to be compiled.
+    Later(Arc<LaterRegex>),
     Backtracking(Box<fancy_regex::Regex>),
 }
+
+#[derive(Debug)]
+struct LaterRegex {
+    text: String,
+    compiled: OnceLock<Option<Regex>>,
+}
+
+/// A longer regex is compiled at once: it may turn out to be too large.
+const LONGEST_TO_COMPILE_LATER: usize = 400;
 
 /// How much memory a compiled regex may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,10 +79,29 @@ impl Pattern {
         Ok(Self(Engine::Backtracking(Box::new(compiled))))
     }
 
+    /// [`compile`](Self::compile) for a regex that may never be needed: if it can be compiled, that is done when it is.
+    /// Most rules of a policy are about other calls than the one at hand, and compiling is what takes longest to read a
+    /// policy.
+    pub fn compile_later(regex: &str) -> Result<Self, String> {
+        let is_short = regex.len() <= LONGEST_TO_COMPILE_LATER && !regex.contains('{');
+        if is_short && regex_syntax::Parser::new().parse(regex).is_ok() {
+            let later = LaterRegex { text: regex.to_owned(), compiled: OnceLock::new() };
+            return Ok(Self(Engine::Later(Arc::new(later))));
+        }
+        Self::compile(regex, regex, PatternSize::Large)
+    }
+
     /// Whether it matches somewhere in `text`.
     pub fn is_match(&self, text: &str) -> Result<bool, PatternFailure> {
         match &self.0 {
             Engine::Linear(regex) => Ok(regex.is_match(text)),
+            Engine::Later(later) => {
+                let compiled = later.compiled.get_or_init(|| Regex::new(&later.text).ok());
+                compiled
+                    .as_ref()
+                    .map(|regex| regex.is_match(text))
+                    .ok_or(PatternFailure::TooManySteps)
+            }
             Engine::Backtracking(_) if text.len() > LONGEST_TEXT => {
                 Err(PatternFailure::TooLong(text.len()))
             }

@@ -7,7 +7,7 @@ use crate::event::{Event, ToolClass};
 use crate::shell::{self, ShellView, Start};
 
 /// Where tools of the agents have a line of shell.
-const LINES: [&str; 4] = ["command", "cmd", "script", "commands"];
+const LINES: [&str; 3] = ["command", "cmd", "script"];
 
 /// Where they have text that is typed into a program that is already running, which may be a shell.
 const TYPED: [&str; 2] = ["data", "chars"];
@@ -33,25 +33,36 @@ pub(super) fn commands_of(event: &Event, place: &Place) -> Vec<CommandFact> {
     if !may_run_lines(class) {
         return Vec::new();
     }
-    let directory = DIRECTORIES.iter().find_map(|name| input.get(*name)?.as_str());
-    let directory = directory.filter(|folder| !folder.is_empty()).map(str::to_owned);
-    let mut facts: Vec<CommandFact> = LINES
-        .iter()
-        .filter_map(|name| line_in(input.get(*name)?))
-        .map(|line| read(line, directory.clone(), place))
-        .collect();
-    if class == ToolClass::Shell {
-        let code = input.get("code").and_then(Value::as_str);
-        facts.extend(code.map(|code| read(python_line(code), directory.clone(), place)));
-        let typed = TYPED.iter().filter_map(|name| input.get(*name)?.as_str());
-        facts.extend(typed.map(|text| {
-            let mut fact = read(text.to_owned(), directory.clone(), place);
-            // It is not known that a shell reads it, so what is no shell line is nothing to wonder about.
-            fact.view.opaque.clear();
-            fact
-        }));
+    let mut facts = Vec::new();
+    for directory in directories(input) {
+        let read = |line: String| read(line, directory.clone(), place);
+        facts.extend(LINES.iter().filter_map(|name| line_in(input.get(*name)?)).map(read));
+        let lines = input.get("commands").and_then(Value::as_array).into_iter().flatten();
+        facts.extend(lines.filter_map(line_in).map(read));
+        if class == ToolClass::Shell {
+            let code = input.get("code").and_then(Value::as_str);
+            facts.extend(code.map(|code| read(python_line(code))));
+            let typed = TYPED.iter().filter_map(|name| input.get(*name)?.as_str());
+            facts.extend(typed.map(|text| {
+                let mut fact = read(text.to_owned());
+                // The program that gets it may not be a shell.
+                fact.view.opaque.clear();
+                fact
+            }));
+        }
     }
     facts
+}
+
+/// The directories that a line may run in: the one that the tool names, else the agent's own. Which of several names a tool
+/// goes by is not known, and the model may add one: each counts.
+fn directories(input: &Map<String, Value>) -> Vec<Option<String>> {
+    let named = DIRECTORIES.iter().filter_map(|name| input.get(*name)?.as_str());
+    let mut all: Vec<Option<String>> =
+        named.filter(|folder| !folder.is_empty()).map(|folder| Some(folder.to_owned())).collect();
+    all.sort();
+    all.dedup();
+    if all.is_empty() { vec![None] } else { all }
 }
 
 /// Whether a tool of this class may run a shell line. A file tool's `command` is a patch.
@@ -83,8 +94,10 @@ fn line_in(value: &Value) -> Option<String> {
     match value {
         Value::String(line) => Some(line.clone()),
         Value::Array(words) => {
-            let words: Vec<&str> = words.iter().map(Value::as_str).collect::<Option<_>>()?;
-            Some(shlex::try_join(words.iter().copied()).unwrap_or_else(|_| words.join(" ")))
+            let text = |word: &Value| word.as_str().map_or_else(|| word.to_string(), str::to_owned);
+            let words: Vec<String> = words.iter().map(text).collect();
+            let joined = shlex::try_join(words.iter().map(String::as_str));
+            Some(joined.unwrap_or_else(|_| words.join(" ")))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
     }

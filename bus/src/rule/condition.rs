@@ -1,5 +1,5 @@
 //! One condition of a rule. Conditions about the call as a whole hold or do not. Conditions about programs, files and
-//! hosts are asked about each of them: `rule.rs` puts them together.
+//! hosts are asked about each of them: `evaluate.rs` puts them together.
 
 use std::fmt;
 
@@ -76,6 +76,8 @@ pub struct HostMatch {
     pub host: Vec<TextMatch>,
     /// The scheme is one of these.
     pub scheme: Vec<TextMatch>,
+    /// It is not known before the call which host it is.
+    pub unknown: bool,
     /// None of these matches.
     pub not: Vec<Self>,
 }
@@ -202,9 +204,8 @@ impl Condition {
             Self::File(..) => at("path") || at("command"),
             Self::Host(_) => at("url") || at("command"),
             Self::Model(_) => at("model"),
-            Self::Tool(_) | Self::Agent(_) | Self::Session(_) | Self::Mcp(..) | Self::Size(_) => {
-                false
-            }
+            Self::Size(_) => facts.event.is_partial(),
+            Self::Tool(_) | Self::Agent(_) | Self::Session(_) | Self::Mcp(..) => false,
         }
     }
 }
@@ -237,9 +238,9 @@ impl HostMatch {
             let is_meant = host.is_field && (of == FieldsOf::Everyone || host.is_first);
             return if is_meant { written.matches(&host.text) } else { Ok(false) };
         }
-        // An address whose host is not known matches nothing, not even `not`.
-        if host.host.is_empty() && host.scheme.is_empty() {
-            return Ok(false);
+        // An address whose host is not known matches nothing else, not even `not`.
+        if self.unknown || host.host.is_empty() && host.scheme.is_empty() {
+            return Ok(self.unknown && host.host.is_empty());
         }
         let part = |matches: &[TextMatch], text: &str| {
             if matches.is_empty() { Ok(true) } else { any(matches, |it| it.matches(text)) }
@@ -288,6 +289,9 @@ impl fmt::Display for HostMatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(written) = &self.written {
             return written.fmt(f);
+        }
+        if self.unknown {
+            return f.write_str("not known");
         }
         write_list(f, &self.scheme, " or ")?;
         f.write_str(if self.scheme.is_empty() || self.host.is_empty() { "" } else { "://" })?;

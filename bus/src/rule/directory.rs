@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::place::Place;
-use super::wildcard::may_lead_below;
+use super::wildcard::{may_lead_above, may_lead_below};
 
 /// A directory as a policy names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,6 +83,11 @@ impl Directory {
         self.paths(place, reading).iter().any(|folder| folder.starts_with(path))
     }
 
+    /// Whether a path with wildcards may be this directory or one above it.
+    pub(super) fn may_be_below(&self, path: &Path, place: &Place) -> bool {
+        self.paths(place, Reading::Wide).iter().any(|folder| may_lead_above(path, folder))
+    }
+
     /// Where it leads; a link to it and what the link leads to both count.
     pub(super) fn paths(&self, place: &Place, reading: Reading) -> Vec<PathBuf> {
         let bases: Vec<&Path> = match (self.base, reading) {
@@ -101,7 +106,7 @@ impl Directory {
                 continue;
             }
             let written = base.join(&self.rest);
-            let real = place.follow(&written);
+            let real = place.follow_directory(&written);
             paths.extend(real.filter(|real| *real != written));
             paths.push(written);
         }

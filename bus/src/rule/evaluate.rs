@@ -101,18 +101,28 @@ impl Rule {
             }
         };
         let (of, reading) = (self.fields(), self.reading());
-        for condition in self.when.iter().filter(|it| it.is_about_call()) {
-            if !keep(condition.holds_for_call(facts, of, reading), true) {
-                return Ok(false);
-            }
-        }
-        for condition in self.unless.iter().filter(|it| it.is_about_call()) {
-            if keep(condition.holds_for_call(facts, of, reading.opposite()), false) {
-                return Ok(false);
-            }
+        // Regexes last: most of them are compiled when they are first needed.
+        let is_field = |it: &&Condition| matches!(it, Condition::Field(..));
+        let mut holds =
+            |condition: &Condition| keep(condition.holds_for_call(facts, of, reading), true);
+        let mut about_call = self.when.iter().filter(|it| it.is_about_call() && !is_field(it));
+        if !about_call.all(&mut holds) {
+            return Ok(false);
         }
         if !keep(self.applies_to_subjects(facts), true) {
             return Ok(false);
+        }
+        let mut holds =
+            |condition: &Condition| keep(condition.holds_for_call(facts, of, reading), true);
+        if !self.when.iter().filter(is_field).all(&mut holds) {
+            return Ok(false);
+        }
+        for condition in self.unless.iter().filter(|it| it.is_about_call()) {
+            // What lets through must not be the model's word.
+            let of = if self.only_allows() { FieldsOf::Everyone } else { FieldsOf::TheAgentFirst };
+            if keep(condition.holds_for_call(facts, of, reading.opposite()), false) {
+                return Ok(false);
+            }
         }
         if let Some(expression) = &self.expression
             && !keep(expression.holds(facts), true)
@@ -150,7 +160,7 @@ impl Rule {
                 };
                 let is_meant = when.iter().all(fits) && !runs(&self.unless).any(|it| fits(&it));
                 if self.only_allows() {
-                    if !is_meant && matches!(subject, RunSubject::Program(_)) {
+                    if !is_meant {
                         return Ok(false);
                     }
                     result = Ok(true);
@@ -185,11 +195,14 @@ impl Rule {
                 RunSubject::all(command).map(move |subject| (subject, command, programs))
             })
             .peekable();
-        subjects.peek().is_some()
-            && subjects.all(|(subject, command, programs)| {
+        subjects.peek().is_some() && {
+            let is_exempt = |(subject, command, programs): (RunSubject, _, &Vec<_>)| {
                 let fits = |it: &ProgramMatch| it.matches(subject, command, programs);
                 exempt.iter().any(|any_of| any_of.iter().any(fits))
-            })
+            };
+            // One program that may not be there is enough against what allows.
+            if self.only_allows() { subjects.any(is_exempt) } else { subjects.all(is_exempt) }
+        }
     }
 
     /// Whether the conditions about files and hosts hold for those of a program, or of the whole call.
@@ -208,6 +221,11 @@ impl Rule {
         let unless: Vec<(FileKey, &[PathMatch])> = files(&self.unless).collect();
         if when.is_empty() && unless.is_empty() {
             return Ok(true);
+        }
+        // What holds for all files cannot be told of some of them.
+        let asks_about_all = self.only_allows() || when.is_empty();
+        if asks_about_all && !facts.has_all_files() {
+            return Err(RuleFailure::TooManyFiles);
         }
         let in_scope = |key: FileKey| {
             facts.files().iter().filter(move |it| key.covers(it.access) && scope.covers(it.by))
@@ -228,7 +246,7 @@ impl Rule {
                 return Self::unless_too_many(facts);
             }
         }
-        if when.is_empty() {
+        if when.is_empty() || self.only_allows() {
             for (key, any_of) in &unless {
                 let holds = |file: &FileFact<'_>| matches(any_of, file, reading.opposite());
                 if quantified(!self.only_allows(), in_scope(*key), holds)? {

@@ -1,7 +1,6 @@
 //! What rules see of one event. Each part is worked out when the first rule asks for it, and then shared by all rules:
 //! a shell line is read once, however many rules look at it.
 
-use std::path::Path;
 use std::sync::OnceLock;
 
 use serde_json::{Map, Value};
@@ -53,9 +52,9 @@ impl<'a> Facts<'a> {
 
     /// Where the event happens, for its context in the log. All of its files are looked at for that: another rule may
     /// ask about them in a replay.
-    pub fn place_to_record(&self, caller_cwd: &Path) -> Map<String, Value> {
+    pub fn place_to_record(&self) -> Map<String, Value> {
         self.files();
-        self.place.to_record(caller_cwd)
+        self.place.to_record()
     }
 
     /// The shell lines.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::commands::CommandFact;
 use super::field::{FieldText, files_in_patches, find_texts};
 use super::place::Place;
+use super::wildcard::may_be;
 use crate::event::{Event, ToolClass};
 use crate::shell::{Access, Directory, FileUse, UNKNOWN};
 
@@ -92,10 +93,17 @@ impl FileFact<'_> {
         self.is_glob
     }
 
+    /// Whether wildcards are written in it, and not only unknown parts.
+    pub(super) fn is_written_glob(&self) -> bool {
+        self.is_glob && !self.written.contains(UNKNOWN)
+    }
+
     /// The directory of which everything is meant: `dir/*`.
     pub(super) fn whole_directory(&self) -> Option<&Path> {
-        let path = self.path()?;
-        let is_all = matches!(path.file_name()?.to_str()?, "*" | ".*" | "**" | ".[!.]*");
+        let path = self.path().filter(|_| self.is_glob && !self.written.contains(UNKNOWN))?;
+        let name = path.file_name()?.to_str()?;
+        // Names that have nothing in common.
+        let is_all = may_be(name, "a") && may_be(name, "Zz-9") || matches!(name, ".*" | ".[!.]*");
         if is_all { path.parent() } else { None }
     }
 
@@ -106,10 +114,10 @@ impl FileFact<'_> {
 
     /// As a person reads it: where it leads, or what is written.
     pub fn shown(&self) -> String {
-        let written = self.written.replace(UNKNOWN, "…");
-        match self.path() {
+        let is_whole = !self.written.contains(UNKNOWN);
+        match self.path().filter(|_| is_whole) {
             Some(path) => path.to_string_lossy().into_owned(),
-            None => written,
+            None => self.written.replace(UNKNOWN, "…"),
         }
     }
 }
@@ -129,6 +137,11 @@ pub(super) fn files_of<'a>(
         let source = if is_first { Source::FirstField } else { Source::Field };
         files.push(FileFact { written: text, path, is_glob: false, access, by: None, source });
     }
+    for (text, access) in moved_files(event, access) {
+        let path = resolve(text, &place.cwd, place);
+        let (written, source) = (Cow::Borrowed(text), Source::Line);
+        files.push(FileFact { written, path, is_glob: false, access, by: None, source });
+    }
     for (text, access) in files_in_patches(event).take(most.saturating_sub(files.len())) {
         let path = resolve(text, &place.cwd, place);
         let (written, source) = (Cow::Borrowed(text), Source::FirstField);
@@ -141,7 +154,8 @@ pub(super) fn files_of<'a>(
             let path = base.as_deref().map_or(Resolved::Unknown, |it| of_shell(used, it, place));
             let by = used.by.map(|program| ProgramIndex { line, program });
             let written = Cow::Borrowed(used.path.as_str());
-            let (is_glob, access) = (used.path.is_glob(), used.access);
+            let is_glob = used.path.is_glob() || !used.path.is_known();
+            let access = used.access;
             FileFact { written, path, is_glob, access, by, source: Source::Line }
         }));
     }
@@ -161,29 +175,17 @@ pub(super) fn start_of(command: &CommandFact, place: &Place) -> Option<PathBuf> 
 
 fn of_shell(used: &FileUse, start: &Path, place: &Place) -> Resolved {
     let text = used.path.as_str();
-    // The known part of `/etc/$X` is a directory that it is in, unless `$X` is more than a name.
-    let known = match text.find(UNKNOWN) {
-        None => text,
-        Some(0) => return Resolved::Unknown,
-        Some(at) => &text[..at],
-    };
+    if text.starts_with(UNKNOWN) {
+        return Resolved::Unknown;
+    }
     let base = match &used.base {
         Directory::Start => start.to_owned(),
         Directory::Path(path) => start.join(path),
-        Directory::Unknown if known.starts_with(['/', '~']) => start.to_owned(),
+        Directory::Unknown if text.starts_with(['/', '~']) => start.to_owned(),
         Directory::Unknown => return Resolved::Unknown,
     };
-    let resolved = resolve(known, &base, place);
-    if let (Resolved::Path(path), true) =
-        (&resolved, known.len() < text.len() && known.ends_with('/'))
-    {
-        // Of `~/…/id_rsa` the name is known.
-        let name =
-            text.rsplit('/').next().filter(|name| !name.is_empty() && !name.contains(UNKNOWN));
-        let below = path.join("…");
-        return Resolved::Path(name.map_or_else(|| below.clone(), |name| below.join(name)));
-    }
-    resolved
+    // An unknown part stands for anything, like a wildcard: of `~/$X/id_rsa` directory and name are known.
+    resolve(&text.replace(UNKNOWN, "*"), &base, place)
 }
 
 /// Where `text` leads, from the absolute directory `base`.
@@ -231,6 +233,25 @@ fn file_url(text: &str) -> Option<String> {
         left = if decoded.is_some() { &rest[2..] } else { rest };
     }
     String::from_utf8(bytes).ok()
+}
+
+/// The files of a tool that copies or moves them, which has two of them.
+fn moved_files(event: &Event, access: Access) -> impl Iterator<Item = (&str, Access)> {
+    let moves = event.tool.as_ref().is_some_and(|tool| {
+        let name = tool.name.to_ascii_lowercase();
+        name.contains("move") || name.contains("rename")
+    });
+    let from = if moves { Access::Delete } else { Access::Read };
+    let fields = [
+        ("source", from),
+        ("source_path", from),
+        ("old_path", from),
+        ("destination", Access::Write),
+        ("destination_path", Access::Write),
+        ("new_path", Access::Write),
+    ];
+    let input = event.tool_input().filter(|_| access != Access::Read);
+    fields.into_iter().filter_map(move |(name, access)| Some((input?.get(name)?.as_str()?, access)))
 }
 
 /// What a tool does with the files that its fields name.

@@ -28,7 +28,11 @@ pub struct HostFact<'a> {
 pub(super) fn hosts_of<'a>(event: &'a Event, commands: &'a [CommandFact]) -> Vec<HostFact<'a>> {
     let mut hosts = Vec::new();
     for field in find_texts(event, "url") {
-        let urls: Vec<(String, String)> = urls_in(&field.text).collect();
+        // The items of a list are there one by one too.
+        let urls: Vec<(String, String)> = match field.is_string {
+            true => addresses_in(&field.text),
+            false => Vec::new(),
+        };
         let fact = |scheme: String, host: String| HostFact {
             text: field.text.clone(),
             scheme: Cow::Owned(scheme),
@@ -53,6 +57,26 @@ pub(super) fn hosts_of<'a>(event: &'a Event, commands: &'a [CommandFact]) -> Vec
         }));
     }
     hosts
+}
+
+/// More addresses than a call names.
+const MOST: usize = 1000;
+
+/// Scheme and host of the addresses in a text. One without a scheme is read as a browser does.
+fn addresses_in(text: &str) -> Vec<(String, String)> {
+    let urls: Vec<(String, String)> = urls_in(text).take(MOST).collect();
+    let bare = text.trim().trim_start_matches(['/', '\\']);
+    if !urls.is_empty() || bare.is_empty() || bare.contains(char::is_whitespace) {
+        return urls;
+    }
+    let (scheme, rest) = match bare.split_once(':') {
+        Some((scheme, rest)) if rest.starts_with(['/', '\\']) => {
+            (scheme.to_ascii_lowercase(), rest.trim_start_matches(['/', '\\']))
+        }
+        _ => (String::new(), bare),
+    };
+    let host = host_in(rest);
+    if host.contains('.') || host == "localhost" { vec![(scheme, host)] } else { urls }
 }
 
 /// Scheme and host of every URL in a text: a field may be a prompt with addresses in it.
@@ -98,5 +122,8 @@ mod tests {
         }
         assert_eq!(urls_in("http://a.b and ftp://c.d").count(), 2);
         assert_eq!(urls_in("no address").count(), 0);
+        for bare in ["evil.org/x", "//evil.org/x", "https:\\\\evil.org\\x"] {
+            assert_eq!(addresses_in(bare)[0].1, "evil.org", "{bare}");
+        }
     }
 }

@@ -67,12 +67,13 @@ impl PathGlob {
 
     /// Whether a path with wildcards may have the name that this is.
     fn may_match(&self, path: &Path) -> bool {
-        let is_plain_name = !self.written.contains(['/', '*', '?', '[', '{']);
+        let own = self.written.rsplit('/').next().unwrap_or_default();
+        let is_plain_name = !own.contains(['*', '?', '[', '{']) && !own.is_empty();
         let name = path.file_name().and_then(|name| name.to_str());
         // `*` alone may be every name, and is meant to be none in particular.
         let is_meant =
             |pattern: &str| pattern.chars().filter(|it| !"*?[]".contains(*it)).count() > 1;
-        is_plain_name && name.is_some_and(|it| is_meant(it) && may_be(it, &self.written))
+        is_plain_name && name.is_some_and(|it| is_meant(it) && may_be(it, own))
     }
 
     fn matches(&self, path: &Path, place: &Place, reading: Reading) -> bool {
@@ -145,7 +146,12 @@ impl PathMatch {
             }
             Self::Above(folders) => {
                 let whole = file.whole_directory().unwrap_or(path);
-                folders.iter().any(|folder| folder.is_below(whole, place, reading))
+                // `~/$X` is probably not `~` itself.
+                let may_expand = file.is_written_glob() && reading == Reading::Wide;
+                folders.iter().any(|folder| {
+                    folder.is_below(whole, place, reading)
+                        || may_expand && folder.may_be_below(whole, place)
+                })
             }
             Self::Glob(glob) => {
                 glob.matches(path, place, reading)

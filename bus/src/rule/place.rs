@@ -2,10 +2,10 @@
 //! stand for, and how links are followed. It is found out once per event and recorded with it, so that a replay
 //! compares the paths of then, not those of now.
 
-use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
@@ -25,6 +25,12 @@ const TEMPORARY: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 static REAL_TEMPORARY: LazyLock<Vec<PathBuf>> =
     LazyLock::new(|| TEMPORARY.iter().map(|folder| real_or(Path::new(folder))).collect());
 static REAL_HOME: LazyLock<Option<PathBuf>> = LazyLock::new(|| user_home().map(real_or));
+
+/// Where the directories of policies lead, and when that was found out.
+static FOLLOWED: LazyLock<Mutex<HashMap<PathBuf, (Instant, PathBuf)>>> =
+    LazyLock::new(Mutex::default);
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
+const MOST_FOLLOWED: usize = 4096;
 
 /// Where a call happens.
 #[derive(Debug, Default)]
@@ -67,8 +73,6 @@ impl Place {
         let real = real_path(&cwd).unwrap_or_else(|_| cwd.clone());
         let project = repository_of(&real).unwrap_or_else(|| real.clone());
         let claimed = caller.var("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-        let mut temporary = REAL_TEMPORARY.clone();
-        temporary.extend(temporary_directory(caller.var("TMPDIR")));
         Self {
             cwd: real,
             project,
@@ -76,7 +80,7 @@ impl Place {
                 .filter(|home| user_home() != Some(home))
                 .map(|home| real_or(&home)),
             home: REAL_HOME.clone(),
-            temporary,
+            temporary: REAL_TEMPORARY.clone(),
             bus: real_or(bus),
             links: Links::OnDisk(Mutex::default()),
         }
@@ -96,14 +100,12 @@ impl Place {
         });
         let links = context.get("place").and_then(|place| place.get("links")?.as_object());
         let pairs = links.into_iter().flatten();
-        let mut temporary: Vec<PathBuf> = TEMPORARY.iter().map(PathBuf::from).collect();
-        temporary.extend(text("tmp"));
         Self {
             project: project.unwrap_or_else(|| cwd.clone()),
             cwd,
             home: text("home").or_else(|| user_home().map(Path::to_owned)),
             claimed_home: text("claimed_home"),
-            temporary,
+            temporary: TEMPORARY.iter().map(PathBuf::from).chain(text("tmp")).collect(),
             bus: text("bus").unwrap_or_else(|| bus.to_owned()),
             links: Links::Recorded(
                 pairs
@@ -129,15 +131,13 @@ impl Place {
         }
     }
 
-    /// The part of the context that [`of_recorded`](Self::of_recorded) reads. `caller_cwd` is recorded anyway.
-    pub fn to_record(&self, caller_cwd: &Path) -> Map<String, Value> {
+    /// The part of the context that [`of_recorded`](Self::of_recorded) reads.
+    pub fn to_record(&self) -> Map<String, Value> {
         let mut place = Map::new();
         let mut add = |key: &str, path: &Path| {
             place.insert(key.to_owned(), json!(path.to_string_lossy()));
         };
-        if self.cwd != caller_cwd {
-            add("cwd", &self.cwd);
-        }
+        add("cwd", &self.cwd);
         if self.project != self.cwd {
             add("project", &self.project);
         }
@@ -147,10 +147,11 @@ impl Place {
         if let Some(home) = &self.claimed_home {
             add("claimed_home", home);
         }
-        if let Some(folder) = self.temporary.get(TEMPORARY.len()) {
+        add("bus", &self.bus);
+        // `/tmp` itself may be a link.
+        if let Some(folder) = self.temporary.first().filter(|it| it.as_os_str() != TEMPORARY[0]) {
             add("tmp", folder);
         }
-        add("bus", &self.bus);
         let links = match &self.links {
             Links::OnDisk(seen) => seen.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             Links::Recorded(links) => links.clone(),
@@ -179,6 +180,28 @@ impl Place {
                 real
             }
         }
+    }
+
+    /// [`follow`](Self::follow) for a directory that a policy names. It is looked up again after a moment only: a policy
+    /// names many, and every call is compared with them.
+    pub(super) fn follow_directory(&self, path: &Path) -> Option<PathBuf> {
+        let Links::OnDisk(seen) = &self.links else { return self.follow(path) };
+        let mut known = FOLLOWED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, real)) = known.get(path)
+            && at.elapsed() < LOOK_AGAIN
+        {
+            if let (Some(from), true) = (path.to_str(), real != path) {
+                let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+                seen.insert(from.to_owned(), real.to_string_lossy().into_owned());
+            }
+            return Some(real.clone());
+        }
+        let real = self.follow(path)?;
+        if known.len() > MOST_FOLLOWED {
+            known.clear();
+        }
+        known.insert(path.to_owned(), (Instant::now(), real.clone()));
+        Some(real)
     }
 
     /// The directories that a home directory may be: the user's own, and what the environment says.
@@ -214,12 +237,5 @@ fn working_directory(event: &Event, caller: &Caller) -> PathBuf {
 fn repository_of(cwd: &Path) -> Option<PathBuf> {
     let is_top = |folder: &&Path| REPOSITORY_MARKS.iter().any(|mark| folder.join(mark).exists());
     let above = cwd.ancestors().filter(|folder| folder.parent().is_some());
-    above.take_while(|folder| user_home() != Some(folder)).find(is_top).map(Path::to_owned)
-}
-
-/// The agent's `TMPDIR`, if it is where temporary files belong: a repository's `.env` may have set it.
-fn temporary_directory(variable: Option<&OsStr>) -> Option<PathBuf> {
-    let folder = real_or(Path::new(variable?));
-    let belongs = ["/var/folders", "/private/var/folders", "/run/user"];
-    belongs.iter().any(|parent| folder.starts_with(parent)).then_some(folder)
+    above.take_while(|folder| REAL_HOME.as_deref() != Some(folder)).find(is_top).map(Path::to_owned)
 }

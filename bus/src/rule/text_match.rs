@@ -5,7 +5,7 @@ use std::fmt;
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use crate::dialect::{Pattern, PatternFailure, PatternSize};
+use crate::dialect::{Pattern, PatternFailure};
 
 /// One comparison of a text.
 #[derive(Debug, Clone)]
@@ -37,8 +37,7 @@ impl TextMatch {
 
     /// A regex that is searched. An error says what is wrong with it.
     pub fn regex(text: &str) -> Result<Self, String> {
-        Pattern::compile(text, text, PatternSize::Large)
-            .map(|pattern| Self::Regex(text.to_owned(), pattern))
+        Pattern::compile_later(text).map(|pattern| Self::Regex(text.to_owned(), pattern))
     }
 
     /// The comparison `word: text`. An error says what is wrong with it.

@@ -21,7 +21,11 @@ pub(super) fn may_be(pattern: &str, name: &str) -> bool {
                 continue;
             }
             Some('?') => Some(at + 1),
-            Some('[') => pattern[at..].iter().position(|it| *it == ']').map(|end| at + end + 1),
+            // A `]` right behind the bracket is one of its letters.
+            Some('[') => {
+                let letters = pattern.get(at + 2..).unwrap_or_default();
+                letters.iter().position(|it| *it == ']').map(|end| at + end + 3)
+            }
             Some(other) if *other == name[letter] => Some(at + 1),
             Some(_) | None => None,
         };
@@ -43,12 +47,19 @@ pub(super) fn may_be(pattern: &str, name: &str) -> bool {
 
 /// Whether a path with wildcards may lead to `folder` or below it.
 pub(super) fn may_lead_below(path: &Path, folder: &Path) -> bool {
-    let mut parts = path.components();
-    folder.components().all(|part| {
-        let (part, pattern) = (part.as_os_str(), parts.next());
-        let texts = pattern.and_then(|it| Some((it.as_os_str().to_str()?, part.to_str()?)));
-        pattern.is_some_and(|it| it.as_os_str() == part)
-            || texts.is_some_and(|(pattern, name)| may_be(pattern, name))
+    path.components().count() >= folder.components().count() && may_begin_alike(path, folder)
+}
+
+/// Whether a path with wildcards may lead to `folder` or to a directory above it.
+pub(super) fn may_lead_above(path: &Path, folder: &Path) -> bool {
+    path.components().count() <= folder.components().count() && may_begin_alike(path, folder)
+}
+
+fn may_begin_alike(path: &Path, folder: &Path) -> bool {
+    path.components().zip(folder.components()).all(|(pattern, part)| {
+        let (pattern, part) = (pattern.as_os_str(), part.as_os_str());
+        let texts = pattern.to_str().zip(part.to_str());
+        pattern == part || texts.is_some_and(|(pattern, name)| may_be(pattern, name))
     })
 }
 

@@ -173,7 +173,10 @@ impl<'s> Follower<'s> {
             shown = shown.replace(UNKNOWN, "…");
         }
         let opaque = Opaque { kind, text: shown };
-        if self.view.opaque.len() < limits::OPAQUE && !self.view.opaque.contains(&opaque) {
+        // The first one of each kind is always listed: a rule may be about that kind.
+        let is_first = !self.view.opaque.iter().any(|known| known.kind == kind);
+        let has_room = self.view.opaque.len() < limits::OPAQUE || is_first;
+        if has_room && !self.view.opaque.contains(&opaque) {
             self.view.opaque.push(opaque);
         }
     }
