@@ -29,10 +29,7 @@ pub(super) fn hosts_of<'a>(event: &'a Event, commands: &'a [CommandFact]) -> Vec
     let mut hosts = Vec::new();
     for field in find_texts(event, "url") {
         // The items of a list are there one by one too.
-        let urls: Vec<(String, String)> = match field.is_string {
-            true => addresses_in(&field.text),
-            false => Vec::new(),
-        };
+        let urls = if field.is_string { addresses_in(&field.text) } else { Vec::new() };
         let fact = |scheme: String, host: String| HostFact {
             text: field.text.clone(),
             scheme: Cow::Owned(scheme),
