@@ -140,6 +140,9 @@ fn a_mistake_in_use_or_change_does_not_switch_a_pack_off() {
         "usee: [git]\n",
         "use: [git]\nchange: { git-force-psuh: off }\n",
         "use: [git]\nchange: { git-force-push: { bolck: x } }\n",
+        "use: [git]\nchange: { git-force-push: { unless: { rnus: x } } }\n",
+        "use: [git]\nchange: { git-force-push: { unless: x } }\n",
+        "use: [git]\nchange: off\n",
     ] {
         home.write_hooks(broken);
         assert!(is_held_back(), "{broken}");

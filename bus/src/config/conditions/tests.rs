@@ -321,3 +321,65 @@ fn the_environment_cannot_widen_what_is_exempt() {
     let exempt = rule("{ when: { deletes: { outside: $tmp } }, block: x }").explain(&facts);
     assert_eq!(exempt.applies, Some(true), "TMPDIR is not believed");
 }
+
+#[test]
+fn an_exemption_is_not_the_models_word() {
+    let rule = "{ when: { runs: rm }, unless: { permission_mode: plan }, block: x }";
+    let mut event =
+        call("run_shell_command", &json!({"command": "rm a", "permission_mode": "plan"}));
+    let crate::event::Body::Read(fields) = &mut event.body else { panic!("a payload") };
+    fields.insert("permission_mode".to_owned(), json!("default"));
+    assert!(applies(rule, &event), "the model has put a field of that name beside the agent's own");
+    let crate::event::Body::Read(fields) = &mut event.body else { panic!("a payload") };
+    fields.insert("permission_mode".to_owned(), json!("plan"));
+    assert!(!applies(rule, &event));
+}
+
+#[test]
+fn an_unknown_part_of_a_path_may_be_anything() {
+    check(&[
+        ("{ when: { path: { under: ~/.ssh } }, block: x }", "cat ~/.ss${X}h/id", "cat ~/src/$X"),
+        ("{ when: { path: { glob: id_rsa } }, block: x }", "cat ~/$X/id_rsa", "cat ~/$X/id"),
+        (
+            "{ when: { writes: { outside: $project } }, block: x }",
+            "touch ../$X",
+            "touch out/$X.txt",
+        ),
+        ("{ when: { deletes: { above: $project } }, block: x }", "rm -rf /hom?", "rm -rf ./$X"),
+        ("{ when: { url: { unknown: true } }, block: x }", "curl \"$URL\"", "curl https://a.b"),
+    ]);
+}
+
+#[test]
+fn one_opaque_part_or_exempt_program_is_enough_against_what_allows() {
+    let rule =
+        "{ when: { runs: [ls, cat, eval] }, unless: { runs: cat /etc/shadow }, allow: true }";
+    assert!(applies(rule, &shell("ls; cat a")));
+    assert!(!applies(rule, &shell("ls; eval \"$x\"")));
+    assert!(!applies(rule, &shell("ls; cat /etc/shadow")));
+}
+
+#[test]
+fn too_many_files_are_a_failure_and_no_exemption() {
+    let many = "/tmp/a ".repeat(3000);
+    let guard = "{ when: { runs: rm }, unless: { deletes: { under: $tmp } }, block: x }";
+    let lines: Vec<String> = (0..2500).map(|number| format!("/tmp/{number}")).collect();
+    let report = report(guard, &shell(&format!("rm {} /etc/x", lines.join(" "))));
+    assert_eq!((report.applies, report.failure.is_some()), (None, true), "{:?}", report.failure);
+    assert!(!applies(guard, &shell(&format!("rm {many}"))), "the same file again is one file");
+}
+
+#[test]
+fn every_directory_that_a_tool_may_mean_counts() {
+    let rule = "{ when: { deletes: { under: /etc } }, block: x }";
+    for input in [
+        json!({"command": "rm x", "workdir": "/tmp", "directory": "/etc"}),
+        json!({"command": "rm x", "workdir": "", "dir_path": "/etc"}),
+        json!({"commands": ["ls", "rm /etc/x"]}),
+        json!({"command": ["rm", "/etc/x", 1]}),
+    ] {
+        assert!(applies(rule, &call("run_shell_command", &input)), "{input}");
+    }
+    let moved = call("mcp_files_move_file", &json!({"source": "/etc/x", "destination": "a"}));
+    assert!(applies(rule, &moved));
+}
