@@ -193,6 +193,10 @@ fn directories(pair: &Pair) -> Result<Vec<Directory>, Problem> {
 fn program_match(node: &Node) -> Result<ProgramMatch, Problem> {
     let broken = |why: String| Problem::broken_entry(node.line, why);
     if let Some(text) = node.text() {
+        if text.split_whitespace().any(|word| word.starts_with('~')) {
+            let why = "a command in `runs` has no `~`: it would never match; write the path as a condition, `runs: rm -rf` with `deletes: { under: ~ }`";
+            return Err(broken(why.to_owned()));
+        }
         return CommandPattern::parse(&text)
             .map(ProgramMatch::Command)
             .map_err(|why| broken(why.to_string()));
@@ -235,6 +239,12 @@ fn host_match(node: &Node) -> Result<HostMatch, Problem> {
     for pair in pairs {
         let texts = || any_of(pair, |node| text_match(&lower_case(node), PlainText::Glob));
         match pair.key.as_str() {
+            "host"
+                if pair.value.texts().is_some_and(|it| it.iter().any(|it| it.contains("://"))) =>
+            {
+                let why = "a host has no scheme: it would never match; write `url: { host: example.org, scheme: https }`";
+                return Err(Problem::broken_entry(pair.line, why));
+            }
             "host" => read.host = texts()?,
             "scheme" => read.scheme = texts()?,
             "not" => read.not = any_of(pair, host_match)?,

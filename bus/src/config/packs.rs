@@ -56,6 +56,16 @@ pub(super) fn used_packs(node: &Node, recorded: Option<&Node>) -> (Vec<UsedPack>
             Err(problem) => problems.push(problem),
         }
     }
+    if !problems.is_empty() {
+        // It was meant to say something: the strict reading is the safe one, if there is no earlier version.
+        let missing = known_packs(recorded)
+            .into_iter()
+            .filter(|name| !used.iter().any(|it| it.name == *name));
+        let missing: Vec<UsedPack> = missing
+            .map(|name| UsedPack { name: name.to_owned(), line: node.line, shadow: false })
+            .collect();
+        used.extend(missing);
+    }
     used.sort_by_key(|it| PACKS.iter().position(|(name, _)| *name == it.name));
     (used, problems)
 }
@@ -154,14 +164,16 @@ pub(super) fn changed(entry: &Node, change: &Pair) -> Result<Change, Problem> {
     let Some(pairs) = change.value.pairs().filter(|pairs| !pairs.is_empty()) else {
         return Err(Problem::broken_entry(change.line, shape));
     };
-    let mut entry = entry.clone();
+    let (mut entry, mut has_answer) = (entry.clone(), false);
     for pair in pairs {
         match pair.key.as_str() {
             "unless" if pair.value.pairs().is_none() => {
                 return Err(Problem::broken_entry(pair.line, shape));
             }
             "unless" => add_unless(&mut entry, pair),
-            answer if ANSWERS.contains(&answer) => set_answer(&mut entry, pair),
+            "block" | "ask" if !std::mem::replace(&mut has_answer, true) => {
+                set_answer(&mut entry, pair);
+            }
             key if CHANGES.contains(&key) => set(&mut entry, pair.clone()),
             _ => return Err(Problem::broken_entry(pair.line, shape)),
         }

@@ -33,7 +33,7 @@ struct LaterRegex {
 }
 
 /// A longer regex is compiled at once: it may turn out to be too large.
-const LONGEST_TO_COMPILE_LATER: usize = 400;
+const LONGEST_TO_COMPILE_LATER: usize = 600;
 
 /// How much memory a compiled regex may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl Pattern {
     /// Most rules of a policy are about other calls than the one at hand, and compiling is what takes longest to read a
     /// policy.
     pub fn compile_later(regex: &str) -> Result<Self, String> {
-        let is_short = regex.len() <= LONGEST_TO_COMPILE_LATER && !regex.contains('{');
+        let is_short = regex.len() <= LONGEST_TO_COMPILE_LATER && !repeats_often(regex);
         if is_short && regex_syntax::Parser::new().parse(regex).is_ok() {
             let later = LaterRegex { text: regex.to_owned(), compiled: OnceLock::new() };
             return Ok(Self(Engine::Later(Arc::new(later))));
@@ -115,6 +115,14 @@ impl Pattern {
     pub const fn can_fail(&self) -> bool {
         matches!(self.0, Engine::Backtracking(_))
     }
+}
+
+/// Whether a regex has a counted repetition that makes it large.
+fn repeats_often(regex: &str) -> bool {
+    regex.split('{').skip(1).any(|rest| {
+        let digits = rest.split(|letter: char| !letter.is_ascii_digit()).take(2);
+        digits.filter_map(|digits| digits.parse::<u32>().ok()).any(|count| count > 10)
+    })
 }
 
 /// Whether a regex has look-around or back-references. The other engine also accepts what no agent takes for a

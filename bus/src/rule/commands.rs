@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::place::Place;
-use crate::event::{Event, ToolClass};
+use crate::event::{Agent, Event, ToolClass};
 use crate::shell::{self, ShellView, Start};
 
 /// Where tools of the agents have a line of shell.
@@ -34,9 +34,10 @@ pub(super) fn commands_of(event: &Event, place: &Place) -> Vec<CommandFact> {
         return Vec::new();
     }
     let mut facts = Vec::new();
-    for directory in directories(input) {
+    for directory in directories(event, input) {
         let read = |line: String| read(line, directory.clone(), place);
-        facts.extend(LINES.iter().filter_map(|name| line_in(input.get(*name)?)).map(read));
+        let lines = LINES.iter().filter_map(|name| line_in(input.get(*name)?));
+        facts.extend(lines.map(|line| read(with_arguments(line, input))));
         let lines = input.get("commands").and_then(Value::as_array).into_iter().flatten();
         facts.extend(lines.filter_map(line_in).map(read));
         if class == ToolClass::Shell {
@@ -54,15 +55,24 @@ pub(super) fn commands_of(event: &Event, place: &Place) -> Vec<CommandFact> {
     facts
 }
 
-/// The directories that a line may run in: the one that the tool names, else the agent's own. Which of several names a tool
-/// goes by is not known, and the model may add one: each counts.
-fn directories(input: &Map<String, Value>) -> Vec<Option<String>> {
-    let named = DIRECTORIES.iter().filter_map(|name| input.get(*name)?.as_str());
+/// The directories that a line may run in. A tool of an agent that we know has one name for it; under the other names the
+/// model may have put what the tool ignores, so the agent's own directory counts beside them.
+fn directories(event: &Event, input: &Map<String, Value>) -> Vec<Option<String>> {
+    let own: &[&str] = match event.agent {
+        Agent::Gemini => &["dir_path", "directory"],
+        Agent::Hermes | Agent::Codex => &["workdir"],
+        Agent::Claude => &[],
+        Agent::Other(_) => &DIRECTORIES,
+    };
+    let named = |name: &&str| input.get(*name)?.as_str().filter(|it| !it.is_empty());
     let mut all: Vec<Option<String>> =
-        named.filter(|folder| !folder.is_empty()).map(|folder| Some(folder.to_owned())).collect();
+        DIRECTORIES.iter().filter_map(|name| Some(Some(named(name)?.to_owned()))).collect();
+    if !own.iter().any(|name| named(name).is_some()) {
+        all.push(None);
+    }
     all.sort();
     all.dedup();
-    if all.is_empty() { vec![None] } else { all }
+    all
 }
 
 /// Whether a tool of this class may run a shell line. A file tool's `command` is a patch.
@@ -87,6 +97,14 @@ fn lines_of_question(event: &Event, place: &Place) -> Vec<CommandFact> {
     let command = |fields: &Map<String, Value>| line_in(fields.get("command")?);
     let lines = [object("details"), object("extra")].into_iter().flatten().filter_map(command);
     lines.map(|line| read(line, None, place)).collect()
+}
+
+/// Some tools have the arguments of a program in a field of their own.
+fn with_arguments(line: String, input: &Map<String, Value>) -> String {
+    match input.get("args").or_else(|| input.get("arguments")).filter(|it| it.is_array()) {
+        Some(arguments) => format!("{line} {}", line_in(arguments).unwrap_or_default()),
+        None => line,
+    }
 }
 
 /// A line, from a text or from a list of words.

@@ -149,7 +149,10 @@ impl Rule {
     fn applies_to_subjects(&self, facts: &Facts<'_>) -> Result<bool, RuleFailure> {
         let when: Vec<&[ProgramMatch]> = runs(&self.when).collect();
         if when.is_empty() {
-            return Ok(self.holds_in(Scope::Call, facts)? && !self.all_exempt(facts));
+            // An exempt program exempts its own files and hosts; a rule that is about none of them needs all to be exempt.
+            let is_about_parts = self.when.iter().any(|it| !it.is_about_call());
+            let is_exempt = || (!is_about_parts || self.only_allows()) && self.all_exempt(facts);
+            return Ok(self.holds_in(Scope::Call, facts)? && !is_exempt());
         }
         let mut result = Ok(false);
         let lines = facts.commands().iter().zip(facts.programs()).enumerate();
@@ -179,6 +182,18 @@ impl Rule {
             Ok(true) => Ok(self.holds_in(Scope::Call, facts)?),
             other => other,
         }
+    }
+
+    /// Whether `unless` names the program that touches a file or a host.
+    fn is_exempt_program(&self, by: Option<ProgramIndex>, facts: &Facts<'_>) -> bool {
+        let Some(ProgramIndex { line, program }) = by else { return false };
+        let (Some(command), Some(programs)) =
+            (facts.commands().get(line), facts.programs().get(line))
+        else {
+            return false;
+        };
+        let subject = RunSubject::Program(program);
+        runs(&self.unless).flatten().any(|it| it.matches(subject, command, programs))
     }
 
     /// Whether every program that runs is one that `unless` names, where `when` names none.
@@ -234,6 +249,9 @@ impl Rule {
             any(matches, |it| it.matches_of(file, facts.place, reading, of))
         };
         let is_exempt = |file: &FileFact<'_>| {
+            if self.is_exempt_program(file.by, facts) {
+                return Ok(true);
+            }
             let meant = unless.iter().filter(|(key, _)| key.covers(file.access));
             any(meant, |(_, it)| matches(it, file, reading.opposite()))
         };
@@ -267,7 +285,13 @@ impl Rule {
         let in_scope = || facts.hosts().iter().filter(move |it| scope.covers(it.by));
         let fits =
             |any_of: &[HostMatch], host: &HostFact<'_>| any(any_of, |it| it.matches(host, of));
-        let is_exempt = |host: &HostFact<'_>| any(&unless, |it| fits(it, host));
+        let is_exempt = |host: &HostFact<'_>| {
+            if self.is_exempt_program(host.by, facts) {
+                Ok(true)
+            } else {
+                any(&unless, |it| fits(it, host))
+            }
+        };
         for any_of in &when {
             let holds = |host: &HostFact<'_>| Ok(fits(any_of, host)? && !is_exempt(host)?);
             let is_plain = any_of.iter().all(|it| it.written.is_some());

@@ -100,11 +100,19 @@ impl FileFact<'_> {
 
     /// The directory of which everything is meant: `dir/*`.
     pub(super) fn whole_directory(&self) -> Option<&Path> {
-        let path = self.path().filter(|_| self.is_glob && !self.written.contains(UNKNOWN))?;
-        let name = path.file_name()?.to_str()?;
+        let mut path = self.path().filter(|_| self.is_glob && !self.written.contains(UNKNOWN))?;
         // Names that have nothing in common.
-        let is_all = may_be(name, "a") && may_be(name, "Zz-9") || matches!(name, ".*" | ".[!.]*");
-        if is_all { path.parent() } else { None }
+        let is_all = |name: &str| {
+            may_be(name, "ab") && may_be(name, "Zz-9") || matches!(name, ".*" | ".[!.]*")
+        };
+        let mut whole = None;
+        while let Some(folder) = path
+            .parent()
+            .filter(|_| path.file_name().and_then(|name| name.to_str()).is_some_and(is_all))
+        {
+            (path, whole) = (folder, Some(folder));
+        }
+        whole
     }
 
     /// Whether the first field of a name has it, which is the agent's own, if the agent has one.
@@ -154,7 +162,7 @@ pub(super) fn files_of<'a>(
             let path = base.as_deref().map_or(Resolved::Unknown, |it| of_shell(used, it, place));
             let by = used.by.map(|program| ProgramIndex { line, program });
             let written = Cow::Borrowed(used.path.as_str());
-            let is_glob = used.path.is_glob() || !used.path.is_known();
+            let is_glob = used.path.is_glob() || !used.path.is_known() || is_below_glob(&used.base);
             let access = used.access;
             FileFact { written, path, is_glob, access, by, source: Source::Line }
         }));
@@ -170,6 +178,14 @@ pub(super) fn start_of(command: &CommandFact, place: &Place) -> Option<PathBuf> 
             Resolved::Path(path) => Some(path),
             Resolved::Unknown | Resolved::NoPath => None,
         },
+    }
+}
+
+/// Whether a line has changed to a directory by a wildcard.
+fn is_below_glob(base: &Directory) -> bool {
+    match base {
+        Directory::Path(path) => path.contains(['*', '?', '[']),
+        Directory::Start | Directory::Unknown => false,
     }
 }
 
@@ -242,6 +258,7 @@ fn moved_files(event: &Event, access: Access) -> impl Iterator<Item = (&str, Acc
         name.contains("move") || name.contains("rename")
     });
     let from = if moves { Access::Delete } else { Access::Read };
+    let is_writer = access != Access::Read;
     let fields = [
         ("source", from),
         ("source_path", from),
@@ -249,9 +266,15 @@ fn moved_files(event: &Event, access: Access) -> impl Iterator<Item = (&str, Acc
         ("destination", Access::Write),
         ("destination_path", Access::Write),
         ("new_path", Access::Write),
+        ("filePath", access),
+        ("target_file", access),
+        ("target_path", access),
+        ("uri", access),
     ];
-    let input = event.tool_input().filter(|_| access != Access::Read);
-    fields.into_iter().filter_map(move |(name, access)| Some((input?.get(name)?.as_str()?, access)))
+    let input = event.tool_input();
+    let is_meant = move |name: &str| is_writer || matches!(name, "filePath" | "uri");
+    let fields = fields.into_iter().filter(move |(name, _)| is_meant(name));
+    fields.filter_map(move |(name, access)| Some((input?.get(name)?.as_str()?, access)))
 }
 
 /// What a tool does with the files that its fields name.

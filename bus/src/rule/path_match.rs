@@ -4,13 +4,11 @@
 use std::fmt;
 use std::path::Path;
 
-use globset::GlobMatcher;
-
 use super::directory::{Directory, Reading};
 use super::field::FieldsOf;
 use super::files::FileFact;
 use super::place::Place;
-use super::text_match::{Separators, TextMatch, any, compile_glob, every, write_list};
+use super::text_match::{LazyGlob, Separators, TextMatch, any, every, write_list};
 use super::wildcard::may_be;
 use crate::dialect::PatternFailure;
 
@@ -45,7 +43,7 @@ pub struct PathGlob {
     written: String,
     /// Where a pattern with `/` starts, and the pattern from there on.
     base: Option<Directory>,
-    matcher: GlobMatcher,
+    matcher: LazyGlob,
 }
 
 impl PathGlob {
@@ -55,14 +53,14 @@ impl PathGlob {
         let is_name = !text.contains('/');
         let is_floating = text.starts_with("**/") || text.starts_with('/');
         if is_name || is_floating {
-            let matcher = compile_glob(text, Separators::Literal)?;
+            let matcher = LazyGlob::parse(text, Separators::Literal)?;
             return Ok(Self { written, base: None, matcher });
         }
         let (first, rest) = text.split_once('/').unwrap_or((text, ""));
         let has_word = first.starts_with('$') || first == "~";
         let (base, rest) = if has_word { (first, rest) } else { ("$project", text) };
         let base = Directory::parse(base)?;
-        Ok(Self { written, base: Some(base), matcher: compile_glob(rest, Separators::Literal)? })
+        Ok(Self { written, base: Some(base), matcher: LazyGlob::parse(rest, Separators::Literal)? })
     }
 
     /// Whether a path with wildcards may have the name that this is.

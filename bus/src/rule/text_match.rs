@@ -2,8 +2,10 @@
 //! `glob`, `regex` and `not`.
 
 use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{Glob, GlobBuilder, GlobMatcher};
 
 use crate::dialect::{Pattern, PatternFailure};
 
@@ -21,7 +23,7 @@ pub enum TextMatch {
     /// It contains this.
     Contains(String),
     /// It matches all of this pattern, in which `*` stands for anything.
-    Glob(String, GlobMatcher),
+    Glob(String, LazyGlob),
     /// All of these hold.
     All(Vec<Self>),
     /// One of these holds.
@@ -47,7 +49,7 @@ impl TextMatch {
             "starts_with" => Self::StartsWith(text.to_owned()),
             "ends_with" => Self::EndsWith(text.to_owned()),
             "contains" => Self::Contains(text.to_owned()),
-            "glob" => Self::Glob(text.to_owned(), compile_glob(text, Separators::Any)?),
+            "glob" => Self::Glob(text.to_owned(), LazyGlob::parse(text, Separators::Any)?),
             _ => Self::regex(text)?,
         })
     }
@@ -101,11 +103,26 @@ pub(super) enum Separators {
     Literal,
 }
 
-pub(super) fn compile_glob(text: &str, separators: Separators) -> Result<GlobMatcher, String> {
-    let mut builder = GlobBuilder::new(text);
-    builder.literal_separator(separators == Separators::Literal).backslash_escape(true);
-    let compiled = builder.build().map(|glob| glob.compile_matcher());
-    compiled.map_err(|error| format!("`{text}` is not a glob we can use ({})", error.kind()))
+/// A glob, compiled when it is first needed.
+#[derive(Debug, Clone)]
+pub struct LazyGlob {
+    glob: Glob,
+    matcher: Arc<OnceLock<GlobMatcher>>,
+}
+
+impl LazyGlob {
+    pub(super) fn parse(text: &str, separators: Separators) -> Result<Self, String> {
+        let mut builder = GlobBuilder::new(text);
+        builder.literal_separator(separators == Separators::Literal).backslash_escape(true);
+        let glob = builder.build();
+        let glob =
+            glob.map_err(|error| format!("`{text}` is not a glob we can use ({})", error.kind()))?;
+        Ok(Self { glob, matcher: Arc::default() })
+    }
+
+    pub(super) fn is_match(&self, path: impl AsRef<Path>) -> bool {
+        self.matcher.get_or_init(|| self.glob.compile_matcher()).is_match(path)
+    }
 }
 
 /// As it is written in a file.

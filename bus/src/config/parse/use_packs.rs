@@ -21,6 +21,10 @@ impl Parser<'_> {
         let (used, problems) =
             get("use").map_or_else(Default::default, |it| used_packs(&it.value, recorded));
         self.file.problems.extend(problems.into_iter().map(|problem| about(problem, "use")));
+        if let Some(empty) = pairs.iter().find(|pair| pair.key == "use" && pair.value.is_null()) {
+            let why = "`use` is empty; write `use: [starter]`, or `use: []` for none";
+            self.file.problems.push(about(Problem::broken_entry(empty.line, why), "use"));
+        }
         let mut known = Vec::new();
         for pack in &used {
             let Some(text) = packs::text_of(&pack.name, recorded) else { continue };

@@ -28,7 +28,7 @@ pub(super) enum Effect {
 /// How many effects of one code are listed.
 pub(super) const EFFECTS: usize = 64;
 /// How many calls of one code are looked at.
-const CALLS: usize = 256;
+const CALLS: usize = 2_000;
 
 /// What code does, as far as it can be seen.
 pub(super) fn effects(language: Language, code: &str, home: Option<&str>) -> Vec<Effect> {
@@ -68,6 +68,8 @@ fn calls(language: Language, context: &Context<'_>, effects: &mut Vec<Effect>) {
     let mut left = CALLS;
     for (at, name) in names(context.code) {
         if effects.len() >= EFFECTS || left == 0 {
+            // What comes behind is not looked at, so it is code that is not known.
+            effects.push(Effect::Code(Origin::Variable));
             break;
         }
         let behind = context.code.get(at + name.len()..).unwrap_or_default();

@@ -22,7 +22,8 @@ pub(super) fn items(name: &str, program: &Invocation, input: &Flow) -> Vec<Word>
     }
 }
 
-/// `ls -d` prints its operands; without `-d` those with wildcards, most of which are files.
+/// `ls -d` prints its operands; without `-d` those with wildcards, most of which are files; without operands all that is
+/// there.
 fn listed(program: &Invocation) -> Vec<Word> {
     let options = program.args.iter().filter(|word| word.as_str().starts_with('-'));
     let short = |letter: char| {
@@ -35,6 +36,9 @@ fn listed(program: &Invocation) -> Vec<Word> {
     }
     let directories = short('d') || options.clone().any(|word| word.as_str() == "--directory");
     let operands = program.args.iter().filter(|word| !word.as_str().starts_with('-'));
+    if !directories && operands.clone().next().is_none() {
+        return vec![Word::glob("*")];
+    }
     operands.filter(|word| directories || word.is_glob()).cloned().collect()
 }
 

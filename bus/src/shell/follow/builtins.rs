@@ -64,7 +64,7 @@ impl Follower<'_> {
             Some(target) if target.as_str() == "-" => {
                 self.scope.previous.clone().unwrap_or(Directory::Unknown)
             }
-            Some(target) if !target.is_known() || target.is_glob() => Directory::Unknown,
+            Some(target) if !target.is_known() => Directory::Unknown,
             Some(target) if target.as_str().is_empty() => self.scope.directory.clone(),
             Some(target) => join(&self.scope.directory, target.as_str()),
         };

@@ -127,9 +127,19 @@ impl Follower<'_> {
             None => self.expand_list(&["\"$@\""]),
         };
         let mut flow = Flow::text("");
-        let known =
-            values.iter().filter(|value| value.word.as_str() != UNKNOWN.to_string() || !more);
-        for value in known.take(limits::LOOP_VALUES) {
+        let mut known: Vec<_> = values
+            .iter()
+            .filter(|value| value.word.as_str() != UNKNOWN.to_string() || !more)
+            .collect();
+        // Of many values those come first that may be more than a plain name or number.
+        if known.len() > limits::LOOP_VALUES {
+            known.sort_by_key(|value| !limits::is_more_than_a_name(value.word.as_str()));
+            let first = known.get(limits::LOOP_VALUES).map(|value| value.word.as_str());
+            if let Some(left_out) = first.filter(|text| limits::is_more_than_a_name(text)) {
+                self.cut(left_out);
+            }
+        }
+        for value in known.into_iter().take(limits::LOOP_VALUES) {
             let value = Value::path(&value.word, value.origin);
             self.scope.set(name, value);
             flow.append(self.list(body, script, input));
@@ -161,6 +171,9 @@ impl Follower<'_> {
             }
             flow.append(self.list(condition, script, &lines));
             let before = self.scope.variables.clone();
+            if turn + 1 == limits::LOOP_VALUES && limits::is_more_than_a_name(rest) {
+                self.cut(rest);
+            }
             flow.append(self.list(body, script, &lines));
             self.scope.merge(&before);
             rest = rest.split_once('\n').map_or("", |(_, behind)| behind);

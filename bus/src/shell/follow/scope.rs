@@ -1,6 +1,7 @@
 //! What a shell knows at one point of a script: its variables, directory, aliases and parameters. A subshell works on
 //! a copy.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use super::super::limits;
@@ -55,6 +56,8 @@ pub(crate) struct Scope {
     pub(crate) parameters: Option<Vec<Word>>,
     pub(crate) aliases: Vec<(String, String)>,
     pub(crate) privileged: bool,
+    /// Whether a variable was left out because there are too many.
+    pub(crate) full: Rc<Cell<bool>>,
 }
 
 impl Scope {
@@ -67,7 +70,7 @@ impl Scope {
         let full = variables.len() >= limits::VARIABLES;
         match variables.iter_mut().find(|(known, _)| **known == *name) {
             Some((_, old)) => *old = value,
-            None if full => {} // stays unknown
+            None if full => self.full.set(true), // stays unknown
             None => variables.push((name.into(), value)),
         }
     }

@@ -220,7 +220,7 @@ impl Follower<'_> {
     pub(crate) fn report_unknown_program(&mut self, program: &Word) -> bool {
         let name = program.as_str().rsplit('/').next().unwrap_or_default();
         let unknown = name.contains(UNKNOWN);
-        if unknown {
+        if unknown || program.is_glob() {
             self.opaque(OpaqueKind::Program, program.as_str());
         }
         unknown

@@ -74,6 +74,10 @@ impl Follower<'_> {
         let origin = if known { input.origin } else { input.origin.max(Origin::Output) };
         let lines = lines.unwrap_or_else(|| vec![Word::unknown()]);
         let mut flow = Flow::text("");
+        let left_out = lines.iter().skip(limits::LOOP_VALUES).map(Word::as_str);
+        if let Some(text) = left_out.into_iter().find(|text| limits::is_more_than_a_name(text)) {
+            self.cut(text);
+        }
         for line in lines.iter().take(limits::LOOP_VALUES) {
             let args = program.iter().map(|arg| replaced(arg, placeholder, line, origin));
             flow.append(self.launch(call.with(args.collect()), &Flow::default()));

@@ -63,6 +63,12 @@ impl WantedOption {
 
     fn matches_value(&self, given: &GivenOption<'_>) -> Match {
         match (&self.value, given.value) {
+            // `--dry-run=false` is not `--dry-run`.
+            (None, Some(value))
+                if given.certain && matches!(value.text, "false" | "no" | "none") =>
+            {
+                Match::No
+            }
             (None, _) => Match::Yes,
             (Some(_), None) => Match::No,
             (Some(wanted), Some(value)) => compare(wanted, value),

@@ -230,3 +230,38 @@ const TOKENS: &[&str] = &[
     "$@",
     "trap ",
 ];
+
+#[test]
+fn what_is_left_out_is_told() {
+    let many = |count: usize, each: &dyn Fn(usize) -> String| {
+        (0..count).map(each).collect::<Vec<_>>().join(" ")
+    };
+    let start = crate::shell::Start::default();
+    for line in [
+        format!("for i in {} /root; do rm -rf $i; done", many(40, &|at| format!("/a{at}"))),
+        format!("{} x=/root; rm -rf $x", many(2000, &|at| format!("v{at}=1;"))),
+        format!("python3 -c '{} x()'", many(500, &|at| format!("os.remove(\"a{at}\");"))),
+        format!("printf '%s\\n' {} | xargs -I{{}} rm {{}}", many(40, &|at| format!("/a{at}"))),
+    ] {
+        let view = read(&line, &start);
+        let shown: String = line.chars().take(60).collect();
+        assert!(!view.opaque.is_empty(), "{shown}");
+    }
+    let plain = format!("for i in {}; do echo $i; done", many(40, &|at| at.to_string()));
+    assert!(read(&plain, &start).opaque.is_empty(), "numbers are no reason to ask");
+}
+
+#[test]
+fn a_variable_that_is_not_set_is_empty() {
+    let start = crate::shell::Start::default();
+    for (line, program) in
+        [("r${x}m -rf a", "rm"), ("git pu${x}sh", "push"), ("git push --fo${x}rce", "--force")]
+    {
+        let view = read(line, &start);
+        let words =
+            view.programs.iter().flat_map(|it| std::iter::once(&it.program).chain(&it.args));
+        assert!(words.into_iter().any(|word| word.as_str() == program), "{line}");
+    }
+    let view = read("rm -rf \"$X/a\"", &start);
+    assert_eq!(view.programs.len(), 1, "a path that begins with a variable is not read as /a");
+}

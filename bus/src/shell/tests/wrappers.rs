@@ -35,9 +35,9 @@ fn sees_through_wrappers() {
 fn fills_in_arguments() {
     check(&[
         ("echo / | xargs rm -rf", "echo / ; xargs rm -rf ; rm -rf /"),
-        ("ls | xargs -n 1 rm", "ls ; xargs -n 1 rm ; rm …more"),
+        ("ls | xargs -n 1 rm", "ls ; xargs -n 1 rm ; rm *"),
         ("echo / | xargs -I{} rm -rf {}/x", "echo / ; xargs -I{} rm -rf {}/x ; rm -rf //x"),
-        ("ls | xargs -I X sh -c 'rm X'", "ls ; xargs -I X sh -c rm X ; sh -c rm … ; rm … …more"),
+        ("ls | xargs -I X sh -c 'rm X'", "ls ; xargs -I X sh -c rm X ; sh -c rm * ; rm *"),
         ("find / -exec rm -rf {} \\;", "find / -exec rm -rf {} ; ; rm -rf /"),
         ("find a b -name x -exec rm {} +", "find a b -name x -exec rm {} + ; rm a/…/x b/…/x …more"),
         (
