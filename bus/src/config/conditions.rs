@@ -198,7 +198,7 @@ fn program_match(node: &Node) -> Result<ProgramMatch, Problem> {
             return Err(broken(why.to_owned()));
         }
         return CommandPattern::parse(&text)
-            .map(ProgramMatch::Command)
+            .map(ProgramMatch::command)
             .map_err(|why| broken(why.to_string()));
     }
     let pairs = node.pairs().unwrap_or_default();

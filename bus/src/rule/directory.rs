@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::place::Place;
 use super::wildcard::{may_lead_above, may_lead_below};
+use crate::files::lexical_path;
 
 /// A directory as a policy names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,14 +56,14 @@ impl Directory {
         let (first, rest) = text.split_once('/').unwrap_or((text, ""));
         let first = if first == "~" { "$home" } else { first };
         if let Some((_, base)) = WORDS.into_iter().find(|(word, _)| *word == first) {
-            return Ok(Self { base, rest: PathBuf::from(rest.trim_start_matches('/')), written });
+            return Ok(Self { base, rest: clean(rest), written });
         }
         if first.starts_with('$') || first.starts_with('~') {
             let known = WORDS.map(|(word, _)| word).join(", ");
             return Err(format!("`{first}` stands for no directory here (one of: {known})"));
         }
         let base = if text.starts_with('/') { Base::Root } else { Base::Project };
-        Ok(Self { base, rest: PathBuf::from(text.trim_start_matches('/')), written })
+        Ok(Self { base, rest: clean(text), written })
     }
 
     /// Whether a resolved path is this directory or below it.
@@ -70,7 +71,10 @@ impl Directory {
         if self.base == Base::Temporary && self.rest.as_os_str().is_empty() {
             return place.is_temporary(path);
         }
-        self.paths(place, reading).iter().any(|folder| path.starts_with(folder))
+        let is_below =
+            |base: &Path| path.strip_prefix(base).is_ok_and(|below| below.starts_with(&self.rest));
+        self.bases(place, reading).any(is_below)
+            || self.followed(place, reading).any(|folder| path.starts_with(folder))
     }
 
     /// Whether a path with wildcards may be in this directory once the shell has expanded it.
@@ -80,7 +84,12 @@ impl Directory {
 
     /// Whether a resolved path is this directory or one above it.
     pub(super) fn is_below(&self, path: &Path, place: &Place, reading: Reading) -> bool {
-        self.paths(place, reading).iter().any(|folder| folder.starts_with(path))
+        let is_above = |base: &Path| {
+            base.starts_with(path)
+                || path.strip_prefix(base).is_ok_and(|below| self.rest.starts_with(below))
+        };
+        self.bases(place, reading).any(is_above)
+            || self.followed(place, reading).any(|folder| folder.starts_with(path))
     }
 
     /// Whether a path with wildcards may be this directory or one above it.
@@ -90,28 +99,46 @@ impl Directory {
 
     /// Where it leads; a link to it and what the link leads to both count.
     pub(super) fn paths(&self, place: &Place, reading: Reading) -> Vec<PathBuf> {
-        let bases: Vec<&Path> = match (self.base, reading) {
-            (Base::Root, _) => vec![Path::new("/")],
-            (Base::Project, _) => vec![&place.project],
-            (Base::Cwd, _) => vec![&place.cwd],
-            (Base::Home, Reading::Wide) => place.homes().collect(),
-            (Base::Home, Reading::Narrow) => place.home.as_deref().into_iter().collect(),
-            (Base::Temporary, _) => place.temporary.iter().map(PathBuf::as_path).collect(),
-            (Base::Bus, _) => vec![&place.bus],
-        };
-        let mut paths = Vec::with_capacity(bases.len());
-        for base in bases {
-            if self.rest.as_os_str().is_empty() {
-                paths.push(base.to_owned());
-                continue;
-            }
-            let written = base.join(&self.rest);
-            let real = place.follow_directory(&written);
-            paths.extend(real.filter(|real| *real != written));
-            paths.push(written);
-        }
-        paths
+        let written = self.bases(place, reading).map(|base| base.join(&self.rest));
+        written.chain(self.followed(place, reading)).collect()
     }
+
+    /// The directories that its word may stand for.
+    fn bases<'p>(&self, place: &'p Place, reading: Reading) -> impl Iterator<Item = &'p Path> {
+        let one = match self.base {
+            Base::Root => Some(Path::new("/")),
+            Base::Project => Some(place.project.as_path()),
+            Base::Cwd => Some(place.cwd.as_path()),
+            Base::Home => place.home.as_deref(),
+            Base::Bus => Some(place.bus.as_path()),
+            Base::Temporary => None,
+        };
+        let claimed = (self.base, reading) == (Base::Home, Reading::Wide);
+        let claimed = place.claimed_home.as_deref().filter(|_| claimed);
+        let temporary: &[PathBuf] =
+            if self.base == Base::Temporary { &place.temporary } else { &[] };
+        one.into_iter().chain(claimed).chain(temporary.iter().map(PathBuf::as_path))
+    }
+
+    /// Where its links lead, if they lead elsewhere.
+    fn followed<'p>(
+        &'p self,
+        place: &'p Place,
+        reading: Reading,
+    ) -> impl Iterator<Item = PathBuf> + 'p {
+        let may_lead_elsewhere = !self.rest.as_os_str().is_empty() && place.may_have_links();
+        let bases = may_lead_elsewhere.then(|| self.bases(place, reading));
+        bases.into_iter().flatten().filter_map(move |base| {
+            let written = base.join(&self.rest);
+            place.follow_directory(&written).filter(|real| *real != written)
+        })
+    }
+}
+
+/// Without `.`, `..` and slashes at its ends.
+fn clean(text: &str) -> PathBuf {
+    let whole = lexical_path(&Path::new("/").join(text.trim_start_matches('/')));
+    whole.strip_prefix("/").map(Path::to_owned).unwrap_or_default()
 }
 
 impl fmt::Display for Directory {

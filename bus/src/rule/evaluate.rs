@@ -154,6 +154,10 @@ impl Rule {
             let is_exempt = || (!is_about_parts || self.only_allows()) && self.all_exempt(facts);
             return Ok(self.holds_in(Scope::Call, facts)? && !is_exempt());
         }
+        let names = facts.program_names();
+        if when.iter().any(|any_of| !any_of.iter().any(|it| it.may_match(names))) {
+            return Ok(false);
+        }
         let mut result = Ok(false);
         let lines = facts.commands().iter().zip(facts.programs()).enumerate();
         for (line, (command, programs)) in lines {

@@ -200,7 +200,7 @@ fn files(key: FileKey, facts: &Facts<'_>) -> Vec<String> {
 fn missing_in_programs(condition: &Condition, facts: &Facts<'_>) -> Option<String> {
     let Condition::Runs(any_of) = condition else { return None };
     let patterns = any_of.iter().filter_map(|it| match it {
-        ProgramMatch::Command(pattern) => Some(pattern),
+        ProgramMatch::Command(pattern, _) => Some(pattern),
         ProgramMatch::Opaque(_) | ProgramMatch::CodeFrom(_) => None,
     });
     let about = |pattern: &CommandPattern| {

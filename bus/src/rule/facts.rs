@@ -9,6 +9,7 @@ use super::commands::{CommandFact, commands_of};
 use super::files::{FileFact, files_of};
 use super::hosts::{HostFact, hosts_of};
 use super::place::Place;
+use super::program_match::ProgramNames;
 use crate::event::Event;
 use crate::shell::ParsedInvocation;
 
@@ -24,6 +25,7 @@ pub struct Facts<'a> {
     pub place: &'a Place,
     lines: &'a ShellLines,
     programs: OnceLock<Vec<Vec<ParsedInvocation<'a>>>>,
+    names: OnceLock<ProgramNames>,
     files: OnceLock<Vec<FileFact<'a>>>,
     hosts: OnceLock<Vec<HostFact<'a>>>,
 }
@@ -47,7 +49,7 @@ impl<'a> Facts<'a> {
     /// The facts of `event`, which happens at `place`.
     pub fn new(event: &'a Event, place: &'a Place, lines: &'a ShellLines) -> Self {
         let (programs, files, hosts) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Self { event, place, lines, programs, files, hosts }
+        Self { event, place, lines, programs, names: OnceLock::new(), files, hosts }
     }
 
     /// Where the event happens, for its context in the log. All of its files are looked at for that: another rule may
@@ -67,6 +69,14 @@ impl<'a> Facts<'a> {
         self.programs.get_or_init(|| {
             let parsed = |it: &'a CommandFact| it.view.programs.iter().map(ParsedInvocation::new);
             self.commands().iter().map(|command| parsed(command).collect()).collect()
+        })
+    }
+
+    /// The names of all programs.
+    pub(super) fn program_names(&self) -> ProgramNames {
+        *self.names.get_or_init(|| {
+            let programs = self.programs().iter().flatten();
+            programs.fold(ProgramNames::default(), |all, it| all.with(ProgramNames::of_program(it)))
         })
     }
 

@@ -162,12 +162,25 @@ impl Place {
         place
     }
 
+    /// Whether any path may lead elsewhere than it says.
+    pub(super) fn may_have_links(&self) -> bool {
+        match &self.links {
+            Links::OnDisk(_) => true,
+            Links::Recorded(links) => !links.is_empty(),
+        }
+    }
+
     /// The place that an absolute path leads to; none if its links go in a circle.
     pub fn follow(&self, path: &Path) -> Option<PathBuf> {
         match &self.links {
             Links::Recorded(links) => {
-                let recorded = path.to_str().and_then(|path| links.get(path));
-                Some(recorded.map_or_else(|| lexical_path(path), PathBuf::from))
+                let text = path.to_str();
+                let recorded = text.and_then(|path| links.get(path));
+                let is_clean = text.is_some_and(|text| {
+                    !text.contains("/.") && !text.contains("//") && !text.ends_with('/')
+                });
+                let plain = || if is_clean { path.to_owned() } else { lexical_path(path) };
+                Some(recorded.map_or_else(plain, PathBuf::from))
             }
             Links::OnDisk(seen) => {
                 let real = real_path_with(path, |link| read_link_at(link, &self.cwd)).ok();

@@ -9,12 +9,50 @@ use crate::shell::{CodeSource, CommandPattern, Match, OpaqueKind, ParsedInvocati
 /// One comparison of a program.
 #[derive(Debug, Clone)]
 pub enum ProgramMatch {
-    /// It is this command.
-    Command(CommandPattern),
+    /// It is this command, of one of these programs.
+    Command(CommandPattern, ProgramNames),
     /// A part of the line cannot be understood: for this reason, or for any.
     Opaque(Option<OpaqueKind>),
     /// It runs code that is not in the line, from this source.
     CodeFrom(CodeSource),
+}
+
+/// A set of program names that may hold others too: one bit for each name. Most patterns are about other programs than
+/// those of a line, and this tells so without a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ProgramNames(u64);
+
+impl ProgramNames {
+    /// The programs that a pattern is about.
+    fn of_pattern(pattern: &CommandPattern) -> Self {
+        let names = pattern.program_names();
+        if names.iter().any(|name| name.contains('*')) {
+            return Self(u64::MAX);
+        }
+        Self(names.iter().fold(0, |set, name| set | bit(name)))
+    }
+
+    /// The program of an invocation, under all of its names.
+    pub(super) fn of_program(program: &ParsedInvocation<'_>) -> Self {
+        Self(program.names().fold(0, |set, name| set | bit(name)))
+    }
+
+    /// Both sets.
+    pub(super) const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether both may hold the same name.
+    pub(super) const fn may_share(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// FNV-1a, folded to a bit.
+fn bit(name: &str) -> u64 {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, step);
+    1 << ((hash ^ (hash >> 32)) & 63)
 }
 
 /// What a [`ProgramMatch`] is asked about: each program of a line, and each part of it that cannot be understood.
@@ -63,6 +101,20 @@ impl RunSubject {
 }
 
 impl ProgramMatch {
+    /// The command of this pattern.
+    pub fn command(pattern: CommandPattern) -> Self {
+        let names = ProgramNames::of_pattern(&pattern);
+        Self::Command(pattern, names)
+    }
+
+    /// Whether it may match one of these programs. What is not about a program may always match.
+    pub(super) const fn may_match(&self, programs: ProgramNames) -> bool {
+        match self {
+            Self::Command(_, names) => names.may_share(programs),
+            Self::Opaque(_) | Self::CodeFrom(_) => true,
+        }
+    }
+
     /// Whether `subject` matches. What depends on a word that is not known matches nothing.
     pub(super) fn matches(
         &self,
@@ -71,8 +123,11 @@ impl ProgramMatch {
         programs: &[ParsedInvocation<'_>],
     ) -> bool {
         match (self, subject) {
-            (Self::Command(pattern), RunSubject::Program(index)) => {
-                programs.get(index).is_some_and(|it| pattern.matches(it) == Match::Yes)
+            (Self::Command(pattern, names), RunSubject::Program(index)) => {
+                programs.get(index).is_some_and(|it| {
+                    names.may_share(ProgramNames::of_program(it))
+                        && pattern.matches(it) == Match::Yes
+                })
             }
             (Self::Opaque(kind), RunSubject::Opaque(index)) => command
                 .view
@@ -82,7 +137,7 @@ impl ProgramMatch {
             (Self::CodeFrom(source), RunSubject::Code(index)) => {
                 command.view.foreign_code.get(index).is_some_and(|code| code.source == *source)
             }
-            (Self::Command(_) | Self::Opaque(_) | Self::CodeFrom(_), _) => false,
+            (Self::Command(..) | Self::Opaque(_) | Self::CodeFrom(_), _) => false,
         }
     }
 }
@@ -102,7 +157,7 @@ pub const REASONS: [(&str, OpaqueKind); 3] =
 impl fmt::Display for ProgramMatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Command(pattern) => write!(f, "`{pattern}`"),
+            Self::Command(pattern, _) => write!(f, "`{pattern}`"),
             Self::Opaque(kind) => {
                 let name = REASONS.iter().find(|(_, it)| Some(*it) == *kind).map(|(name, _)| *name);
                 write!(f, "opaque{}{}", if name.is_some() { " " } else { "" }, name.unwrap_or(""))

@@ -6,7 +6,7 @@ use crate::shell::word::Word;
 /// A word, or a part of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Text<'a> {
-    /// The text; unknown parts are [`UNKNOWN`].
+    /// The text; unknown parts are [`UNKNOWN`](crate::shell::UNKNOWN).
     pub(crate) text: &'a str,
     /// Whether the shell matches it against files.
     pub(crate) glob: bool,
