@@ -15,10 +15,9 @@ use hookbus::event::Agent;
 use hookbus::shell::{Start, read};
 use hookbus_tests::home::Home;
 use hookbus_tests::payloads::{gemini_shell, hermes_shell};
-use hookbus_tests::recording::record_after;
+use hookbus_tests::recording::{record_after, scan};
 use hookbus_tests::timing::{Percentiles, time};
-use rusqlite::{Connection, OpenFlags};
-use serde_json::{Value, json};
+use serde_json::json;
 
 const ROUNDS: usize = 400;
 const MILLION: usize = 1_000_000;
@@ -129,23 +128,6 @@ fn replay_a_million() {
         "replay / scan  {:.2}   (aim: 0.2 or more)",
         scan.as_secs_f64() / replay.as_secs_f64()
     );
-}
-
-#[expect(clippy::disallowed_methods, reason = "the comparison must not use our own reader")]
-fn scan(home: &Home) -> Duration {
-    let file = home.path().join("log.db");
-    let started = Instant::now();
-    let db = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY).expect("a log");
-    let mut statement = db.prepare("SELECT payload FROM events ORDER BY seq").expect("a query");
-    let mut rows = statement.query([]).expect("rows");
-    let mut parsed = 0;
-    while let Some(row) = rows.next().expect("a row") {
-        let bytes = row.get_ref(0).expect("a payload").as_bytes().expect("bytes");
-        let value: Value = serde_json::from_slice(bytes).expect("JSON");
-        parsed += usize::from(value.is_object());
-    }
-    assert!(parsed >= MILLION);
-    started.elapsed()
 }
 
 fn replay(home: &Home, candidate: &str) -> Duration {

@@ -14,9 +14,8 @@ use std::time::{Duration, Instant};
 use hookbus::event::Agent;
 use hookbus_tests::home::Home;
 use hookbus_tests::payloads::{gemini_shell, hermes_shell};
-use hookbus_tests::recording::record_after;
-use rusqlite::{Connection, OpenFlags};
-use serde_json::{Value, json};
+use hookbus_tests::recording::{record_after, scan};
+use serde_json::json;
 
 const MILLION: usize = 1_000_000;
 
@@ -72,23 +71,6 @@ fn command(index: usize) -> String {
         2 => "rm -rf /srv/data".to_owned(),
         _ => format!("cargo test --package shop-{index} -- --nocapture && echo done"),
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "the comparison must not use our own reader")]
-fn scan(home: &Home) -> Duration {
-    let file = home.path().join("log.db");
-    let started = Instant::now();
-    let db = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY).expect("a log");
-    let mut statement = db.prepare("SELECT payload FROM events ORDER BY seq").expect("a query");
-    let mut rows = statement.query([]).expect("rows");
-    let mut parsed = 0;
-    while let Some(row) = rows.next().expect("a row") {
-        let bytes = row.get_ref(0).expect("a payload").as_bytes().expect("bytes");
-        let value: Value = serde_json::from_slice(bytes).expect("JSON");
-        parsed += usize::from(value.is_object());
-    }
-    assert!(parsed >= MILLION);
-    started.elapsed()
 }
 
 /// Runs the real command; returns its time and its peak memory in KB.

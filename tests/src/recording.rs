@@ -4,12 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hookbus::bus::Bus;
 use hookbus::caller::Caller;
 use hookbus::event::{Agent, EventId, Time};
 use hookbus::pipeline::{Call, handle};
+use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -146,4 +147,22 @@ fn python(program: &str, file: &Path, arguments: &[&str]) -> String {
         .expect("python3");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("text")
+}
+
+/// How long a scan of the log takes that only parses the JSON: what the benches of replays compare with.
+#[expect(clippy::disallowed_methods, reason = "the comparison must not use our own reader")]
+pub fn scan(home: &Home) -> Duration {
+    let file = home.path().join("log.db");
+    let started = Instant::now();
+    let db = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY).expect("a log");
+    let mut statement = db.prepare("SELECT payload FROM events ORDER BY seq").expect("a query");
+    let mut rows = statement.query([]).expect("rows");
+    let mut parsed = 0;
+    while let Some(row) = rows.next().expect("a row") {
+        let bytes = row.get_ref(0).expect("a payload").as_bytes().expect("bytes");
+        let value: Value = serde_json::from_slice(bytes).expect("JSON");
+        parsed += usize::from(value.is_object());
+    }
+    assert!(parsed > 0, "an empty log");
+    started.elapsed()
 }
