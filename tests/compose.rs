@@ -77,7 +77,7 @@ fn the_three_nats_nodes_replicate_what_a_bus_relays() {
     assert!(home.run(&["hooks", "list"]).status.success());
     let _daemon = home.serve_with(&["--no-observers"]);
     let answer = home.answer("hermes", &hermes_shell("git push --force"));
-    assert_eq!(answer["reason"], "force pushes need a person");
+    assert_eq!(answer["reason"], "force pushes need a person (hookbus rule no-force-push)");
     wait_until("the relay has published everything", || {
         let published = home.json(&["status", "--json"])["relay"]["published"].as_u64();
         published == Some(home.log(&[]).len() as u64)
