@@ -2,6 +2,7 @@
 //! `active/` puts it in force.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Map, Value};
 
@@ -20,6 +21,9 @@ use crate::log::Durability;
 
 /// How often in a row an agent may be told to continue, if the file sets no limit.
 const MAX_CONTINUATIONS: u32 = 8;
+
+/// The text that was read last, and what it means.
+static LAST: Mutex<Option<(String, HooksFile)>> = Mutex::new(None);
 
 /// A hooks file: the user's own or a project's.
 #[derive(Debug, Clone)]
@@ -93,9 +97,19 @@ impl HooksFile {
         Self { project: Some(file.to_owned()), ..Self::empty(base) }
     }
 
-    /// Reads the text of the user's own file in `base`. Fails only if nothing in it can be used.
+    /// Reads the text of the user's own file in `base`. Fails only if nothing in it can be used. The last result is
+    /// remembered: a client without a daemon reads the same text twice, and packs make that slow.
     pub fn parse(text: &str, base: &Path) -> Result<Self, Problem> {
-        parse::parse(text, Self::empty(base), &|_, _| true)
+        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, file)) = &*last
+            && known == text
+            && file.base == base
+        {
+            return Ok(file.clone());
+        }
+        let file = parse::parse(text, Self::empty(base), &|_, _| true)?;
+        *last = Some((text.to_owned(), file.clone()));
+        Ok(file)
     }
 
     /// Reads the text of a project's `file`. Of an entry that is not approved only the key and the
