@@ -1,5 +1,6 @@
-//! Packs: rules that ship with the binary, and that `use: [starter]` puts in force. The log records the text of the
-//! packs that a file uses, so that a replay asks the rules of then; a text that is recorded is read instead of ours.
+//! Packs: rules that ship with the binary, and that `use: [starter]` puts in force. The log records the text of the packs
+//! together with the file. A replay reads that recorded text, so it asks the rules that were in force when the event
+//! happened, also after an update of hookbus.
 
 use std::borrow::Cow;
 

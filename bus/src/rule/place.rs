@@ -1,6 +1,6 @@
 //! Where a call happens: its working directory, the project, the directories that `$home`, `$tmp` and `$hookbus`
-//! stand for, and how links are followed. It is found out once per event and recorded with it, so that a replay
-//! compares the paths of then, not those of now.
+//! stand for, and how links are followed. The bus finds it out once per event and records it with the event, so that a
+//! replay compares paths as they were when the event happened, whatever is on the disk today.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};

@@ -19,7 +19,7 @@ fn start() -> Start {
     Start {
         home: Some("/home/u".to_owned()),
         variables: vec![
-            ("PWD".to_owned(), "/work".to_owned()),
+            ("PWD".to_owned(), "/home/you/app".to_owned()),
             ("USER".to_owned(), "u".to_owned()),
         ],
     }

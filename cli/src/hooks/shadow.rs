@@ -161,7 +161,7 @@ fn event(log: &LogReader, seq: Seq) -> Result<Option<Row>> {
 }
 
 impl ShadowReport {
-    /// The recorded names and the hooks of now: those with verdicts first, by name.
+    /// Every hook of the report: those with recorded verdicts first, by name, then the other hooks in shadow mode.
     fn hooks(&self) -> Vec<(&str, Option<&ShadowHook>)> {
         let recorded = self.tally.hooks.iter().map(|(name, hook)| (name.as_str(), Some(hook)));
         let is_silent = |name: &str| !self.tally.hooks.keys().any(|recorded| is_of(recorded, name));

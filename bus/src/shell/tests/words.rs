@@ -27,7 +27,7 @@ fn expands_words() {
         ("$(printf '%s' rm) /", "printf %s rm ; rm /"),
         ("$(which rm) x", "which rm ; rm x"),
         ("$(command -v rm) x", "command -v rm ; rm x"),
-        ("rm -rf $(pwd)/x \"$PWD\"", "pwd ; rm -rf /work/x /work"),
+        ("rm -rf $(pwd)/x \"$PWD\"", "pwd ; rm -rf /home/you/app/x /home/you/app"),
         ("X=rxm; ${X/x/} a", "rm a"),
         ("X=xxrm; ${X#xx} ${X:2:1} ${X%m} ${X^^}", "rm r xxr XXRM"),
         ("X=/a/b.c; echo ${X##*/} ${X%/*} ${X%.*} ${#X}", "echo b.c /a /a/b 6"),
