@@ -29,7 +29,7 @@ fn the_top_of_the_repository_is_where_the_line_starts() {
         ("rm -rf \"$(git rev-parse --show-toplevel)/x\"", "rm -rf ./x"),
         ("cd \"$(git rev-parse --show-toplevel)\" && rm x", "rm x"),
         ("cd a && rm $(git rev-parse --show-toplevel)/x", "a: rm /home/you/app/x"),
-        ("rm -rf $(dirname \"$PWD\")", "rm -rf /"),
+        ("rm -rf $(dirname \"$PWD\")", "rm -rf /home/you"),
     ] {
         assert_eq!(programs(line).pop().as_deref(), Some(expected), "{line}");
     }
