@@ -1,7 +1,10 @@
 //! Decides on a recorded event again, by the same steps as the live bus (`decode`, `plan`, the hooks,
 //! `conclude`) and with the working directory and session variables that were recorded.
 
+use std::cell::RefCell;
 use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hookbus::config::Hook;
@@ -13,6 +16,7 @@ use hookbus::event::{
 };
 use hookbus::log::RecordedEvent;
 use hookbus::rule::{Facts, Place, ShellLines};
+use serde_json::Value;
 
 use crate::command_runner::{CommandRunner, Commands};
 use crate::compare::{Category, Comparison, compare, explained_by_unknown_state};
@@ -48,6 +52,18 @@ pub struct Redecider<'a> {
     /// Whether plugins run, which may keep state between events.
     has_plugins: bool,
     detail: Detail,
+    /// The place of the event before. Most events of a session happen at the same one.
+    last_place: RefCell<Option<KnownPlace>>,
+}
+
+/// A place, and what it was read from.
+#[derive(Debug)]
+struct KnownPlace {
+    context: String,
+    /// The working directory in the payload.
+    cwd: Option<String>,
+    bus: PathBuf,
+    place: Arc<Place>,
 }
 
 /// The replayed decision, and what has to be known to compare it.
@@ -93,7 +109,7 @@ impl<'a> Redecider<'a> {
     pub fn new(hooks: &'a ReplayHooks, commands: Commands<'a>, detail: Detail) -> io::Result<Self> {
         let runner = CommandRunner::new(commands)?;
         let has_plugins = runner.is_some() && hooks.has_plugins();
-        Ok(Self { hooks, runner, has_plugins, detail })
+        Ok(Self { hooks, runner, has_plugins, detail, last_place: RefCell::default() })
     }
 
     /// Decides on `row` again. Returns nothing if no hook gave a verdict then or now, unless all events are to be
@@ -211,9 +227,7 @@ impl<'a> Redecider<'a> {
         let carried = skip_unapproved(&mut plan, self.hooks, row, recorded);
         let refused = self.hooks.leave_out_refused(&mut plan, row);
         let same_hooks = hash == Some(plan.hooks_hash());
-        let context = row.context.as_deref().unwrap_or("{}");
-        let (place, lines) =
-            (Place::of_recorded(event, context, plan.home()), ShellLines::default());
+        let (place, lines) = (self.place(event, row, plan.home()), ShellLines::default());
         let facts = Facts::new(event, &place, &lines);
         let (verdicts, skipped_commands) = match (&self.runner, plan.runs_outside()) {
             (Some(runner), true) => (runner.run(&plan, &facts, row), false),
@@ -261,6 +275,27 @@ impl<'a> Redecider<'a> {
             plugins,
             same_hooks,
         })
+    }
+
+    /// Where `event` happened.
+    fn place(&self, event: &Event, row: &RecordedEvent, bus: &Path) -> Arc<Place> {
+        let context = row.context.as_deref().unwrap_or("{}");
+        let cwd = event.field("cwd").and_then(Value::as_str);
+        let is_same = |known: &&KnownPlace| {
+            known.context == context && known.cwd.as_deref() == cwd && known.bus == bus
+        };
+        let mut last = self.last_place.borrow_mut();
+        if let Some(known) = last.as_ref().filter(is_same) {
+            return Arc::clone(&known.place);
+        }
+        let place = Arc::new(Place::of_recorded(event, context, bus));
+        *last = Some(KnownPlace {
+            context: context.to_owned(),
+            cwd: cwd.map(str::to_owned),
+            bus: bus.to_owned(),
+            place: Arc::clone(&place),
+        });
+        place
     }
 
     /// Whether a command of `plan` runs more than once; plugins never do.

@@ -4,7 +4,8 @@ use super::problem::{Problem, did_you_mean, hint};
 use super::yaml::{Data, Node, Pair};
 use crate::event::{Agent, ToolClass};
 use crate::rule::{
-    Condition, Directory, FileKey, HostMatch, PathGlob, PathMatch, ProgramMatch, REASONS, SOURCES,
+    Condition, Directory, FileKey, HostMatch, PathGlob, PathMatch, ProgramMatch, ProgramMatches, REASONS,
+    SOURCES,
     SizeMatch, TextMatch, ToolMatch, misspelled,
 };
 use crate::shell::CommandPattern;
@@ -33,7 +34,7 @@ fn condition(pair: &Pair) -> Result<Condition, Problem> {
             .map(|paths| Condition::File(key, paths));
     }
     Ok(match pair.key.as_str() {
-        "runs" => Condition::Runs(any_of(pair, program_match)?),
+        "runs" => Condition::Runs(ProgramMatches::new(any_of(pair, program_match)?)),
         "url" => Condition::Host(any_of(pair, host_match)?),
         "cwd" => Condition::Cwd(any_of(pair, |node| path_match(node, PlainText::Written))?),
         "tool" => Condition::Tool(any_of(pair, tool_match)?),

@@ -2,6 +2,7 @@
 //! back in the configured order.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -77,13 +78,17 @@ pub(super) fn run_inside<'a>(
         }
         None => {}
     }
+    // The clock is read once per answer, not once per rule: rules without an answer take less time than that.
+    let since = Cell::new(Instant::now());
     let run = |hook: &'a Hook, facts: &Facts<'_>| {
         let record = if hook.runs_outside() {
             outside(hook)
         } else {
-            answer_in_process(plan.active(hook), hook, facts, deadline)
+            answer_in_process(plan.active(hook), hook, facts, since.get(), deadline)
         };
-        Some(HookResult::new(hook, record?))
+        let result = HookResult::new(hook, record?);
+        since.set(Instant::now());
+        Some(result)
     };
     if !plan.sequential {
         return plan.hooks.iter().filter_map(|hook| run(hook, facts)).collect();
@@ -192,7 +197,8 @@ impl<'p> HookRun<'_, 'p> {
             | Action::Broken(_)
             | Action::Unapproved { .. } => {
                 let active = self.plan.active(hook);
-                answer_in_process(active, hook, facts, self.deadline).into_iter().collect()
+                let now = Instant::now();
+                answer_in_process(active, hook, facts, now, self.deadline).into_iter().collect()
             }
         };
         records.into_iter().map(|record| HookResult::new(hook, record)).collect()
@@ -295,13 +301,14 @@ pub(super) fn refused(hook: &Hook, Refusal { approval, why, .. }: Refusal) -> Ve
     VerdictRecord { refused: true, ..failed(&hook, why, Duration::ZERO) }
 }
 
+/// The answer of a hook that needs no other process. `started`: since when it counts as being asked.
 fn answer_in_process(
     active: &ActiveHooks,
     hook: &Hook,
     facts: &Facts<'_>,
+    started: Instant,
     deadline: Instant,
 ) -> Option<VerdictRecord> {
-    let started = Instant::now();
     if let Some(refusal) = active.approvals.refusal_of_text(hook) {
         return Some(refused(hook, refusal));
     }
@@ -309,7 +316,7 @@ fn answer_in_process(
         return Some(failed(&blocking_by_default(hook), why.to_string(), started.elapsed()));
     }
     match &hook.action {
-        Action::Rule(rule) => answer_by_rule(rule, hook, facts, deadline),
+        Action::Rule(rule) => answer_by_rule(rule, hook, facts, started, deadline),
         Action::Broken(why) => Some(failed(hook, why.clone(), started.elapsed())),
         Action::Command(_)
         | Action::Python(_)
@@ -325,15 +332,15 @@ fn answer_by_rule(
     rule: &Rule,
     hook: &Hook,
     facts: &Facts<'_>,
+    started: Instant,
     deadline: Instant,
 ) -> Option<VerdictRecord> {
-    let started = Instant::now();
     let unable = |why: &str| {
         let hook = if rule.is_guard() { &blocking_by_default(hook) } else { hook };
         failed(hook, why.to_owned(), started.elapsed())
     };
     // The others take no time that counts.
-    if facts.event.raw.len() > LARGE_PAYLOAD && started >= deadline {
+    if facts.event.raw.len() > LARGE_PAYLOAD && Instant::now() >= deadline {
         return Some(unable("no time was left to search such a large payload"));
     }
     match rule.verdict(facts) {

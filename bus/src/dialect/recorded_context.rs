@@ -73,14 +73,18 @@ pub fn restore_caller(context: &str, now: &[(OsString, OsString)]) -> Caller {
 
 /// The wire in a context.
 pub fn recorded_wire(context: &str) -> Wire {
+    // Most events come by the default wire: do not parse those for it.
+    if !context.contains("\"wire\"") {
+        return Wire::default();
+    }
     let context: Value = serde_json::from_str(context).unwrap_or_default();
     context.get("wire").and_then(Value::as_str).and_then(Wire::parse).unwrap_or_default()
 }
 
 /// The project's hooks in a context.
 pub fn recorded_project(context: &str) -> Option<RecordedProject> {
-    // Most events happen outside of projects: do not parse those for it.
-    if !context.contains("\"project\"") {
+    // Most events happen outside of projects with hooks: do not parse those for it.
+    if !context.contains("\"project\"") || !context.contains("\"hooks\"") {
         return None;
     }
     let context: Value = serde_json::from_str(context).ok()?;

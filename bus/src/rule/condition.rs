@@ -6,11 +6,11 @@ use std::fmt;
 use super::RuleFailure;
 use super::directory::Reading;
 use super::facts::Facts;
-use super::field::{FieldsOf, find, is_incomplete};
+use super::field::{FieldsOf, chosen, is_incomplete};
 use super::files::FileFact;
 use super::hosts::HostFact;
 use super::path_match::PathMatch;
-use super::program_match::ProgramMatch;
+use super::program_match::ProgramMatches;
 use super::text_match::{TextMatch, any, every, write_list};
 use crate::dialect::PatternFailure;
 use crate::event::{Agent, ToolClass};
@@ -36,7 +36,7 @@ pub enum Condition {
     /// The size of the tool's input.
     Size(SizeMatch),
     /// A program that runs matches one of these.
-    Runs(Vec<ProgramMatch>),
+    Runs(ProgramMatches),
     /// A file that is touched in this way matches one of these.
     File(FileKey, Vec<PathMatch>),
     /// A host matches one of these.
@@ -163,7 +163,7 @@ impl Condition {
         let text = |matches: &[TextMatch], text: &str| any(matches, |it| it.matches(text));
         Ok(match self {
             Self::Field(path, matches) => {
-                any(&find(event, path, of), |found| text(matches, found))?
+                any(chosen(&facts.texts(path), of), |found| text(matches, found))?
             }
             Self::Tool(tools) => match &event.tool {
                 Some(tool) => any(tools, |it| match it {
@@ -175,10 +175,8 @@ impl Condition {
             Self::Agent(agents) => agents.contains(&event.agent),
             Self::Session(matches) => text(matches, &event.session)?,
             Self::Model(matches) => {
-                let found = find(event, "model", of);
-                any(facts.model().into_iter().chain(found.iter().map(AsRef::as_ref)), |it| {
-                    text(matches, it)
-                })?
+                let found = facts.texts("model");
+                any(facts.model().into_iter().chain(chosen(&found, of)), |it| text(matches, it))?
             }
             Self::Cwd(matches) => holds_for_cwd(matches, facts, of, reading)?,
             Self::Mcp(server, tool) => match facts.mcp() {
@@ -221,7 +219,7 @@ fn holds_for_cwd(
     let resolved = FileFact::of_directory(&facts.place.cwd);
     any(matches, |it| {
         if let PathMatch::Written(text) = it {
-            return any(&find(facts.event, "cwd", of), |found| text.matches(found));
+            return any(chosen(&facts.texts("cwd"), of), |found| text.matches(found));
         }
         it.matches(&resolved, facts.place, reading)
     })

@@ -1,11 +1,13 @@
 //! A directory in a policy: absolute, relative to the project, or behind one of the words `$project`, `$cwd`, `$home`,
 //! `$tmp` and `$hookbus`.
 
+use std::ffi::OsStr;
 use std::fmt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::place::Place;
-use super::wildcard::{may_lead_above, may_lead_below};
+use super::wildcard::{may_lead_above, may_lead_below, may_share_beginning};
 use crate::files::lexical_path;
 
 /// A directory as a policy names it.
@@ -72,35 +74,47 @@ impl Directory {
             return place.is_temporary(path);
         }
         let is_below =
-            |base: &Path| path.strip_prefix(base).is_ok_and(|below| below.starts_with(&self.rest));
+            |base: &Path| below(path, base).is_some_and(|rest| below(rest, &self.rest).is_some());
         self.bases(place, reading).any(is_below)
-            || self.followed(place, reading).any(|folder| path.starts_with(folder))
+            || self.followed(place, reading).any(|folder| below(path, &folder).is_some())
     }
 
     /// Whether a path with wildcards may be in this directory once the shell has expanded it.
     pub(super) fn may_contain(&self, path: &Path, place: &Place) -> bool {
-        self.paths(place, Reading::Wide).iter().any(|folder| may_lead_below(path, folder))
+        self.may_lead(path, place, may_lead_below)
     }
 
     /// Whether a resolved path is this directory or one above it.
     pub(super) fn is_below(&self, path: &Path, place: &Place, reading: Reading) -> bool {
         let is_above = |base: &Path| {
-            base.starts_with(path)
-                || path.strip_prefix(base).is_ok_and(|below| self.rest.starts_with(below))
+            below(base, path).is_some()
+                || below(path, base).is_some_and(|rest| below(&self.rest, rest).is_some())
         };
         self.bases(place, reading).any(is_above)
-            || self.followed(place, reading).any(|folder| folder.starts_with(path))
+            || self.followed(place, reading).any(|folder| below(&folder, path).is_some())
     }
 
     /// Whether a path with wildcards may be this directory or one above it.
     pub(super) fn may_be_below(&self, path: &Path, place: &Place) -> bool {
-        self.paths(place, Reading::Wide).iter().any(|folder| may_lead_above(path, folder))
+        self.may_lead(path, place, may_lead_above)
+    }
+
+    fn may_lead(&self, path: &Path, place: &Place, leads: fn(&Path, &Path) -> bool) -> bool {
+        let written = self.bases(place, Reading::Wide);
+        let mut written = written.filter(|base| may_share_beginning(path, base));
+        written.any(|base| leads(path, &self.at(base)))
+            || self.followed(place, Reading::Wide).any(|folder| leads(path, &folder))
     }
 
     /// Where it leads; a link to it and what the link leads to both count.
     pub(super) fn paths(&self, place: &Place, reading: Reading) -> Vec<PathBuf> {
-        let written = self.bases(place, reading).map(|base| base.join(&self.rest));
+        let written = self.bases(place, reading).map(|base| self.at(base));
         written.chain(self.followed(place, reading)).collect()
+    }
+
+    /// This directory, where `base` is what its word stands for. To join nothing would add a slash.
+    fn at(&self, base: &Path) -> PathBuf {
+        if self.rest.as_os_str().is_empty() { base.to_owned() } else { base.join(&self.rest) }
     }
 
     /// The directories that its word may stand for.
@@ -129,10 +143,23 @@ impl Directory {
         let may_lead_elsewhere = !self.rest.as_os_str().is_empty() && place.may_have_links();
         let bases = may_lead_elsewhere.then(|| self.bases(place, reading));
         bases.into_iter().flatten().filter_map(move |base| {
-            let written = base.join(&self.rest);
+            let written = self.at(base);
             place.follow_directory(&written).filter(|real| *real != written)
         })
     }
+}
+
+/// What follows `base` in `path`, if it is that directory or below it. Both are without `.`, `..` and doubled slashes, so
+/// that their bytes can be compared; every rule about files does.
+pub(super) fn below<'p>(path: &'p Path, base: &Path) -> Option<&'p Path> {
+    let (bytes, base) = (path.as_os_str().as_bytes(), base.as_os_str().as_bytes());
+    let rest = bytes.strip_prefix(base)?;
+    let rest = match rest.strip_prefix(b"/") {
+        Some(behind_slash) => behind_slash,
+        None if rest.is_empty() || base.is_empty() || base == b"/" => rest,
+        None => return None,
+    };
+    Some(Path::new(OsStr::from_bytes(rest)))
 }
 
 /// Without `.`, `..` and slashes at its ends.

@@ -14,7 +14,7 @@ use super::field::FieldsOf;
 use super::files::{FileFact, ProgramIndex};
 use super::hosts::HostFact;
 use super::path_match::PathMatch;
-use super::program_match::{ProgramMatch, RunSubject};
+use super::program_match::{ProgramMatches, RunSubject};
 use super::text_match::any;
 use crate::dialect::PatternFailure;
 use crate::event::{Ruling, Verdict};
@@ -147,25 +147,23 @@ impl Rule {
 
     /// The conditions about programs, files and hosts.
     fn applies_to_subjects(&self, facts: &Facts<'_>) -> Result<bool, RuleFailure> {
-        let when: Vec<&[ProgramMatch]> = runs(&self.when).collect();
-        if when.is_empty() {
+        let mut when = runs(&self.when);
+        if when.clone().next().is_none() {
             // An exempt program exempts its own files and hosts; a rule that is about none of them needs all to be exempt.
             let is_about_parts = self.when.iter().any(|it| !it.is_about_call());
             let is_exempt = || (!is_about_parts || self.only_allows()) && self.all_exempt(facts);
             return Ok(self.holds_in(Scope::Call, facts)? && !is_exempt());
         }
         let names = facts.program_names();
-        if when.iter().any(|any_of| !any_of.iter().any(|it| it.may_match(names))) {
+        if !when.all(|any_of| any_of.may_match(names)) {
             return Ok(false);
         }
         let mut result = Ok(false);
         let lines = facts.commands().iter().zip(facts.programs()).enumerate();
         for (line, (command, programs)) in lines {
             for subject in RunSubject::all(command) {
-                let fits = |any_of: &&[ProgramMatch]| {
-                    any_of.iter().any(|it| it.matches(subject, command, programs))
-                };
-                let is_meant = when.iter().all(fits) && !runs(&self.unless).any(|it| fits(&it));
+                let fits = |any_of: &ProgramMatches| any_of.matches(subject, command, programs);
+                let is_meant = runs(&self.when).all(fits) && !runs(&self.unless).any(fits);
                 if self.only_allows() {
                     if !is_meant {
                         return Ok(false);
@@ -197,13 +195,12 @@ impl Rule {
             return false;
         };
         let subject = RunSubject::Program(program);
-        runs(&self.unless).flatten().any(|it| it.matches(subject, command, programs))
+        runs(&self.unless).any(|it| it.matches(subject, command, programs))
     }
 
     /// Whether every program that runs is one that `unless` names, where `when` names none.
     fn all_exempt(&self, facts: &Facts<'_>) -> bool {
-        let exempt: Vec<&[ProgramMatch]> = runs(&self.unless).collect();
-        if exempt.is_empty() {
+        if runs(&self.unless).next().is_none() {
             return false;
         }
         let mut subjects = facts
@@ -216,8 +213,7 @@ impl Rule {
             .peekable();
         subjects.peek().is_some() && {
             let is_exempt = |(subject, command, programs): (RunSubject, _, &Vec<_>)| {
-                let fits = |it: &ProgramMatch| it.matches(subject, command, programs);
-                exempt.iter().any(|any_of| any_of.iter().any(fits))
+                runs(&self.unless).any(|any_of| any_of.matches(subject, command, programs))
             };
             // One program that may not be there is enough against what allows.
             if self.only_allows() { subjects.any(is_exempt) } else { subjects.all(is_exempt) }
@@ -236,13 +232,13 @@ impl Rule {
 
     fn files_hold(&self, scope: Scope, facts: &Facts<'_>) -> Result<bool, RuleFailure> {
         let (reading, of) = (self.reading(), self.fields());
-        let when: Vec<(FileKey, &[PathMatch])> = files(&self.when).collect();
-        let unless: Vec<(FileKey, &[PathMatch])> = files(&self.unless).collect();
-        if when.is_empty() && unless.is_empty() {
+        let (when, unless) = (files(&self.when), files(&self.unless));
+        let is_without_when = when.clone().next().is_none();
+        if is_without_when && unless.clone().next().is_none() {
             return Ok(true);
         }
         // What holds for all files cannot be told of some of them.
-        let asks_about_all = self.only_allows() || when.is_empty();
+        let asks_about_all = self.only_allows() || is_without_when;
         if asks_about_all && !facts.has_all_files() {
             return Err(RuleFailure::TooManyFiles);
         }
@@ -256,22 +252,22 @@ impl Rule {
             if self.is_exempt_program(file.by, facts) {
                 return Ok(true);
             }
-            let meant = unless.iter().filter(|(key, _)| key.covers(file.access));
+            let meant = unless.clone().filter(|(key, _)| key.covers(file.access));
             any(meant, |(_, it)| matches(it, file, reading.opposite()))
         };
-        for (key, any_of) in &when {
+        for (key, any_of) in when {
             let holds =
                 |file: &FileFact<'_>| Ok(matches(any_of, file, reading)? && !is_exempt(file)?);
             // A plain regex is enough for one file, as it has always been.
             let is_plain = any_of.iter().all(|it| matches!(it, PathMatch::Written(_)));
-            if !quantified(self.only_allows() && !is_plain, in_scope(*key), holds)? {
+            if !quantified(self.only_allows() && !is_plain, in_scope(key), holds)? {
                 return Self::unless_too_many(facts);
             }
         }
-        if when.is_empty() || self.only_allows() {
-            for (key, any_of) in &unless {
+        if is_without_when || self.only_allows() {
+            for (key, any_of) in unless.clone() {
                 let holds = |file: &FileFact<'_>| matches(any_of, file, reading.opposite());
-                if quantified(!self.only_allows(), in_scope(*key), holds)? {
+                if quantified(!self.only_allows(), in_scope(key), holds)? {
                     return Ok(false);
                 }
             }
@@ -281,9 +277,9 @@ impl Rule {
 
     fn hosts_hold(&self, scope: Scope, facts: &Facts<'_>) -> Result<bool, PatternFailure> {
         let of = self.fields();
-        let when: Vec<&[HostMatch]> = hosts(&self.when).collect();
-        let unless: Vec<&[HostMatch]> = hosts(&self.unless).collect();
-        if when.is_empty() && unless.is_empty() {
+        let (when, unless) = (hosts(&self.when), hosts(&self.unless));
+        let is_without_when = when.clone().next().is_none();
+        if is_without_when && unless.clone().next().is_none() {
             return Ok(true);
         }
         let in_scope = || facts.hosts().iter().filter(move |it| scope.covers(it.by));
@@ -293,10 +289,10 @@ impl Rule {
             if self.is_exempt_program(host.by, facts) {
                 Ok(true)
             } else {
-                any(&unless, |it| fits(it, host))
+                any(unless.clone(), |it| fits(it, host))
             }
         };
-        for any_of in &when {
+        for any_of in when {
             let holds = |host: &HostFact<'_>| Ok(fits(any_of, host)? && !is_exempt(host)?);
             let is_plain = any_of.iter().all(|it| it.written.is_some());
             if !quantified(self.only_allows() && !is_plain, in_scope(), holds)? {
@@ -304,7 +300,7 @@ impl Rule {
             }
         }
         let is_let_through =
-            when.is_empty() && quantified(!self.only_allows(), in_scope(), is_exempt)?;
+            is_without_when && quantified(!self.only_allows(), in_scope(), is_exempt)?;
         Ok(!is_let_through)
     }
 }
@@ -330,21 +326,21 @@ const fn scope_of(subject: RunSubject, line: usize) -> Scope {
     }
 }
 
-pub(super) fn runs(conditions: &[Condition]) -> impl Iterator<Item = &[ProgramMatch]> {
+pub(super) fn runs(conditions: &[Condition]) -> impl Iterator<Item = &ProgramMatches> + Clone {
     conditions.iter().filter_map(|condition| {
         let Condition::Runs(any_of) = condition else { return None };
-        Some(any_of.as_slice())
+        Some(any_of)
     })
 }
 
-fn files(conditions: &[Condition]) -> impl Iterator<Item = (FileKey, &[PathMatch])> {
+fn files(conditions: &[Condition]) -> impl Iterator<Item = (FileKey, &[PathMatch])> + Clone {
     conditions.iter().filter_map(|condition| {
         let Condition::File(key, any_of) = condition else { return None };
         Some((*key, any_of.as_slice()))
     })
 }
 
-fn hosts(conditions: &[Condition]) -> impl Iterator<Item = &[HostMatch]> {
+fn hosts(conditions: &[Condition]) -> impl Iterator<Item = &[HostMatch]> + Clone {
     conditions.iter().filter_map(|condition| {
         let Condition::Host(any_of) = condition else { return None };
         Some(any_of.as_slice())

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::condition::{Condition, FileKey};
 use super::evaluate::Rule;
 use super::facts::Facts;
-use super::field::{FieldsOf, find};
+use super::field::{FieldsOf, chosen};
 use super::files::FileFact;
 use super::program_match::{ProgramMatch, RunSubject};
 use crate::shell::CommandPattern;
@@ -164,7 +164,7 @@ fn values(condition: &Condition, facts: &Facts<'_>) -> Vec<String> {
     let event = facts.event;
     match condition {
         Condition::Field(path, _) => {
-            find(event, path, FieldsOf::Everyone).iter().map(ToString::to_string).collect()
+            chosen(&facts.texts(path), FieldsOf::Everyone).map(str::to_owned).collect()
         }
         Condition::Tool(_) => {
             event.tool.iter().map(|tool| format!("{} ({})", tool.name, tool.class)).collect()
@@ -205,9 +205,9 @@ fn missing_in_programs(condition: &Condition, facts: &Facts<'_>) -> Option<Strin
     });
     let about = |pattern: &CommandPattern| {
         let names = pattern.program_names();
-        let mut programs = facts.programs().iter().flatten();
-        let of_name =
-            programs.find(|it| it.names().any(|name| names.iter().any(|own| own == name)));
+        let of_name = facts
+            .invocations()
+            .find(|it| it.names().any(|name| names.iter().any(|own| own == name)));
         of_name.map(|program| pattern.explain(program))
     };
     patterns.into_iter().find_map(about)

@@ -69,8 +69,7 @@ impl Expression {
     pub(super) fn holds(&self, facts: &Facts<'_>) -> Result<bool, RuleFailure> {
         let values = Values::of_event(facts, &self.variables);
         let runs = |pattern: &CommandPattern| {
-            let mut programs = facts.programs().iter().flatten();
-            programs.any(|program| pattern.matches(program) == Match::Yes)
+            facts.invocations().any(|program| pattern.matches(program) == Match::Yes)
         };
         let results: Vec<bool> = self.patterns.iter().map(runs).collect();
         match self.evaluate(&values, &results) {

@@ -100,8 +100,7 @@ fn of_event(name: &str, facts: &Facts<'_>) -> Value {
         "command" => text(facts.commands().first().map_or("", |command| command.line.as_str())),
         "commands" => texts(facts.commands().iter().map(|command| command.line.clone())),
         "programs" => {
-            let programs = facts.programs().iter().flatten();
-            texts(programs.flat_map(|it| it.names().map(str::to_owned)))
+            texts(facts.invocations().flat_map(|it| it.names().map(str::to_owned)))
         }
         "paths" => files(FileKey::Path),
         "reads" => files(FileKey::Reads),

@@ -1,15 +1,17 @@
 //! What rules see of one event. Each part is worked out when the first rule asks for it, and then shared by all rules:
 //! a shell line is read once, however many rules look at it.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use serde_json::{Map, Value};
 
 use super::commands::{CommandFact, commands_of};
+use super::field::{FieldText, find_texts};
 use super::files::{FileFact, files_of};
 use super::hosts::{HostFact, hosts_of};
 use super::place::Place;
-use super::program_match::ProgramNames;
+use super::program_match::{ProgramFact, ProgramNames};
 use crate::event::Event;
 use crate::shell::ParsedInvocation;
 
@@ -24,8 +26,9 @@ pub struct Facts<'a> {
     /// Where it happens.
     pub place: &'a Place,
     lines: &'a ShellLines,
-    programs: OnceLock<Vec<Vec<ParsedInvocation<'a>>>>,
+    programs: OnceLock<Vec<Vec<ProgramFact<'a>>>>,
     names: OnceLock<ProgramNames>,
+    command_texts: OnceLock<Vec<FieldText<'a>>>,
     files: OnceLock<Vec<FileFact<'a>>>,
     hosts: OnceLock<Vec<HostFact<'a>>>,
 }
@@ -49,7 +52,8 @@ impl<'a> Facts<'a> {
     /// The facts of `event`, which happens at `place`.
     pub fn new(event: &'a Event, place: &'a Place, lines: &'a ShellLines) -> Self {
         let (programs, files, hosts) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Self { event, place, lines, programs, names: OnceLock::new(), files, hosts }
+        let (names, command_texts) = (OnceLock::new(), OnceLock::new());
+        Self { event, place, lines, programs, names, command_texts, files, hosts }
     }
 
     /// Where the event happens, for its context in the log. All of its files are looked at for that: another rule may
@@ -64,19 +68,35 @@ impl<'a> Facts<'a> {
         self.lines.commands.get_or_init(|| commands_of(self.event, self.place))
     }
 
+    /// The texts of the field that a condition names. Those of `command` are kept: many rules ask for them.
+    pub(super) fn texts(&self, field: &str) -> Cow<'_, [FieldText<'a>]> {
+        if field == "command" {
+            let found = self.command_texts.get_or_init(|| find_texts(self.event, field));
+            return Cow::Borrowed(found);
+        }
+        Cow::Owned(find_texts(self.event, field))
+    }
+
     /// The programs of each line with their options, in the order of its view.
-    pub fn programs(&self) -> &[Vec<ParsedInvocation<'a>>] {
+    pub(super) fn programs(&self) -> &[Vec<ProgramFact<'a>>] {
         self.programs.get_or_init(|| {
-            let parsed = |it: &'a CommandFact| it.view.programs.iter().map(ParsedInvocation::new);
+            let parsed = |it: &'a CommandFact| {
+                it.view.programs.iter().map(|it| ProgramFact::new(ParsedInvocation::new(it)))
+            };
             self.commands().iter().map(|command| parsed(command).collect()).collect()
         })
+    }
+
+    /// All programs, of all lines.
+    pub(super) fn invocations(&self) -> impl Iterator<Item = &ParsedInvocation<'a>> {
+        self.programs().iter().flatten().map(|program| &program.invocation)
     }
 
     /// The names of all programs.
     pub(super) fn program_names(&self) -> ProgramNames {
         *self.names.get_or_init(|| {
             let programs = self.programs().iter().flatten();
-            programs.fold(ProgramNames::default(), |all, it| all.with(ProgramNames::of_program(it)))
+            programs.fold(ProgramNames::default(), |all, it| all.with(it.names()))
         })
     }
 

@@ -137,14 +137,13 @@ pub(super) fn find_texts<'a>(event: &'a Event, path: &str) -> Vec<FieldText<'a>>
     found
 }
 
-/// The texts of [`find_texts`] that `of` chooses, and for `path` those in a patch.
-pub(super) fn find<'a>(event: &'a Event, path: &str, of: FieldsOf) -> Vec<Cow<'a, str>> {
-    let is_chosen = |text: &FieldText<'_>| of == FieldsOf::Everyone || text.is_first;
-    let found = find_texts(event, path).into_iter().filter(is_chosen).map(|it| it.text);
-    if path != "path" {
-        return found.collect();
-    }
-    found.chain(files_in_patches(event).map(|(path, _)| Cow::Borrowed(path))).collect()
+/// Those of `texts` that `of` chooses.
+pub(super) fn chosen<'t>(
+    texts: &'t [FieldText<'_>],
+    of: FieldsOf,
+) -> impl Iterator<Item = &'t str> {
+    let is_chosen = move |text: &&FieldText<'_>| of == FieldsOf::Everyone || text.is_first;
+    texts.iter().filter(is_chosen).map(|it| it.text.as_ref())
 }
 
 /// Whether texts at `path` may be missing, because only a part of the payload was kept.

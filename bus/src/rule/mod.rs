@@ -36,5 +36,5 @@ pub use files::{FileFact, ProgramIndex};
 pub use hosts::HostFact;
 pub use path_match::{PathGlob, PathMatch};
 pub use place::Place;
-pub use program_match::{ProgramMatch, REASONS, RunSubject, SOURCES};
+pub use program_match::{ProgramMatch, ProgramMatches, REASONS, RunSubject, SOURCES};
 pub use text_match::TextMatch;

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::path::Path;
 
-use super::directory::{Directory, Reading};
+use super::directory::{Directory, Reading, below};
 use super::field::FieldsOf;
 use super::files::FileFact;
 use super::place::Place;
@@ -83,7 +83,7 @@ impl PathGlob {
             Some(base) => base
                 .paths(place, reading)
                 .iter()
-                .any(|base| path.strip_prefix(base).is_ok_and(|rest| self.matcher.is_match(rest))),
+                .any(|base| below(path, base).is_some_and(|rest| self.matcher.is_match(rest))),
         }
     }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
+use super::directory::below;
 use crate::caller::Caller;
 use crate::event::Event;
 use crate::files::{lexical_path, real_path, real_path_with};
@@ -70,7 +71,7 @@ impl Place {
     /// The place of a live call, by a look at the disk. `bus` is the home of the bus.
     pub fn of_call(event: &Event, caller: &Caller, bus: &Path) -> Self {
         let cwd = working_directory(event, caller);
-        let real = real_path(&cwd).unwrap_or_else(|_| cwd.clone());
+        let real = real_or(&cwd);
         let project = repository_of(&real).unwrap_or_else(|| real.clone());
         let claimed = caller.var("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
         Self {
@@ -90,7 +91,7 @@ impl Place {
     /// disk of today says which repository that is in, and links are not followed.
     pub fn of_recorded(event: &Event, context: &str, bus: &Path) -> Self {
         let context: Value = serde_json::from_str(context).unwrap_or_default();
-        let text = |key: &str| context.get("place")?.get(key)?.as_str().map(PathBuf::from);
+        let text = |key: &str| context.get("place")?.get(key)?.as_str().map(|it| cleaned(it.into()));
         let caller_cwd = context.get("cwd").and_then(Value::as_str).unwrap_or("/");
         let caller = Caller { cwd: PathBuf::from(caller_cwd), ..Caller::default() };
         let cwd = text("cwd").unwrap_or_else(|| lexical_path(&working_directory(event, &caller)));
@@ -103,7 +104,7 @@ impl Place {
         Self {
             project: project.unwrap_or_else(|| cwd.clone()),
             cwd,
-            home: text("home").or_else(|| user_home().map(Path::to_owned)),
+            home: text("home").or_else(|| user_home().map(|home| cleaned(home.to_owned()))),
             claimed_home: text("claimed_home"),
             temporary: TEMPORARY.iter().map(PathBuf::from).chain(text("tmp")).collect(),
             bus: text("bus").unwrap_or_else(|| bus.to_owned()),
@@ -176,11 +177,7 @@ impl Place {
             Links::Recorded(links) => {
                 let text = path.to_str();
                 let recorded = text.and_then(|path| links.get(path));
-                let is_clean = text.is_some_and(|text| {
-                    !text.contains("/.") && !text.contains("//") && !text.ends_with('/')
-                });
-                let plain = || if is_clean { path.to_owned() } else { lexical_path(path) };
-                Some(recorded.map_or_else(plain, PathBuf::from))
+                Some(recorded.map_or_else(|| cleaned(path.to_owned()), PathBuf::from))
             }
             Links::OnDisk(seen) => {
                 let real = real_path_with(path, |link| read_link_at(link, &self.cwd)).ok();
@@ -225,17 +222,29 @@ impl Place {
     /// Whether a resolved path is in a directory for temporary files. What lies below a home directory, the home of
     /// the bus or the directory around the project is not temporary, also where that is below `/tmp`.
     pub fn is_temporary(&self, path: &Path) -> bool {
-        let Some(folder) = self.temporary.iter().find(|folder| path.starts_with(folder)) else {
+        let Some(folder) = self.temporary.iter().find(|folder| below(path, folder).is_some()) else {
             return false;
         };
-        let is_apart = |kept: &Path| kept.starts_with(folder) && path.starts_with(kept);
+        let is_apart =
+            |kept: &Path| below(kept, folder).is_some() && below(path, kept).is_some();
         let around_project = self.project.parent().filter(|around| *around != folder.as_path());
         !self.homes().chain([self.bus.as_path()]).chain(around_project).any(is_apart)
     }
 }
 
 fn real_or(path: &Path) -> PathBuf {
-    real_path(path).unwrap_or_else(|_| path.to_owned())
+    real_path(path).unwrap_or_else(|_| cleaned(path.to_owned()))
+}
+
+/// Without `.`, `..` and doubled slashes. Most paths have none, which is quickly seen.
+fn cleaned(path: PathBuf) -> PathBuf {
+    let is_clean = path.to_str().is_some_and(|text| {
+        text.starts_with('/')
+            && !text.contains("/.")
+            && !text.contains("//")
+            && !text.ends_with('/')
+    });
+    if is_clean { path } else { lexical_path(&path) }
 }
 
 /// The agent's own working directory: the payload names it, else it is the client's. The model does not choose it.

@@ -2,6 +2,7 @@
 //! line hard to judge (`opaque`, `code_from`).
 
 use std::fmt;
+use std::ops::Deref;
 
 use super::commands::CommandFact;
 use crate::shell::{CodeSource, CommandPattern, Match, OpaqueKind, ParsedInvocation};
@@ -17,42 +18,111 @@ pub enum ProgramMatch {
     CodeFrom(CodeSource),
 }
 
+/// Comparisons of which one must match.
+#[derive(Debug, Clone)]
+pub struct ProgramMatches {
+    any_of: Vec<ProgramMatch>,
+    /// The programs that they are about.
+    names: ProgramNames,
+    /// Whether some are not about a program.
+    has_others: bool,
+}
+
+/// A program of a line, and its names.
+#[derive(Debug)]
+pub(super) struct ProgramFact<'a> {
+    pub(super) invocation: ParsedInvocation<'a>,
+    names: ProgramNames,
+}
+
 /// A set of program names that may hold others too: one bit for each name. Most patterns are about other programs than
 /// those of a line, and this tells so without a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ProgramNames(u64);
+pub struct ProgramNames([u64; 4]);
 
 impl ProgramNames {
     /// The programs that a pattern is about.
     fn of_pattern(pattern: &CommandPattern) -> Self {
         let names = pattern.program_names();
         if names.iter().any(|name| name.contains('*')) {
-            return Self(u64::MAX);
+            return Self([u64::MAX; 4]);
         }
-        Self(names.iter().fold(0, |set, name| set | bit(name)))
+        names.iter().fold(Self::default(), |set, name| set.with(Self::one(name)))
     }
 
-    /// The program of an invocation, under all of its names.
-    pub(super) fn of_program(program: &ParsedInvocation<'_>) -> Self {
-        Self(program.names().fold(0, |set, name| set | bit(name)))
+    /// FNV-1a, folded to a bit.
+    fn one(name: &str) -> Self {
+        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, step);
+        let (word, bit) = ((hash >> 32) & 3, 1 << ((hash ^ (hash >> 40)) & 63));
+        Self(std::array::from_fn(|at| if at as u64 == word { bit } else { 0 }))
     }
 
     /// Both sets.
-    pub(super) const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
+    pub(super) fn with(self, other: Self) -> Self {
+        let (Self([a, b, c, d]), Self([e, f, g, h])) = (self, other);
+        Self([a | e, b | f, c | g, d | h])
     }
 
     /// Whether both may hold the same name.
     pub(super) const fn may_share(self, other: Self) -> bool {
-        self.0 & other.0 != 0
+        let (Self([a, b, c, d]), Self([e, f, g, h])) = (self, other);
+        (a & e) | (b & f) | (c & g) | (d & h) != 0
     }
 }
 
-/// FNV-1a, folded to a bit.
-fn bit(name: &str) -> u64 {
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, step);
-    1 << ((hash ^ (hash >> 32)) & 63)
+impl<'a> ProgramFact<'a> {
+    pub(super) fn new(invocation: ParsedInvocation<'a>) -> Self {
+        let names = invocation.names().map(ProgramNames::one);
+        let names = names.fold(ProgramNames::default(), ProgramNames::with);
+        Self { invocation, names }
+    }
+
+    /// Its names.
+    pub(super) const fn names(&self) -> ProgramNames {
+        self.names
+    }
+}
+
+impl ProgramMatches {
+    /// One of these must match.
+    pub fn new(any_of: Vec<ProgramMatch>) -> Self {
+        let of = |it: &ProgramMatch| match it {
+            ProgramMatch::Command(_, names) => Some(*names),
+            ProgramMatch::Opaque(_) | ProgramMatch::CodeFrom(_) => None,
+        };
+        let names = any_of.iter().filter_map(of).fold(ProgramNames::default(), ProgramNames::with);
+        let has_others = any_of.iter().any(|it| of(it).is_none());
+        Self { any_of, names, has_others }
+    }
+
+    /// Whether one may match in lines with programs of these names. What is not about a program may always match.
+    pub(super) const fn may_match(&self, programs: ProgramNames) -> bool {
+        self.has_others || self.names.may_share(programs)
+    }
+
+    /// Whether one matches.
+    pub(super) fn matches(
+        &self,
+        subject: RunSubject,
+        command: &CommandFact,
+        programs: &[ProgramFact<'_>],
+    ) -> bool {
+        if let RunSubject::Program(index) = subject
+            && !programs.get(index).is_some_and(|it| self.names.may_share(it.names))
+        {
+            return false;
+        }
+        self.any_of.iter().any(|it| it.matches(subject, command, programs))
+    }
+}
+
+impl Deref for ProgramMatches {
+    type Target = [ProgramMatch];
+
+    fn deref(&self) -> &[ProgramMatch] {
+        &self.any_of
+    }
 }
 
 /// What a [`ProgramMatch`] is asked about: each program of a line, and each part of it that cannot be understood.
@@ -107,26 +177,17 @@ impl ProgramMatch {
         Self::Command(pattern, names)
     }
 
-    /// Whether it may match one of these programs. What is not about a program may always match.
-    pub(super) const fn may_match(&self, programs: ProgramNames) -> bool {
-        match self {
-            Self::Command(_, names) => names.may_share(programs),
-            Self::Opaque(_) | Self::CodeFrom(_) => true,
-        }
-    }
-
     /// Whether `subject` matches. What depends on a word that is not known matches nothing.
-    pub(super) fn matches(
+    fn matches(
         &self,
         subject: RunSubject,
         command: &CommandFact,
-        programs: &[ParsedInvocation<'_>],
+        programs: &[ProgramFact<'_>],
     ) -> bool {
         match (self, subject) {
             (Self::Command(pattern, names), RunSubject::Program(index)) => {
                 programs.get(index).is_some_and(|it| {
-                    names.may_share(ProgramNames::of_program(it))
-                        && pattern.matches(it) == Match::Yes
+                    names.may_share(it.names) && pattern.matches(&it.invocation) == Match::Yes
                 })
             }
             (Self::Opaque(kind), RunSubject::Opaque(index)) => command

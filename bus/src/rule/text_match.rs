@@ -2,6 +2,7 @@
 //! `glob`, `regex` and `not`.
 
 use std::fmt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -107,7 +108,43 @@ pub(super) enum Separators {
 #[derive(Debug, Clone)]
 pub struct LazyGlob {
     glob: Glob,
+    plain: Option<PlainGlob>,
     matcher: Arc<OnceLock<GlobMatcher>>,
+}
+
+/// A glob that can be compared without a matcher.
+#[derive(Debug, Clone)]
+enum PlainGlob {
+    /// No wildcards.
+    Exact(String),
+    /// One `*`, between these two.
+    Star(String, String, Separators),
+}
+
+impl PlainGlob {
+    fn parse(text: &str, separators: Separators) -> Option<Self> {
+        if text.contains(['?', '[', ']', '{', '}', '\\']) {
+            return None;
+        }
+        let mut parts = text.split('*').map(str::to_owned);
+        match (parts.next()?, parts.next(), parts.next()) {
+            (all, None, _) => Some(Self::Exact(all)),
+            (start, Some(end), None) => Some(Self::Star(start, end, separators)),
+            (_, Some(_), Some(_)) => None,
+        }
+    }
+
+    fn is_match(&self, path: &Path) -> bool {
+        let bytes = path.as_os_str().as_bytes();
+        match self {
+            Self::Exact(all) => bytes == all.as_bytes(),
+            Self::Star(start, end, separators) => {
+                let rest = bytes.strip_prefix(start.as_bytes());
+                let any = rest.and_then(|rest| rest.strip_suffix(end.as_bytes()));
+                any.is_some_and(|any| *separators == Separators::Any || !any.contains(&b'/'))
+            }
+        }
+    }
 }
 
 impl LazyGlob {
@@ -117,10 +154,13 @@ impl LazyGlob {
         let glob = builder.build();
         let glob =
             glob.map_err(|error| format!("`{text}` is not a glob we can use ({})", error.kind()))?;
-        Ok(Self { glob, matcher: Arc::default() })
+        Ok(Self { glob, plain: PlainGlob::parse(text, separators), matcher: Arc::default() })
     }
 
     pub(super) fn is_match(&self, path: impl AsRef<Path>) -> bool {
+        if let Some(plain) = &self.plain {
+            return plain.is_match(path.as_ref());
+        }
         self.matcher.get_or_init(|| self.glob.compile_matcher()).is_match(path)
     }
 }
@@ -177,6 +217,20 @@ mod tests {
             assert_eq!((read.matches(yes), read.matches(no)), (Ok(true), Ok(false)), "{word}");
             let not = TextMatch::Not(vec![read]);
             assert_eq!((not.matches(yes), not.matches(no)), (Ok(false), Ok(true)), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_plain_glob_matches_what_the_matcher_does() {
+        let globs = ["", "a", ".env", "*", "a*", "*.pem", "a*b", "a/*", "*/b", ".env.*"];
+        let texts = ["", "a", "b", "ab", "axb", "a/b", "a/xb", ".env", ".env.x", "k.pem", "d/k.pem"];
+        for separators in [Separators::Any, Separators::Literal] {
+            for (glob, text) in globs.iter().flat_map(|glob| texts.map(|text| (glob, text))) {
+                let read = LazyGlob::parse(glob, separators).expect("a glob");
+                let matcher = read.glob.compile_matcher();
+                assert_eq!(read.is_match(text), matcher.is_match(text), "{glob} {text}");
+                assert!(read.plain.is_some(), "{glob}");
+            }
         }
     }
 

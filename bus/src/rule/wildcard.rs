@@ -1,6 +1,7 @@
 //! Wildcards that the shell expands, compared with a name: which files `~/.ss?/id_*` means is not known before it runs,
 //! and a guard looks at those that it may mean.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// Whether the shell may expand `pattern` to `name`: `*`, `?` and `[…]` in it stand for letters. As in a shell, a name
@@ -43,6 +44,14 @@ pub(super) fn may_be(pattern: &str, name: &str) -> bool {
         }
     }
     pattern[at..].iter().all(|it| *it == '*')
+}
+
+/// Whether a path with wildcards may lead to `folder`, below it or above it, as far as its text before the first
+/// wildcard tells.
+pub(super) fn may_share_beginning(path: &Path, folder: &Path) -> bool {
+    let (path, folder) = (path.as_os_str().as_bytes(), folder.as_os_str().as_bytes());
+    let known = path.iter().position(|byte| b"*?[".contains(byte)).unwrap_or(path.len());
+    path.iter().take(known).zip(folder).all(|(a, b)| a == b)
 }
 
 /// Whether a path with wildcards may lead to `folder` or below it.

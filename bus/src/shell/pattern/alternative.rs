@@ -123,6 +123,9 @@ impl Alternative {
     }
 
     fn matches_arguments(&self, invocation: &Invocation, reading: &Reading<'_>) -> Match {
+        if self.is_for_other_subcommand(&reading.arguments) {
+            return Match::No;
+        }
         let mut outcome = self.matches_variables(invocation);
         for option in &self.options {
             if outcome == Match::No {
@@ -135,6 +138,19 @@ impl Alternative {
         } else {
             outcome.and(self.matches_words(invocation, reading))
         }
+    }
+
+    /// Whether a word at the beginning is another one for certain. A first look: most patterns of a program are about
+    /// other subcommands.
+    fn is_for_other_subcommand(&self, arguments: &Arguments<'_>) -> bool {
+        let Place::Beginning(count) = self.place else { return false };
+        let may_be_as_written = self.as_written && !arguments.sub_as_written.is_empty();
+        let mut leading = self.words.iter().take(count).zip(&arguments.operands);
+        !may_be_as_written
+            && leading
+                .by_ref()
+                .take_while(|(_, operand)| operand.certainty == Certainty::Operand)
+                .any(|(word, operand)| compare(word, operand.word) == Match::No)
     }
 
     fn matches_variables(&self, invocation: &Invocation) -> Match {

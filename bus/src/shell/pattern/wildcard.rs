@@ -12,17 +12,32 @@ const LONGEST: usize = 4096;
 
 /// Whether the word matches the pattern. An unknown part matches `*`; anything else it may match.
 pub(super) fn compare(pattern: &str, word: Text<'_>) -> Match {
-    if !pattern.contains(ANY) && pattern == word.text || fits(pattern, word.text) {
+    if begins_otherwise(pattern, word) {
+        return Match::No;
+    }
+    let has_star = !pattern.is_ascii() && pattern.contains(ANY);
+    if pattern == word.text || has_star && fits(pattern, word.text) {
         return Match::Yes;
     }
     if same_path(pattern, word.text) {
         return Match::Yes;
     }
     let is_open = |c: char| c == UNKNOWN || (word.glob && matches!(c, '*' | '?' | '[' | '{'));
-    if !word.text.contains(is_open) {
+    let may_be_open = word.glob || !word.text.is_ascii();
+    if !may_be_open || !word.text.contains(is_open) {
         return Match::No;
     }
     if word.text.len() > LONGEST || overlaps(pattern, word) { Match::Maybe } else { Match::No }
+}
+
+/// Whether both begin with a known letter, and not with the same one. Tells most words apart without a closer look.
+fn begins_otherwise(pattern: &str, word: Text<'_>) -> bool {
+    let (Some(wanted), Some(first)) = (pattern.bytes().next(), word.text.bytes().next()) else {
+        return false;
+    };
+    // `ANY` and `UNKNOWN` are not ASCII.
+    let is_wildcard = word.glob && matches!(first, b'*' | b'?' | b'[' | b'{');
+    wanted != first && wanted.is_ascii() && first.is_ascii() && !is_wildcard
 }
 
 /// The pattern as people wrote it.

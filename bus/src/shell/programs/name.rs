@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::spec::Spec;
+use super::spec::IndexedSpec;
 use super::tables;
 
 /// A program by its name.
@@ -13,12 +13,15 @@ pub(crate) struct Program<'a> {
     /// The name that stands for it; for a program that is not in the tables its own name without directories.
     pub(crate) name: &'a str,
     /// How it reads its arguments, if the tables have it.
-    pub(crate) spec: Option<&'static Spec>,
+    pub(crate) spec: Option<&'static IndexedSpec>,
 }
+
+static INDEXED: LazyLock<Vec<IndexedSpec>> =
+    LazyLock::new(|| tables::ALL.into_iter().flatten().map(IndexedSpec::new).collect());
 
 static BY_NAME: LazyLock<HashMap<&'static str, Program<'static>>> = LazyLock::new(|| {
     let mut programs = HashMap::new();
-    for spec in tables::ALL.into_iter().flatten() {
+    for spec in INDEXED.iter() {
         let first = spec.names.split('|').next().unwrap_or_default();
         for name in spec.names.split('|') {
             programs.insert(name, Program { name: first, spec: Some(spec) });

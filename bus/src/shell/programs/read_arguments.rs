@@ -1,14 +1,14 @@
-//! Splits the arguments of a program into options and operands, as the program would, by its [`Spec`].
+//! Splits the arguments of a program into options and operands, as the program would, by its [`Spec`](super::spec::Spec).
 //! Unknown options are flags; whether the word behind one is its value is then in doubt, and recorded as such.
 
 use super::option_table::OptionTable;
 use super::options::{Arguments, Certainty, GivenOption, Operand, Text};
-use super::spec::{Ends, OptionName, Spec, Style, Takes, takes};
+use super::spec::{Ends, IndexedSpec, OptionName, Style, Takes, takes};
 use crate::shell::word::UNKNOWN;
 
 impl<'a> Arguments<'a> {
     /// Takes the arguments apart. Without a spec `-abc` counts as a bundle, and `-longer` as one option.
-    pub(crate) fn read(spec: Option<&'static Spec>, words: &[Text<'a>]) -> Self {
+    pub(crate) fn read(spec: Option<&'static IndexedSpec>, words: &[Text<'a>]) -> Self {
         let arguments = Self {
             options: Vec::new(),
             operands: Vec::new(),
@@ -24,7 +24,7 @@ impl<'a> Arguments<'a> {
 }
 
 struct State<'w, 'a> {
-    spec: Option<&'static Spec>,
+    spec: Option<&'static IndexedSpec>,
     words: &'w [Text<'a>],
     next: usize,
     /// Whether options have ended.

@@ -3,7 +3,7 @@
 
 use super::name::{base_name, program};
 use super::options::{Arguments, Text};
-use super::spec::{OptionName, Spec};
+use super::spec::{IndexedSpec, OptionName};
 use crate::shell::view::Invocation;
 
 /// An invocation, ready to be compared with many patterns.
@@ -23,7 +23,7 @@ pub(crate) struct Reading<'a> {
     /// The name as written, without directories.
     pub(crate) written: &'a str,
     /// How the program reads its arguments, if the tables have it.
-    pub(crate) spec: Option<&'static Spec>,
+    pub(crate) spec: Option<&'static IndexedSpec>,
     /// Its arguments.
     pub(crate) arguments: Arguments<'a>,
 }

@@ -12,6 +12,8 @@
 //! | `--arg ==` | takes two words, the second of which is its value (`jq --slurpfile name file`) |
 //! | `-exec ;` | takes a command up to `;` or `+` |
 
+use std::ops::Deref;
+
 /// A program.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spec {
@@ -139,17 +141,51 @@ impl Spec {
         self
     }
 
-    /// The subcommand that these words name.
-    pub(crate) fn sub(&self, words: &[&str]) -> Option<&'static Sub> {
-        let named =
-            |names: &str| names.split('|').any(|name| words.iter().copied().eq(name.split(' ')));
-        self.subs.iter().find(|sub| named(sub.names))
-    }
-
     /// The word that stands for this one and its synonyms.
     pub(crate) fn synonym(&self, word: &str) -> Option<&'static str> {
         let group = self.synonyms.iter().find(|group| group.split('|').any(|name| name == word))?;
         group.split('|').next()
+    }
+}
+
+/// A [`Spec`] whose subcommands can be found by name without a walk through all of them.
+#[derive(Debug)]
+pub(crate) struct IndexedSpec {
+    spec: &'static Spec,
+    /// Every name of every subcommand, sorted.
+    subs: Vec<(&'static str, &'static Sub)>,
+}
+
+impl IndexedSpec {
+    pub(crate) fn new(spec: &'static Spec) -> Self {
+        let names = |sub: &'static Sub| sub.names.split('|').map(move |name| (name, sub));
+        let mut subs: Vec<_> = spec.subs.iter().flat_map(names).collect();
+        // Stable: of two with the same name the first one in the table is found.
+        subs.sort_by_key(|(name, _)| *name);
+        subs.dedup_by_key(|(name, _)| *name);
+        Self { spec, subs }
+    }
+
+    /// The subcommand that these words name.
+    pub(crate) fn sub(&self, words: &[&str]) -> Option<&'static Sub> {
+        let joined;
+        let name = match words {
+            [word] => *word,
+            words => {
+                joined = words.join(" ");
+                &joined
+            }
+        };
+        let at = self.subs.binary_search_by_key(&name, |(name, _)| name).ok()?;
+        self.subs.get(at).map(|(_, sub)| *sub)
+    }
+}
+
+impl Deref for IndexedSpec {
+    type Target = Spec;
+
+    fn deref(&self) -> &Spec {
+        self.spec
     }
 }
 
@@ -237,7 +273,8 @@ mod tests {
     #[test]
     fn a_subcommand_has_several_names() {
         static SUBS: [Sub; 1] = [Sub::new("container rm|rm", &[])];
-        let docker = Spec::new("docker").subs(2, &SUBS);
+        static DOCKER: Spec = Spec::new("docker").subs(2, &SUBS);
+        let docker = IndexedSpec::new(&DOCKER);
         for words in [vec!["rm"], vec!["container", "rm"]] {
             let sub = docker.sub(&words).expect("a subcommand");
             assert_eq!(sub.words().collect::<Vec<_>>(), ["container", "rm"]);
