@@ -4,9 +4,8 @@ use super::problem::{Problem, did_you_mean, hint};
 use super::yaml::{Data, Node, Pair};
 use crate::event::{Agent, ToolClass};
 use crate::rule::{
-    Condition, Directory, FileKey, HostMatch, PathGlob, PathMatch, ProgramMatch, ProgramMatches, REASONS,
-    SOURCES,
-    SizeMatch, TextMatch, ToolMatch, misspelled,
+    Condition, Directory, FileKey, HostMatch, PathGlob, PathMatch, ProgramMatch, ProgramMatches,
+    REASONS, SOURCES, SizeMatch, TextMatch, ToolMatch, misspelled,
 };
 use crate::shell::CommandPattern;
 

@@ -51,7 +51,10 @@ impl EventKey {
 
     /// Whether hooks under this key are for `event`.
     pub(crate) fn covers(&self, event: &Event) -> bool {
-        self.covers_name(&event.name, event.kind.as_str())
+        match self {
+            Self::Kind(kind) => *kind == event.kind,
+            Self::Name(_) | Self::Pattern(_) => self.covers_name(&event.name, event.kind.as_str()),
+        }
     }
 
     /// Whether they are for an event of this name and kind.

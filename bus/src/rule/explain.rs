@@ -52,7 +52,11 @@ impl Rule {
     pub fn explain(&self, facts: &Facts<'_>) -> RuleReport {
         let verdict = self.verdict(facts);
         let when = self.when.iter().map(|it| self.report("when", it, facts));
-        let unless = self.unless.iter().map(|it| self.report("unless", it, facts));
+        let applies = matches!(verdict, Ok(Some(_)));
+        let unless = self.unless.iter().map(|it| {
+            let report = self.report("unless", it, facts);
+            if applies { report.about_another() } else { report }
+        });
         let expression = self.expression.iter().map(|expression| {
             let holds = expression.holds(facts);
             ConditionReport {
@@ -126,6 +130,15 @@ impl ConditionReport {
             "unless" => self.holds == Some(true),
             _ => self.holds == Some(false),
         }
+    }
+
+    /// A condition of `unless` that holds by itself, of a rule that applies: it is about another part of the call.
+    fn about_another(self) -> Self {
+        if self.holds != Some(true) {
+            return self;
+        }
+        let why = "it holds for another program, file or host of the call";
+        Self { holds: Some(false), why: Some(why.to_owned()), ..self }
     }
 
     fn to_json(&self) -> Value {

@@ -99,9 +99,7 @@ fn of_event(name: &str, facts: &Facts<'_>) -> Value {
         "home" => facts.place.home.as_deref().map_or_else(|| text(""), path),
         "command" => text(facts.commands().first().map_or("", |command| command.line.as_str())),
         "commands" => texts(facts.commands().iter().map(|command| command.line.clone())),
-        "programs" => {
-            texts(facts.invocations().flat_map(|it| it.names().map(str::to_owned)))
-        }
+        "programs" => texts(facts.invocations().flat_map(|it| it.names().map(str::to_owned))),
         "paths" => files(FileKey::Path),
         "reads" => files(FileKey::Reads),
         "writes" => files(FileKey::Writes),

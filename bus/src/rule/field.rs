@@ -210,12 +210,21 @@ pub(super) fn files_in_patches(event: &Event) -> impl Iterator<Item = (&str, Acc
     })
 }
 
+/// The value of a key. In a small object a look at each key takes less time than a hash.
+fn get<'a>(object: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
+    const SMALL: usize = 12;
+    if object.len() > SMALL {
+        return object.get(key);
+    }
+    object.iter().find(|(name, _)| *name == key).map(|(_, value)| value)
+}
+
 fn walk<'a>(object: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
-    if let Some(value) = object.get(path) {
+    if let Some(value) = get(object, path) {
         return (!value.is_null()).then_some(value);
     }
     let (first, rest) = path.split_once('.')?;
-    match object.get(first)? {
+    match get(object, first)? {
         Value::Object(inner) => walk(inner, rest),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
             None

@@ -91,7 +91,8 @@ impl Place {
     /// disk of today says which repository that is in, and links are not followed.
     pub fn of_recorded(event: &Event, context: &str, bus: &Path) -> Self {
         let context: Value = serde_json::from_str(context).unwrap_or_default();
-        let text = |key: &str| context.get("place")?.get(key)?.as_str().map(|it| cleaned(it.into()));
+        let text =
+            |key: &str| context.get("place")?.get(key)?.as_str().map(|it| cleaned(it.into()));
         let caller_cwd = context.get("cwd").and_then(Value::as_str).unwrap_or("/");
         let caller = Caller { cwd: PathBuf::from(caller_cwd), ..Caller::default() };
         let cwd = text("cwd").unwrap_or_else(|| lexical_path(&working_directory(event, &caller)));
@@ -222,11 +223,11 @@ impl Place {
     /// Whether a resolved path is in a directory for temporary files. What lies below a home directory, the home of
     /// the bus or the directory around the project is not temporary, also where that is below `/tmp`.
     pub fn is_temporary(&self, path: &Path) -> bool {
-        let Some(folder) = self.temporary.iter().find(|folder| below(path, folder).is_some()) else {
+        let Some(folder) = self.temporary.iter().find(|folder| below(path, folder).is_some())
+        else {
             return false;
         };
-        let is_apart =
-            |kept: &Path| below(kept, folder).is_some() && below(path, kept).is_some();
+        let is_apart = |kept: &Path| below(kept, folder).is_some() && below(path, kept).is_some();
         let around_project = self.project.parent().filter(|around| *around != folder.as_path());
         !self.homes().chain([self.bus.as_path()]).chain(around_project).any(is_apart)
     }

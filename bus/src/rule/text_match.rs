@@ -223,7 +223,8 @@ mod tests {
     #[test]
     fn a_plain_glob_matches_what_the_matcher_does() {
         let globs = ["", "a", ".env", "*", "a*", "*.pem", "a*b", "a/*", "*/b", ".env.*"];
-        let texts = ["", "a", "b", "ab", "axb", "a/b", "a/xb", ".env", ".env.x", "k.pem", "d/k.pem"];
+        let texts =
+            ["", "a", "b", "ab", "axb", "a/b", "a/xb", ".env", ".env.x", "k.pem", "d/k.pem"];
         for separators in [Separators::Any, Separators::Literal] {
             for (glob, text) in globs.iter().flat_map(|glob| texts.map(|text| (glob, text))) {
                 let read = LazyGlob::parse(glob, separators).expect("a glob");

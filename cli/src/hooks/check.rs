@@ -188,7 +188,8 @@ impl CheckedFile {
             let why = example.missed.as_deref().unwrap_or_default();
             wrapped(why, "    ").into_iter().try_for_each(output::line)?;
         }
-        output::line(format!("{file}: {}", self.summary(paint)))?;
+        // On lines of their own: a path may fill the first one.
+        output::line(format!("{file}:\n  {}", self.summary(paint)))?;
         Ok(())
     }
 

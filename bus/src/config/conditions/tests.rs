@@ -383,3 +383,15 @@ fn every_directory_that_a_tool_may_mean_counts() {
     let moved = call("mcp_files_move_file", &json!({"source": "/etc/x", "destination": "a"}));
     assert!(applies(rule, &moved));
 }
+
+#[test]
+fn an_exemption_for_another_file_does_not_hold_in_the_report_of_a_rule_that_applies() {
+    let text = "{ when: { deletes: { outside: $project } }, unless: { deletes: { under: $tmp } }, block: x }";
+    let holds = |line: &str| {
+        let report = report(text, &shell(line));
+        let unless = report.conditions.iter().find(|it| it.list == "unless").expect("a condition");
+        (report.applies, unless.holds)
+    };
+    assert_eq!(holds("rm /tmp/a"), (Some(false), Some(true)));
+    assert_eq!(holds("rm /tmp/a /etc/hosts"), (Some(true), Some(false)));
+}
