@@ -13,6 +13,8 @@ pub mod shell;
 
 pub mod backoff;
 
+pub mod pack;
+
 pub mod event;
 
 pub mod caller;
