@@ -6,6 +6,7 @@ use super::{Access, CodeSource, Directory, Invocation, OpaqueKind, ShellView, St
 mod bounds;
 mod code;
 mod foreign;
+mod implicit_code;
 mod languages;
 mod links;
 mod listings;

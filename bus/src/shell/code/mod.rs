@@ -13,6 +13,7 @@ mod listing;
 mod literals;
 mod output;
 mod path_methods;
+mod paths;
 mod printing;
 mod tables;
 mod terms;

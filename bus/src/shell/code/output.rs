@@ -3,7 +3,7 @@
 use super::super::follow::{Flow, Follower, Origin, Target};
 use super::super::view::{Directory, Invocation};
 use super::super::word::{UNKNOWN, Word};
-use super::{decode, downloads, listing, printing};
+use super::{decode, downloads, listing, paths, printing};
 
 /// What the program at an index prints.
 pub(crate) fn known_output(follower: &mut Follower<'_>, index: usize, input: &Flow) -> Flow {
@@ -36,15 +36,18 @@ pub(crate) fn known_output(follower: &mut Follower<'_>, index: usize, input: &Fl
         ("printf", args) => printing::printf(args),
         ("which" | "type" | "whereis", [.., name]) => Some(format!("{name}\n")),
         ("command", ["-v" | "-V", name]) => Some(format!("{name}\n")),
-        ("basename", [path]) => {
-            path.trim_end_matches('/').rsplit('/').next().map(|name| format!("{name}\n"))
+        ("basename" | "dirname" | "realpath" | "grealpath" | "readlink" | "greadlink", args) => {
+            paths::printed(follower, name, args)
         }
-        ("dirname", [path]) if path.contains('/') => {
-            path.trim_end_matches('/').rsplit_once('/').map(|(directory, _)| {
-                if directory.is_empty() { "/\n".to_owned() } else { format!("{directory}\n") }
-            })
-        }
+        ("printenv", [variable]) => follower.known_variable(variable).map(|value| value + "\n"),
         ("git", ["rev-parse", "--show-toplevel"]) => Some(follower.top_level()),
+        // One line stays one, whichever lines are wanted.
+        ("head" | "tail" | "sort" | "uniq", args) if args.iter().all(|arg| is_line_count(arg)) => {
+            input.text.clone().filter(|text| text.lines().count() < 2)
+        }
+        ("tr", ["-d", "\\n" | "\n" | "\\r\\n" | "\\n\\r"]) => {
+            input.text.as_deref().map(|text| text.replace(['\n', '\r'], ""))
+        }
         ("rev", []) => input.text.as_deref().map(reversed),
         ("base64" | "gbase64" | "xxd" | "base32", args) => decoded(name, args, input),
         _ if is_silent(name) => Some(String::new()),
@@ -52,6 +55,7 @@ pub(crate) fn known_output(follower: &mut Follower<'_>, index: usize, input: &Fl
     };
     let origin = match (&text, name) {
         (Some(_), "base64" | "gbase64" | "xxd" | "rev") => Origin::Decoded.max(input.origin),
+        (Some(_), "head" | "tail" | "sort" | "uniq" | "tr") => input.origin,
         (Some(text), _) if !text.contains(UNKNOWN) => Origin::Line,
         (Some(_), _) => Origin::Variable,
         (None, _) => origin_of(name, program, input),
@@ -68,6 +72,12 @@ fn decoded(name: &str, args: &[&str], input: &Flow) -> Option<String> {
         "base64" | "gbase64" if has(&["-d", "-D", "--decode", "-di"]) => decode::base64(text),
         _ => None,
     }
+}
+
+/// `-1`, `-n`, `1`, `-u`: which lines, not how many bytes.
+fn is_line_count(arg: &str) -> bool {
+    let rest = arg.strip_prefix('-').unwrap_or(arg).trim_start_matches(['n', 'u', 'r']);
+    rest.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn reversed(text: &str) -> String {

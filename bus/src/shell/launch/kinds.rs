@@ -39,7 +39,9 @@ pub(super) fn kind(name: &str) -> Kind {
     match name {
         "cd" | "chdir" | "pushd" | "popd" | "export" | "declare" | "typeset" | "local"
         | "readonly" | "unset" | "read" | "mapfile" | "readarray" | "getopts" | "let" | "alias"
-        | "unalias" | "set" | "shift" | "printf" => Kind::Builtin,
+        | "unalias" | "set" | "shift" | "printf" | "test" | "[" | "compgen" | "wait" => {
+            Kind::Builtin
+        }
         "sh" | "bash" | "dash" | "zsh" | "ksh" | "mksh" | "ksh93" | "ash" | "rbash" | "fish"
         | "csh" | "tcsh" => Kind::Shell,
         "eval" => Kind::Eval,
