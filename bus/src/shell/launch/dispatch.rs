@@ -56,7 +56,7 @@ impl Follower<'_> {
             Kind::Source => self.source(index, args, input),
             Kind::Trap => self.trap(index, args),
             Kind::Interpreter => self.interpreter(name, index, call, input),
-            Kind::Wrapper(wrapper) => self.wrapper(wrapper, call, input),
+            Kind::Wrapper(wrapper) => self.wrapper(wrapper, index, call, input),
             Kind::Command => self.command_builtin(index, call, input),
             Kind::Env => self.env(call, input),
             Kind::Sudo => self.sudo(name, index, call, input),
@@ -69,6 +69,10 @@ impl Follower<'_> {
             Kind::Ssh => self.ssh(index, call, input),
             Kind::Container => self.container(call, input),
             Kind::Kubectl => self.kubectl(index, call, input),
+            Kind::Tmux => self.tmux(index, call, input),
+            Kind::Screen => self.screen(index, call, input),
+            Kind::Scheduler => self.scheduler(name, index, call, input),
+            Kind::Odd => self.odd_wrapper(name, index, call, input),
             Kind::Runner => self.runner(name, index, call, input),
         }
     }

@@ -32,6 +32,12 @@ pub(super) enum Kind {
     Container,
     Kubectl,
     Runner,
+    Tmux,
+    Screen,
+    /// `at`, `batch`, `crontab`: what they read runs later.
+    Scheduler,
+    /// `capsh`, `setarch`, `sg`: the program stands in a place of its own.
+    Odd,
 }
 
 /// The kind of the program with this name (without its directory).
@@ -52,10 +58,15 @@ pub(super) fn kind(name: &str) -> Kind {
         "sudo" | "doas" | "pkexec" | "run0" => Kind::Sudo,
         "su" | "runuser" => Kind::Su,
         "xargs" | "gxargs" => Kind::Xargs,
-        "parallel" => Kind::Parallel,
+        "parallel" | "sem" => Kind::Parallel,
         "find" | "gfind" => Kind::Find,
         "fd" | "fdfind" => Kind::Fd,
         "watch" | "flock" | "script" | "nix-shell" | "entr" => Kind::LineOption,
+        "tmux" => Kind::Tmux,
+        "screen" => Kind::Screen,
+        "at" | "batch" | "crontab" => Kind::Scheduler,
+        "capsh" | "setarch" | "faketime" | "sg" | "newgrp" | "hyperfine" | "pueue" | "zellij"
+        | "rr" => Kind::Odd,
         "ssh" | "mosh" | "autossh" => Kind::Ssh,
         "docker" | "podman" | "nerdctl" | "docker-compose" => Kind::Container,
         "kubectl" | "oc" => Kind::Kubectl,

@@ -121,6 +121,7 @@ impl Follower<'_> {
                     found.extend(spawned(&code).map(|line| (line, origin)));
                 }
             }
+            "gdb" | "lldb" => found.extend(debugged(args)),
             "powershell" | "pwsh" => self.powershell(index, args, input),
             _ => found.extend(watched(name, args)),
         }
@@ -195,12 +196,39 @@ fn client_lines(code: &str) -> impl Iterator<Item = String> {
 
 /// What an `expect` script starts.
 fn spawned(code: &str) -> impl Iterator<Item = String> {
-    code.split([';', '\n']).take(64).filter_map(|statement| {
-        let statement = statement.trim().trim_start_matches(['{', '[']).trim_start();
+    code.split([';', '\n', '[', '{']).take(64).filter_map(|statement| {
+        let statement = statement.trim();
+        // `send "line\r"` types the line into what was started before.
+        if let Some(keys) = statement.strip_prefix("send ") {
+            let keys = keys.trim_start_matches("-- ").trim().trim_matches('"');
+            return Some(keys.replace("\\r", "\n").replace("\\n", "\n"));
+        }
         let line =
             ["spawn ", "exec ", "system "].iter().find_map(|name| statement.strip_prefix(name))?;
         Some(line.trim_start_matches("-noecho ").trim_end_matches([']', '}']).to_owned())
     })
+}
+
+/// What a debugger starts besides shell lines: the program with the arguments of `run`, and Python code.
+fn debugged(args: &[Arg]) -> Vec<(String, Origin)> {
+    const COMMANDS: &[&str] =
+        &["-ex", "-iex", "--ex", "-o", "--eval-command", "--one-line", "-eval-command"];
+    let from = super::options::leading(args, COMMANDS);
+    let program = args.get(from).map(|arg| arg.word.as_str());
+    let mut found = Vec::new();
+    for (command, origin) in values(args, COMMANDS) {
+        let behind = |names: &[&str]| {
+            let (name, rest) = command.split_once(char::is_whitespace)?;
+            names.contains(&name).then(|| rest.trim().to_owned())
+        };
+        if let Some(code) = behind(&["python", "py", "python-interactive", "pi", "script"]) {
+            let quoted = shlex::try_quote(&code).map(|code| format!("python3 -c {code}"));
+            found.extend(quoted.ok().map(|line| (line, origin)));
+        } else if let (Some(words), Some(program)) = (behind(&["run", "r", "start"]), program) {
+            found.push((format!("{program} {words}"), origin));
+        }
+    }
+    found
 }
 
 /// Programs that start a line when files change, or several lines at once.
