@@ -19,5 +19,6 @@ mod tables;
 mod terms;
 
 pub(crate) use languages::language;
-pub(crate) use output::known_output;
+pub(crate) use output::{known_output, source_and_target};
+pub(crate) use paths::plain as plain_path;
 pub(crate) use printing::printf;

@@ -255,17 +255,24 @@ fn copied(follower: &mut Follower<'_>, index: usize, input: &Flow) -> Flow {
     flow
 }
 
+/// The file that `mv`, `cp` and the like take, and the one that they make of it, if it is only one.
+pub(crate) fn source_and_target(program: &Invocation) -> Option<(&Word, &Word)> {
+    let words: Vec<&Word> =
+        program.args.iter().filter(|word| !word.as_str().starts_with('-')).collect();
+    match words.as_slice() {
+        [source, target] => Some((*source, *target)),
+        // `install -m 755 a b`: the mode is not the file.
+        [_, source, target] if program.program.as_str().ends_with("install") => {
+            Some((*source, *target))
+        }
+        _ => None,
+    }
+}
+
 /// `mv a b`: what the line has written to `a` is in `b` now.
 fn moved(follower: &mut Follower<'_>, index: usize) {
     let Some(program) = follower.view.programs.get(index) else { return };
-    let words: Vec<&Word> =
-        program.args.iter().filter(|word| !word.as_str().starts_with('-')).collect();
-    // `install -m 755 a b`: the mode is not the file.
-    let (source, target) = match words.as_slice() {
-        [source, target] => (*source, *target),
-        [_, source, target] if program.program.as_str().ends_with("install") => (*source, *target),
-        _ => return,
-    };
+    let Some((source, target)) = source_and_target(program) else { return };
     let Some(flow) = follower.written_flow(source) else { return };
     let path = match target.as_str().strip_suffix('/') {
         Some(directory) => {

@@ -61,18 +61,19 @@ fn absolute(follower: &Follower<'_>, path: &str) -> String {
 }
 
 /// The path without `.`, `..` and doubled slashes.
-fn plain(path: &str) -> String {
+pub(crate) fn plain(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/').take(limits::PATH_BYTES) {
         match part {
             "" | "." => {}
-            // What is above an unknown part, or above a home directory, is not known.
-            ".." if parts.last().is_some_and(|last| last.contains([UNKNOWN, '~'])) => {
-                parts.push(part);
-            }
-            ".." => {
-                parts.pop();
-            }
+            ".." => match parts.last() {
+                // What is above an unknown part, above a home directory or above the start is not known.
+                Some(last) if *last == ".." || last.contains([UNKNOWN, '~']) => parts.push(part),
+                None if !path.starts_with('/') => parts.push(part),
+                Some(_) | None => {
+                    parts.pop();
+                }
+            },
             _ => parts.push(part),
         }
     }

@@ -1,5 +1,6 @@
 //! The follower: what has been found so far, the state of the shell, and the bounds.
 
+use super::super::launch::CopiedProgram;
 use super::super::limits;
 use super::super::start::Start;
 use super::super::syntax;
@@ -34,10 +35,14 @@ pub(crate) struct Follower<'s> {
     pub(crate) scope: Scope,
     pub(crate) functions: Vec<Function>,
     pub(crate) written: Vec<Written>,
+    /// The programs that the line has copied or linked before.
+    pub(crate) copied_programs: Vec<CopiedProgram>,
     /// What the command that is being followed reads; its substitutions read that too.
     pub(crate) stdin: Flow,
     /// What the latest `<(…)` prints.
     stream: Flow,
+    /// Whether a line in a variable is being followed: `PAGER=bat` and `bat`, which uses it too.
+    pub(crate) in_variable: bool,
     depth: usize,
     commands: usize,
     code_bytes: usize,
@@ -53,8 +58,10 @@ impl<'s> Follower<'s> {
             scope: Scope::default(),
             functions: Vec::new(),
             written: Vec::new(),
+            copied_programs: Vec::new(),
             stdin: Flow::default(),
             stream: Flow::default(),
+            in_variable: false,
             depth: 0,
             commands: 0,
             code_bytes: 0,

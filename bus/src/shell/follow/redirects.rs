@@ -130,7 +130,10 @@ impl Follower<'_> {
     }
 
     /// Remembers what a file holds now.
-    pub(crate) fn wrote(&mut self, target: &Target, flow: Flow, _by: Option<usize>) {
+    pub(crate) fn wrote(&mut self, target: &Target, flow: Flow, by: Option<usize>) {
+        if let Some(by) = by.filter(|_| !target.append) {
+            self.remember_cat(by, &target.path);
+        }
         let Some(path) = target.path.identity().map(|path| self.located(path)) else { return };
         if target.append
             && let Some(written) = self.written.iter_mut().find(|written| written.path == path)
@@ -160,7 +163,7 @@ impl Follower<'_> {
     }
 
     /// A path from where the line starts, as text.
-    fn located(&self, path: &str) -> String {
+    pub(crate) fn located(&self, path: &str) -> String {
         if path.starts_with('$') {
             return path.to_owned();
         }

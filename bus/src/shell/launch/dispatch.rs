@@ -1,7 +1,7 @@
 //! Lists a program and goes on with what it starts.
 
 use super::super::code::known_output;
-use super::super::follow::{Call, Flow, Follower, Origin};
+use super::super::follow::{Arg, Call, Flow, Follower, Origin};
 use super::super::view::Invocation;
 use super::super::word::Word;
 use super::kinds::{Kind, kind};
@@ -18,6 +18,9 @@ impl Follower<'_> {
     }
 
     fn dispatch(&mut self, call: Call, input: &Flow) -> Flow {
+        if let Some(flow) = self.launch_original(&call, input) {
+            return flow;
+        }
         let program = call.args.first().map(|arg| arg.word.as_str()).unwrap_or_default();
         let name = program.rsplit('/').next().unwrap_or_default();
         let name = name.strip_suffix(".exe").unwrap_or(name);
@@ -73,6 +76,12 @@ impl Follower<'_> {
             Kind::Screen => self.screen(index, call, input),
             Kind::Scheduler => self.scheduler(name, index, call, input),
             Kind::Odd => self.odd_wrapper(name, index, call, input),
+            Kind::GitSubcommand => {
+                let word = |text: &str| Arg { word: Word::literal(text), ..Arg::default() };
+                let sub = name.strip_prefix("git-").unwrap_or(name);
+                let words = [word("git"), word(sub)].into_iter().chain(args.iter().cloned());
+                self.launch(call.with(words.collect()), input)
+            }
             Kind::Runner => self.runner(name, index, call, input),
         }
     }
@@ -87,6 +96,7 @@ impl Follower<'_> {
         if let Some(inner) = inner {
             self.option_lines(&name, index, &inner, input);
         }
+        self.remember_copy(index);
         if !self.written.is_empty() {
             self.run_written_program(index, input);
         }

@@ -38,6 +38,8 @@ pub(super) enum Kind {
     Scheduler,
     /// `capsh`, `setarch`, `sg`: the program stands in a place of its own.
     Odd,
+    /// `git-push`: a subcommand of git under a name of its own.
+    GitSubcommand,
 }
 
 /// The kind of the program with this name (without its directory).
@@ -70,6 +72,7 @@ pub(super) fn kind(name: &str) -> Kind {
         "ssh" | "mosh" | "autossh" => Kind::Ssh,
         "docker" | "podman" | "nerdctl" | "docker-compose" => Kind::Container,
         "kubectl" | "oc" => Kind::Kubectl,
+        _ if name.strip_prefix("git-").is_some_and(|sub| !sub.is_empty()) => Kind::GitSubcommand,
         _ if super::runners::is_runner(name) => Kind::Runner,
         _ if super::super::code::language(name).is_some() => Kind::Interpreter,
         _ => wrappers::find(name).map_or(Kind::Plain, Kind::Wrapper),

@@ -2,6 +2,7 @@
 //! `python -c`), goes on with those.
 
 mod containers;
+mod copied_programs;
 mod dispatch;
 mod files;
 mod git_lines;
@@ -19,9 +20,11 @@ mod selection;
 mod shells;
 mod terminals;
 mod users;
+mod variable_lines;
 mod wrapper_table;
 mod wrappers;
 mod xargs;
 
+pub(crate) use copied_programs::CopiedProgram;
 pub(crate) use selection::find_selection;
 pub(crate) use shells::CodeRun;

@@ -4,6 +4,7 @@
 use super::super::follow::{Arg, Call, Flow, Follower, Origin};
 use super::super::word::Word;
 use super::shells::CodeRun;
+use super::variable_lines::has_variables;
 use super::{git_lines, makefiles};
 
 /// A program and its options that hold a shell line.
@@ -51,6 +52,7 @@ const TABLE: &[Row] = &[
         &["ProxyCommand=", "LocalCommand=", "ProxyCommand ", "LocalCommand ", "KnownHostsCommand="],
     ),
     lines(&["scp", "sftp"], &["-S"]),
+    lines(&["man"], &["-P", "--pager", "-H", "--html"]),
     lines(&["nodemon"], &["-x", "--exec"]),
     lines(&["zip"], &["-TT", "--unzip-command"]),
     lines(&["tcpdump"], &["-z"]),
@@ -64,6 +66,7 @@ const TABLE: &[Row] = &[
 /// Whether the options of a program may hold lines.
 pub(super) fn has_lines(name: &str) -> bool {
     TABLE.iter().any(|row| row.names.contains(&name))
+        || has_variables(name)
         || matches!(
             name,
             "git"
@@ -104,7 +107,17 @@ impl Follower<'_> {
             }
         }
         match name {
-            "git" => found.extend(git_lines::lines(args, &call.env)),
+            "git" => {
+                found.extend(git_lines::lines(args));
+                found.extend(git_lines::settings(|variable| self.variable_of(variable, call)));
+            }
+            "less" => {
+                let typed = args.iter().filter_map(|arg| {
+                    let line = arg.word.as_str().strip_prefix("+!")?;
+                    Some((line.to_owned(), arg.origin))
+                });
+                found.extend(typed);
+            }
             "make" | "gmake" => found.extend(self.make_lines(args, input)),
             "sed" | "gsed" => found.extend(self.sed_lines(args, index, call)),
             "psql" | "mysql" | "mariadb" => {
@@ -130,6 +143,14 @@ impl Follower<'_> {
             if !line.trim().is_empty() {
                 self.run_code(CodeRun::new(index, line.trim(), origin), call, &Flow::default());
             }
+        }
+        // A pager that starts itself is followed once.
+        if !std::mem::replace(&mut self.in_variable, true) {
+            for (line, origin) in self.variable_lines(name, call) {
+                let code = CodeRun::new(index, line.trim(), origin);
+                self.run_code(code, call, &Flow::unknown(Origin::Output));
+            }
+            self.in_variable = false;
         }
     }
 
