@@ -96,7 +96,7 @@ impl Follower<'_> {
                         let flow = if file.stream {
                             Some(self.stream())
                         } else {
-                            self.written_flow(&file.word)
+                            self.written_script(&file.word)
                         };
                         if let Some(flow) = flow {
                             self.run_flow(language, index, &flow, call);

@@ -15,6 +15,7 @@ mod output;
 mod path_methods;
 mod paths;
 mod printing;
+mod received;
 mod tables;
 mod terms;
 

@@ -3,19 +3,28 @@
 use super::super::follow::{Flow, Follower, Origin, Target};
 use super::super::view::{Directory, Invocation};
 use super::super::word::{UNKNOWN, Word};
-use super::{decode, downloads, listing, paths, printing};
+use super::{decode, downloads, listing, paths, printing, received};
 
 /// What the program at an index prints.
 pub(crate) fn known_output(follower: &mut Follower<'_>, index: usize, input: &Flow) -> Flow {
     let Some(program) = follower.view.programs.get(index) else { return Flow::default() };
-    let name = program.program.as_str().rsplit('/').next().unwrap_or_default();
-    match name {
+    match program.program.as_str().rsplit('/').next().unwrap_or_default() {
         "curl" | "wget" | "fetch" | "aria2c" | "axel" => {
             return downloads::downloaded(follower, index, input);
         }
         "mv" | "cp" | "install" if !follower.written.is_empty() => {
             moved(follower, index);
             return Flow::text("");
+        }
+        "scp" | "rsync" | "sftp" | "rclone" | "aws" | "gsutil" | "gcloud" | "az" | "gh"
+        | "glab" => {
+            received::remember(follower, index, input);
+        }
+        "tar" | "bsdtar" | "gtar" | "unzip" | "7z" | "7za" | "7zz" | "cpio" | "gunzip" | "gzip"
+        | "unxz" | "xz" | "bunzip2" | "bzip2" | "zstd" | "unzstd"
+            if !follower.written.is_empty() || input.origin == Origin::Download =>
+        {
+            received::remember(follower, index, input);
         }
         "tee" => return copied(follower, index, input),
         "cat" | "bat" | "zcat" | "gzcat" => return files(follower, index, input),
@@ -26,6 +35,8 @@ pub(crate) fn known_output(follower: &mut Follower<'_>, index: usize, input: &Fl
         }
         _ => {}
     }
+    let Some(program) = follower.view.programs.get(index) else { return Flow::default() };
+    let name = program.program.as_str().rsplit('/').next().unwrap_or_default();
     let args: Vec<&str> = program.args.iter().map(Word::as_str).collect();
     if program.more_args {
         return Flow::unknown(origin_of(name, program, input));

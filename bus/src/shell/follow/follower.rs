@@ -25,6 +25,18 @@ pub(crate) struct Function {
 pub(crate) struct Written {
     pub(crate) path: String,
     pub(crate) flow: Flow,
+    pub(crate) part: Part,
+}
+
+/// Which files a [`Written`] is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The file itself.
+    File,
+    /// All files below a directory.
+    Below,
+    /// Some of the files where the line runs, among those that were there before: an archive was unpacked there.
+    Among,
 }
 
 /// Follows a script.

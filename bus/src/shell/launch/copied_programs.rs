@@ -56,7 +56,10 @@ impl Follower<'_> {
     }
 
     fn remember_copied(&mut self, original: &Word, copy: &Word, hashed: bool) {
-        let plain = |word: &Word| word.is_known() && !word.is_glob() && !word.as_str().is_empty();
+        let plain = |word: &Word| {
+            let text = word.as_str();
+            word.is_known() && !word.is_glob() && !text.is_empty() && !text.contains(':')
+        };
         // What the line has written is followed by its text.
         if !plain(original) || !plain(copy) || self.written_flow(original).is_some() {
             return;
