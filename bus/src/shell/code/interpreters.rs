@@ -170,6 +170,9 @@ impl Follower<'_> {
                         self.view.hosts.push(host);
                     }
                 }
+                calls::Effect::Evaluated(code) => {
+                    self.deeper(&code, |follower| follower.search(language, index, &code, call));
+                }
                 calls::Effect::Code(origin) => {
                     self.report_foreign(index, &UNKNOWN.to_string(), origin);
                 }

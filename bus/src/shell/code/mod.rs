@@ -1,12 +1,14 @@
 //! What programs print as far as it can be told, and what code in other languages does: which programs it starts,
 //! which files it deletes or writes.
 
+mod aliases;
 mod calls;
 mod context;
 mod decode;
 mod downloads;
 mod embedded;
 mod evaluation;
+mod indirect_names;
 mod interpreters;
 mod languages;
 mod listing;
