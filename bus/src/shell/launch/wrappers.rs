@@ -34,8 +34,11 @@ impl Follower<'_> {
         while let Some(pair) = behind.checked_sub(1).and_then(|last| args.get(last))
             && wrapper.pairs.contains(&pair.word.as_str())
         {
-            behind = (behind + 2).min(args.len());
-            behind += options::leading(args.get(behind..).unwrap_or_default(), wrapper.values);
+            behind += 2;
+            match args.get(behind..) {
+                Some(rest) => behind += options::leading(rest, wrapper.values),
+                None => break,
+            }
         }
         match args.get(behind + wrapper.words..) {
             Some([]) | None => self.output(index, input),

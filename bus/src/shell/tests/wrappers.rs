@@ -158,6 +158,8 @@ fn sees_through_rare_wrappers() {
     }
     // These start nothing.
     check(&[
+        ("bwrap --bind", "bwrap --bind"),
+        ("bwrap --bind a; bwrap --bind a b --bind", "bwrap --bind a ; bwrap --bind a b --bind"),
         ("screen -r work", "screen -r work"),
         ("tmux attach -t x", "tmux attach -t x"),
         ("crontab -l", "crontab -l"),
