@@ -126,21 +126,15 @@ pub(super) struct Called<'a> {
 
 /// Whether a dotted name ends in a name of the table: `cp.execSync`, `require('fs').rmSync`.
 fn is_call_of(name: &str, known: &str) -> bool {
-    name == known
-        || (!matches!(
-            known,
-            "run"
-                | "open"
-                | "exec"
-                | "eval"
-                | "system"
-                | "rm"
-                | "load"
-                | "unlink"
-                | "file"
-                | "fetch"
-        ) || is_module_call(name))
-            && name.strip_suffix(known).is_some_and(|before| before.ends_with('.'))
+    let Some(before) = name.strip_suffix(known) else { return false };
+    if before.is_empty() {
+        return true;
+    }
+    let is_common = matches!(
+        known,
+        "run" | "open" | "exec" | "eval" | "system" | "rm" | "load" | "unlink" | "file" | "fetch"
+    );
+    before.ends_with('.') && (!is_common || is_module_call(name))
 }
 
 /// `re.exec`, `cursor.exec`, `model.eval()` are methods of something else.

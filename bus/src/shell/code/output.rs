@@ -17,7 +17,9 @@ pub(crate) fn known_output(follower: &mut Follower<'_>, index: usize, input: &Fl
             return Flow::text("");
         }
         "scp" | "rsync" | "sftp" | "rclone" | "aws" | "gsutil" | "gcloud" | "az" | "gh"
-        | "glab" => {
+        | "glab"
+            if received::may_load(program) =>
+        {
             received::remember(follower, index, input);
         }
         "tar" | "bsdtar" | "gtar" | "unzip" | "7z" | "7za" | "7zz" | "cpio" | "gunzip" | "gzip"

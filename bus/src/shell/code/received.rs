@@ -13,6 +13,18 @@ enum Place {
     Below(String),
 }
 
+/// Whether the words of a program may load something; most calls of these programs do not.
+pub(super) fn may_load(program: &Invocation) -> bool {
+    let name = program.program.as_str().rsplit('/').next().unwrap_or_default();
+    let mut words = program.args.iter().map(Word::as_str);
+    match name {
+        "sftp" => true,
+        "scp" | "rsync" => words.any(|word| word.contains(':')),
+        "gh" | "glab" | "az" => words.any(|word| word.starts_with("download")),
+        _ => words.any(is_copy),
+    }
+}
+
 /// Remembers the files that the program at an index loads or unpacks.
 pub(super) fn remember(follower: &mut Follower<'_>, index: usize, input: &Flow) {
     let Some(program) = follower.view.programs.get(index).cloned() else { return };
@@ -69,12 +81,9 @@ fn places(reading: &Reading<'_>, program: &Invocation, input: &Flow) -> Vec<Plac
             // `aws s3 cp a b`, `gcloud storage cp a b`, `rclone copy a b`: the places are behind the action.
             let all: Vec<&str> =
                 reading.arguments.operands.iter().map(|operand| operand.word.text).collect();
-            let action = all.iter().position(|word| {
-                matches!(*word, "cp" | "mv" | "sync" | "rsync" | "copy" | "copyto" | "move")
-            });
-            let is_copy = matches!(reading.name, "scp" | "rsync");
+            let action = all.iter().position(|word| is_copy(word));
             let words = match action {
-                _ if is_copy => words,
+                _ if matches!(reading.name, "scp" | "rsync") => words,
                 Some(at) => all.get(at + 1..).unwrap_or_default().to_vec(),
                 None => return Vec::new(),
             };
@@ -83,6 +92,11 @@ fn places(reading: &Reading<'_>, program: &Invocation, input: &Flow) -> Vec<Plac
             copied(&words, whole || options.iter().any(|option| reading.has(option)))
         }
     }
+}
+
+/// Whether a word is an action that copies.
+fn is_copy(word: &str) -> bool {
+    matches!(word, "cp" | "mv" | "sync" | "rsync" | "copy" | "copyto" | "move")
 }
 
 /// Sources, of which one is on another machine, then a target on this one.
