@@ -5,7 +5,9 @@ use super::{Access, CodeSource, Directory, Invocation, OpaqueKind, ShellView, St
 
 mod bounds;
 mod code;
+mod copied_programs;
 mod foreign;
+mod implicit_code;
 mod languages;
 mod links;
 mod listings;

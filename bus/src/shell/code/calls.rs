@@ -5,10 +5,11 @@ use super::super::follow::Origin;
 use super::super::view::Access;
 use super::super::word::UNKNOWN;
 use super::context::Context;
+use super::indirect_names::TooMany;
 use super::languages::Language;
 use super::literals::{Argument, Literals};
 use super::tables::{self, Meaning};
-use super::{embedded, evaluation, path_methods};
+use super::{aliases, embedded, evaluation, indirect_names, path_methods};
 
 /// Something that code does.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub(super) enum Effect {
     File(String, Access, bool),
     /// It talks to the host of a URL.
     Host(String),
+    /// It runs a text as code of the same language.
+    Evaluated(String),
     /// It runs code that is not written here.
     Code(Origin),
 }
@@ -46,6 +49,16 @@ pub(super) fn effects(language: Language, code: &str, home: Option<&str>) -> Vec
         | Language::Awk => {
             let context = Context::new(code, home, Some(language));
             calls(language, &context, &mut effects);
+            match with_first_names(language, code) {
+                Ok(None) => {}
+                Ok(Some(named)) => {
+                    let mut others = Vec::new();
+                    calls(language, &Context::new(&named, home, Some(language)), &mut others);
+                    others.retain(|effect| !effects.contains(effect));
+                    effects.append(&mut others);
+                }
+                Err(TooMany) => effects.push(Effect::Code(Origin::Variable)),
+            }
         }
     }
     if matches!(language, Language::Ruby | Language::Perl | Language::Php) {
@@ -59,6 +72,13 @@ pub(super) fn effects(language: Language, code: &str, home: Option<&str>) -> Vec
         effects.push(Effect::Code(Origin::Download));
     }
     effects
+}
+
+/// The code with the first names of modules and functions, where it uses others; None if it does not.
+fn with_first_names(language: Language, code: &str) -> Result<Option<String>, TooMany> {
+    let plain = indirect_names::plain(language, code)?;
+    let resolved = aliases::resolved(language, plain.as_deref().unwrap_or(code))?;
+    Ok(resolved.or(plain))
 }
 
 /// The calls whose names are known.
@@ -106,21 +126,15 @@ pub(super) struct Called<'a> {
 
 /// Whether a dotted name ends in a name of the table: `cp.execSync`, `require('fs').rmSync`.
 fn is_call_of(name: &str, known: &str) -> bool {
-    name == known
-        || (!matches!(
-            known,
-            "run"
-                | "open"
-                | "exec"
-                | "eval"
-                | "system"
-                | "rm"
-                | "load"
-                | "unlink"
-                | "file"
-                | "fetch"
-        ) || is_module_call(name))
-            && name.strip_suffix(known).is_some_and(|before| before.ends_with('.'))
+    let Some(before) = name.strip_suffix(known) else { return false };
+    if before.is_empty() {
+        return true;
+    }
+    let is_common = matches!(
+        known,
+        "run" | "open" | "exec" | "eval" | "system" | "rm" | "load" | "unlink" | "file" | "fetch"
+    );
+    before.ends_with('.') && (!is_common || is_module_call(name))
 }
 
 /// `re.exec`, `cursor.exec`, `model.eval()` are methods of something else.

@@ -10,6 +10,7 @@ pub(super) fn downloaded(follower: &mut Follower<'_>, index: usize, input: &Flow
     let mut target = None;
     let mut stdout = !wget;
     let mut url = None;
+    let mut directory = None;
     let mut args = program.args.iter();
     while let Some(arg) = args.next() {
         let text = arg.as_str();
@@ -23,6 +24,15 @@ pub(super) fn downloaded(follower: &mut Follower<'_>, index: usize, input: &Flow
             {
                 target = args.next().cloned();
             }
+            "-P" | "--directory-prefix" if wget => directory = args.next().cloned(),
+            "-d" | "--dir" if program.program.as_str().ends_with("aria2c") => {
+                directory = args.next().cloned();
+            }
+            "--output-dir" => directory = args.next().cloned(),
+            _ if text.starts_with("--directory-prefix=") || text.starts_with("--output-dir=") => {
+                directory = text.split_once('=').map(|(_, path)| Word::literal(path));
+            }
+            _ if wget && text.starts_with("-P") => directory = text.get(2..).map(Word::literal),
             _ if output.iter().any(|option| text.starts_with(option)) => {
                 target = text.split_once('=').map(|(_, path)| Word::literal(path));
             }
@@ -37,6 +47,16 @@ pub(super) fn downloaded(follower: &mut Follower<'_>, index: usize, input: &Flow
         }
     }
     let flow = Flow::unknown(Origin::Download.max(input.origin));
+    let inside = |name: &str| match &directory {
+        Some(directory) => {
+            Word::literal(format!("{}/{name}", directory.as_str().trim_end_matches('/')))
+        }
+        None => Word::literal(name),
+    };
+    // `wget -O` does not care about the directory.
+    if let (Some(path), Some(_), false) = (&target, &directory, wget) {
+        target = Some(inside(path.as_str()));
+    }
     match target {
         Some(path) if path.as_str() == "-" || path.as_str() == "/dev/stdout" => flow,
         Some(path) => {
@@ -47,11 +67,8 @@ pub(super) fn downloaded(follower: &mut Follower<'_>, index: usize, input: &Flow
         None => {
             let name = url.as_deref().and_then(remote_name);
             if let Some(name) = name {
-                follower.wrote(
-                    &Target { path: Word::literal(name), append: false },
-                    flow,
-                    Some(index),
-                );
+                let path = inside(name);
+                follower.wrote(&Target { path, append: false }, flow, Some(index));
             }
             Flow::unknown(Origin::Output)
         }

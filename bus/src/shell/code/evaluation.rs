@@ -4,7 +4,7 @@ use super::super::follow::Origin;
 use super::calls::{Called, Effect};
 use super::context::Context;
 use super::languages::Language;
-use super::literals::Argument;
+use super::literals::{Argument, Literals};
 
 /// How much of an argument is looked at.
 const SHOWN: usize = 2_048;
@@ -55,12 +55,25 @@ pub(super) fn evaluates(call: &Called<'_>, effects: &mut Vec<Effect>) {
         effects.push(Effect::Code(origin(raw, context).unwrap_or(Origin::Output)));
         return;
     }
+    if let Some(Argument::Text(text)) = call.arguments.first()
+        && text.contains(['(', '`', ' '])
+    {
+        effects.push(Effect::Evaluated(text.clone()));
+    }
     let Some(Argument::Other(text)) = call.arguments.first() else { return };
     // A block (`eval { … }`) is written here; what `compile` gives is looked at where it is called.
     if text.is_empty() || text.starts_with('{') {
         return;
     }
     let found = origin(text, context);
+    // `exec(compile("code", …))`
+    if let Some(inside) = text.strip_prefix("compile(")
+        && let Some(Argument::Text(code)) =
+            Literals::new(inside, context).arguments().into_iter().next()
+    {
+        effects.push(Effect::Evaluated(code));
+        return;
+    }
     if found.is_none() && text.contains("compile(") {
         return;
     }

@@ -96,7 +96,7 @@ impl Follower<'_> {
                         let flow = if file.stream {
                             Some(self.stream())
                         } else {
-                            self.written_flow(&file.word)
+                            self.written_script(&file.word)
                         };
                         if let Some(flow) = flow {
                             self.run_flow(language, index, &flow, call);
@@ -169,6 +169,9 @@ impl Follower<'_> {
                     if !self.view.hosts.contains(&host) {
                         self.view.hosts.push(host);
                     }
+                }
+                calls::Effect::Evaluated(code) => {
+                    self.deeper(&code, |follower| follower.search(language, index, &code, call));
                 }
                 calls::Effect::Code(origin) => {
                     self.report_foreign(index, &UNKNOWN.to_string(), origin);

@@ -3,19 +3,30 @@
 use super::super::follow::{Flow, Follower, Origin, Target};
 use super::super::view::{Directory, Invocation};
 use super::super::word::{UNKNOWN, Word};
-use super::{decode, downloads, listing, printing};
+use super::{decode, downloads, listing, paths, printing, received};
 
 /// What the program at an index prints.
 pub(crate) fn known_output(follower: &mut Follower<'_>, index: usize, input: &Flow) -> Flow {
     let Some(program) = follower.view.programs.get(index) else { return Flow::default() };
-    let name = program.program.as_str().rsplit('/').next().unwrap_or_default();
-    match name {
+    match program.program.as_str().rsplit('/').next().unwrap_or_default() {
         "curl" | "wget" | "fetch" | "aria2c" | "axel" => {
             return downloads::downloaded(follower, index, input);
         }
         "mv" | "cp" | "install" if !follower.written.is_empty() => {
             moved(follower, index);
             return Flow::text("");
+        }
+        "scp" | "rsync" | "sftp" | "rclone" | "aws" | "gsutil" | "gcloud" | "az" | "gh"
+        | "glab"
+            if received::may_load(program) =>
+        {
+            received::remember(follower, index, input);
+        }
+        "tar" | "bsdtar" | "gtar" | "unzip" | "7z" | "7za" | "7zz" | "cpio" | "gunzip" | "gzip"
+        | "unxz" | "xz" | "bunzip2" | "bzip2" | "zstd" | "unzstd"
+            if !follower.written.is_empty() || input.origin == Origin::Download =>
+        {
+            received::remember(follower, index, input);
         }
         "tee" => return copied(follower, index, input),
         "cat" | "bat" | "zcat" | "gzcat" => return files(follower, index, input),
@@ -26,6 +37,8 @@ pub(crate) fn known_output(follower: &mut Follower<'_>, index: usize, input: &Fl
         }
         _ => {}
     }
+    let Some(program) = follower.view.programs.get(index) else { return Flow::default() };
+    let name = program.program.as_str().rsplit('/').next().unwrap_or_default();
     let args: Vec<&str> = program.args.iter().map(Word::as_str).collect();
     if program.more_args {
         return Flow::unknown(origin_of(name, program, input));
@@ -36,15 +49,18 @@ pub(crate) fn known_output(follower: &mut Follower<'_>, index: usize, input: &Fl
         ("printf", args) => printing::printf(args),
         ("which" | "type" | "whereis", [.., name]) => Some(format!("{name}\n")),
         ("command", ["-v" | "-V", name]) => Some(format!("{name}\n")),
-        ("basename", [path]) => {
-            path.trim_end_matches('/').rsplit('/').next().map(|name| format!("{name}\n"))
+        ("basename" | "dirname" | "realpath" | "grealpath" | "readlink" | "greadlink", args) => {
+            paths::printed(follower, name, args)
         }
-        ("dirname", [path]) if path.contains('/') => {
-            path.trim_end_matches('/').rsplit_once('/').map(|(directory, _)| {
-                if directory.is_empty() { "/\n".to_owned() } else { format!("{directory}\n") }
-            })
-        }
+        ("printenv", [variable]) => follower.known_variable(variable).map(|value| value + "\n"),
         ("git", ["rev-parse", "--show-toplevel"]) => Some(follower.top_level()),
+        // One line stays one, whichever lines are wanted.
+        ("head" | "tail" | "sort" | "uniq", args) if args.iter().all(|arg| is_line_count(arg)) => {
+            input.text.clone().filter(|text| text.lines().count() < 2)
+        }
+        ("tr", ["-d", "\\n" | "\n" | "\\r\\n" | "\\n\\r"]) => {
+            input.text.as_deref().map(|text| text.replace(['\n', '\r'], ""))
+        }
         ("rev", []) => input.text.as_deref().map(reversed),
         ("base64" | "gbase64" | "xxd" | "base32", args) => decoded(name, args, input),
         _ if is_silent(name) => Some(String::new()),
@@ -52,6 +68,7 @@ pub(crate) fn known_output(follower: &mut Follower<'_>, index: usize, input: &Fl
     };
     let origin = match (&text, name) {
         (Some(_), "base64" | "gbase64" | "xxd" | "rev") => Origin::Decoded.max(input.origin),
+        (Some(_), "head" | "tail" | "sort" | "uniq" | "tr") => input.origin,
         (Some(text), _) if !text.contains(UNKNOWN) => Origin::Line,
         (Some(_), _) => Origin::Variable,
         (None, _) => origin_of(name, program, input),
@@ -68,6 +85,12 @@ fn decoded(name: &str, args: &[&str], input: &Flow) -> Option<String> {
         "base64" | "gbase64" if has(&["-d", "-D", "--decode", "-di"]) => decode::base64(text),
         _ => None,
     }
+}
+
+/// `-1`, `-n`, `1`, `-u`: which lines, not how many bytes.
+fn is_line_count(arg: &str) -> bool {
+    let rest = arg.strip_prefix('-').unwrap_or(arg).trim_start_matches(['n', 'u', 'r']);
+    rest.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn reversed(text: &str) -> String {
@@ -245,17 +268,24 @@ fn copied(follower: &mut Follower<'_>, index: usize, input: &Flow) -> Flow {
     flow
 }
 
+/// The file that `mv`, `cp` and the like take, and the one that they make of it, if it is only one.
+pub(crate) fn source_and_target(program: &Invocation) -> Option<(&Word, &Word)> {
+    let words: Vec<&Word> =
+        program.args.iter().filter(|word| !word.as_str().starts_with('-')).collect();
+    match words.as_slice() {
+        [source, target] => Some((*source, *target)),
+        // `install -m 755 a b`: the mode is not the file.
+        [_, source, target] if program.program.as_str().ends_with("install") => {
+            Some((*source, *target))
+        }
+        _ => None,
+    }
+}
+
 /// `mv a b`: what the line has written to `a` is in `b` now.
 fn moved(follower: &mut Follower<'_>, index: usize) {
     let Some(program) = follower.view.programs.get(index) else { return };
-    let words: Vec<&Word> =
-        program.args.iter().filter(|word| !word.as_str().starts_with('-')).collect();
-    // `install -m 755 a b`: the mode is not the file.
-    let (source, target) = match words.as_slice() {
-        [source, target] => (*source, *target),
-        [_, source, target] if program.program.as_str().ends_with("install") => (*source, *target),
-        _ => return,
-    };
+    let Some((source, target)) = source_and_target(program) else { return };
     let Some(flow) = follower.written_flow(source) else { return };
     let path = match target.as_str().strip_suffix('/') {
         Some(directory) => {

@@ -97,16 +97,41 @@ fn by_program(invocation: &Invocation, reading: &Reading<'_>, uses: &mut Uses) {
         "ssh-keygen" | "gpg" | "openssl" | "crontab" => keys::keys(reading, uses),
         "pip" | "npm" | "pnpm" | "bun" | "yarn" | "uv" | "pipx" | "poetry" | "gem" | "make"
         | "gnumake" | "ninja" | "samu" => packages::packages(reading, uses),
-        name => by_rule(name, reading, uses),
+        name => by_rule(name, invocation, reading, uses),
     }
 }
 
-fn by_rule(name: &str, reading: &Reading<'_>, uses: &mut Uses) {
+fn by_rule(name: &str, invocation: &Invocation, reading: &Reading<'_>, uses: &mut Uses) {
     // What follows a subcommand is rarely a path: `docker pull a/b`, `npm install @a/b`.
     let has_subcommands = reading.spec.is_some_and(|spec| spec.depth > 0);
     match rule(name) {
         Some(rule) => rule.apply(reading, uses),
-        None if has_subcommands => {}
-        None => UNKNOWN_PROGRAM.apply(reading, uses),
+        None => {
+            if !has_subcommands {
+                UNKNOWN_PROGRAM.apply(reading, uses);
+            }
+            for word in &invocation.args {
+                uses.reads(path_inside(Text::from(word)));
+            }
+        }
     }
+}
+
+/// The path inside a word of a program that is not known: `--file=/x`, `@~/x`, `name=@/x`, `-k/x`.
+fn path_inside(word: Text<'_>) -> Option<Text<'_>> {
+    let text = word.text;
+    let value = match text.split_once('=') {
+        Some((name, value)) if !name.contains('/') => value,
+        Some(_) | None if text.starts_with('@') => text,
+        Some(_) | None => {
+            let short =
+                text.strip_prefix('-').filter(|rest| rest.starts_with(char::is_alphabetic))?;
+            let letter = short.chars().next().map_or(0, char::len_utf8);
+            short.get(letter..)?
+        }
+    };
+    let path = value.strip_prefix(['@', '<']).unwrap_or(value);
+    let path = path.strip_prefix("file://").unwrap_or(path);
+    let is_path = ["/", "~/", "./", "../"].iter().any(|start| path.starts_with(start));
+    is_path.then(|| word.part(path))
 }

@@ -301,6 +301,12 @@ fn other_programs_use_files() {
         ("terraform -chdir=x apply -var-file=f", "R f @x"),
         ("unknown-tool -x /etc/passwd ~/x ./y word", "R /etc/passwd, R ~/x, R ./y"),
         ("unknown-tool https://a.b/c", "H https a.b"),
+        ("unknown-tool --file=~/x --key /y @~/z", "R /y, R @~/z, R ~/x, R ~/z"),
+        (
+            "unknown-tool -F a=@/x -k/y b=../z --in=file:///u",
+            "R a=@/x, R b=../z, R /x, R /y, R ../z, R /u",
+        ),
+        ("unknown-tool --level=3 a=b @scope x@y", ""),
         ("$X /etc/passwd", "R /etc/passwd"),
     ]);
 }

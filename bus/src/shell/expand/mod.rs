@@ -7,6 +7,7 @@ mod fields;
 mod parameters;
 mod patterns;
 mod quotes;
+mod subscripts;
 mod substitutions;
 mod words;
 

@@ -1,7 +1,7 @@
 //! `$name`, `${name…}`, `$1`, `$@`: the values of variables and parameters.
 
 use super::super::follow::{Follower, Origin, Value};
-use super::super::syntax::name_length;
+use super::super::syntax::{name_length, subscript_length};
 use super::super::word::{UNKNOWN, Word};
 use super::patterns;
 
@@ -23,6 +23,7 @@ impl Follower<'_> {
     /// Expands what is between `${` and `}`, or behind `$`.
     pub(super) fn parameter(&mut self, inner: &str) -> Expanded {
         if let Some(name) = inner.strip_prefix('#').filter(|name| !name.is_empty()) {
+            self.compute_subscript(name);
             return match self.lookup(name) {
                 Some(Expanded::Text(text, Origin::Line)) if !text.contains(UNKNOWN) => {
                     Expanded::Text(text.chars().count().to_string(), Origin::Line)
@@ -39,6 +40,7 @@ impl Follower<'_> {
         if name.is_empty() {
             return Expanded::unknown();
         }
+        self.compute_subscript(name);
         let value = self.lookup(name);
         if operation.is_empty() {
             return value.unwrap_or_else(Expanded::unknown);
@@ -63,6 +65,9 @@ impl Follower<'_> {
             }
             "IFS" if self.scope.value(name).is_none() => {
                 return Some(Expanded::Text(" \t\n".to_owned(), Origin::Line));
+            }
+            "OLDPWD" if self.scope.value(name).is_none() => {
+                return Some(Expanded::Text(self.previous_directory()?, Origin::Variable));
             }
             "PWD" => return Some(Expanded::Text(self.working_directory(), Origin::Variable)),
             _ => {}
@@ -89,6 +94,17 @@ impl Follower<'_> {
         }
     }
 
+    /// The value of a variable as a program gets it, if all of it is known.
+    pub(crate) fn known_variable(&self, name: &str) -> Option<String> {
+        if name_length(name) != name.len() {
+            return None;
+        }
+        match self.lookup(name)? {
+            Expanded::Text(text, _) if !text.contains(UNKNOWN) => Some(text),
+            Expanded::Text(..) | Expanded::Words(..) => None,
+        }
+    }
+
     fn element(&self, name: &str, index: &str) -> Option<Expanded> {
         let Value::List(words) = self.scope.value(name)? else {
             return self.lookup(name);
@@ -106,7 +122,11 @@ impl Follower<'_> {
     }
 
     /// `${!name}`: the value of the variable that `name` names.
-    fn indirect(&self, name: &str) -> Expanded {
+    fn indirect(&mut self, name: &str) -> Expanded {
+        self.compute_subscript(name);
+        if let Some(Expanded::Text(target, _)) = self.lookup(name) {
+            self.compute_subscript(&target);
+        }
         match self.lookup(name) {
             Some(Expanded::Text(target, _)) if name_length(&target) == target.len() => {
                 self.lookup(&target).unwrap_or_else(Expanded::unknown)
@@ -150,6 +170,16 @@ impl Follower<'_> {
                 Some(text) => Expanded::Text(text, origin),
                 None => Expanded::unknown(),
             },
+            '@' if operand == "P" => match text.filter(|text| !text.starts_with(UNKNOWN)) {
+                Some(text) => {
+                    let (text, shown) = self.prompt(&text);
+                    Expanded::Text(text, shown.max(origin))
+                }
+                None => {
+                    self.unknown_prompt();
+                    Expanded::unknown()
+                }
+            },
             _ => {
                 let operand = self.expand_one(operation);
                 let changed = text
@@ -169,7 +199,6 @@ fn parameter_length(text: &str) -> usize {
         0 => return usize::from(text.starts_with(['@', '*', '#', '?', '-', '$', '!'])),
         length => length,
     };
-    let index =
-        text.get(length..).filter(|rest| rest.starts_with('[')).and_then(|rest| rest.find(']'));
-    length + index.map_or(0, |end| end + 1)
+    let index = text.get(length..).filter(|rest| rest.starts_with('['));
+    length + index.and_then(subscript_length).unwrap_or_default()
 }

@@ -66,6 +66,7 @@ impl Follower<'_> {
 
     fn calculation(&mut self, text: &str, quoted: bool, fields: &mut Fields) {
         let (expanded, _) = self.expand_quoted(text);
+        self.compute(&expanded);
         self.arithmetic_assignments(&expanded);
         let value = super::arithmetic::evaluate(&expanded, &|name| self.number(name));
         let text = value.map_or_else(|| UNKNOWN.to_string(), |value| value.to_string());

@@ -234,18 +234,34 @@ impl Follower<'_> {
         let known = match rest.as_bytes() {
             [] | [b'/', ..] => self.start.home.clone().unwrap_or_else(|| "~".to_owned()),
             [b'+'] | [b'+', b'/', ..] => self.working_directory(),
+            [b'-'] | [b'-', b'/', ..] => match self.previous_directory() {
+                Some(previous) => previous,
+                None => return 0,
+            },
             _ => return 0,
         };
         fields.push(before);
         fields.push(&known);
-        before.len() + 1 + usize::from(rest.starts_with('+'))
+        before.len() + 1 + usize::from(rest.starts_with(['+', '-']))
     }
 
     /// The directory that commands run in, as a path that does not depend on where the line starts.
     pub(crate) fn working_directory(&self) -> String {
+        self.directory_path(&self.scope.directory)
+    }
+
+    /// The directory that `cd -` goes back to; None if the line has not left one and it is not known from before.
+    pub(crate) fn previous_directory(&self) -> Option<String> {
+        match &self.scope.previous {
+            Some(previous) => Some(self.directory_path(previous)),
+            None => self.start.variable("OLDPWD").map(str::to_owned),
+        }
+    }
+
+    fn directory_path(&self, directory: &Directory) -> String {
         let unknown = || UNKNOWN.to_string();
         let start = self.start.variable("PWD");
-        match &self.scope.directory {
+        match directory {
             Directory::Start => start.map_or_else(unknown, str::to_owned),
             Directory::Path(path) if path.starts_with(['/', '~']) => path.clone(),
             Directory::Path(path) => start.map_or_else(unknown, |start| format!("{start}/{path}")),

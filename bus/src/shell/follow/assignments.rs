@@ -16,6 +16,9 @@ impl Follower<'_> {
     /// Follows one assignment, given as written.
     pub(crate) fn assign(&mut self, assignment: &str) {
         let Some((name, index, append, value)) = split_assignment(assignment) else { return };
+        if let Some(index) = index {
+            self.arithmetic(index);
+        }
         if let Some(list) = value.strip_prefix('(').and_then(|list| list.strip_suffix(')')) {
             let mut words = self.array(list);
             if append && let Some(Value::List(old)) = self.scope.value(name) {
@@ -27,6 +30,7 @@ impl Follower<'_> {
             return;
         }
         let arg = self.expand_one(value);
+        self.run_variable(name, &arg);
         if !self.written.is_empty() {
             self.forget_written(name);
         }
@@ -86,8 +90,13 @@ impl Follower<'_> {
         assignments
             .iter()
             .filter_map(|assignment| {
-                let (name, _, append, value) = split_assignment(assignment)?;
-                let word = self.expand_one(value).word;
+                let (name, index, append, value) = split_assignment(assignment)?;
+                if let Some(index) = index {
+                    self.arithmetic(index);
+                }
+                let arg = self.expand_one(value);
+                self.run_variable(name, &arg);
+                let word = arg.word;
                 let old = match self.scope.value(name) {
                     Some(Value::Text(old, _)) if append => &**old,
                     Some(_) | None => "",

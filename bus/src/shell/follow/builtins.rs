@@ -10,6 +10,11 @@ use super::simple::Arg;
 impl Follower<'_> {
     /// Applies a builtin; false if the name is none that changes state.
     pub(crate) fn builtin(&mut self, name: &str, args: &[Arg], input: &Flow) -> bool {
+        if !matches!(name, "cd" | "chdir" | "pushd" | "popd" | "alias" | "set" | "shift") {
+            for arg in args.iter().filter(|arg| arg.word.as_str().contains('[')) {
+                self.compute_subscript(arg.word.as_str());
+            }
+        }
         match name {
             "cd" | "chdir" => self.change_directory(args),
             "pushd" => {
@@ -28,6 +33,10 @@ impl Follower<'_> {
                 }
             }
             "read" => self.read_variables(args, input),
+            "compgen" => self.callbacks(args),
+            "mapfile" | "readarray" if args.iter().any(|arg| arg.word.as_str() == "-C") => {
+                self.callbacks(args);
+            }
             "mapfile" | "readarray" if !input.items.is_empty() => {
                 for arg in operands(args) {
                     self.scope.set(arg.word.as_str(), Value::List(input.items.clone()));
@@ -75,6 +84,7 @@ impl Follower<'_> {
         for arg in operands(args) {
             let text = arg.word.as_str();
             let Some((name, value)) = text.split_once('=') else { continue };
+            self.run_variable(name, &Arg { word: Word::literal(value), ..arg.clone() });
             let (name, append) = match name.strip_suffix('+') {
                 Some(name) => (name, true),
                 None => (name, false),

@@ -62,7 +62,7 @@ impl Follower<'_> {
                 Flow::text("")
             }
             Compound::Test(words) => {
-                self.expand_for_programs(words);
+                self.test(words);
                 Flow::text("")
             }
             Compound::Coproc(command) => {
@@ -192,6 +192,20 @@ impl Follower<'_> {
         self.functions.push(function);
     }
 
+    /// `[[ … ]]`: it computes both sides of `-eq` and the like, and the subscript behind `-v`.
+    fn test(&mut self, words: &[&str]) {
+        let computes = |word: &&str| {
+            matches!(*word, "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" | "-v" | "-R")
+        };
+        if !words.iter().any(computes) {
+            return self.expand_for_programs(words);
+        }
+        for word in words {
+            let arg = self.expand_one(word);
+            self.compute(arg.word.as_str());
+        }
+    }
+
     /// Expands words only for the programs that their substitutions run.
     pub(crate) fn expand_for_programs(&mut self, words: &[&str]) {
         for word in words {
@@ -204,7 +218,10 @@ impl Follower<'_> {
     /// Runs the substitutions of a calculation and forgets the variables that it assigns.
     pub(crate) fn arithmetic(&mut self, text: &str) {
         if text.contains(['$', '`']) {
-            self.expand_quoted(text);
+            let (expanded, _) = self.expand_quoted(text);
+            self.compute(&expanded);
+        } else {
+            self.compute(text);
         }
         for (at, _) in text.match_indices(['=', '+', '-']) {
             let name =

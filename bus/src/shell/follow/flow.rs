@@ -2,7 +2,7 @@
 
 use super::super::limits;
 use super::super::view::CodeSource;
-use super::super::word::Word;
+use super::super::word::{UNKNOWN, Word};
 
 /// Where a text comes from. Ordered: of two origins the later one tells more about the danger of running it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -81,8 +81,17 @@ impl Flow {
             self.items.extend(next.items);
         }
         self.origin = self.origin.max(next.origin);
+        // What is known of a text stays known beside what is not: `{ cat x; echo line; } | sh`.
+        let is_blank = |text: &str| text.trim().is_empty();
         match (&mut self.text, next.text) {
             (Some(text), Some(more)) => text.push_str(&more),
+            (Some(text), None) if !is_blank(text) => {
+                text.push(UNKNOWN);
+                text.push('\n');
+            }
+            (text @ None, Some(more)) if !is_blank(&more) => {
+                *text = Some(format!("{UNKNOWN}\n{more}"));
+            }
             (text, _) => *text = None,
         }
     }

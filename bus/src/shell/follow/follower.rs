@@ -1,5 +1,6 @@
 //! The follower: what has been found so far, the state of the shell, and the bounds.
 
+use super::super::launch::CopiedProgram;
 use super::super::limits;
 use super::super::start::Start;
 use super::super::syntax;
@@ -24,6 +25,18 @@ pub(crate) struct Function {
 pub(crate) struct Written {
     pub(crate) path: String,
     pub(crate) flow: Flow,
+    pub(crate) part: Part,
+}
+
+/// Which files a [`Written`] is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The file itself.
+    File,
+    /// All files below a directory.
+    Below,
+    /// Some of the files where the line runs, among those that were there before: an archive was unpacked there.
+    Among,
 }
 
 /// Follows a script.
@@ -34,10 +47,14 @@ pub(crate) struct Follower<'s> {
     pub(crate) scope: Scope,
     pub(crate) functions: Vec<Function>,
     pub(crate) written: Vec<Written>,
+    /// The programs that the line has copied or linked before.
+    pub(crate) copied_programs: Vec<CopiedProgram>,
     /// What the command that is being followed reads; its substitutions read that too.
     pub(crate) stdin: Flow,
     /// What the latest `<(…)` prints.
     stream: Flow,
+    /// Whether a line in a variable is being followed: `PAGER=bat` and `bat`, which uses it too.
+    pub(crate) in_variable: bool,
     depth: usize,
     commands: usize,
     code_bytes: usize,
@@ -53,8 +70,10 @@ impl<'s> Follower<'s> {
             scope: Scope::default(),
             functions: Vec::new(),
             written: Vec::new(),
+            copied_programs: Vec::new(),
             stdin: Flow::default(),
             stream: Flow::default(),
+            in_variable: false,
             depth: 0,
             commands: 0,
             code_bytes: 0,

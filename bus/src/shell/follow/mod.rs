@@ -6,6 +6,7 @@ mod builtins;
 mod compounds;
 mod flow;
 mod follower;
+mod implicit_code;
 mod lists;
 mod redirects;
 mod scope;

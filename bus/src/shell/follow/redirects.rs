@@ -6,7 +6,7 @@ use super::super::syntax::{Redirect, RedirectKind, Script};
 use super::super::view::{Access, FileUse, HostUse};
 use super::super::word::Word;
 use super::flow::{Flow, Origin};
-use super::follower::{Follower, Written};
+use super::follower::{Follower, Part, Written};
 use super::scope;
 
 /// What the redirections of one command do.
@@ -130,17 +130,34 @@ impl Follower<'_> {
     }
 
     /// Remembers what a file holds now.
-    pub(crate) fn wrote(&mut self, target: &Target, flow: Flow, _by: Option<usize>) {
+    pub(crate) fn wrote(&mut self, target: &Target, flow: Flow, by: Option<usize>) {
+        if let Some(by) = by.filter(|_| !target.append) {
+            self.remember_cat(by, &target.path);
+        }
         let Some(path) = target.path.identity().map(|path| self.located(path)) else { return };
         if target.append
-            && let Some(written) = self.written.iter_mut().find(|written| written.path == path)
+            && let Some(written) = self
+                .written
+                .iter_mut()
+                .find(|written| written.path == path && written.part == Part::File)
         {
             written.flow.append(flow);
             return;
         }
-        self.written.retain(|written| written.path != path);
+        self.written.retain(|written| written.path != path || written.part != Part::File);
         if self.written.len() < super::super::limits::VARIABLES {
-            self.written.push(Written { path, flow });
+            self.written.push(Written { path, flow, part: Part::File });
+        }
+    }
+
+    /// Remembers what the files below a directory hold now.
+    pub(crate) fn wrote_below(&mut self, directory: &str, flow: Flow) {
+        let here = matches!(directory, "." | "./" | "");
+        let path = self.located(if here { "." } else { directory.trim_end_matches('/') });
+        let path = if path == "." { String::new() } else { path };
+        let part = if here { Part::Among } else { Part::Below };
+        if self.written.len() < super::super::limits::VARIABLES {
+            self.written.push(Written { path, flow, part });
         }
     }
 
@@ -150,7 +167,23 @@ impl Follower<'_> {
             return None;
         }
         let path = self.located(path.identity()?);
-        self.written.iter().find(|written| written.path == path).map(|written| written.flow.clone())
+        self.written_at(&path, |part| part != Part::File)
+    }
+
+    /// The same for a script of another language: data is unpacked beside those more often than code.
+    pub(crate) fn written_script(&self, path: &Word) -> Option<Flow> {
+        if self.written.is_empty() {
+            return None;
+        }
+        let path = self.located(path.identity()?);
+        self.written_at(&path, |part| part == Part::Below)
+    }
+
+    fn written_at(&self, path: &str, counts: impl Fn(Part) -> bool) -> Option<Flow> {
+        let exact = |written: &&Written| written.part == Part::File && written.path == path;
+        let below = |written: &&Written| counts(written.part) && is_below(path, &written.path);
+        let found = self.written.iter().find(exact).or_else(|| self.written.iter().rfind(below));
+        found.map(|written| written.flow.clone())
     }
 
     /// Forgets the files whose paths are made of a variable that gets another value.
@@ -160,7 +193,7 @@ impl Follower<'_> {
     }
 
     /// A path from where the line starts, as text.
-    fn located(&self, path: &str) -> String {
+    pub(crate) fn located(&self, path: &str) -> String {
         if path.starts_with('$') {
             return path.to_owned();
         }
@@ -175,6 +208,14 @@ impl Follower<'_> {
             }
         }
     }
+}
+
+/// Whether a path is below a directory; an empty one is where the line starts.
+fn is_below(path: &str, directory: &str) -> bool {
+    if directory.is_empty() {
+        return !path.starts_with(['/', '~', '$']) && !path.starts_with("..");
+    }
+    path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Whether the word behind `>&` is a descriptor, not a file.

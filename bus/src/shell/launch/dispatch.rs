@@ -1,7 +1,7 @@
 //! Lists a program and goes on with what it starts.
 
 use super::super::code::known_output;
-use super::super::follow::{Call, Flow, Follower, Origin};
+use super::super::follow::{Arg, Call, Flow, Follower, Origin};
 use super::super::view::Invocation;
 use super::super::word::Word;
 use super::kinds::{Kind, kind};
@@ -18,6 +18,9 @@ impl Follower<'_> {
     }
 
     fn dispatch(&mut self, call: Call, input: &Flow) -> Flow {
+        if let Some(flow) = self.launch_original(&call, input) {
+            return flow;
+        }
         let program = call.args.first().map(|arg| arg.word.as_str()).unwrap_or_default();
         let name = program.rsplit('/').next().unwrap_or_default();
         let name = name.strip_suffix(".exe").unwrap_or(name);
@@ -56,7 +59,7 @@ impl Follower<'_> {
             Kind::Source => self.source(index, args, input),
             Kind::Trap => self.trap(index, args),
             Kind::Interpreter => self.interpreter(name, index, call, input),
-            Kind::Wrapper(wrapper) => self.wrapper(wrapper, call, input),
+            Kind::Wrapper(wrapper) => self.wrapper(wrapper, index, call, input),
             Kind::Command => self.command_builtin(index, call, input),
             Kind::Env => self.env(call, input),
             Kind::Sudo => self.sudo(name, index, call, input),
@@ -69,6 +72,16 @@ impl Follower<'_> {
             Kind::Ssh => self.ssh(index, call, input),
             Kind::Container => self.container(call, input),
             Kind::Kubectl => self.kubectl(index, call, input),
+            Kind::Tmux => self.tmux(index, call, input),
+            Kind::Screen => self.screen(index, call, input),
+            Kind::Scheduler => self.scheduler(name, index, call, input),
+            Kind::Odd => self.odd_wrapper(name, index, call, input),
+            Kind::GitSubcommand => {
+                let word = |text: &str| Arg { word: Word::literal(text), ..Arg::default() };
+                let sub = name.strip_prefix("git-").unwrap_or(name);
+                let words = [word("git"), word(sub)].into_iter().chain(args.iter().cloned());
+                self.launch(call.with(words.collect()), input)
+            }
             Kind::Runner => self.runner(name, index, call, input),
         }
     }
@@ -83,6 +96,7 @@ impl Follower<'_> {
         if let Some(inner) = inner {
             self.option_lines(&name, index, &inner, input);
         }
+        self.remember_copy(index);
         if !self.written.is_empty() {
             self.run_written_program(index, input);
         }

@@ -1,36 +1,42 @@
 //! Shell lines that git runs: settings such as `core.pager`, aliases with `!`, `rebase --exec`, `submodule foreach`.
 
 use super::super::follow::{Arg, Origin};
-use super::super::word::Word;
 use super::option_lines::values;
 use super::options;
-
-/// Variables that hold a line that git runs.
-const VARIABLES: &[&str] = &[
-    "GIT_SSH_COMMAND",
-    "GIT_PAGER",
-    "GIT_EDITOR",
-    "GIT_SEQUENCE_EDITOR",
-    "GIT_EXTERNAL_DIFF",
-    "GIT_PROXY_COMMAND",
-    "GIT_ASKPASS",
-];
 
 /// Options before the subcommand that take the next word.
 const GLOBAL: &[&str] =
     &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"];
 
-/// The lines in the arguments of git, and in the variables that are set for it.
-pub(super) fn lines(args: &[Arg], env: &[(String, Word)]) -> Vec<(String, Origin)> {
+/// How many settings in variables are looked at.
+const SETTINGS: usize = 16;
+
+/// The lines in the settings that variables hold: `GIT_CONFIG_KEY_0` and `GIT_CONFIG_VALUE_0`.
+pub(super) fn settings(variable: impl Fn(&str) -> Option<String>) -> Vec<(String, Origin)> {
+    let numbered = (0..SETTINGS).map_while(|at| {
+        let key = variable(&format!("GIT_CONFIG_KEY_{at}"))?;
+        let value = variable(&format!("GIT_CONFIG_VALUE_{at}")).unwrap_or_default();
+        Some((key, value))
+    });
+    let parameters = variable("GIT_CONFIG_PARAMETERS").unwrap_or_default();
+    let listed = shlex::split(&parameters).unwrap_or_default().into_iter().filter_map(|setting| {
+        let (key, value) = setting.split_once('=')?;
+        Some((key.to_owned(), value.to_owned()))
+    });
+    let lines = numbered.chain(listed).filter_map(|(key, value)| line(&key, &value));
+    lines.map(|line| (line, Origin::Line)).collect()
+}
+
+/// The lines in the arguments of git.
+pub(super) fn lines(args: &[Arg]) -> Vec<(String, Origin)> {
     let mut found = Vec::new();
-    let own = env.iter().filter(|(name, _)| VARIABLES.contains(&name.as_str()));
-    found.extend(own.map(|(_, value)| (value.as_str().to_owned(), Origin::Line)));
     let at = options::leading(args, GLOBAL);
     let (global, rest) = args.split_at(at);
     found.extend(values(global, &["-c"]).into_iter().filter_map(setting));
     let Some((sub, rest)) = rest.split_first() else { return found };
     match (sub.word.as_str(), rest.first().map(|arg| arg.word.as_str()).unwrap_or_default()) {
         ("rebase", _) => found.extend(values(rest, &["-x", "--exec"])),
+        ("grep", _) => found.extend(values(rest, &["-O", "--open-files-in-pager"])),
         ("difftool", _) => found.extend(values(rest, &["-x", "--extcmd"])),
         ("submodule", "foreach") => found.push(behind(rest)),
         ("bisect", "run") => found.extend(quoted(rest)),
@@ -48,8 +54,12 @@ pub(super) fn lines(args: &[Arg], env: &[(String, Word)]) -> Vec<(String, Origin
             found.extend(values(rest, &filters));
         }
         ("config", _) => found.extend(configured(rest)),
-        ("clone" | "fetch" | "pull" | "push" | "ls-remote" | "remote" | "submodule", _) => {
-            found.extend(values(rest, &["--upload-pack", "--receive-pack"]));
+        (
+            "clone" | "fetch" | "pull" | "push" | "ls-remote" | "remote" | "submodule" | "archive"
+            | "fetch-pack" | "send-pack",
+            _,
+        ) => {
+            found.extend(values(rest, &["--upload-pack", "--receive-pack", "--exec"]));
             if sub.word.as_str() == "clone" {
                 found.extend(values(rest, &["-c", "--config"]).into_iter().filter_map(setting));
             }

@@ -4,6 +4,7 @@
 use super::super::follow::{Arg, Call, Flow, Follower, Origin};
 use super::super::word::Word;
 use super::shells::CodeRun;
+use super::variable_lines::has_variables;
 use super::{git_lines, makefiles};
 
 /// A program and its options that hold a shell line.
@@ -51,6 +52,7 @@ const TABLE: &[Row] = &[
         &["ProxyCommand=", "LocalCommand=", "ProxyCommand ", "LocalCommand ", "KnownHostsCommand="],
     ),
     lines(&["scp", "sftp"], &["-S"]),
+    lines(&["man"], &["-P", "--pager", "-H", "--html"]),
     lines(&["nodemon"], &["-x", "--exec"]),
     lines(&["zip"], &["-TT", "--unzip-command"]),
     lines(&["tcpdump"], &["-z"]),
@@ -64,6 +66,7 @@ const TABLE: &[Row] = &[
 /// Whether the options of a program may hold lines.
 pub(super) fn has_lines(name: &str) -> bool {
     TABLE.iter().any(|row| row.names.contains(&name))
+        || has_variables(name)
         || matches!(
             name,
             "git"
@@ -104,7 +107,17 @@ impl Follower<'_> {
             }
         }
         match name {
-            "git" => found.extend(git_lines::lines(args, &call.env)),
+            "git" => {
+                found.extend(git_lines::lines(args));
+                found.extend(git_lines::settings(|variable| self.variable_of(variable, call)));
+            }
+            "less" => {
+                let typed = args.iter().filter_map(|arg| {
+                    let line = arg.word.as_str().strip_prefix("+!")?;
+                    Some((line.to_owned(), arg.origin))
+                });
+                found.extend(typed);
+            }
             "make" | "gmake" => found.extend(self.make_lines(args, input)),
             "sed" | "gsed" => found.extend(self.sed_lines(args, index, call)),
             "psql" | "mysql" | "mariadb" => {
@@ -121,6 +134,7 @@ impl Follower<'_> {
                     found.extend(spawned(&code).map(|line| (line, origin)));
                 }
             }
+            "gdb" | "lldb" => found.extend(debugged(args)),
             "powershell" | "pwsh" => self.powershell(index, args, input),
             _ => found.extend(watched(name, args)),
         }
@@ -129,6 +143,14 @@ impl Follower<'_> {
             if !line.trim().is_empty() {
                 self.run_code(CodeRun::new(index, line.trim(), origin), call, &Flow::default());
             }
+        }
+        // A pager that starts itself is followed once.
+        if !std::mem::replace(&mut self.in_variable, true) {
+            for (line, origin) in self.variable_lines(name, call) {
+                let code = CodeRun::new(index, line.trim(), origin);
+                self.run_code(code, call, &Flow::unknown(Origin::Output));
+            }
+            self.in_variable = false;
         }
     }
 
@@ -195,12 +217,39 @@ fn client_lines(code: &str) -> impl Iterator<Item = String> {
 
 /// What an `expect` script starts.
 fn spawned(code: &str) -> impl Iterator<Item = String> {
-    code.split([';', '\n']).take(64).filter_map(|statement| {
-        let statement = statement.trim().trim_start_matches(['{', '[']).trim_start();
+    code.split([';', '\n', '[', '{']).take(64).filter_map(|statement| {
+        let statement = statement.trim();
+        // `send "line\r"` types the line into what was started before.
+        if let Some(keys) = statement.strip_prefix("send ") {
+            let keys = keys.trim_start_matches("-- ").trim().trim_matches('"');
+            return Some(keys.replace("\\r", "\n").replace("\\n", "\n"));
+        }
         let line =
             ["spawn ", "exec ", "system "].iter().find_map(|name| statement.strip_prefix(name))?;
         Some(line.trim_start_matches("-noecho ").trim_end_matches([']', '}']).to_owned())
     })
+}
+
+/// What a debugger starts besides shell lines: the program with the arguments of `run`, and Python code.
+fn debugged(args: &[Arg]) -> Vec<(String, Origin)> {
+    const COMMANDS: &[&str] =
+        &["-ex", "-iex", "--ex", "-o", "--eval-command", "--one-line", "-eval-command"];
+    let from = super::options::leading(args, COMMANDS);
+    let program = args.get(from).map(|arg| arg.word.as_str());
+    let mut found = Vec::new();
+    for (command, origin) in values(args, COMMANDS) {
+        let behind = |names: &[&str]| {
+            let (name, rest) = command.split_once(char::is_whitespace)?;
+            names.contains(&name).then(|| rest.trim().to_owned())
+        };
+        if let Some(code) = behind(&["python", "py", "python-interactive", "pi", "script"]) {
+            let quoted = shlex::try_quote(&code).map(|code| format!("python3 -c {code}"));
+            found.extend(quoted.ok().map(|line| (line, origin)));
+        } else if let (Some(words), Some(program)) = (behind(&["run", "r", "start"]), program) {
+            found.push((format!("{program} {words}"), origin));
+        }
+    }
+    found
 }
 
 /// Programs that start a line when files change, or several lines at once.

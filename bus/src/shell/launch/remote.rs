@@ -51,9 +51,17 @@ impl Follower<'_> {
         if let Some(line) = options::value(args, line) {
             return self.run_code(CodeRun::of(index, line), call, input);
         }
-        let clusters = matches!(name, "script") // `script -qc 'line' file`
-            .then(|| args.iter().position(|arg| is_cluster(arg.word.as_str(), 'c')))
-            .flatten();
+        if let Some(joined) = line.iter().find_map(|option| options::joined_value(args, option)) {
+            return self.run_code(CodeRun::new(index, joined, Origin::Line), call, input);
+        }
+        // `script -qc 'line' file`, `entr -rs 'line'`
+        let letter = match name {
+            "script" => Some('c'),
+            "entr" => Some('s'),
+            _ => None,
+        };
+        let clusters = letter
+            .and_then(|letter| args.iter().position(|arg| is_cluster(arg.word.as_str(), letter)));
         if let Some(line) = clusters.and_then(|at| args.get(at + 1)) {
             return self.run_code(CodeRun::of(index, line), call, input);
         }

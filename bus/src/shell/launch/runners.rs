@@ -47,6 +47,11 @@ const TABLE: &[(&str, &str, usize)] = &[
     ("chamber", "exec", 1),
     ("perf", "record", 0),
     ("perf", "stat", 0),
+    ("perf", "trace", 0),
+    ("perf", "mem", 1),
+    ("perf", "kmem", 1),
+    ("perf", "lock", 1),
+    ("perf", "sched", 1),
     ("vagrant", "ssh", 0),
     ("rustup", "run", 1),
     ("dotnet", "exec", 0),
@@ -87,6 +92,33 @@ const VALUES: &[&str] = &[
     "--module",
 ];
 
+/// Options of `perf` that take the next word.
+const PERF_VALUES: &[&str] = &[
+    "-e",
+    "--event",
+    "-o",
+    "--output",
+    "-F",
+    "-c",
+    "-C",
+    "-r",
+    "--repeat",
+    "-I",
+    "-D",
+    "-m",
+    "-x",
+    "-G",
+    "--call-graph",
+    "--freq",
+    "--timeout",
+    "-u",
+];
+
+/// The options of a tool that take the next word.
+fn values_of(name: &str) -> &'static [&'static str] {
+    if name == "perf" { PERF_VALUES } else { VALUES }
+}
+
 /// Whether a program is in the table.
 pub(super) fn is_runner(name: &str) -> bool {
     TABLE.iter().any(|(tool, _, _)| *tool == name)
@@ -100,7 +132,7 @@ impl Follower<'_> {
             if subcommand.is_empty() {
                 return Some((0, *words));
             }
-            let at = options::leading(args, VALUES);
+            let at = options::leading(args, values_of(name));
             let matches = args.get(at).is_some_and(|arg| arg.word.as_str() == *subcommand);
             matches.then_some((at + 1, *words))
         });
@@ -111,7 +143,7 @@ impl Follower<'_> {
             return self.output(index, input);
         };
         let rest = args.get(from..).unwrap_or_default();
-        let leading = rest.get(..options::leading(rest, VALUES) + 2).unwrap_or(rest);
+        let leading = rest.get(..options::leading(rest, values_of(name)) + 2).unwrap_or(rest);
         if let Some(line) = has_line_option(name)
             .then(|| options::value(leading, &["-c", "--command", "--call"]))
             .flatten()
@@ -125,7 +157,7 @@ impl Follower<'_> {
         let dashes = rest.iter().position(|arg| arg.word.as_str() == "--");
         let behind = match dashes {
             Some(dashes) if is_behind_options(name) => dashes + 1,
-            Some(_) | None => options::leading(rest, VALUES) + words,
+            Some(_) | None => options::leading(rest, values_of(name)) + words,
         };
         let rest = rest.get(behind..).unwrap_or_default();
         let rest = if rest.first().is_some_and(|arg| arg.word.as_str() == "--") {

@@ -86,7 +86,13 @@ impl Follower<'_> {
         while let Some(arg) = args.get(at) {
             let text = arg.word.as_str();
             match text {
-                "-o" | "-O" | "+o" | "+O" | "--rcfile" | "--init-file" => at += 1,
+                "-o" | "-O" | "+o" | "+O" => at += 1,
+                "--rcfile" | "--init-file" => {
+                    at += 1;
+                    if let Some(file) = args.get(at) {
+                        self.run_variable("BASH_ENV", file); // sourced at the start, too
+                    }
+                }
                 "--" | "-" => {
                     at += 1;
                     break;

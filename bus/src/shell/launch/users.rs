@@ -65,7 +65,9 @@ impl Follower<'_> {
                 }
                 _ => match split_assignment(text) {
                     Some((name, _, _, value)) => {
-                        inner.env.push((name.to_owned(), Word::literal(value)));
+                        let value = Word::literal(value);
+                        self.run_variable(name, &Arg { word: value.clone(), ..arg.clone() });
+                        inner.env.push((name.to_owned(), value));
                     }
                     None => {
                         inner.args = args.get(at - 1..).unwrap_or_default().to_vec();

@@ -11,7 +11,7 @@ mod tree;
 
 pub(super) use parser::{Parser, parse};
 pub(super) use rough::fragments;
-pub(super) use scan::{name_length, split_assignment};
+pub(super) use scan::{name_length, split_assignment, subscript_length};
 pub(super) use tree::{
     AndOr, Branch, Command, Compound, Join, List, Pipeline, Redirect, RedirectKind, Script, Simple,
 };

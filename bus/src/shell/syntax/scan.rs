@@ -27,14 +27,29 @@ pub(crate) fn split_assignment(word: &str) -> Option<(&str, Option<&str>, bool, 
     }
     let mut index = None;
     if let Some(inner) = rest.strip_prefix('[') {
-        let (found, behind) = inner.split_once(']')?;
-        index = Some(found);
-        rest = behind;
+        let length = subscript_length(rest)?;
+        index = inner.get(..length - 2);
+        rest = rest.get(length..)?;
     }
     if let Some(value) = rest.strip_prefix("+=") {
         return Some((name, index, true, value));
     }
     rest.strip_prefix('=').map(|value| (name, index, false, value))
+}
+
+/// How long the subscript is that a text starts with, brackets included. Those inside it count in pairs:
+/// `[${b[0]}]`.
+pub(crate) fn subscript_length(text: &str) -> Option<usize> {
+    let mut open = 0_usize;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'[' => open += 1,
+            b']' if open <= 1 => return Some(at + 1),
+            b']' => open -= 1,
+            _ => {}
+        }
+    }
+    None
 }
 
 impl Parser<'_> {

@@ -148,3 +148,69 @@ fn finds_hosts_that_code_talks_to() {
         assert_eq!(hosts, ["h.example"], "{line}");
     }
 }
+
+#[test]
+fn finds_calls_under_other_names() {
+    for line in [
+        "python -c 'import shutil as s; s.rmtree(\"/\")'",
+        "python -c 'from os import system as x; x(\"rm -rf /\")'",
+        "python -c 'from shutil import rmtree as r; r(\"/\")'",
+        "python -c 'import os as o; o.system(\"rm -rf /\")'",
+        "python -c 'import os, shutil as s; s.rmtree(\"/\")'",
+        "python -c 'import subprocess as q; q.run([\"rm\",\"-rf\",\"/\"])'",
+        "python -c 'from subprocess import run as r, call as c; c([\"rm\",\"-rf\",\"/\"])'",
+        "python -c '__import__(\"os\").system(\"rm -rf /\")'",
+        "python -c '__import__(\"shutil\").rmtree(\"/\")'",
+        "python -c 'import os; getattr(os,\"system\")(\"rm -rf /\")'",
+        "python -c 'import importlib; importlib.import_module(\"os\").system(\"rm -rf /\")'",
+        "python -c 'import os; f=os.system; f(\"rm -rf /\")'",
+        "python -c 'import os; os.__dict__[\"system\"](\"rm -rf /\")'",
+        "python -c 'import sys; sys.modules[\"os\"].system(\"rm -rf /\")'",
+        "python -c 'o=__import__(\"os\"); o.system(\"rm -rf /\")'",
+        "python -c 'import builtins; builtins.exec(\"import os; os.system(\\\"rm -rf /\\\")\")'",
+        "python -c 'exec(\"import os\\nos.system(\\\"rm -rf /\\\")\")'",
+        "python -c 'eval(\"__import__(\\\"os\\\").system(\\\"rm -rf /\\\")\")'",
+        "python -c 'import os; getattr(os,\"sys\"+\"tem\")(\"rm -rf /\")'",
+        "node -e 'const f=require(\"fs\"); f.rmSync(\"/\",{recursive:true})'",
+        "node -e 'require(\"child_process\")[\"exec\"](\"rm -rf /\")'",
+        "node -e \"require('child_process')['ex'+'ec']('rm -rf /')\"",
+        "node -e 'const {exec:e}=require(\"child_process\"); e(\"rm -rf /\")'",
+        "node -e 'const c=require(\"child_process\"); c.exec(\"rm -rf /\")'",
+        "node -e 'const e=require(\"child_process\").exec; e(\"rm -rf /\")'",
+        "node -e 'import(\"child_process\").then(c=>c.exec(\"rm -rf /\"))'",
+        "node -e 'import * as x from \"fs\"; x.rmSync(\"/\")'",
+        "node -e 'import {rmSync as r} from \"fs\"; r(\"/\")'",
+        "node -e 'process.mainModule.require(\"child_process\").exec(\"rm -rf /\")'",
+        "node -e 'require(\"fs\")[\"rmSync\"](\"/\")'",
+        "node -e 'const x=require(\"fs\").promises; x.rm(\"/\",{recursive:true})'",
+        "node -e 'let r=require; r(\"child_process\").execSync(\"rm -rf /\")'",
+        "ruby -e 'Kernel.send(:system, \"rm -rf /\")'",
+        "ruby -e 'f=FileUtils; f.rm_rf(\"/\")'",
+        "ruby -e 'require \"fileutils\"; include FileUtils; rm_rf \"/\"'",
+        "ruby -e 'method(:system).call(\"rm -rf /\")'",
+        "ruby -e 'Object.send(\"system\",\"rm -rf /\")'",
+        "ruby -e 'F = FileUtils; F.rm_rf \"/\"'",
+        "perl -e '&{\"system\"}(\"rm -rf /\")'",
+        "perl -e 'use File::Path; File::Path::rmtree(\"/\")'",
+        "perl -e 'my $s=\\&CORE::system; $s->(\"rm -rf /\")'",
+        "perl -e 'CORE::system(\"rm -rf /\")'",
+        "php -r '$f=\"system\"; $f(\"rm -rf /\");'",
+        "php -r 'call_user_func(\"system\",\"rm -rf /\");'",
+        "python -c 'import os; getattr(os, n)(\"rm -rf /\")'",
+    ] {
+        let files = files(line);
+        assert!(files.iter().any(|file| file == "delete /"), "{line}: {files:?}");
+    }
+    // Ordinary code is not code from elsewhere.
+    for line in [
+        "python3 -c 'import re; p = re.compile(x); print(getattr(p, n))'",
+        "python3 -c 'import numpy as np; print(np.zeros(3))'",
+        "python3 -c 'import json as j, sys; j.dump(j.load(sys.stdin), sys.stdout)'",
+        "node -e 'const p = require(\"path\"); console.log(p[\"sep\"], process.env[\"HOME\"])'",
+        "node -e 'const {version: v} = require(\"./package.json\"); console.log(v)'",
+        "ruby -e 'puts [1, 2].send(:sum)'",
+    ] {
+        let view = view(line);
+        assert_eq!((view.programs.len(), view.foreign_code.len()), (1, 0), "{line}: {view:?}");
+    }
+}

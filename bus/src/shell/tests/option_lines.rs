@@ -107,3 +107,33 @@ fn powershell_that_runs_what_it_loads() {
     assert_eq!(foreign("powershell -enc AAAA"), [CodeSource::Decoded]);
     assert_eq!(foreign("pwsh -c 'Get-ChildItem'"), []);
 }
+
+#[test]
+fn follows_lines_in_variables() {
+    for line in [
+        "PAGER='rm -rf /x' git log",
+        "export GIT_PAGER='rm -rf /x'; git log",
+        "PAGER='rm -rf /x'; export PAGER; man ls",
+        "env VISUAL='rm -rf /x' crontab -e",
+        "export GIT_SSH_COMMAND='sh -c \"rm -rf /x\"'; git pull",
+        "GIT_EXTERNAL_DIFF='rm -rf /x' git diff",
+        "EDITOR='rm -rf /x' git commit",
+        "LESSOPEN='|rm -rf /x %s' less f",
+        "BROWSER='rm -rf /x' xdg-open f",
+        "PAGER='rm -rf /x' psql -l",
+        "sudo PAGER='rm -rf /x' systemctl status",
+        "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.pager GIT_CONFIG_VALUE_0='rm -rf /x' git log",
+        "GIT_CONFIG_PARAMETERS=\"'core.pager=rm -rf /x'\" git log",
+        "man -P 'rm -rf /x' ls",
+        "less '+!rm -rf /x' f",
+        "git grep -O'rm -rf /x' y",
+    ] {
+        let found = programs(line);
+        let deletes =
+            found.iter().any(|program| program.trim_start_matches('!').starts_with("rm -rf /x"));
+        assert!(deletes, "{line}: {found:?}");
+    }
+    // A pager that uses the variable itself is followed once.
+    assert_eq!(programs("PAGER=bat git log"), ["git log", "bat"]);
+    assert_eq!(programs("PAGER='rm x' ls"), ["ls"]);
+}

@@ -45,6 +45,30 @@ fn expands_words() {
 }
 
 #[test]
+fn computes_paths_that_programs_print() {
+    check(&[
+        ("rm $(realpath .)", "realpath . ; rm /home/you/app"),
+        ("rm $(realpath -m a/../..)", "realpath -m a/../.. ; rm /home/you"),
+        ("rm $(readlink -f ~)", "readlink -f /home/u ; rm /home/u"),
+        ("readlink x | xargs rm", "readlink x ; xargs rm ; rm …more"),
+        ("cd /x; rm $(realpath ..)", "cd /x ; /x: realpath .. ; /x: rm /"),
+        ("rm $(dirname /etc/x) $(dirname src)", "dirname /etc/x ; dirname src ; rm /etc ."),
+        (
+            "rm /$(basename a/etc) $(basename a/b.c .c)",
+            "basename a/etc ; basename a/b.c .c ; rm /etc b",
+        ),
+        ("cd /etc; cd /tmp; rm $OLDPWD ~-/x", "cd /etc ; /etc: cd /tmp ; /tmp: rm /etc /etc/x"),
+        ("cd src; rm $OLDPWD", "cd src ; src: rm /home/you/app"),
+        ("rm $(printenv HOME)", "printenv HOME ; rm /home/u"),
+        (
+            "rm $(echo ~ | head -n 1 | tr -d '\\n')",
+            "echo /home/u ; head -n 1 ; tr -d \\n ; rm /home/u",
+        ),
+        ("rm $(dirname \"$x\")", "dirname … ; rm … …more"),
+    ]);
+}
+
+#[test]
 fn a_value_from_a_branch_keeps_the_other_one() {
     check(&[
         ("X=/; if a; then X=/tmp; fi; rm $X", "a ; rm /tmp ; rm /"),

@@ -87,3 +87,83 @@ fn follows_runners() {
         ("npm install x", "npm install x"),
     ]);
 }
+
+/// Lines that start `rm -rf /` in a way of their own.
+const RARE_WRAPPERS: &[&str] = &[
+    "tmux new-session -d 'rm -rf /'",
+    "tmux -L s new -d -s x rm -rf /",
+    "tmux new-window 'rm -rf /'",
+    "tmux split-window -h -c /x 'rm -rf /'",
+    "tmux send-keys -t x 'rm -rf /' Enter",
+    "tmux send -t x rm Space -rf Space / C-m",
+    "tmux run-shell 'rm -rf /'",
+    "tmux new -d ls \\; send-keys 'rm -rf /' Enter",
+    "tmux if-shell 'rm -rf /' ''",
+    "tmux if-shell true \"run-shell 'rm -rf /'\"",
+    "tmux set-hook -g pane-exited \"run-shell 'rm -rf /'\"",
+    "screen -dmS x rm -rf /",
+    "screen -dm bash -c 'rm -rf /'",
+    "screen -S x -X stuff 'rm -rf /\\n'",
+    "screen -S x -X exec rm -rf /",
+    "bwrap --ro-bind / / --dev /dev --setenv A b rm -rf /",
+    "bwrap --unshare-all --dev-bind / / sh -c 'rm -rf /'",
+    "capsh --drop=all -- -c 'rm -rf /'",
+    "capsh == -- -c 'rm -rf /'",
+    "hyperfine 'rm -rf /' ls",
+    "hyperfine --warmup 3 --prepare 'rm -rf /' 'ls -la'",
+    "sg docker -c 'rm -rf /'",
+    "sg docker 'rm -rf /'",
+    "chpst -u me rm -rf /",
+    "setarch x86_64 -R rm -rf /",
+    "setarch -R rm -rf /",
+    "linux32 rm -rf /",
+    "faketime '1 day ago' rm -rf /",
+    "faketime -f -1d rm -rf /",
+    "torsocks -i rm -rf /",
+    "unshare -rm --propagation private rm -rf /",
+    "ltrace -S rm -rf /",
+    "perf stat -r 5 -- rm -rf /",
+    "perf trace rm -rf /",
+    "gdb -batch -ex run --args rm -rf /",
+    "gdb -ex 'run -rf /' rm",
+    "gdb -ex 'python import os; os.system(\"rm -rf /\")'",
+    "ssh-agent -t 60 bash -c 'rm -rf /'",
+    "script --command='rm -rf /'",
+    "expect -c 'set r [exec rm -rf /]'",
+    "expect -c 'spawn bash; send \"rm -rf /\\r\"'",
+    "ls | entr -rs 'rm -rf /'",
+    "sem rm -rf /",
+    "sandbox-exec -p '(version 1)' rm -rf /",
+    "rr record rm -rf /",
+    "pueue add 'rm -rf /'",
+    "zellij run -- rm -rf /",
+    "dtach -n /tmp/s rm -rf /",
+    "ld.so rm -rf /",
+    "echo 'rm -rf /' | at now",
+    "at now + 1 minute <<< 'rm -rf /'",
+    "echo 'rm -rf /' > x; at -f x now",
+    "batch <<< 'rm -rf /'",
+    "echo '* * * * * rm -rf /' | crontab -",
+    "crontab - <<< '@reboot rm -rf /'",
+    "(crontab -l; echo '0 0 * * * rm -rf /') | crontab -",
+    "crontab <(echo '* * * * * rm -rf /')",
+    "{ cat x; echo 'rm -rf /'; } | sh",
+];
+
+#[test]
+fn sees_through_rare_wrappers() {
+    for line in RARE_WRAPPERS {
+        let found = super::programs(line);
+        assert!(found.iter().any(|program| program.starts_with("rm -rf /")), "{line}: {found:?}");
+    }
+    // These start nothing.
+    check(&[
+        ("bwrap --bind", "bwrap --bind"),
+        ("bwrap --bind a; bwrap --bind a b --bind", "bwrap --bind a ; bwrap --bind a b --bind"),
+        ("screen -r work", "screen -r work"),
+        ("tmux attach -t x", "tmux attach -t x"),
+        ("crontab -l", "crontab -l"),
+        ("eval \"$(ssh-agent -s)\"", "ssh-agent -s ; eval …"),
+    ]);
+    assert_eq!(super::foreign("eval \"$(ssh-agent -s)\""), []);
+}

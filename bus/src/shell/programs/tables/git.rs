@@ -276,7 +276,8 @@ const REBASE: &[&str] = &[
 ];
 
 const SUBS: &[Sub] = &[
-    Sub::new("push", PUSH),
+    // What stands behind `git push`, and does the same without it.
+    Sub::new("push|send-pack|http-push|remote-https|remote-http", PUSH),
     Sub::new("fetch", FETCH),
     Sub::new(
         "pull",
