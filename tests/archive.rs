@@ -336,7 +336,13 @@ fn an_archive_on_a_full_disk_waits_for_space() {
     home.answer("hermes", &hermes_shell("echo 0"));
     home.text(&["observe", "keep", "--drain"]);
     let mut large = hermes_shell("echo 1");
-    large["extra"]["filler"] = "x".repeat(400 << 10).into();
+    // Letters that cannot be packed.
+    let mut state: u64 = 1;
+    let letters = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        char::from(b' ' + 1 + u8::try_from((state >> 33) % 57).expect("small"))
+    });
+    large["extra"]["filler"] = letters.take(800 << 10).collect::<String>().into();
     home.answer("hermes", &large);
     // Files of this process cannot grow over 300 kB.
     let observe = home.command(["observe", "keep", "--drain"]);

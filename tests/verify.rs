@@ -84,7 +84,7 @@ fn verify_tells_altered_missing_inserted_and_reordered_rows_apart() {
     let copy_row = |from: i64, to: i64| {
         format!(
             "INSERT INTO events SELECT {to}, x'0000000000007000800000000000{to:02}00', time, agent, session, turn, name, kind, \
-             tool, tool_class, cause, context, payload, hash FROM events WHERE seq = {from}"
+             tool, tool_class, cause, context, payload, hash, packed FROM events WHERE seq = {from}"
         )
     };
     let swap = |one: i64, other: i64| {
@@ -404,7 +404,7 @@ fn an_archive_shows_a_cut_tail_and_a_row_with_a_huge_number_does_not_keep_verify
     tamper(
         &archive.join("log.db"),
         "INSERT INTO events SELECT 11, x'00000000000070008000000000000000', time, agent, session, turn, name, kind, tool, \
-         tool_class, cause, context, payload, hash FROM events WHERE seq = 10; \
+         tool_class, cause, context, payload, hash, packed FROM events WHERE seq = 10; \
          INSERT INTO origins SELECT 11, bus, 9000000000000000000, NULL FROM origins WHERE seq = 10",
     );
     let mut verify = home.command(["verify", "--json"]);
@@ -701,7 +701,7 @@ fn a_damaged_table_is_not_repaired_but_told() {
             let at = usize::try_from((page - 1) * 4096).expect("small");
             *page != root
                 && bytes[at] == 0x0d
-                && bytes[at..at + 4096].windows(7).any(|it| it == b"echo 30")
+                && bytes[at..at + 4096].windows(13).any(|it| it == b"pre_tool_call")
         };
         (2..=bytes.len() as u64 / 4096).find(is_rows).expect("a page with rows")
     };

@@ -9,8 +9,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::output::{self, StdoutClosed};
 use crate::settings::{Format, Settings};
 use crate::{
-    boot, completions, connect, dead, demo, export, help, hook, hooks, import, init, log, man,
-    observe, replay, serve, sessions, show, status, stop, verify, why,
+    backup, boot, compact, completions, connect, dead, demo, export, help, hook, hooks, import,
+    init, log, man, observe, replay, serve, sessions, show, status, stop, verify, why,
 };
 
 /// An event-sourced hook bus for AI agents
@@ -102,6 +102,21 @@ enum Verb {
     /// sound, else with 1.
     #[command(after_help = help::VERIFY)]
     Verify(verify::Arguments),
+    /// Copy the log to a file while agents go on
+    ///
+    /// The copy is consistent, and holds everything that was recorded before it began. Copy hookbus.yaml
+    /// and consent.json as well to have your policy and approvals.
+    Backup(backup::BackupArguments),
+    /// Put a copy of the log back in its place
+    ///
+    /// Verifies the copy first. The log that is there now is kept under another name.
+    Restore(backup::RestoreArguments),
+    /// Make a log smaller that an earlier hookbus wrote
+    ///
+    /// Stores what payloads have in common once, and gives the space back to the disk. New events are
+    /// stored that way anyway. Agents go on meanwhile; you can interrupt it and run it again. It needs
+    /// free space for the new log beside the old one.
+    Compact,
     /// Run recorded events through hooks and compare the decisions
     ///
     /// Select the events (sessions, filters or --all) and the hooks: the current ones, those that were
@@ -220,6 +235,9 @@ pub(crate) fn run() -> ExitCode {
         Verb::Show(arguments) => show::run(&arguments, format, &settings),
         Verb::Why(arguments) => why::run(&arguments, format, &settings),
         Verb::Verify(arguments) => verify::run(&arguments, format, &settings),
+        Verb::Backup(arguments) => backup::run_backup(&arguments, format, &settings),
+        Verb::Restore(arguments) => backup::run_restore(&arguments, format, &settings),
+        Verb::Compact => compact::run(format, &settings),
         Verb::Replay(arguments) => replay::run(&arguments, format, &settings),
         Verb::Export(arguments) => export::run(&arguments, format, &settings),
         Verb::Import(arguments) => import::run(&arguments, format, &settings),

@@ -5,10 +5,11 @@ use clap::Command;
 use clap::builder::{Resettable, StyledStr};
 
 /// The verbs of the front page, by group. Verbs that are in none of these groups are listed last.
-const GROUPS: [(&str, &[&str]); 5] = [
+const GROUPS: [(&str, &[&str]); 6] = [
     ("Getting started", &["demo", "init", "connect", "disconnect"]),
     ("Policy", &["hooks"]),
     ("Look at the log", &["log", "sessions", "show", "why", "verify"]),
+    ("Keep the log", &["backup", "restore", "compact"]),
     ("Replay", &["replay", "export", "import"]),
     ("Daemon and observers", &["serve", "status", "stop", "observe", "dead"]),
 ];

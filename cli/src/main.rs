@@ -1,9 +1,11 @@
 //! The `hookbus` command: picks a verb and turns its result into an exit code.
 
 mod args;
+mod backup;
 mod boot;
 mod bus_rows;
 mod cli;
+mod compact;
 mod completions;
 mod confirm;
 mod connect;

@@ -145,6 +145,26 @@ pub(crate) fn format_duration(span: Duration) -> String {
     }
 }
 
+/// A number of bytes, as people read it: `512 bytes`, `3.4 MB`.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
+    if bytes < 1000 {
+        return count(usize::try_from(bytes).unwrap_or(usize::MAX), "byte");
+    }
+    // In tenths of the unit.
+    let (mut tenths, mut unit) = (bytes / 100, 0);
+    while tenths >= 10_000 && unit + 1 < UNITS.len() {
+        tenths /= 1000;
+        unit += 1;
+    }
+    let name = UNITS.get(unit).unwrap_or(&"");
+    if tenths < 100 {
+        format!("{}.{} {name}", tenths / 10, tenths % 10)
+    } else {
+        format!("{} {name}", tenths / 10)
+    }
+}
+
 /// `1 event`, `2 events`.
 pub(crate) fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
@@ -292,6 +312,23 @@ mod tests {
             (sanitize(fine), sanitize_lines("a\nb\u{1b}")),
             (fine.into(), "a\nb\u{fffd}".into())
         );
+    }
+
+    #[test]
+    fn sizes_have_two_digits_or_more() {
+        for (bytes, expected) in [
+            (1, "1 byte"),
+            (999, "999 bytes"),
+            (1000, "1.0 kB"),
+            (12_345, "12 kB"),
+            (999_999, "999 kB"),
+            (1_000_000, "1.0 MB"),
+            (529_000_000, "529 MB"),
+            (3_450_000_000, "3.4 GB"),
+            (u64::MAX, "18446744 TB"),
+        ] {
+            assert_eq!(size(bytes), expected);
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::bus_row::{BusRow, SettingsChange, changed_settings};
 use super::chain::{self, Hash, Identity};
+use super::payload::{PayloadWriter, Stored};
 use super::row::{HooksSnapshot, RowDraft};
 use super::writer::{Appended, Arrival, Job};
 use super::{AppendError, open, payload, schema};
@@ -19,6 +20,7 @@ pub(super) struct AppendCache {
     head: Option<(Seq, Hash)>,
     hooks: LastHooks,
     versions: KnownVersions,
+    payloads: PayloadWriter,
 }
 
 /// The hooks recorded last, by project file (`None`: the user's own file). The value is `None` if no hooks
@@ -45,6 +47,7 @@ pub(super) struct AppendTransaction<'a> {
     /// The last hooks, as seen by this transaction.
     hooks: LastHooks,
     versions: KnownVersions,
+    payloads: PayloadWriter,
 }
 
 impl<'a> AppendTransaction<'a> {
@@ -63,11 +66,13 @@ impl<'a> AppendTransaction<'a> {
         }
         let mut hooks = std::mem::take(&mut cache.hooks);
         let mut versions = std::mem::take(&mut cache.versions);
+        let mut payloads = std::mem::take(&mut cache.payloads);
         if head != cache.head {
+            payloads.forget(); // parts may have been deleted
             hooks.clear(); // another process has written, and its hooks may differ
             versions.clear(); // the log may be another one
         }
-        Ok(Self { transaction, cache, clock, head, hooks, versions })
+        Ok(Self { transaction, cache, clock, head, hooks, versions, payloads })
     }
 
     /// Appends the jobs in one commit. A job that was withdrawn (`None`) has no result.
@@ -81,6 +86,8 @@ impl<'a> AppendTransaction<'a> {
         self.cache.head = self.head;
         self.cache.hooks = self.hooks;
         self.cache.versions = self.versions;
+        self.payloads.commit();
+        self.cache.payloads = self.payloads;
         Ok(appended)
     }
 
@@ -230,12 +237,15 @@ impl<'a> AppendTransaction<'a> {
             context: draft.context.as_deref(),
         };
         let hash = chain::link(&before, &identity, &draft.payload);
+        let of = (draft.agent.as_str(), draft.kind.as_str());
+        let Stored { payload, packed } =
+            self.payloads.store(&self.transaction, of, &draft.payload)?;
         let inserted = self
             .transaction
             .prepare_cached(
                 "INSERT INTO events (seq, id, time, agent, session, turn, name, kind, tool, \
-                 tool_class, cause, context, payload, hash) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+                 tool_class, cause, context, payload, hash, packed) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
             )?
             .execute(rusqlite::params![
                 seq.as_i64(),
@@ -250,8 +260,9 @@ impl<'a> AppendTransaction<'a> {
                 draft.tool_class,
                 cause.map(Seq::as_i64),
                 draft.context,
-                payload::to_sql(&draft.payload),
+                payload,
                 hash,
+                packed,
             ])?;
         if inserted != 1 {
             return Err(AppendError::LeftOut);

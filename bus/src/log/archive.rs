@@ -9,8 +9,9 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 use super::chain::{self, Hash, Identity};
 use super::lock::WriteLock;
 use super::open::{self, Durability, WritableLog, WriterRole};
+use super::payload::{PayloadReader, PayloadWriter, ReadParts, Stored};
 use super::row::{Received, Row};
-use super::{AppendError, LogPath, payload};
+use super::{AppendError, LogPath};
 use crate::event::{BusId, EventId, Seq, Time};
 
 /// Why a row cannot be added to an archive.
@@ -88,6 +89,7 @@ const MAX_SEQ: i64 = 1 << 53;
 pub struct Archive {
     db: Connection,
     lock: WriteLock,
+    payloads: PayloadWriter,
 }
 
 impl Archive {
@@ -100,7 +102,11 @@ impl Archive {
             [],
             |row| row.get(0),
         )?;
-        if has_own_events { Err(AppendError::NoArchive) } else { Ok(Self { db, lock }) }
+        if has_own_events {
+            Err(AppendError::NoArchive)
+        } else {
+            Ok(Self { db, lock, payloads: PayloadWriter::default() })
+        }
     }
 
     /// Adds rows, all of them or none, and returns how many were new. The rows of one bus must come
@@ -111,17 +117,26 @@ impl Archive {
     ) -> Result<usize, ArchiveError> {
         let guard = self.lock.acquire();
         let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // Taken, so that what a transaction that fails has stored is forgotten. Another process may have deleted parts.
+        let mut payloads = std::mem::take(&mut self.payloads);
+        payloads.forget();
         let mut added = 0;
         for Received { bus, row, .. } in rows {
-            added += usize::from(add_row(&transaction, *bus, row)?);
+            added += usize::from(add_row(&transaction, *bus, row, &mut payloads)?);
         }
         transaction.commit()?;
+        self.payloads = payloads;
         drop(guard);
         Ok(added)
     }
 }
 
-fn add_row(transaction: &Transaction<'_>, bus: BusId, row: &Row) -> Result<bool, ArchiveError> {
+fn add_row(
+    transaction: &Transaction<'_>,
+    bus: BusId,
+    row: &Row,
+    payloads: &mut PayloadWriter,
+) -> Result<bool, ArchiveError> {
     let seq = row.seq;
     let cause_is_before = row.cause.is_none_or(|cause| cause >= Seq::FIRST && cause < seq);
     if seq < Seq::FIRST || seq.as_i64() > MAX_SEQ || !cause_is_before {
@@ -144,7 +159,7 @@ fn add_row(transaction: &Transaction<'_>, bus: BusId, row: &Row) -> Result<bool,
     if !fits {
         return Err(ArchiveError::Broken { bus, seq });
     }
-    insert(transaction, bus, row)?;
+    insert(transaction, bus, row, payloads)?;
     Ok(true)
 }
 
@@ -176,7 +191,7 @@ fn continues_with(
 ) -> rusqlite::Result<Option<bool>> {
     transaction
         .prepare_cached(
-            "SELECT e.id, e.time, e.agent, e.name, o.bus_cause, e.context, e.payload, e.hash \
+            "SELECT e.id, e.time, e.agent, e.name, o.bus_cause, e.context, e.payload, e.hash, e.packed \
              FROM origins o JOIN events e ON e.seq = o.seq WHERE o.bus = ?1 AND o.bus_seq = ?2",
         )?
         .query_row((bus.as_bytes(), seq.as_i64()), |row| {
@@ -191,7 +206,9 @@ fn continues_with(
                 cause: row.get::<_, Option<i64>>(4)?.map(Seq::from_i64),
                 context: context.as_deref(),
             };
-            let payload = payload::from_sql(row.get_ref(6)?);
+            let parts = ReadParts::default();
+            let payloads = PayloadReader::new(transaction, &parts);
+            let payload = payloads.read(row.get_ref(6)?, row.get_ref(8)?)?;
             Ok(chain::link(before, &identity, &payload) == row.get::<_, Hash>(7)?)
         })
         .optional()
@@ -217,7 +234,14 @@ fn hash_at(transaction: &Transaction<'_>, bus: BusId, seq: Seq) -> rusqlite::Res
         .optional()
 }
 
-fn insert(transaction: &Transaction<'_>, bus: BusId, row: &Row) -> Result<(), AppendError> {
+fn insert(
+    transaction: &Transaction<'_>,
+    bus: BusId,
+    row: &Row,
+    payloads: &mut PayloadWriter,
+) -> Result<(), AppendError> {
+    let Stored { payload, packed } =
+        payloads.store(transaction, (&row.agent, &row.kind), &row.payload)?;
     let here: i64 = transaction
         .prepare_cached("SELECT coalesce(max(seq), 0) + 1 FROM events")?
         .query_row([], |found| found.get(0))?;
@@ -230,8 +254,8 @@ fn insert(transaction: &Transaction<'_>, bus: BusId, row: &Row) -> Result<(), Ap
     let events = transaction
         .prepare_cached(
         "INSERT INTO events (seq, id, time, agent, session, turn, name, kind, tool, tool_class, \
-         cause, context, payload, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, \
-         (SELECT seq FROM origins WHERE bus = ?11 AND bus_seq = ?12), ?13, ?14, ?15)",
+         cause, context, payload, hash, packed) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, \
+         (SELECT seq FROM origins WHERE bus = ?11 AND bus_seq = ?12), ?13, ?14, ?15, ?16)",
     )?
     .execute(rusqlite::params![
         here,
@@ -247,8 +271,9 @@ fn insert(transaction: &Transaction<'_>, bus: BusId, row: &Row) -> Result<(), Ap
         bus.as_bytes(),
         row.cause.map(Seq::as_i64),
         row.context,
-        payload::to_sql(&row.payload),
+        payload,
         row.hash,
+        packed,
     ])?;
     if (origins, events) == (1, 1) { Ok(()) } else { Err(AppendError::LeftOut) }
 }

@@ -6,8 +6,10 @@
 
 mod append;
 mod archive;
+mod backup;
 mod bus_row;
 mod chain;
+mod compact;
 mod cut;
 mod damage;
 mod error;
@@ -27,8 +29,10 @@ mod watch;
 mod writer;
 
 pub use archive::{Archive, ArchiveError};
+pub use backup::{Backup, BackupError, Restored, back_up, restore};
 pub use bus_row::{BusRow, ChangedSetting, DaemonStart, RecordedApproval, SettingsChange};
 pub use chain::row_hash;
+pub use compact::{CompactError, Compacted, compact};
 pub use error::{AppendError, OpenError, ReadError};
 pub use open::{Durability, LogPath};
 pub use read::{DamagedRow, LogReader, Query, SessionSummary};

@@ -473,6 +473,11 @@ pub(super) fn for_reading(log: &LogPath) -> Result<Connection, OpenError> {
     Ok(db)
 }
 
+/// A copy that was just written, for a look at it.
+pub(super) fn in_copy(file: &Path) -> Result<Connection, OpenError> {
+    connect(file, OpenFlags::SQLITE_OPEN_READ_ONLY, READER_TIMEOUT)
+}
+
 /// The id of the bus that an open log belongs to.
 pub(super) fn bus_id(db: &Connection) -> rusqlite::Result<BusId> {
     db.query_row("SELECT id FROM bus", [], |row| row.get(0).map(BusId::from_bytes))

@@ -8,14 +8,15 @@ use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 use super::append::{last_hooks, last_late_hooks};
 use super::bus_row::{BUS_AGENT, BusRow, RecordedApproval};
+use super::payload::{PayloadReader, ReadParts};
 use super::replay_reader::ReplayReader;
 use super::row::{HooksSnapshot, Origin, Row};
-use super::{LogPath, OpenError, ReadError, open, payload, schema};
+use super::{LogPath, OpenError, ReadError, open, schema};
 use crate::event::{BusId, EventId, Kind, Seq, Time};
 use crate::json::read_leniently;
 
 const COLUMNS: &str = "seq, id, time, agent, session, turn, name, kind, tool, tool_class, cause, \
-                       context, payload, hash";
+                       context, payload, hash, {packed}";
 
 /// The origin of each row, and the table. Only an archive has origins.
 const OWN_ROWS: &str = "NULL, NULL, NULL FROM events";
@@ -80,6 +81,9 @@ pub struct DamagedRow {
 pub struct LogReader {
     pub(super) db: Connection,
     is_archive: bool,
+    /// The column of packed payloads.
+    packed: String,
+    read_parts: ReadParts,
 }
 
 impl LogReader {
@@ -87,7 +91,25 @@ impl LogReader {
     pub fn open(log: &LogPath) -> Result<Self, OpenError> {
         let db = open::for_reading(log)?;
         let is_archive = schema::is_archive(&db)?;
-        Ok(Self { db, is_archive })
+        let packed = schema::packed_column(&db, "events")?;
+        Ok(Self { db, is_archive, packed, read_parts: ReadParts::default() })
+    }
+
+    /// The column of packed payloads.
+    pub(super) fn packed(&self) -> &str {
+        &self.packed
+    }
+
+    /// The columns that [`read_row`] reads, and the tables that have them.
+    fn columns(&self) -> String {
+        let columns = COLUMNS.replace("{packed}", &self.packed);
+        let from = if self.is_archive { ARCHIVED_ROWS } else { OWN_ROWS };
+        format!("{columns}, {from}")
+    }
+
+    /// Reads payloads.
+    pub(super) const fn payloads(&self) -> PayloadReader<'_> {
+        PayloadReader::new(&self.db, &self.read_parts)
     }
 
     /// The buses whose rows the log holds, with the last seq of each.
@@ -157,11 +179,11 @@ impl LogReader {
 
     /// The last `count` rows with the user's own hooks, in log order.
     pub fn user_hooks(&self, count: usize) -> Result<Vec<Row>, ReadError> {
-        let from = if self.is_archive { ARCHIVED_ROWS } else { OWN_ROWS };
         let mut rows = self.rows(
             &format!(
-                "SELECT {COLUMNS}, {from} WHERE kind = 'hooks.loaded' AND context IS NULL \
-                 ORDER BY seq DESC LIMIT {count}"
+                "SELECT {} WHERE kind = 'hooks.loaded' AND context IS NULL \
+                 ORDER BY seq DESC LIMIT {count}",
+                self.columns()
             ),
             Vec::new(),
         )?;
@@ -172,11 +194,11 @@ impl LogReader {
     /// Every approval and every revocation, by its own time: a row from the spool can come after later ones.
     pub fn approvals(&self) -> Result<Vec<BusRow>, ReadError> {
         // Rows of the bus itself have no session, and sessions are indexed.
-        let from = if self.is_archive { ARCHIVED_ROWS } else { OWN_ROWS };
         let rows = self.rows(
             &format!(
-                "SELECT {COLUMNS}, {from} WHERE session = '' AND agent = '{BUS_AGENT}' \
-                 AND kind IN ('hooks.approved', 'hooks.revoked') ORDER BY time, seq"
+                "SELECT {} WHERE session = '' AND agent = '{BUS_AGENT}' \
+                 AND kind IN ('hooks.approved', 'hooks.revoked') ORDER BY time, seq",
+                self.columns()
             ),
             Vec::new(),
         )?;
@@ -236,9 +258,10 @@ impl LogReader {
         let range = self.seq_range(query)?;
         let (sql, values) = self.page_sql(query, &range, after, Order::OldestFirst, count);
         let mut statement = self.db.prepare_cached(&sql)?;
+        let payloads = self.payloads();
         let rows = statement.query_map(params_from_iter(values), |row| {
             let seq = Seq::from_i64(row.get(0)?);
-            Ok(read_row(row).map_err(|error| DamagedRow { seq, why: error.to_string() }))
+            Ok(read_row(row, &payloads).map_err(|error| DamagedRow { seq, why: error.to_string() }))
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
@@ -293,16 +316,15 @@ impl LogReader {
             Order::OldestFirst => "ASC",
             Order::LatestFirst => "DESC",
         };
-        let from = if self.is_archive { ARCHIVED_ROWS } else { OWN_ROWS };
-        let sql = format!(
-            "SELECT {COLUMNS}, {from} WHERE {condition} ORDER BY seq {order} LIMIT {limit}"
-        );
+        let columns = self.columns();
+        let sql = format!("SELECT {columns} WHERE {condition} ORDER BY seq {order} LIMIT {limit}");
         (sql, values)
     }
 
     fn rows(&self, sql: &str, values: Vec<Value>) -> Result<Vec<Row>, ReadError> {
         let mut statement = self.db.prepare_cached(sql)?;
-        let rows = statement.query_map(params_from_iter(values), read_row)?;
+        let payloads = self.payloads();
+        let rows = statement.query_map(params_from_iter(values), |row| read_row(row, &payloads))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
@@ -351,15 +373,17 @@ impl LogReader {
         seq: Option<Seq>,
         limit: u32,
     ) -> Result<u32, ReadError> {
-        let mut statement = self.db.prepare_cached(
-            "SELECT payload FROM events WHERE session = ?1 AND name = ?2 AND seq < ?3 \
-             ORDER BY seq DESC LIMIT ?4",
-        )?;
+        let mut statement = self.db.prepare_cached(&format!(
+            "SELECT payload, {} FROM events WHERE session = ?1 AND name = ?2 AND seq < ?3 \
+                 ORDER BY seq DESC LIMIT ?4",
+            self.packed
+        ))?;
         let before = seq.map_or(i64::MAX, Seq::as_i64);
         let mut rows = statement.query((session, name, before, limit))?;
-        let mut in_a_row = 0;
+        let (payloads, mut in_a_row) = (self.payloads(), 0);
         while let Some(row) = rows.next()? {
-            let payload = read_leniently(&payload::from_sql(row.get_ref(0)?)).unwrap_or_default();
+            let payload = payloads.read(row.get_ref(0)?, row.get_ref(1)?)?;
+            let payload = read_leniently(&payload).unwrap_or_default();
             if payload.get("stop_hook_active") != Some(&serde_json::Value::Bool(true)) {
                 break;
             }
@@ -455,7 +479,7 @@ pub(super) fn condition(
     (parts.join(" AND "), values)
 }
 
-fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+fn read_row(row: &rusqlite::Row<'_>, payloads: &PayloadReader<'_>) -> rusqlite::Result<Row> {
     Ok(Row {
         seq: Seq::from_i64(row.get(0)?),
         id: EventId::from_bytes(row.get(1)?),
@@ -469,13 +493,13 @@ fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
         tool_class: row.get(9)?,
         cause: row.get::<_, Option<i64>>(10)?.map(Seq::from_i64),
         context: row.get(11)?,
-        payload: payload::from_sql(row.get_ref(12)?),
+        payload: payloads.read(row.get_ref(12)?, row.get_ref(14)?)?,
         hash: row.get(13)?,
-        origin: match row.get::<_, Option<[u8; 16]>>(14)? {
+        origin: match row.get::<_, Option<[u8; 16]>>(15)? {
             Some(bus) => Some(Origin {
                 bus: BusId::from_bytes(bus),
-                seq: Seq::from_i64(row.get(15)?),
-                cause: row.get::<_, Option<i64>>(16)?.map(Seq::from_i64),
+                seq: Seq::from_i64(row.get(16)?),
+                cause: row.get::<_, Option<i64>>(17)?.map(Seq::from_i64),
             }),
             None => None,
         },

@@ -7,6 +7,7 @@ use std::ops::RangeInclusive;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{OptionalExtension, params_from_iter};
 
+use super::payload::PayloadReader;
 use super::read::{LogReader, Query, condition};
 use super::row::HooksSnapshot;
 use super::{ReadError, payload};
@@ -259,15 +260,17 @@ impl<'a> ReplayReader<'a> {
     ) -> Result<Vec<ScannedRow>, ReadError> {
         let (condition, values) = events_of(selection, range);
         let sql = format!(
-            "SELECT {COLUMNS}, {} FROM events WHERE {condition} ORDER BY seq LIMIT {PAGE_ROWS}",
-            if self.log.is_archive() { ARCHIVED } else { OWN }
+            "SELECT {COLUMNS}, {}, {} FROM events WHERE {condition} ORDER BY seq LIMIT {PAGE_ROWS}",
+            if self.log.is_archive() { ARCHIVED } else { OWN },
+            self.log.packed()
         );
         let mut statement = self.log.db.prepare_cached(&sql)?;
         let mut rows = statement.query(params_from_iter(values))?;
+        let payloads = self.log.payloads();
         let (mut page, mut bytes) = (Vec::new(), 0);
         while let Some(row) = rows.next()? {
             let seq = Seq::from_i64(row.get(0)?);
-            page.push(match read_event(seq, row) {
+            page.push(match read_event(seq, row, &payloads) {
                 Ok(mut event) => {
                     if let (None, Some(decision)) = (&event.decision, far.about(seq)) {
                         event.decision = self.payload_at(decision)?;
@@ -433,7 +436,11 @@ fn origin(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<(BusId, Seq)>> {
     Ok(bus.map(BusId::from_bytes).zip(seq.map(Seq::from_i64)))
 }
 
-fn read_event(seq: Seq, row: &rusqlite::Row<'_>) -> Result<RecordedEvent, String> {
+fn read_event(
+    seq: Seq,
+    row: &rusqlite::Row<'_>,
+    payloads: &PayloadReader<'_>,
+) -> Result<RecordedEvent, String> {
     let column = |at: usize| row.get_ref(at).map_err(|error| error.to_string());
     let text = |at: usize, what: &str| match column(at)? {
         ValueRef::Text(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
@@ -456,7 +463,7 @@ fn read_event(seq: Seq, row: &rusqlite::Row<'_>) -> Result<RecordedEvent, String
         session: text(4, "session")?,
         kind: text(5, "kind")?,
         context: if column(6)? == ValueRef::Null { None } else { Some(text(6, "context")?) },
-        payload: payload::from_sql(column(7)?),
+        payload: payloads.read(column(7)?, column(11)?).map_err(|error| error.to_string())?,
         decision: Some(column(8)?).filter(|it| *it != ValueRef::Null).map(payload::from_sql),
         origin: origin(row).map_err(|error| error.to_string())?,
     })

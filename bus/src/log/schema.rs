@@ -7,8 +7,11 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::OpenError;
 use crate::event::{BusId, Time};
 
-const MIGRATIONS: &[&str] =
-    &[include_str!("schema/0001_events.sql"), include_str!("schema/0002_archive.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("schema/0001_events.sql"),
+    include_str!("schema/0002_archive.sql"),
+    include_str!("schema/0003_parts.sql"),
+];
 
 /// Marks the file as ours, in SQLite's header: "hkbs".
 const APPLICATION_ID: i64 = 0x686b_6273;
@@ -29,6 +32,12 @@ pub(super) fn is_archive(db: &Connection) -> rusqlite::Result<bool> {
         return Ok(false);
     }
     db.prepare_cached("SELECT EXISTS (SELECT 1 FROM origins)")?.query_row([], |row| row.get(0))
+}
+
+/// The column of packed payloads in the table `table`, or what stands for it in a file of an earlier version, which has
+/// none.
+pub(super) fn packed_column(db: &Connection, table: &str) -> rusqlite::Result<String> {
+    Ok(if version(db)? < 3 { "NULL".to_owned() } else { format!("{table}.packed") })
 }
 
 /// What kind of file is open.

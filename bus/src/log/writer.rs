@@ -458,11 +458,15 @@ mod tests {
     use crate::log::{LogReader, Query};
 
     fn event(payload: Vec<u8>) -> Slot {
+        event_of("hermes", payload)
+    }
+
+    fn event_of(agent: &str, payload: Vec<u8>) -> Slot {
         let at = SystemClock.now();
         let draft = RowDraft {
             id: EventId::mint(at),
             at,
-            agent: "hermes".to_owned(),
+            agent: agent.to_owned(),
             session: "s".to_owned(),
             turn: None,
             name: "pre_tool_call".to_owned(),
@@ -553,7 +557,9 @@ mod tests {
         let log = LogPath::in_home(home.path());
         let mut thread = writer_thread(&log, WriterRole::Client);
         let large = "é".repeat(2 << 20).into_bytes();
-        let slots = [event(b"{}".to_vec()), event(large.clone()), event(b"[]".to_vec())];
+        // A row of the bus itself is stored as it is; that of an agent would be packed.
+        let large_event = event_of("hookbus", large.clone());
+        let slots = [event(b"{}".to_vec()), large_event, event(b"[]".to_vec())];
         let results: Vec<_> = slots
             .into_iter()
             .map(|slot| {

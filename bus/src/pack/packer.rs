@@ -13,7 +13,7 @@ pub(super) const FORMAT: u8 = 1;
 pub(super) const LONGEST_PAYLOAD: usize = 1_000_000_000;
 
 /// Shorter payloads are stored as they are, without a look inside.
-const SHORTEST_PACKED: usize = 192;
+const SHORTEST_PACKED: usize = 768;
 
 /// A payload as it is to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]

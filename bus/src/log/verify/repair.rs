@@ -10,9 +10,10 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use super::damage;
 use super::flaw::FlawKind;
-use super::row::{COLUMNS, ReadRow};
+use super::row::{ReadRow, columns};
 use crate::event::{Column, Derived, DerivedFrom, Time};
 use crate::log::open::{self, Durability, WriterRole};
+use crate::log::payload::{PayloadReader, ReadParts};
 use crate::log::schema::ObjectName;
 use crate::log::{LogPath, OpenError, ReadError, schema};
 
@@ -295,9 +296,10 @@ fn each_row(
     db: &Connection,
     mut each: impl FnMut(i64, &ReadRow) -> Result<(), RepairError>,
 ) -> Result<(), RepairError> {
-    let mut from = i64::MIN;
+    let (mut from, parts) = (i64::MIN, ReadParts::default());
+    let (payloads, columns) = (PayloadReader::new(db, &parts), columns(db)?);
     let mut statement = db.prepare(&format!(
-        "SELECT e.seq, e.cause, {COLUMNS} FROM events e NOT INDEXED \
+        "SELECT e.seq, e.cause, {columns} FROM events e NOT INDEXED \
          LEFT JOIN events c NOT INDEXED ON c.seq = e.cause WHERE e.seq >= ?1 ORDER BY e.seq LIMIT {PAGE}"
     ))?;
     loop {
@@ -307,7 +309,7 @@ fn each_row(
         while let Some(row) = rows.next()? {
             last = row.get(0)?;
             count += 1;
-            if let Ok(row) = ReadRow::read(row) {
+            if let Ok(row) = ReadRow::read(row, &payloads) {
                 each(last, &row)?;
             }
         }

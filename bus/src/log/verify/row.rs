@@ -1,15 +1,21 @@
 //! A row as `verify` reads it: what its hash covers, its derived columns, and those of the event that it is about.
 
-use rusqlite::Row;
 use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row};
 
 use crate::event::{Column, Derived, DerivedFrom, EventId, Kind, Seq, Time};
 use crate::log::chain::{self, Hash, Identity};
-use crate::log::{payload, payload_digest};
+use crate::log::payload::PayloadReader;
+use crate::log::{payload, payload_digest, schema};
 
-/// The columns of [`ReadRow`], from the tables `e` (the row) and `c` (the row that it names as its cause).
-pub(super) const COLUMNS: &str = "e.id, e.time, e.agent, e.name, e.context, e.payload, e.hash, \
+/// The columns of [`ReadRow`] without the packed payload, from the tables `e` (the row) and `c` (the row that it names as its cause).
+const COLUMNS: &str = "e.id, e.time, e.agent, e.name, e.context, e.payload, e.hash, \
     e.kind, e.session, e.turn, e.tool, e.tool_class, c.id, c.session, c.turn, c.tool, c.tool_class";
+
+/// The columns of [`ReadRow`] in an open file.
+pub(super) fn columns(db: &Connection) -> rusqlite::Result<String> {
+    Ok(format!("{COLUMNS}, {}", schema::packed_column(db, "e")?))
+}
 
 /// One row.
 #[derive(Debug)]
@@ -65,9 +71,9 @@ impl Covered {
 }
 
 impl ReadRow {
-    /// Reads seq and cause, then [`COLUMNS`].
-    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let payload = payload::from_sql(row.get_ref(7)?);
+    /// Reads seq and cause, then [`columns`].
+    pub(super) fn read(row: &Row<'_>, payloads: &PayloadReader<'_>) -> rusqlite::Result<Self> {
+        let payload = payloads.read(row.get_ref(7)?, row.get_ref(19)?)?;
         let columns = |from: usize| -> rusqlite::Result<Columns> {
             Ok(Columns {
                 session: row.get(from)?,
@@ -95,7 +101,7 @@ impl ReadRow {
             columns: columns(10)?,
             kind: row.get(9)?,
             payload,
-            payload_type_is_right: payload::is_as_written(row.get_ref(7)?),
+            payload_type_is_right: payload::is_as_written(row.get_ref(7)?, row.get_ref(19)?),
             cause,
         })
     }

@@ -6,7 +6,7 @@ use rusqlite::ErrorCode;
 
 use super::damage;
 use super::flaw::{Flaw, FlawKind};
-use super::row::{COLUMNS, ReadRow};
+use super::row::{ReadRow, columns};
 use super::walk::ChainWalk;
 use crate::event::{BusId, Derived, DerivedFrom, Seq};
 use crate::log::chain::Hash;
@@ -200,16 +200,17 @@ struct Page {
 }
 
 fn read_page(log: &LogReader, bus: BusId, from: i64) -> Result<Page, ReadError> {
+    let columns = columns(&log.db)?;
     // By the rowid, not by an index, which may be damaged.
     let sql = if log.is_archive() {
         format!(
-            "SELECT o.bus_seq, o.bus_cause, {COLUMNS} FROM origins o JOIN events e ON e.seq = o.seq \
+            "SELECT o.bus_seq, o.bus_cause, {columns} FROM origins o JOIN events e ON e.seq = o.seq \
              LEFT JOIN events c ON c.seq = e.cause \
              WHERE o.bus = ?1 AND o.bus_seq >= ?2 ORDER BY o.bus_seq LIMIT {PAGE}"
         )
     } else {
         format!(
-            "SELECT e.seq, e.cause, {COLUMNS} FROM events e NOT INDEXED \
+            "SELECT e.seq, e.cause, {columns} FROM events e NOT INDEXED \
              LEFT JOIN events c NOT INDEXED ON c.seq = e.cause \
              WHERE ?1 IS NOT NULL AND e.seq >= ?2 ORDER BY e.seq LIMIT {PAGE}"
         )
@@ -217,9 +218,10 @@ fn read_page(log: &LogReader, bus: BusId, from: i64) -> Result<Page, ReadError> 
     let mut statement = log.db.prepare_cached(&sql)?;
     let mut rows = statement.query((bus.as_bytes(), from))?;
     let mut page = Page { rows: Vec::new(), damage: None };
+    let payloads = log.payloads();
     loop {
         match rows.next() {
-            Ok(Some(row)) => page.rows.push((row.get(0)?, ReadRow::read(row))),
+            Ok(Some(row)) => page.rows.push((row.get(0)?, ReadRow::read(row, &payloads))),
             Ok(None) => return Ok(page),
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
                 page.damage = Some(error);
