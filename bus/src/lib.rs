@@ -9,6 +9,8 @@ pub mod files;
 
 pub mod json;
 
+pub mod redact;
+
 pub mod shell;
 
 pub mod backoff;

@@ -1,0 +1,224 @@
+//! All rules with their keywords: which rule looks closer where which keyword was found.
+
+use std::ops::Range;
+
+use super::alphabet::{Alphabet, LOWER_ALNUM, entropy};
+use super::detectors::{SERVICES, Service, TOKENS};
+use super::keywords::{Hit, Keywords};
+use super::look::{
+    self, COMMANDS, Command, Look, NAME_KEYWORDS, Operator, Rank, assignment, is_placeholder,
+};
+use super::mark;
+use super::own::Own;
+use super::settings::SettingsError;
+use super::shape::Token;
+
+/// What looks closer at a keyword.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Rule {
+    Token(&'static Token),
+    Service(&'static Service),
+    Command(&'static Command),
+    Name,
+    Authorization,
+    Bearer,
+    Cookies,
+    PrivateKey,
+    Url,
+    DockerAuth,
+    KubernetesSecret,
+    /// A mark of an earlier run.
+    Mark,
+    OwnKey(usize),
+    OwnPattern(usize),
+}
+
+/// Keywords of rules that are not in a table.
+const KEYWORDS: [(&str, Rule); 17] = [
+    ("authorization", Rule::Authorization),
+    ("bearer ", Rule::Bearer),
+    ("cookie", Rule::Cookies),
+    ("-----begin", Rule::PrivateKey),
+    ("ls0tls1crudjti", Rule::PrivateKey),
+    ("private-lines:", Rule::PrivateKey),
+    ("\"auth\"", Rule::DockerAuth),
+    ("'auth'", Rule::DockerAuth),
+    ("kind: secret", Rule::KubernetesSecret),
+    ("kind: \"secret\"", Rule::KubernetesSecret),
+    ("\"kind\": \"secret\"", Rule::KubernetesSecret),
+    ("\"kind\":\"secret\"", Rule::KubernetesSecret),
+    ("\"kind\" : \"secret\"", Rule::KubernetesSecret),
+    ("kind: 'secret'", Rule::KubernetesSecret),
+    ("auth: bearer", Rule::Authorization),
+    ("apikey ", Rule::Bearer),
+    (mark::OPENING, Rule::Mark),
+];
+
+/// Kinds that no table names.
+pub(super) const OTHER_KINDS: [&str; 21] = [
+    "password",
+    "passphrase",
+    "seed-phrase",
+    "client-secret",
+    "secret-key",
+    "api-key",
+    "secret",
+    "token",
+    "credential",
+    "url-password",
+    "url-token",
+    "bearer-token",
+    "basic-auth",
+    "authorization",
+    "cookie",
+    "private-key",
+    "registry-auth",
+    "command-password",
+    "kubernetes-secret",
+    "configured-key",
+    "configured-path",
+];
+
+/// What can follow the name of a service that has fewer than four letters.
+const AFTER_NAME: Alphabet = LOWER_ALNUM.and(Alphabet::of("_-. =:\"'"));
+
+/// The rules, and the search for their keywords.
+#[derive(Debug)]
+pub(super) struct Rules {
+    rules: Vec<Rule>,
+    keywords: Keywords,
+}
+
+impl Rules {
+    pub(super) fn new(off: &[String], own: &Own) -> Result<Self, SettingsError> {
+        for kind in off {
+            if !kinds().any(|known| known == kind) {
+                return Err(unknown_kind(kind));
+            }
+        }
+        let mut rules = Self { rules: Vec::with_capacity(1024), keywords: Keywords::new() };
+        let is_on = |kind: &str| !off.iter().any(|name| name == kind);
+        for token in TOKENS.iter().copied().flatten().filter(|token| is_on(token.kind)) {
+            rules.add(token.keyword.as_bytes(), Rule::Token(token));
+        }
+        for service in SERVICES.iter().copied().flatten().filter(|service| is_on(service.kind)) {
+            rules.add(service.name.as_bytes(), Rule::Service(service));
+        }
+        for command in &COMMANDS {
+            rules.add(command.program.as_bytes(), Rule::Command(command));
+        }
+        for (keyword, rule) in KEYWORDS {
+            rules.add(keyword.as_bytes(), rule);
+        }
+        for keyword in NAME_KEYWORDS.split_whitespace() {
+            rules.add(keyword.as_bytes(), Rule::Name);
+        }
+        for keyword in look::url_keywords() {
+            rules.add(&keyword, Rule::Url);
+        }
+        for (index, name) in own.key_names.iter().enumerate() {
+            rules.add(name.literal(), Rule::OwnKey(index));
+        }
+        for (index, pattern) in own.patterns.iter().enumerate() {
+            for keyword in pattern.keywords.iter().filter(|keyword| !keyword.is_empty()) {
+                rules.add(keyword.as_bytes(), Rule::OwnPattern(index));
+            }
+        }
+        rules.keywords.finish();
+        Ok(rules)
+    }
+
+    fn add(&mut self, keyword: &[u8], rule: Rule) {
+        let next = match rule {
+            Rule::Token(token) => token.next(),
+            Rule::Service(_) => Some(AFTER_NAME),
+            Rule::Command(_)
+            | Rule::Name
+            | Rule::Authorization
+            | Rule::Bearer
+            | Rule::Cookies
+            | Rule::PrivateKey
+            | Rule::Url
+            | Rule::DockerAuth
+            | Rule::KubernetesSecret
+            | Rule::Mark
+            | Rule::OwnKey(_)
+            | Rule::OwnPattern(_) => None,
+        };
+        self.keywords.add(keyword, next, self.rules.len());
+        self.rules.push(rule);
+    }
+
+    /// Calls `found` for every keyword in the text, with the rule that it belongs to.
+    pub(super) fn search(&self, text: &[u8], mut found: impl FnMut(Rule, Hit)) {
+        self.keywords.search(text, |hit| {
+            if let Some(rule) = self.rules.get(hit.rule) {
+                found(*rule, hit);
+            }
+        });
+    }
+}
+
+/// All kinds that a built-in detector can find.
+pub(super) fn kinds() -> impl Iterator<Item = &'static str> {
+    let tokens = TOKENS.iter().copied().flatten().map(|token| token.kind);
+    let services = SERVICES.iter().copied().flatten().map(|service| service.kind);
+    tokens.chain(services).chain(OTHER_KINDS)
+}
+
+fn unknown_kind(kind: &str) -> SettingsError {
+    let similar = kinds().find(|known| known.contains(kind) || kind.contains(known));
+    let hint = similar.map(|known| format!(" (did you mean `{known}`?)")).unwrap_or_default();
+    SettingsError::UnknownKind { kind: kind.to_owned(), hint }
+}
+
+impl Rule {
+    /// Reads what is around the keyword, and adds what is secret in it.
+    pub(super) fn look_closer(self, look: &mut Look<'_>, hit: Hit, own: &Own) {
+        let keyword = hit.start..hit.start + hit.len;
+        match self {
+            Self::Token(token) => {
+                let range = token.match_at(look, hit.start);
+                let is_token = |range: &Range<usize>| {
+                    !is_example(look.slice(range.clone()), token.keyword.len())
+                };
+                if let Some(range) = range.filter(is_token) {
+                    look.add(range, token.kind, Rank::Token);
+                }
+            }
+            Self::Service(service) => service.find(look, keyword),
+            Self::Command(command) => command.find(look, &keyword),
+            Self::Name => {
+                let inside = |found: &look::Candidate| {
+                    found.range.contains(&hit.start) && found.rank == Rank::Named
+                };
+                if !look.found.last().is_some_and(inside) {
+                    look::named_secret(look, keyword);
+                }
+            }
+            Self::Authorization => look::authorization(look, keyword),
+            Self::Bearer => look::bearer(look, keyword),
+            Self::Cookies => look::cookies(look, keyword),
+            Self::PrivateKey => look::private_key(look, keyword),
+            Self::Url => look::url_password(look, keyword.end),
+            Self::DockerAuth => look::docker_auth(look, keyword),
+            Self::KubernetesSecret => look::kubernetes_secret(look, keyword),
+            Self::OwnKey(index) => {
+                let Some(name) = own.key_names.get(index) else { return };
+                let Some(found) = assignment(look, keyword, 0) else { return };
+                let value = look.slice(found.value.clone());
+                let is_secret = !is_placeholder(value) && found.operator != Operator::Compares;
+                if is_secret && name.matches(look.slice(found.name)) {
+                    look.add(found.value, "configured-key", Rank::Own);
+                }
+            }
+            Self::Mark | Self::OwnPattern(_) => {}
+        }
+    }
+}
+
+/// `ghp_xxxxxxxxxxxx`, `AKIAIOSFODNN7EXAMPLE`: tokens in documentation.
+fn is_example(token: &[u8], prefix: usize) -> bool {
+    let body = token.get(prefix..).unwrap_or(token);
+    token.ends_with(b"EXAMPLE") || (body.len() >= 8 && entropy(body) < 180)
+}
