@@ -1,12 +1,13 @@
 //! One home, ready for calls: its hooks, its log, its clock. `pipeline.rs` handles a call with it.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::active::{HookSets, HooksSource, Projects};
+use crate::active::{ActiveRedaction, HookSets, HooksSource, Projects};
 use crate::caller::Caller;
 use crate::dialect::SessionLinks;
-use crate::event::{Clock, OnFailure, SystemClock};
+use crate::event::{Clock, EventId, OnFailure, SystemClock};
 use crate::log::{Durability, LogPath, Recorder, Spool};
 use crate::notice::Told;
 
@@ -27,6 +28,10 @@ pub struct Bus {
     pub session_links: SessionLinks,
     /// What the user was told about the bus, by session.
     pub told: Told,
+    /// What is replaced before an event is recorded.
+    pub redaction: ActiveRedaction,
+    /// Decisions whose record lacks secrets.
+    pub whole_decisions: WholeDecisions,
     /// What an agent may do while it is not known which hooks there should be.
     pub on_unknown_hooks: OnFailure,
 }
@@ -63,6 +68,8 @@ impl Bus {
             clock,
             session_links: SessionLinks::default(),
             told: Told::default(),
+            redaction: ActiveRedaction::new(home),
+            whole_decisions: WholeDecisions::default(),
             on_unknown_hooks: OnFailure::Allow,
         }
     }
@@ -83,5 +90,31 @@ impl Bus {
     /// The hooks that an event from `caller` is checked against.
     pub fn hooks_for(&self, caller: &Caller) -> HookSets {
         HookSets { own: self.hooks.active(), project: self.projects.at(caller) }
+    }
+}
+
+/// Decisions as they were made, for a while: a client that tries again must hear the answer and not its redacted record.
+/// Only those whose record lacks something are here.
+#[derive(Debug, Default)]
+pub struct WholeDecisions(Mutex<VecDeque<(EventId, Vec<u8>)>>);
+
+impl WholeDecisions {
+    /// Clients try again within seconds.
+    const MOST: usize = 256;
+
+    /// Remembers the decision about an event.
+    pub fn put(&self, event: EventId, decision: Vec<u8>) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|(id, _)| *id != event);
+        known.push_back((event, decision));
+        if known.len() > Self::MOST {
+            known.pop_front();
+        }
+    }
+
+    /// The decision about an event.
+    pub fn get(&self, event: EventId) -> Option<Vec<u8>> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.iter().find(|(id, _)| *id == event).map(|(_, decision)| decision.clone())
     }
 }

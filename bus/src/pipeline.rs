@@ -1,10 +1,13 @@
-//! What happens to one event, in one function: [`handle`] decodes, appends, decides, appends and encodes. A
+//! What happens to one event, in one function: [`handle`] decodes, redacts, appends, decides, appends and encodes. A
 //! feature that does not fit one of these steps belongs to another process.
+
+mod recorded;
 
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use self::recorded::Recorded;
 use crate::active::HookSets;
 use crate::bus::Bus;
 use crate::caller::Caller;
@@ -22,6 +25,7 @@ use crate::event::{
 };
 use crate::log::{LogReader, RecordOutcome, RowDraft};
 use crate::notice::{Situation, notice, notice_of_failures};
+use crate::redact::Mark;
 use crate::rule::{Facts, Place, ShellLines};
 
 /// Waiting for the log takes at most a tenth of the deadline, and not longer than this; for the decision
@@ -76,7 +80,7 @@ pub async fn handle(call: Call, bus: &Bus) -> Answer {
     handle_within(call, bus, None, || false).await.unwrap_or_default()
 }
 
-/// Decode, append, decide, append, encode. The answer is durable before it is given, in as few commits as
+/// Decode, redact, append, decide, append, encode. Hooks see the event as it is, the log only what is left of it. The answer is durable before it is given, in as few commits as
 /// possible: if only rules decide, event and decision are one commit; if something runs outside of this
 /// process, the event is committed before that starts.
 async fn handle_within(
@@ -91,11 +95,13 @@ async fn handle_within(
         return Err(Declined); // only the client knows what its wiring says for this case
     }
     let (event, caller, deadline) = decode_call(call, bus);
-    // The event is redacted here, before it is recorded, once redaction exists.
+    let redactor = bus.redaction.redactor(&hooks.own.file);
+    let record = Recorded::new(&event, redactor.as_deref());
     let plan = plan_for(&event, &hooks, bus);
     let (place, lines) = (place_of(&event, &plan, &caller), ShellLines::default());
-    let facts = Facts::new(&event, &place, &lines);
-    let handling = Handling { bus, hooks: &hooks, event: &event, facts, caller, started, deadline };
+    let facts = Facts::new(&event, &place, &lines).with_secrets(record.secrets());
+    let handling =
+        Handling { bus, hooks: &hooks, event: &event, record, facts, caller, started, deadline };
     // Before anything is recorded or runs, so that the client starts from the beginning.
     let _slots = match slots {
         Some(slots) => Some(slots.take(&plan, handling.time_left() / 10).await.ok_or(Declined)?),
@@ -122,10 +128,13 @@ pub fn answer_by_rules_alone(call: Call, bus: &Bus, cause: RulesAlone) -> Answer
     let started = Instant::now();
     let hooks = bus.hooks_for(&call.caller);
     let (event, caller, deadline) = decode_call(call, bus);
+    let redactor = bus.redaction.redactor(&hooks.own.file);
+    let record = Recorded::new(&event, redactor.as_deref());
     let plan = plan_for(&event, &hooks, bus);
     let (place, lines) = (place_of(&event, &plan, &caller), ShellLines::default());
-    let facts = Facts::new(&event, &place, &lines);
-    let handling = Handling { bus, hooks: &hooks, event: &event, facts, caller, started, deadline };
+    let facts = Facts::new(&event, &place, &lines).with_secrets(record.secrets());
+    let handling =
+        Handling { bus, hooks: &hooks, event: &event, record, facts, caller, started, deadline };
     let results =
         run_rules_alone(&plan, &handling.facts, &handling.caller, handling.time_left(), cause);
     let mut decision = handling.conclude(&plan, results, None, WaitedFor::Yes);
@@ -215,6 +224,8 @@ struct Handling<'a> {
     bus: &'a Bus,
     hooks: &'a HookSets,
     event: &'a Event,
+    /// What is recorded of the event.
+    record: Recorded<'a>,
     /// What rules see of the event.
     facts: Facts<'a>,
     caller: Caller,
@@ -262,10 +273,10 @@ impl Handling<'_> {
             return Ok(Appended::WithDecision);
         }
         match self.record_event(None).await {
-            RecordOutcome::Logged { earlier_decision: Some(earlier), .. } => {
-                Err(AlreadyDecided(earlier_answer(&earlier)))
+            RecordOutcome::Logged { seq, earlier_decision } => {
+                let earlier = earlier_decision.and_then(|earlier| self.earlier_answer(&earlier));
+                earlier.map_or(Ok(Appended::At(seq)), |answer| Err(AlreadyDecided(answer)))
             }
-            RecordOutcome::Logged { seq, .. } => Ok(Appended::At(seq)),
             RecordOutcome::Spooled { .. } => Ok(Appended::Spooled),
             RecordOutcome::Lost { why } => Ok(Appended::Lost { why }),
         }
@@ -376,13 +387,22 @@ impl Handling<'_> {
     fn encode(&self, decision: Option<&Decision>, recorded: Option<RecordOutcome>) -> Answer {
         match recorded {
             Some(RecordOutcome::Logged { earlier_decision: Some(earlier), .. }) => {
-                earlier_answer(&earlier)
+                self.earlier_answer(&earlier).unwrap_or_else(|| Answer::of(decision))
             }
             Some(RecordOutcome::Logged { .. } | RecordOutcome::Spooled { .. }) | None => {
                 Answer::of(decision)
             }
             Some(RecordOutcome::Lost { why }) => self.encode_unrecorded(decision, &why),
         }
+    }
+
+    /// The answer of an earlier try of the same call. If its record lacks a secret and no memory has it whole, there is
+    /// none, and the hooks are asked again.
+    fn earlier_answer(&self, recorded: &[u8]) -> Option<Answer> {
+        if Mark::find_all(&String::from_utf8_lossy(recorded)).is_empty() {
+            return Some(earlier_answer(recorded));
+        }
+        self.bus.whole_decisions.get(self.event.id).map(|whole| earlier_answer(&whole))
     }
 
     fn encode_unrecorded(&self, decision: Option<&Decision>, why: &str) -> Answer {
@@ -420,11 +440,16 @@ impl Handling<'_> {
         });
         let place = self.event.tool.as_ref().map(|_| self.facts.place_to_record());
         let context = record_caller(&self.caller, project, session_to_record(self.event), place);
-        RowDraft::of_event(self.event, Some(context))
+        self.record.row(self.event, &context)
     }
 
     fn decision_row(&self, decision: &Decision) -> RowDraft {
-        RowDraft::of_decision(self.event, decision, self.bus.clock.now())
+        let mut row = RowDraft::of_decision(self.event, decision, self.bus.clock.now());
+        if let Some(redacted) = self.record.redact(&row.payload) {
+            let whole = std::mem::replace(&mut row.payload, redacted);
+            self.bus.whole_decisions.put(self.event.id, whole);
+        }
+        row
     }
 
     /// How long to wait for the log: one part in `share` of the deadline. If another process holds the log for

@@ -1,6 +1,7 @@
 //! `hookbus serve`: runs the daemon, in the foreground or (as hooks start it) in the background, and sets up where
 //! it logs.
 
+mod redacted_lines;
 mod systemd;
 
 use std::ffi::OsString;
@@ -12,11 +13,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use hookbus::active::HooksSource;
+use hookbus::active::{ActiveRedaction, HooksSource};
 use hookbus::bus::Bus;
 use hookbus::config::{DaemonMode, DaemonSettings};
 use hookbus::files::rotate_if_large;
 use hookbus::log::LogPath;
+use hookbus::redact::Redactor;
 use hookbus::server::{Daemon, DaemonOptions, Lifetime, ObserverProgram, ServeError};
 use hookbus::sys::child_signal::make_children_waitable;
 use hookbus::sys::descriptors::close_inherited;
@@ -24,6 +26,8 @@ use hookbus::sys::file_size_limit::survive_writes_beyond_limit;
 use hookbus::sys::process::start_session;
 use hookbus::sys::thread::STACK_SIZE;
 use tracing_subscriber::EnvFilter;
+
+use self::redacted_lines::RedactedLines;
 
 use crate::cli::Exit;
 use crate::settings::Settings;
@@ -153,7 +157,15 @@ fn observer_program(arguments: &Arguments, settings: &Settings) -> Option<Observ
 /// Sets up logging to stderr, for processes in the foreground.
 pub(crate) fn log_to_stderr(settings: &Settings) {
     let lines = tracing_subscriber::fmt().with_env_filter(filter(settings)).with_ansi(false);
-    lines.with_writer(std::io::stderr).init();
+    let redactor = redactor(settings);
+    lines.with_writer(move || RedactedLines::new(std::io::stderr(), Arc::clone(&redactor))).init();
+}
+
+/// Replaces secrets in what processes of this home log.
+fn redactor(settings: &Settings) -> Arc<Option<Redactor>> {
+    let active = ActiveRedaction::new(&settings.home);
+    // With the built-in detectors, whatever the file says: nobody looks for secrets in a log of the bus.
+    Arc::new(active.built_in())
 }
 
 fn filter(settings: &Settings) -> EnvFilter {
@@ -174,7 +186,8 @@ fn start_logging(arguments: &Arguments, settings: &Settings) -> Result<()> {
     rotate_if_large(&path);
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
     let file = file.with_context(|| format!("cannot write {}", path.display()))?;
-    lines.with_writer(Arc::new(file)).init();
+    let (file, redactor) = (Arc::new(file), redactor(settings));
+    lines.with_writer(move || RedactedLines::new(Arc::clone(&file), Arc::clone(&redactor))).init();
     Ok(())
 }
 

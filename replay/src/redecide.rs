@@ -15,6 +15,7 @@ use hookbus::event::{
     VerdictRecord,
 };
 use hookbus::log::RecordedEvent;
+use hookbus::redact::Mark;
 use hookbus::rule::{Facts, Place, ShellLines};
 use serde_json::Value;
 
@@ -363,6 +364,10 @@ impl<'a> Redecider<'a> {
             let why = format!("a plugin with unchanged code answers differently: {why}");
             return Comparison { hook: comparison.hook, ..Comparison::not_comparable(why) };
         }
+        if depends_on_secret(event, &comparison) {
+            let why = "redacted: a secret that the hooks saw is not in the log";
+            return Comparison { hook: comparison.hook, ..Comparison::not_comparable(why) };
+        }
         if let Body::Unreadable { why } = &event.body
             && comparison.category != Category::Unchanged
         {
@@ -402,6 +407,14 @@ pub(crate) fn decode_row(row: &RecordedEvent, agent: Agent, raw: Vec<u8>) -> Eve
     let session_hint = Some(row.session.clone()).filter(|session| !session.is_empty());
     let wire = recorded_wire(row.context.as_deref().unwrap_or("{}"));
     decode(Arrival { id: row.id, at: row.at, agent, wire, raw, session_hint })
+}
+
+/// Whether a difference may come from a secret that was replaced before the event was recorded. What is refused now is
+/// refused without it.
+fn depends_on_secret(event: &Event, comparison: &Comparison) -> bool {
+    comparison.category.is_other_answer()
+        && comparison.category != Category::NewlyBlocked
+        && !Mark::find_all(&String::from_utf8_lossy(&event.raw)).is_empty()
 }
 
 /// Whether a hook made the agent continue before this end of a turn.

@@ -3,8 +3,10 @@
 
 mod hooks;
 mod projects;
+mod redaction;
 mod source;
 
 pub use hooks::{ActiveHooks, HookSets, HooksStatus, NotInForce};
 pub use projects::{Projects, is_project_file};
+pub use redaction::ActiveRedaction;
 pub use source::HooksSource;

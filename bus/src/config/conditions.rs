@@ -42,6 +42,7 @@ fn condition(pair: &Pair) -> Result<Condition, Problem> {
         "model" => Condition::Model(any_of(pair, |node| text_match(node, PlainText::Written))?),
         "mcp" => mcp(node)?,
         "size" => Condition::Size(size(node)?),
+        "secret" => Condition::Secret(any_of(pair, |node| text_match(node, PlainText::Glob))?),
         field => Condition::Field(
             known_field(field, pair)?.to_owned(),
             any_of(pair, |node| text_match(node, PlainText::Written))?,

@@ -15,6 +15,7 @@ use super::nats::NatsSettings;
 use super::parse;
 use super::plugin_lists::PluginLists;
 use super::problem::{Problem, Reach};
+use super::redaction::Redaction;
 use crate::event::OnFailure;
 use crate::files::sha256;
 use crate::log::Durability;
@@ -62,6 +63,8 @@ pub struct HooksFile {
     pub shadow: bool,
     /// Which plugins of a directory are loaded.
     pub plugins: PluginLists,
+    /// Which secrets are replaced before an event is recorded.
+    pub redaction: Redaction,
 }
 
 /// Whether the user approved an entry of a project, given its key and its text.
@@ -88,6 +91,7 @@ impl HooksFile {
             auto_accept: false,
             shadow: false,
             plugins: PluginLists::default(),
+            redaction: Redaction::default(),
         }
     }
 

@@ -20,6 +20,7 @@ mod parse;
 mod plugin_lists;
 mod problem;
 mod recorded_settings;
+mod redaction;
 mod rule;
 mod yaml;
 
@@ -41,4 +42,5 @@ pub(crate) use parse::{LARGEST_PROJECT_FILE, is_blank};
 pub use plugin_lists::PluginLists;
 pub use problem::{Place, Problem, Reach, did_you_mean};
 pub(crate) use recorded_settings::changed_secrets;
+pub use redaction::Redaction;
 pub(crate) use yaml::parse as parse_yaml;

@@ -17,12 +17,13 @@ use super::observer::break_taken_names;
 use super::packs;
 use super::problem::{Place, Problem, did_you_mean, hint};
 use super::recorded_settings::recorded_settings;
+use super::redaction;
 use super::yaml::{self, Data, Node, Pair};
 use crate::event::OnFailure;
 use crate::files::sha256;
 use crate::log::Durability;
 
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "use",
     "change",
     "packs",
@@ -34,6 +35,7 @@ const KEYS: [&str; 13] = [
     "on_failure",
     "log",
     "max_continuations",
+    "redact",
     "plugins",
     "shadow",
 ];
@@ -243,6 +245,16 @@ impl Parser<'_> {
                     self.file.on_failure = OnFailure::Block;
                     let why = "`on_failure` is `allow` or `block`; without an earlier value it counts as `block`";
                     self.mistake(pair, key, why);
+                }
+            },
+            "redact" => match redaction::read(&pair.value, pair.line) {
+                Ok(redaction) => self.file.redaction = redaction,
+                Err((line, why)) => {
+                    let why =
+                        format!("{why}; without an earlier value the built-in detectors count");
+                    let problem = Problem::broken_entry(line, why);
+                    let place = Place::Setting(key.to_owned());
+                    self.file.problems.push(problem.about(key, place));
                 }
             },
             "plugins" => self.plugin_lists(pair),

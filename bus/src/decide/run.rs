@@ -96,7 +96,7 @@ pub(super) fn run_inside<'a>(
     let (mut event, mut results) = (event.clone(), Vec::new());
     for hook in &plan.hooks {
         let lines = ShellLines::default();
-        if let Some(result) = run(hook, &Facts::new(&event, facts.place, &lines)) {
+        if let Some(result) = run(hook, &facts.of_changed(&event, &lines)) {
             result.pass_on(&mut event);
             results.push(result);
         }
@@ -162,7 +162,7 @@ impl<'p> HookRun<'_, 'p> {
         let mut all = Vec::new();
         for hook in &plan.hooks {
             let lines = ShellLines::default();
-            let results = self.one(hook, &Facts::new(&event, facts.place, &lines)).await;
+            let results = self.one(hook, &facts.of_changed(&event, &lines)).await;
             for result in results {
                 result.pass_on(&mut event);
                 all.push(result);

@@ -35,8 +35,8 @@ pub struct RowDraft {
 }
 
 impl RowDraft {
-    /// The row of an event.
-    pub fn of_event(event: &Event, context: Option<String>) -> Self {
+    /// The row of an event, with the payload as it is to be recorded.
+    pub fn of_event(event: &Event, context: Option<String>, payload: Vec<u8>) -> Self {
         let (tool, tool_class) = match &event.tool {
             Some(tool) => (Some(tool.name.clone()), Some(tool.class.as_str().to_owned())),
             None => (None, None),
@@ -52,13 +52,13 @@ impl RowDraft {
             tool,
             tool_class,
             context,
-            payload: event.raw.clone(),
+            payload,
         }
     }
 
     /// The row of the decision about `event`, made at `at`.
     pub fn of_decision(event: &Event, decision: &Decision, at: Time) -> Self {
-        let cause = Self::of_event(event, None);
+        let cause = Self::of_event(event, None, Vec::new());
         Self {
             id: event.id.of_decision(),
             at,

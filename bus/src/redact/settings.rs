@@ -1,7 +1,7 @@
 //! What a user can set: own patterns, key names, JSON paths, detectors that are off, values that are never secrets.
 
 /// The settings, as texts; [`super::Redactor::new`] checks them.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RedactionSettings {
     /// Own patterns, beside the built-in detectors.
     pub patterns: Vec<OwnPattern>,
@@ -17,7 +17,7 @@ pub struct RedactionSettings {
 }
 
 /// A pattern of the user.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnPattern {
     /// What a mark calls it: lower-case letters, digits and hyphens.
     pub name: String,
@@ -28,7 +28,7 @@ pub struct OwnPattern {
 }
 
 /// A value that is never replaced.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Allowed {
     /// This value.
     Exact(String),

@@ -35,6 +35,8 @@ pub enum Condition {
     Mcp(Vec<TextMatch>, Vec<TextMatch>),
     /// The size of the tool's input.
     Size(SizeMatch),
+    /// A secret of one of these kinds is in the event: `aws-access-key`, `*`.
+    Secret(Vec<TextMatch>),
     /// A program that runs matches one of these.
     Runs(ProgramMatches),
     /// A file that is touched in this way matches one of these.
@@ -141,6 +143,7 @@ impl Condition {
             Self::Cwd(_) => "cwd",
             Self::Mcp(..) => "mcp",
             Self::Size(_) => "size",
+            Self::Secret(_) => "secret",
             Self::Runs(_) => "runs",
             Self::File(key, _) => key.as_str(),
             Self::Host(_) => "url",
@@ -186,6 +189,7 @@ impl Condition {
                 }
                 None => false,
             },
+            Self::Secret(kinds) => any(facts.secrets(), |kind| text(kinds, kind))?,
             Self::Size(SizeMatch::Over(bytes)) => facts.size() > *bytes,
             Self::Size(SizeMatch::Under(bytes)) => facts.size() < *bytes,
             Self::Runs(_) | Self::File(..) | Self::Host(_) => false,
@@ -202,7 +206,7 @@ impl Condition {
             Self::File(..) => at("path") || at("command"),
             Self::Host(_) => at("url") || at("command"),
             Self::Model(_) => at("model"),
-            Self::Size(_) => facts.event.is_partial(),
+            Self::Size(_) | Self::Secret(_) => facts.event.is_partial(),
             Self::Tool(_) | Self::Agent(_) | Self::Session(_) | Self::Mcp(..) => false,
         }
     }
@@ -254,9 +258,10 @@ impl HostMatch {
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Field(_, texts) | Self::Session(texts) | Self::Model(texts) => {
-                write_list(f, texts, " or ")
-            }
+            Self::Field(_, texts)
+            | Self::Session(texts)
+            | Self::Model(texts)
+            | Self::Secret(texts) => write_list(f, texts, " or "),
             Self::Tool(tools) => write_list(f, tools, " or "),
             Self::Agent(agents) => write_list(f, agents, " or "),
             Self::Cwd(paths) | Self::File(_, paths) => write_list(f, paths, " or "),

@@ -189,6 +189,7 @@ fn values(condition: &Condition, facts: &Facts<'_>) -> Vec<String> {
         Condition::Mcp(..) => {
             facts.mcp().map(|mcp| format!("{} {}", mcp.server, mcp.tool)).into_iter().collect()
         }
+        Condition::Secret(_) => facts.secrets().to_vec(),
         Condition::Size(_) => vec![format!("{} bytes", facts.size())],
         Condition::Runs(_) => facts
             .commands()

@@ -2,7 +2,7 @@
 //! a shell line is read once, however many rules look at it.
 
 use std::borrow::Cow;
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use serde_json::{Map, Value};
 
@@ -13,10 +13,16 @@ use super::hosts::{HostFact, hosts_of};
 use super::place::Place;
 use super::program_match::{ProgramFact, ProgramNames};
 use crate::event::Event;
+use crate::redact::{FingerprintKey, FoundSecret, Mark, RedactionSettings, Redactor};
 use crate::shell::ParsedInvocation;
 
 /// More files than a call of an agent names. Each costs a look at the disk.
 const MOST_FILES: usize = 2000;
+
+/// Looks for the secrets that are built in. Its fingerprints are not used.
+static BUILT_IN: LazyLock<Option<Redactor>> = LazyLock::new(|| {
+    Redactor::new(FingerprintKey::new([0; 32]), &RedactionSettings::default()).ok()
+});
 
 /// What rules see of one event.
 #[derive(Debug)]
@@ -31,6 +37,9 @@ pub struct Facts<'a> {
     command_texts: OnceLock<Vec<FieldText<'a>>>,
     files: OnceLock<Vec<FileFact<'a>>>,
     hosts: OnceLock<Vec<HostFact<'a>>>,
+    /// The secrets that were found when the event was recorded; none if nothing looked for them yet.
+    found_secrets: Option<Vec<FoundSecret>>,
+    secrets: OnceLock<Vec<String>>,
 }
 
 /// The shell lines of one event, which the files and hosts of its [`Facts`] are taken from.
@@ -53,7 +62,52 @@ impl<'a> Facts<'a> {
     pub fn new(event: &'a Event, place: &'a Place, lines: &'a ShellLines) -> Self {
         let (programs, files, hosts) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let (names, command_texts) = (OnceLock::new(), OnceLock::new());
-        Self { event, place, lines, programs, names, command_texts, files, hosts }
+        let (found_secrets, secrets) = (None, OnceLock::new());
+        Self {
+            event,
+            place,
+            lines,
+            programs,
+            names,
+            command_texts,
+            files,
+            hosts,
+            found_secrets,
+            secrets,
+        }
+    }
+
+    /// The same, with the secrets that were found in the event; none if nothing looked for them.
+    #[must_use]
+    pub fn with_secrets(self, found: Option<Vec<FoundSecret>>) -> Self {
+        Self { found_secrets: found, ..self }
+    }
+
+    /// The facts of the same call after a hook has changed its input.
+    pub fn of_changed<'b>(&self, event: &'b Event, lines: &'b ShellLines) -> Facts<'b>
+    where
+        'a: 'b,
+    {
+        Facts::new(event, self.place, lines).with_secrets(self.found_secrets.clone())
+    }
+
+    /// The kinds of the secrets in the event. In a recorded event marks stand for them. Without the settings of a home, as
+    /// in the examples of a rule, what is built in is looked for.
+    pub fn secrets(&self) -> &[String] {
+        self.secrets.get_or_init(|| {
+            let raw = &self.event.raw;
+            let found = match (&self.found_secrets, &*BUILT_IN) {
+                (Some(found), _) => found.clone(),
+                (None, Some(redactor)) => redactor.redact(raw).found,
+                (None, None) => Vec::new(),
+            };
+            let marks = Mark::find_all(&String::from_utf8_lossy(raw));
+            let mut kinds: Vec<String> = found.into_iter().map(|secret| secret.kind).collect();
+            kinds.extend(marks.into_iter().map(|(_, mark)| mark.kind));
+            kinds.sort_unstable();
+            kinds.dedup();
+            kinds
+        })
     }
 
     /// Where the event happens, for its context in the log. All of its files are looked at for that: another rule may
