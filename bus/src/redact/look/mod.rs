@@ -19,7 +19,7 @@ use super::unescape::Unescaped;
 
 pub(super) use assignment::{Assignment, Operator, assignment};
 pub(super) use command::{COMMANDS, Command};
-pub(super) use credentials::docker_auth;
+pub(super) use credentials::{docker_auth, sql_password};
 pub(super) use header::{authorization, bearer, cookies};
 pub(super) use manifest::kubernetes_secret;
 pub(super) use name::{NAME_KEYWORDS, named_secret, words};
