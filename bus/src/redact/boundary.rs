@@ -58,3 +58,12 @@ fn is_terminal_colour(before: &[u8]) -> bool {
     let len = DIGIT.and(Alphabet::of(";")).suffix(codes, 12);
     codes.get(..codes.len() - len).is_some_and(|front| front.ends_with(b"["))
 }
+
+/// The longest colour code, such as `38;5;208m`, without its bracket.
+pub(super) const MAX_COLOUR: usize = 12;
+
+/// How many bytes at the start of `run` are a colour of a terminal, if `front` ends with its bracket.
+pub(super) fn colour_len(front: &[u8], run: &[u8]) -> usize {
+    let codes = DIGIT.and(Alphabet::of(";")).prefix(run, MAX_COLOUR);
+    if front.ends_with(b"[") && run.get(codes) == Some(&b'm') { codes + 1 } else { 0 }
+}

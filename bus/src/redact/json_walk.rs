@@ -29,9 +29,16 @@ pub(super) enum Segment {
     Index(usize),
 }
 
-/// Whether a payload begins as JSON does.
+/// Whether a payload begins as JSON does; `[INFO] …` and Python's `{'a': 1}` do not.
 pub(super) fn starts_like_json(raw: &[u8]) -> bool {
-    matches!(raw.trim_ascii_start().first(), Some(b'{' | b'[' | b'"'))
+    let Some((first, rest)) = raw.trim_ascii_start().split_first() else { return false };
+    let next = rest.trim_ascii_start().first();
+    match first {
+        b'"' => true,
+        b'{' => next.is_none_or(|byte| b"\"}".contains(byte)),
+        b'[' => next.is_none_or(|byte| b"\"]{[-tfn".contains(byte) || byte.is_ascii_digit()),
+        _ => false,
+    }
 }
 
 /// Calls `visit` for every string and scalar. Returns how far the text was JSON.

@@ -27,6 +27,7 @@ pub(super) enum Rule {
     Url,
     DockerAuth,
     KubernetesSecret,
+    SqlPassword,
     /// A mark of an earlier run.
     Mark,
     OwnKey(usize),
@@ -34,7 +35,8 @@ pub(super) enum Rule {
 }
 
 /// Keywords of rules that are not in a table.
-const KEYWORDS: [(&str, Rule); 17] = [
+const KEYWORDS: [(&str, Rule); 18] = [
+    ("identified by", Rule::SqlPassword),
     ("authorization", Rule::Authorization),
     ("bearer ", Rule::Bearer),
     ("cookie", Rule::Cookies),
@@ -141,6 +143,7 @@ impl Rules {
             | Rule::Url
             | Rule::DockerAuth
             | Rule::KubernetesSecret
+            | Rule::SqlPassword
             | Rule::Mark
             | Rule::OwnKey(_)
             | Rule::OwnPattern(_) => None,
@@ -203,6 +206,7 @@ impl Rule {
             Self::Url => look::url_password(look, keyword.end),
             Self::DockerAuth => look::docker_auth(look, keyword),
             Self::KubernetesSecret => look::kubernetes_secret(look, keyword),
+            Self::SqlPassword => look::sql_password(look, keyword),
             Self::OwnKey(index) => {
                 let Some(name) = own.key_names.get(index) else { return };
                 let Some(found) = assignment(look, keyword, 0) else { return };

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::alphabet::{ALNUM, Alphabet};
-use super::boundary::{ends_word, starts_word};
+use super::boundary::{MAX_COLOUR, colour_len, ends_word, starts_word};
 use super::look::Look;
 
 /// A part of a token.
@@ -101,8 +101,11 @@ impl Token {
         let start = match self.before {
             None => at,
             Some(Piece::Run(alphabet, min, max)) => {
-                // If more of them precede, the check of the boundary decides.
-                let len = alphabet.suffix(before, max);
+                let run = alphabet.suffix(before, max + MAX_COLOUR);
+                let colour = before.get(..at - run).zip(before.get(at - run..));
+                let colour = colour.map_or(0, |(front, run)| colour_len(front, run));
+                // If still more of them precede, the check of the boundary decides.
+                let len = (run - colour).min(max);
                 if len < min {
                     return None;
                 }

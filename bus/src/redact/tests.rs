@@ -8,10 +8,14 @@ mod planted;
 mod properties;
 mod settings;
 
+use std::sync::LazyLock;
+
 use super::{FingerprintKey, RedactionSettings, Redactor};
 
-fn redactor() -> Redactor {
-    with(&RedactionSettings::default())
+/// Without settings; built once, as a daemon does.
+fn redactor() -> &'static Redactor {
+    static REDACTOR: LazyLock<Redactor> = LazyLock::new(|| with(&RedactionSettings::default()));
+    &REDACTOR
 }
 
 fn with(settings: &RedactionSettings) -> Redactor {

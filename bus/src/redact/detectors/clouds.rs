@@ -3,7 +3,7 @@
 use super::super::alphabet::{
     ALNUM, ANY_HEX, Alphabet, BASE64, DOTTED, HEX, LOWER_ALNUM, UPPER_ALNUM, URL_SAFE, UUID, WORD,
 };
-use super::super::shape::Piece::{Run, Text};
+use super::super::shape::Piece::{OneOf, Run, Text};
 use super::super::shape::{Token, around, fixed, parts, ranged};
 use super::service::{Service, between, exact};
 
@@ -11,8 +11,16 @@ const AZURE: Alphabet = DOTTED.and(Alphabet::of("~"));
 const PLAIN_BASE64: Alphabet = ALNUM.and(Alphabet::of("+/"));
 const PERCENT: Alphabet = BASE64.and(Alphabet::of("%_-"));
 
-pub(super) const TOKENS: [Token; 96] = [
+/// What stands between the two parts of a key in a CSV file or a list.
+const AFTER_KEY_ID: &[&str] = &[",", ":", " ", "\t", "\n", "/"];
+
+pub(super) const TOKENS: [Token; 97] = [
     fixed("aws-access-key", "AKIA", UPPER_ALNUM, 16),
+    parts(
+        "aws-key-pair",
+        "AKIA",
+        &[Run(UPPER_ALNUM, 16, 16), OneOf(AFTER_KEY_ID), Run(BASE64, 40, 40)],
+    ),
     fixed("aws-temporary-key", "ASIA", UPPER_ALNUM, 16),
     fixed("aws-bearer-token-id", "ABIA", UPPER_ALNUM, 16),
     fixed("aws-context-key", "ACCA", UPPER_ALNUM, 16),

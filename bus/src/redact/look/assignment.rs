@@ -135,6 +135,12 @@ fn operator(
             }
         }
         [b'i' | b'w', b's', b' ' | b':', ..] if at > name.end => Some((Operator::Is, at + 3)),
+        // `CREATE USER x WITH PASSWORD 'secret'`, and prose: password 'secret'.
+        [b'\'', ..] if at > name.end && !quoted_name => match look.slice(name.clone()) {
+            b"PASSWORD" => Some((Operator::Blank, at)),
+            _ if may_be_blank(look, name, dashes) => Some((Operator::Blank, at)),
+            _ => Some((Operator::Is, at)),
+        },
         [_, ..] if at > name.end && !quoted_name && may_be_blank(look, name, dashes) => {
             Some((Operator::Blank, at))
         }

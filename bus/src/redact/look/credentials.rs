@@ -1,4 +1,4 @@
-//! Credentials with a form of their own: `"auth"` of Docker's configuration.
+//! Credentials at places of their own: `"auth"` of Docker's configuration, `IDENTIFIED BY` of SQL.
 
 use std::ops::Range;
 
@@ -19,5 +19,16 @@ pub(crate) fn docker_auth(look: &mut Look<'_>, keyword: Range<usize>) {
     let is_pair = STANDARD.decode(value).is_ok_and(|pair| pair.contains(&b':') && pair.is_ascii());
     if is_pair || looks_random(value, 16) {
         look.add(found.value, "registry-auth", Rank::Placed);
+    }
+}
+
+/// `CREATE USER x IDENTIFIED BY 'secret'`.
+pub(crate) fn sql_password(look: &mut Look<'_>, keyword: Range<usize>) {
+    let start = look.skip_blanks(keyword.end, 4);
+    if look.byte(start) == Some(b'\'') {
+        let value = look.quoted(start);
+        if !is_placeholder(look.slice(value.clone())) {
+            look.add(value, "password", Rank::Placed);
+        }
     }
 }

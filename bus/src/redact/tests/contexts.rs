@@ -119,6 +119,8 @@ fn places_say_what_is_secret() {
         "https://«Zk3v9LmQ0pXw7RtYbN2c»@git.host/x",
         "amqp://u:«p@ss»@mq/vhost",
         "{\"auths\": {\"reg.io\": {\"auth\": \"«dXNlcjpwYXNzd29yZA==»\"}}}",
+        "CREATE USER app WITH PASSWORD '«hunter2»'",
+        "CREATE USER app IDENTIFIED BY '«hunter2»';",
         "Cookie: session=«abcdef1234567890»; theme=dark",
         "Set-Cookie: sid=«abcdef1234567890»; Path=/; HttpOnly",
         "kind: Secret\nmetadata:\n  name: x\ndata:\n  a: «aHVudGVyMg==»\n  b: «c2VjcmV0»\ntype: Opaque",
@@ -167,6 +169,7 @@ fn what_only_looks_like_a_secret_stays() {
         "PWD=/home/me/project",
         "mysql -p db",
         "public_key: \"9f8a7b6c5d4e3f2a\"",
+        "is the password 'optional' here?",
         "-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----",
         "if (!password) throw new Error('password required')",
     ] {
