@@ -14,7 +14,8 @@ use hookbus_tests::payloads;
 use serde_json::Value;
 
 /// Where the examples of a document need something in the home that the document does not write itself.
-const PREPARED: [(&str, &str); 2] = [
+const PREPARED: [(&str, &str); 3] = [
+    ("cli/docs/keeping.md", "hookbus --home ~/.hookbus demo"),
     (
         "subscribers/README.md",
         "mkdir -p ~/.hermes/plugins/scribe && cd ~/.hermes/plugins/scribe && \
