@@ -146,10 +146,19 @@ fn assignment(language: Language, statement: &str, aliases: &mut Aliases) {
             let function = value.strip_prefix("\\&").unwrap_or_default();
             add(aliases, name, function.rsplit("::").next().unwrap_or_default());
         }
-        _ if value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') => {
-            add(aliases, name, value);
+        Language::Python
+        | Language::Ruby
+        | Language::JavaScript
+        | Language::Php
+        | Language::Lua
+        | Language::Awk
+        | Language::Osascript
+        | Language::Vim
+        | Language::Sqlite => {
+            if value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+                add(aliases, name, value);
+            }
         }
-        _ => {}
     }
 }
 

@@ -87,7 +87,7 @@ fn calls(language: Language, context: &Context<'_>, effects: &mut Vec<Effect>) {
     let bare = matches!(language, Language::Ruby | Language::Perl | Language::Php);
     let mut left = CALLS;
     for (at, name) in names(context.code) {
-        if effects.len() >= EFFECTS || left == 0 {
+        if effects.len() >= EFFECTS || left == 0 || context.is_spent() {
             // What comes behind is not looked at, so it is code that is not known.
             effects.push(Effect::Code(Origin::Variable));
             break;

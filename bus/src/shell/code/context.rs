@@ -7,6 +7,8 @@ use super::literals::{Argument, Literals};
 
 /// How many variables of one code are looked up.
 const LOOKUPS: u32 = 128;
+/// How many bytes of one code are looked through, each time counted.
+const SCANNED: usize = 512 * 1024;
 /// How many places of a name are tried.
 const PLACES: usize = 16;
 
@@ -17,6 +19,7 @@ pub(super) struct Context<'a> {
     pub(super) home: Option<&'a str>,
     pub(super) language: Option<Language>,
     lookups: Cell<u32>,
+    scanned: Cell<usize>,
 }
 
 impl<'a> Context<'a> {
@@ -25,7 +28,17 @@ impl<'a> Context<'a> {
         home: Option<&'a str>,
         language: Option<Language>,
     ) -> Self {
-        Self { code, home, language, lookups: Cell::new(0) }
+        Self { code, home, language, lookups: Cell::new(0), scanned: Cell::new(0) }
+    }
+
+    /// Counts bytes that were looked through for the end of a string or an expression.
+    pub(super) fn spend(&self, bytes: usize) {
+        self.scanned.set(self.scanned.get().saturating_add(bytes));
+    }
+
+    /// Whether the code has strings and brackets without end, so that reading on would take too long.
+    pub(super) fn is_spent(&self) -> bool {
+        self.scanned.get() > SCANNED
     }
 
     /// What a variable was assigned, as written, up to the end of the code.

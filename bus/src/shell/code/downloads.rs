@@ -1,7 +1,11 @@
 //! `curl`, `wget` and the like: whether they print what they load, or which file they write it to.
 
 use super::super::follow::{Flow, Follower, Origin, Target};
+use super::super::view::Invocation;
 use super::super::word::Word;
+
+/// Options that hold the file that is written.
+const OUTPUT: &[&str] = &["--output=", "--output-document=", "--out="];
 
 /// `curl` and `wget`: what they print, and the files that they write.
 pub(super) fn downloaded(follower: &mut Follower<'_>, index: usize, input: &Flow) -> Flow {
@@ -10,11 +14,10 @@ pub(super) fn downloaded(follower: &mut Follower<'_>, index: usize, input: &Flow
     let mut target = None;
     let mut stdout = !wget;
     let mut url = None;
-    let mut directory = None;
+    let directory = directory(program);
     let mut args = program.args.iter();
     while let Some(arg) = args.next() {
         let text = arg.as_str();
-        let output = ["--output=", "--output-document=", "--out="];
         match text {
             "-O" if !wget => stdout = false,
             "--remote-name" | "-OJ" | "-JO" | "-LO" | "-OL" | "-sO" | "-fsSLO" | "-sSLO"
@@ -24,16 +27,10 @@ pub(super) fn downloaded(follower: &mut Follower<'_>, index: usize, input: &Flow
             {
                 target = args.next().cloned();
             }
-            "-P" | "--directory-prefix" if wget => directory = args.next().cloned(),
-            "-d" | "--dir" if program.program.as_str().ends_with("aria2c") => {
-                directory = args.next().cloned();
+            _ if is_directory_option(text, program) => {
+                args.next();
             }
-            "--output-dir" => directory = args.next().cloned(),
-            _ if text.starts_with("--directory-prefix=") || text.starts_with("--output-dir=") => {
-                directory = text.split_once('=').map(|(_, path)| Word::literal(path));
-            }
-            _ if wget && text.starts_with("-P") => directory = text.get(2..).map(Word::literal),
-            _ if output.iter().any(|option| text.starts_with(option)) => {
+            _ if OUTPUT.iter().any(|option| text.starts_with(option)) => {
                 target = text.split_once('=').map(|(_, path)| Word::literal(path));
             }
             _ if is_short_with_output(text, wget) => target = args.next().cloned(),
@@ -73,6 +70,36 @@ pub(super) fn downloaded(follower: &mut Follower<'_>, index: usize, input: &Flow
             Flow::unknown(Origin::Output)
         }
     }
+}
+
+/// Whether the next word is the directory that files are put into.
+fn is_directory_option(option: &str, program: &Invocation) -> bool {
+    let name = program.program.as_str();
+    match option {
+        "-P" => !name.ends_with("curl"),
+        "-d" | "--dir" => name.ends_with("aria2c"),
+        _ => matches!(option, "--directory-prefix" | "--output-dir"),
+    }
+}
+
+/// The directory that files are put into.
+fn directory(program: &Invocation) -> Option<Word> {
+    let mut words = program.args.iter();
+    while let Some(word) = words.next() {
+        let text = word.as_str();
+        if is_directory_option(text, program) {
+            return words.next().cloned();
+        }
+        let joined = ["--directory-prefix=", "--output-dir=", "--dir="];
+        if let Some(path) = joined.iter().find_map(|option| text.strip_prefix(option)) {
+            return Some(Word::literal(path));
+        }
+        let short = text.strip_prefix("-P").filter(|_| is_directory_option("-P", program));
+        if let Some(path) = short {
+            return Some(Word::literal(path));
+        }
+    }
+    None
 }
 
 /// `-sSLo file`, `-qO file`: short options of which the last takes the file.

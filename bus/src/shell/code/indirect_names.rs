@@ -87,7 +87,14 @@ fn replaced(
     let mut places = 0;
     let mut result = String::with_capacity(code.len());
     let mut at = 0;
+    let firsts: Vec<u8> = forms.iter().filter_map(|(start, _)| start.bytes().next()).collect();
     while let Some(rest) = code.get(at..).filter(|rest| !rest.is_empty()) {
+        let ordinary = rest.bytes().position(|byte| firsts.contains(&byte)).unwrap_or(rest.len());
+        if ordinary > 0 {
+            result.push_str(rest.get(..ordinary).unwrap_or_default());
+            at += ordinary;
+            continue;
+        }
         let before = result.bytes().next_back().unwrap_or(b' ');
         let in_name = before.is_ascii_alphanumeric() || before == b'_';
         if places > PLACES {

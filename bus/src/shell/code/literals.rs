@@ -166,7 +166,12 @@ impl<'a> Literals<'a> {
         let raw = self.rest.get(..prefix).is_some_and(|prefix| prefix.contains(['r', 'R']));
         let formatted = quote == '`'
             || self.rest.get(..prefix).is_some_and(|prefix| prefix.contains(['f', 'F']));
-        let end = closing(inner, close)?;
+        if self.context.is_spent() {
+            return None;
+        }
+        let end = closing(inner, close);
+        self.context.spend(end.unwrap_or(inner.len()));
+        let end = end?;
         let interpolated = quote == '"' && inner.get(..end)?.contains("#{");
         self.rest = inner.get(end + close.len()..).unwrap_or_default();
         let text = inner.get(..end)?;
@@ -199,17 +204,20 @@ impl<'a> Literals<'a> {
     /// Skips a name, a number or an operator with the brackets behind it.
     fn skip_other(&mut self) {
         let mut open = 0_usize;
-        for (at, c) in self.rest.char_indices() {
+        let rest = if self.context.is_spent() { "" } else { self.rest };
+        for (at, c) in rest.char_indices() {
             match c {
                 '(' | '[' | '{' => open += 1,
                 ')' | ']' | '}' if open > 0 => open -= 1,
                 ',' | ')' | ']' | '}' | '+' | ';' | '\n' | '\'' | '"' if open == 0 && at > 0 => {
+                    self.context.spend(at);
                     self.rest = self.rest.get(at..).unwrap_or_default();
                     return;
                 }
                 _ => {}
             }
         }
+        self.context.spend(rest.len());
         self.rest = "";
     }
 }

@@ -43,7 +43,21 @@ pub(crate) fn known_output(follower: &mut Follower<'_>, index: usize, input: &Fl
     if program.more_args {
         return Flow::unknown(origin_of(name, program, input));
     }
-    let text = match (name, args.as_slice()) {
+    let text = printed(follower, name, &args, input);
+    let origin = match (&text, name) {
+        (Some(_), "base64" | "gbase64" | "xxd" | "rev") => Origin::Decoded.max(input.origin),
+        (Some(_), "head" | "tail" | "sort" | "uniq" | "tr") => input.origin,
+        (Some(text), _) if !text.contains(UNKNOWN) => Origin::Line,
+        (Some(_), _) => Origin::Variable,
+        (None, _) => origin_of(name, program, input),
+    };
+    let items = listing::items(name, program, input);
+    Flow { text, items, ..Flow::unknown(origin) }
+}
+
+/// The text that a program prints, if it can be told.
+fn printed(follower: &Follower<'_>, name: &str, args: &[&str], input: &Flow) -> Option<String> {
+    match (name, args) {
         ("echo", args) => Some(printing::echo(args)),
         ("printf", ["-v", ..]) => Some(String::new()),
         ("printf", args) => printing::printf(args),
@@ -65,16 +79,7 @@ pub(crate) fn known_output(follower: &mut Follower<'_>, index: usize, input: &Fl
         ("base64" | "gbase64" | "xxd" | "base32", args) => decoded(name, args, input),
         _ if is_silent(name) => Some(String::new()),
         _ => None,
-    };
-    let origin = match (&text, name) {
-        (Some(_), "base64" | "gbase64" | "xxd" | "rev") => Origin::Decoded.max(input.origin),
-        (Some(_), "head" | "tail" | "sort" | "uniq" | "tr") => input.origin,
-        (Some(text), _) if !text.contains(UNKNOWN) => Origin::Line,
-        (Some(_), _) => Origin::Variable,
-        (None, _) => origin_of(name, program, input),
-    };
-    let items = listing::items(name, program, input);
-    Flow { text, items, ..Flow::unknown(origin) }
+    }
 }
 
 fn decoded(name: &str, args: &[&str], input: &Flow) -> Option<String> {

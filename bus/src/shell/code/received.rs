@@ -71,8 +71,8 @@ fn places(reading: &Reading<'_>, program: &Invocation, input: &Flow) -> Vec<Plac
             for line in batch.lines().take(64) {
                 let mut words = line.split_whitespace();
                 if matches!(words.next(), Some("get" | "mget" | "reget")) {
-                    let names = words.filter(|word| !word.starts_with('-'));
-                    found.extend(names.last().map(|path| Place::File(base(path).to_owned())));
+                    let mut names = words.filter(|word| !word.starts_with('-'));
+                    found.extend(names.next_back().map(|path| Place::File(base(path).to_owned())));
                 }
             }
             found

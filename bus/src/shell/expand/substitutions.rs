@@ -96,6 +96,13 @@ impl Follower<'_> {
 
     /// Runs code in a subshell; gives what it prints.
     pub(crate) fn substitute_flow(&mut self, code: &str) -> Flow {
+        if code.trim().is_empty() {
+            return Flow::text("");
+        }
+        // A word of many braces has its substitutions once per expansion.
+        if !self.count(code) {
+            return Flow::unknown(Origin::Output);
+        }
         let stdin = self.stdin.clone();
         self.in_subshell(|follower| follower.run_text(code, &stdin))
     }
