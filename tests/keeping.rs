@@ -1,6 +1,8 @@
 //! A log to keep: what payloads have in common is stored once, logs of earlier versions get smaller by
 //! `hookbus compact`, and `hookbus backup` copies one while agents go on. Nothing is lost on the way.
 
+#![expect(clippy::expect_used, reason = "a test that cannot set up its files has failed")]
+
 use std::fs;
 use std::process::{Child, Stdio};
 use std::thread::sleep;

@@ -1,6 +1,8 @@
 //! Secrets: hooks and the agent see them, and nothing that hookbus writes holds one. The log keeps a mark with kind,
 //! length and fingerprint in its place.
 
+#![expect(clippy::expect_used, reason = "a test that cannot set up its files has failed")]
+
 use std::fs;
 use std::path::Path;
 

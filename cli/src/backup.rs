@@ -8,7 +8,7 @@ use std::{fs, thread};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use hookbus::dialect::derive;
-use hookbus::event::{Clock, SystemClock};
+use hookbus::event::{Clock, Seq, SystemClock};
 use hookbus::log::{Backup, BackupError, LogPath, back_up, restore, verify};
 use serde_json::json;
 
@@ -48,7 +48,7 @@ pub(crate) fn run_backup(
     };
     let log = LogPath::in_home(&settings.home);
     let Backup { bus, head, bytes } = with_progress(&log, &file, || back_up(&log, &file))?;
-    let rows = head.map_or(0, |seq| seq.as_i64());
+    let rows = head.map_or(0, Seq::as_i64);
     output::line(match format {
         Format::Json => {
             json!({"file": file.to_string_lossy(), "bus": bus.to_string(), "head": rows, "bytes": bytes})
@@ -109,7 +109,7 @@ pub(crate) fn run_restore(
         );
     }
     let restored = restore(&LogPath::in_home(&settings.home), file, SystemClock.now())?;
-    let rows = restored.head.map_or(0, |seq| seq.as_i64());
+    let rows = restored.head.map_or(0, Seq::as_i64);
     let kept = restored.kept.as_ref().map(|kept| kept.display().to_string());
     output::line(match format {
         Format::Json => json!({"head": rows, "kept": kept}).to_string(),

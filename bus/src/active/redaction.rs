@@ -62,9 +62,9 @@ fn key(file: &Path) -> FingerprintKey {
         let bytes = fs::read(file)?;
         bytes.try_into().map_err(|_| io::ErrorKind::InvalidData.into())
     };
-    let made = read().or_else(|error| match error.kind() {
-        io::ErrorKind::NotFound => make_key(file).or_else(|_| read()),
-        _ => Err(error),
+    let made = read().or_else(|error| {
+        let is_new = error.kind() == io::ErrorKind::NotFound;
+        if is_new { make_key(file).or_else(|_| read()) } else { Err(error) }
     });
     let bytes = made.or_else(|error| {
         tracing::warn!(%error, file = %file.display(), "no lasting key for fingerprints of secrets");

@@ -247,16 +247,7 @@ impl Parser<'_> {
                     self.mistake(pair, key, why);
                 }
             },
-            "redact" => match redaction::read(&pair.value, pair.line) {
-                Ok(redaction) => self.file.redaction = redaction,
-                Err((line, why)) => {
-                    let why =
-                        format!("{why}; without an earlier value the built-in detectors count");
-                    let problem = Problem::broken_entry(line, why);
-                    let place = Place::Setting(key.to_owned());
-                    self.file.problems.push(problem.about(key, place));
-                }
-            },
+            "redact" => self.redaction(pair),
             "plugins" => self.plugin_lists(pair),
             "log" => self.log_settings(pair),
             "max_continuations" => match pair.value.number() {
@@ -276,6 +267,18 @@ impl Parser<'_> {
             _ => {}
         }
         Ok(())
+    }
+
+    fn redaction(&mut self, pair: &Pair) {
+        match redaction::read(&pair.value, pair.line) {
+            Ok(redaction) => self.file.redaction = redaction,
+            Err((line, why)) => {
+                let why = format!("{why}; without an earlier value the built-in detectors count");
+                let problem = Problem::broken_entry(line, why);
+                let place = Place::Setting(pair.key.clone());
+                self.file.problems.push(problem.about(&pair.key, place));
+            }
+        }
     }
 
     fn shadow(&mut self, pair: &Pair) {

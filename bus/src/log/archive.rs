@@ -89,7 +89,7 @@ const MAX_SEQ: i64 = 1 << 53;
 pub struct Archive {
     db: Connection,
     lock: WriteLock,
-    payloads: PayloadWriter,
+    payloads: Box<PayloadWriter>,
 }
 
 impl Archive {
@@ -105,7 +105,7 @@ impl Archive {
         if has_own_events {
             Err(AppendError::NoArchive)
         } else {
-            Ok(Self { db, lock, payloads: PayloadWriter::default() })
+            Ok(Self { db, lock, payloads: Box::default() })
         }
     }
 

@@ -15,7 +15,7 @@ use super::{LogPath, OpenError, ReadError};
 use crate::event::Time;
 
 /// The limits of one batch: agents wait for it.
-const BATCH_ROWS: usize = 2000;
+const BATCH_ROWS: i64 = 2000;
 const BATCH_BYTES: usize = 16 << 20;
 
 /// The trigger that refuses every change of a row. It is absent inside of a batch's transaction only.
@@ -159,7 +159,7 @@ fn whole_payloads(db: &Connection, after: i64) -> rusqlite::Result<(Option<i64>,
         "SELECT seq, agent, kind, payload, packed IS NULL FROM events \
          WHERE seq > ?1 ORDER BY seq LIMIT ?2",
     )?;
-    let mut rows = statement.query((after, BATCH_ROWS as i64))?;
+    let mut rows = statement.query((after, BATCH_ROWS))?;
     let (mut last, mut whole, mut bytes) = (None, Vec::new(), 0);
     while let Some(row) = rows.next()? {
         let seq: i64 = row.get(0)?;

@@ -60,14 +60,14 @@ impl ProgramNames {
 
     /// Both sets.
     pub(super) fn with(self, other: Self) -> Self {
-        let (Self([a, b, c, d]), Self([e, f, g, h])) = (self, other);
-        Self([a | e, b | f, c | g, d | h])
+        let (mut all, Self(others)) = (self, other);
+        all.0.iter_mut().zip(others).for_each(|(word, other)| *word |= other);
+        all
     }
 
     /// Whether both may hold the same name.
-    pub(super) const fn may_share(self, other: Self) -> bool {
-        let (Self([a, b, c, d]), Self([e, f, g, h])) = (self, other);
-        (a & e) | (b & f) | (c & g) | (d & h) != 0
+    pub(super) fn may_share(self, other: Self) -> bool {
+        self.0.iter().zip(other.0).fold(0, |common, (word, other)| common | (word & other)) != 0
     }
 }
 
@@ -97,7 +97,7 @@ impl ProgramMatches {
     }
 
     /// Whether one may match in lines with programs of these names. What is not about a program may always match.
-    pub(super) const fn may_match(&self, programs: ProgramNames) -> bool {
+    pub(super) fn may_match(&self, programs: ProgramNames) -> bool {
         self.has_others || self.names.may_share(programs)
     }
 

@@ -42,7 +42,7 @@ impl Origin {
 pub(crate) struct Flow {
     /// The programs that write it.
     pub(crate) from: Vec<usize>,
-    /// The text, if it can be told; unknown parts are [`UNKNOWN`](super::super::word::UNKNOWN).
+    /// The text, if it can be told; unknown parts are [`UNKNOWN`].
     pub(crate) text: Option<String>,
     pub(crate) origin: Origin,
     /// The paths that it lists, one per line, if they are known better than the text: `ls -d ~/*`, `find ~`.

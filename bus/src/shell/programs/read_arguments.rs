@@ -1,6 +1,8 @@
 //! Splits the arguments of a program into options and operands, as the program would, by its [`Spec`](super::spec::Spec).
 //! Unknown options are flags; whether the word behind one is its value is then in doubt, and recorded as such.
 
+use std::collections::BTreeSet;
+
 use super::option_table::OptionTable;
 use super::options::{Arguments, Certainty, GivenOption, Operand, Text};
 use super::spec::{Ends, IndexedSpec, OptionName, Style, Takes, takes};
@@ -251,7 +253,12 @@ impl<'a> State<'_, 'a> {
 
     /// Several short options in one word.
     fn bundle(&mut self, word: Text<'a>, text: &'a str, rest_is: Rest) {
+        // A flag counts once, however often it is repeated: `-rrrr…f` is looked up twice.
+        let mut seen = BTreeSet::new();
         for (at, letter) in text.char_indices() {
+            if !seen.insert(letter) && at + letter.len_utf8() < text.len() {
+                continue;
+            }
             let rest = &text[at + letter.len_utf8()..];
             if letter == UNKNOWN {
                 self.arguments.unknown_options.push("");
