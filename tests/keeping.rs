@@ -166,13 +166,16 @@ fn a_backup_is_a_log_of_a_moment_and_can_be_put_back() {
     let file = home.work().join("copy.db");
     let copy = file.to_str().expect("a path");
     let head = home.json(&["backup", copy, "--json"])["head"].as_i64().expect("a row");
-    let before = rows(&home);
-    assert_eq!(before.last().map(|row| row.seq), Some(Seq::from_i64(head)));
+    // The daemon may record its own start at any moment.
+    let until_head = |rows: Vec<Row>| -> Vec<Row> {
+        rows.into_iter().filter(|row| row.seq <= Seq::from_i64(head)).collect()
+    };
+    let before = until_head(rows(&home));
     // It does not overwrite anything.
     let again = home.run(&["backup", copy]);
     assert!(String::from_utf8_lossy(&again.stderr).contains("exists already"), "{again:?}");
     home.answer("hermes", &with_history(20).1);
-    assert_eq!(rows(&home).len(), before.len() + 1);
+    assert!(rows(&home).len() > before.len());
     let busy = home.run(&["restore", copy]);
     assert!(String::from_utf8_lossy(&busy.stderr).contains("hookbus stop"), "{busy:?}");
     home.text(&["stop"]);
@@ -183,7 +186,7 @@ fn a_backup_is_a_log_of_a_moment_and_can_be_put_back() {
     assert!(home.is_sound());
     let kept = restored["kept"].as_str().expect("a file");
     let kept = LogReader::open(&LogPath::of_file(kept.as_ref())).expect("the log before");
-    assert_eq!(kept.head().expect("a head").map(|(seq, _)| seq.as_i64()), Some(head + 1));
+    assert!(kept.head().expect("a head").is_some_and(|(seq, _)| seq.as_i64() > head));
     // The chain goes on from the restored row.
     home.answer("hermes", &with_history(20).1);
     assert!(home.is_sound());

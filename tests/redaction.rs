@@ -72,6 +72,10 @@ fn record_secrets(home: &Home) {
         home.hook("hermes", after.to_string());
     }
     home.hook("hermes", format!("no json at all, but {}", secrets()[0]));
+    let mut call = hermes_shell("echo");
+    call["session_id"] = json!(secrets()[1]);
+    call["tool_name"] = json!(secrets()[0]);
+    home.hook("hermes", call.to_string());
 }
 
 #[test]
@@ -165,9 +169,17 @@ fn what_is_redacted_is_for_the_user_to_say() {
     for gone in ["itk-123456", "plain value", "pin 4711"] {
         assert_eq!(files_with(&home.path(), gone), [""; 0], "{gone}");
     }
+    assert!(home.text(&["scan"]).starts_with("no secrets found in "));
     home.write_hooks("redact: false\n");
     home.answer("hermes", &hermes_shell(&format!("echo {secret}")));
     assert!(!files_with(&home.path(), secret).is_empty());
+    // `scan` finds what was recorded that way, and does not print it.
+    let scanned = home.run(&["scan", "--json"]);
+    let text = String::from_utf8_lossy(&scanned.stdout).into_owned();
+    let report: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(scanned.status.code(), Some(1));
+    assert_eq!(report["kinds"][0]["kind"], "github-token", "{report}");
+    assert!(!text.contains(secret.as_str()));
     // A mistake does not switch it off.
     let home = Home::new();
     home.write_hooks("redact: { patern: x }\n");

@@ -444,7 +444,8 @@ impl Handling<'_> {
     }
 
     fn decision_row(&self, decision: &Decision) -> RowDraft {
-        let mut row = RowDraft::of_decision(self.event, decision, self.bus.clock.now());
+        let row = RowDraft::of_decision(self.event, decision, self.bus.clock.now());
+        let mut row = self.record.redact_columns(row);
         if let Some(redacted) = self.record.redact(&row.payload) {
             let whole = std::mem::replace(&mut row.payload, redacted);
             self.bus.whole_decisions.put(self.event.id, whole);

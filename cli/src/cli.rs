@@ -10,7 +10,7 @@ use crate::output::{self, StdoutClosed};
 use crate::settings::{Format, Settings};
 use crate::{
     backup, boot, compact, completions, connect, dead, demo, export, help, hook, hooks, import,
-    init, log, man, observe, replay, serve, sessions, show, status, stop, verify, why,
+    init, log, man, observe, replay, scan, serve, sessions, show, status, stop, verify, why,
 };
 
 /// An event-sourced hook bus for AI agents
@@ -111,6 +111,12 @@ enum Verb {
     ///
     /// Verifies the copy first. The log that is there now is kept under another name.
     Restore(backup::RestoreArguments),
+    /// Look for secrets that the log still holds
+    ///
+    /// Events are recorded without secrets, except those that an earlier hookbus recorded, or that were
+    /// recorded with `redact: false`. Names the kinds and the rows, never the secrets. Exits with 1 if it
+    /// finds any.
+    Scan(scan::Arguments),
     /// Make a log smaller that an earlier hookbus wrote
     ///
     /// Stores what payloads have in common once, and gives the space back to the disk. New events are
@@ -237,6 +243,7 @@ pub(crate) fn run() -> ExitCode {
         Verb::Verify(arguments) => verify::run(&arguments, format, &settings),
         Verb::Backup(arguments) => backup::run_backup(&arguments, format, &settings),
         Verb::Restore(arguments) => backup::run_restore(&arguments, format, &settings),
+        Verb::Scan(arguments) => scan::run(&arguments, format, &settings),
         Verb::Compact => compact::run(format, &settings),
         Verb::Replay(arguments) => replay::run(&arguments, format, &settings),
         Verb::Export(arguments) => export::run(&arguments, format, &settings),

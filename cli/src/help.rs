@@ -9,7 +9,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Getting started", &["demo", "init", "connect", "disconnect"]),
     ("Policy", &["hooks"]),
     ("Look at the log", &["log", "sessions", "show", "why", "verify"]),
-    ("Keep the log", &["backup", "restore", "compact"]),
+    ("Keep the log", &["backup", "restore", "scan", "compact"]),
     ("Replay", &["replay", "export", "import"]),
     ("Daemon and observers", &["serve", "status", "stop", "observe", "dead"]),
 ];

@@ -29,6 +29,7 @@ mod reference;
 mod replay;
 mod report;
 mod rule_report;
+mod scan;
 mod serve;
 mod sessions;
 mod settings;

@@ -28,11 +28,25 @@ impl<'a> Recorded<'a> {
 
     /// The row of the event with this context.
     pub(super) fn row(&self, event: &Event, context: &str) -> RowDraft {
-        let context = match self.redactor {
-            Some(redactor) => redactor.redact_text(context).into_owned(),
-            None => context.to_owned(),
+        let payload = self.payload.bytes.to_vec();
+        self.redact_columns(RowDraft::of_event(event, Some(context.to_owned()), payload))
+    }
+
+    /// The columns of a row without secrets. They follow from the payload, so they are redacted as that is.
+    pub(super) fn redact_columns(&self, row: RowDraft) -> RowDraft {
+        let Some(redactor) = self.redactor else { return row };
+        let clean = |text: String| match redactor.redact_text(&text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(redacted) => redacted,
         };
-        RowDraft::of_event(event, Some(context), self.payload.bytes.to_vec())
+        RowDraft {
+            session: clean(row.session),
+            turn: row.turn.map(clean),
+            name: clean(row.name),
+            tool: row.tool.map(clean),
+            context: row.context.map(clean),
+            ..row
+        }
     }
 
     /// Other bytes about the same event without secrets; none if there are none in it.
