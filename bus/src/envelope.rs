@@ -84,7 +84,15 @@ fn compose(bus: BusId, row: &Row, form: PayloadForm<'_>) -> Vec<u8> {
     if let Some(cause) = cause {
         envelope.number("cause", cause);
     }
-    envelope.payload(&row.payload, form);
+    match &row.removed {
+        // Without `data`: an empty payload would be another one.
+        Some(digest) => {
+            envelope.text("datahash", &hex::encode(digest));
+            envelope.key("dataremoved");
+            envelope.0.push_str("true");
+        }
+        None => envelope.payload(&row.payload, form),
+    }
     envelope.0.push('}');
     envelope.0.into_bytes()
 }
@@ -157,6 +165,12 @@ pub fn read(envelope: &[u8]) -> Result<Received, EnvelopeError> {
     let fields: HashMap<Cow<'_, str>, &RawValue> =
         serde_json::from_slice(envelope).map_err(|error| EnvelopeError(error.to_string()))?;
     let fields = Fields(fields);
+    let digest = fields.hash("datahash")?;
+    let is_removed = fields.0.get("dataremoved").is_some_and(|value| value.get() == "true");
+    let removed = digest.filter(|_| is_removed);
+    if is_removed && removed.is_none() {
+        return Err(missing("datahash"));
+    }
     let row = Row {
         seq: Seq::from_i64(fields.number("seq")?.ok_or_else(|| missing("seq"))?),
         id: fields.required("id")?.parse().map_err(|_| invalid("id"))?,
@@ -176,14 +190,14 @@ pub fn read(envelope: &[u8]) -> Result<Received, EnvelopeError> {
         tool_class: fields.text("toolclass")?,
         cause: fields.number("cause")?.map(Seq::from_i64),
         context: fields.text("context")?,
-        payload: fields.payload()?,
+        payload: if is_removed { Vec::new() } else { fields.payload()? },
+        removed,
         hash: fields.hash("hash")?.ok_or_else(|| missing("hash"))?,
         origin: None,
     };
     let source = fields.required("source")?;
     let bus = source.strip_prefix(SOURCE).and_then(|bus| bus.parse().ok());
     let object = fields.text("dataref")?;
-    let digest = fields.hash("datahash")?;
     Ok(Received {
         bus: bus.ok_or_else(|| invalid("source"))?,
         row,
@@ -260,6 +274,7 @@ mod tests {
             cause: Some(Seq::from_i64(6)),
             context,
             payload,
+            removed: None,
             hash: [9; 32],
             origin: None,
         }
@@ -299,6 +314,20 @@ mod tests {
                 assert_eq!(read(&envelope).expect("an envelope").row.payload, payload.as_bytes());
             }
         }
+    }
+
+    #[test]
+    fn an_envelope_says_that_a_payload_was_removed() {
+        let digest = crate::log::payload_digest(b"gone");
+        let row = Row { removed: Some(digest), ..row(Vec::new(), "s".to_owned(), None) };
+        for envelope in [write(bus(), &row, None), line(bus(), &row)] {
+            let json: Value = serde_json::from_slice(&envelope).expect("JSON");
+            assert_eq!((&json["data"], &json["dataremoved"]), (&Value::Null, &Value::Bool(true)));
+            let read = read(&envelope).expect("an envelope");
+            assert_eq!((&read.row, read.payload_digest()), (&row, Some(digest)));
+        }
+        let without_digest = br#"{"dataremoved":true}"#;
+        assert!(read(without_digest).is_err());
     }
 
     #[test]

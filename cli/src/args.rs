@@ -92,6 +92,34 @@ pub(crate) fn parse_time(text: &str) -> Result<Time> {
     Ok(Time::from(exact.to_utc()))
 }
 
+/// Parses a size: `500MB`, `2GB`, `1.5 GiB`, or a number of bytes.
+pub(crate) fn parse_size(text: &str) -> Result<u64> {
+    let wrong =
+        || format!("cannot read `{text}` as a size; write `500MB`, `2GB` or a number of bytes");
+    let end = text.find(|it: char| !it.is_ascii_digit() && it != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let unit: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "kb" | "k" => 1000,
+        "mb" | "m" => 1_000_000,
+        "gb" | "g" => 1_000_000_000,
+        "tb" | "t" => 1_000_000_000_000,
+        "kib" => 1 << 10,
+        "mib" => 1 << 20,
+        "gib" => 1 << 30,
+        "tib" => 1 << 40,
+        _ => bail!(wrong()),
+    };
+    let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
+    let digits =
+        u32::try_from(part.len()).ok().filter(|digits| *digits <= 9).with_context(wrong)?;
+    let whole: u64 = whole.parse().with_context(wrong)?;
+    let part: u64 = part.parse().with_context(wrong)?;
+    let part = u128::from(part) * u128::from(unit) / u128::from(10_u64.pow(digits));
+    let size = u128::from(whole) * u128::from(unit) + part;
+    u64::try_from(size).with_context(wrong)
+}
+
 /// Parses `90s`, `30m`, `2h`, `7d` or `1w`.
 fn parse_duration(text: &str) -> Option<Duration> {
     let unit = match text.chars().last()? {
@@ -104,4 +132,26 @@ fn parse_duration(text: &str) -> Option<Duration> {
     };
     let count: u64 = text[..text.len() - 1].parse().ok()?;
     Some(Duration::from_secs(count.checked_mul(unit)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        for (text, bytes) in [
+            ("512", 512),
+            ("500MB", 500_000_000),
+            ("2gb", 2_000_000_000),
+            ("1.5 GB", 1_500_000_000),
+            ("1GiB", 1 << 30),
+            ("0.5k", 500),
+        ] {
+            assert_eq!(parse_size(text).expect("a size"), bytes, "{text}");
+        }
+        for text in ["", "GB", "2 apples", "-1MB", "1.2.3MB", "99999999999999TB"] {
+            assert!(parse_size(text).is_err(), "{text}");
+        }
+    }
 }

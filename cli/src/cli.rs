@@ -9,8 +9,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::output::{self, StdoutClosed};
 use crate::settings::{Format, Settings};
 use crate::{
-    backup, boot, compact, completions, connect, dead, demo, export, help, hook, hooks, import,
-    init, log, man, observe, replay, scan, serve, sessions, show, status, stop, verify, why,
+    backup, boot, compact, completions, connect, dead, demo, export, help, hold, hook, hooks,
+    import, init, log, man, observe, prune, replay, scan, serve, sessions, show, status, stop,
+    verify, why,
 };
 
 /// An event-sourced hook bus for AI agents
@@ -123,6 +124,21 @@ enum Verb {
     /// stored that way anyway. Agents go on meanwhile; you can interrupt it and run it again. It needs
     /// free space for the new log beside the old one.
     Compact,
+    /// Remove payloads or rows on purpose: by age, size, session, agent or kind
+    ///
+    /// The log stays verifiable: the hashes of what was removed stay, and a row in the log tells what was
+    /// removed, when and by whom. Decisions go with their event. Never removed are the rows of the bus
+    /// itself (hooks, approvals, settings), sessions on hold, and the session that was active last, unless
+    /// you name it. Agents go on meanwhile; you can interrupt it and run it again. It needs free space for
+    /// the new log beside the old one.
+    #[command(after_help = help::PRUNE)]
+    Prune(prune::Arguments),
+    /// Keep a session from being pruned
+    ///
+    /// A held session stays whatever `hookbus prune` is told, until it is released. Both are recorded in
+    /// the log.
+    #[command(after_help = help::HOLD)]
+    Hold(hold::Arguments),
     /// Run recorded events through hooks and compare the decisions
     ///
     /// Select the events (sessions, filters or --all) and the hooks: the current ones, those that were
@@ -245,6 +261,8 @@ pub(crate) fn run() -> ExitCode {
         Verb::Restore(arguments) => backup::run_restore(&arguments, format, &settings),
         Verb::Scan(arguments) => scan::run(&arguments, format, &settings),
         Verb::Compact => compact::run(format, &settings),
+        Verb::Prune(arguments) => prune::run(&arguments, format, &settings),
+        Verb::Hold(arguments) => hold::run(&arguments, format, &settings),
         Verb::Replay(arguments) => replay::run(&arguments, format, &settings),
         Verb::Export(arguments) => export::run(&arguments, format, &settings),
         Verb::Import(arguments) => import::run(&arguments, format, &settings),

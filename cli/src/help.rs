@@ -9,7 +9,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Getting started", &["demo", "init", "connect", "disconnect"]),
     ("Policy", &["hooks"]),
     ("Look at the log", &["log", "sessions", "show", "why", "verify"]),
-    ("Keep the log", &["backup", "restore", "scan", "compact"]),
+    ("Keep the log", &["backup", "restore", "scan", "compact", "prune", "hold"]),
     ("Replay", &["replay", "export", "import"]),
     ("Daemon and observers", &["serve", "status", "stop", "observe", "dead"]),
 ];
@@ -53,6 +53,19 @@ Examples:
   hookbus verify --against nats           Compare with the stream
   hookbus verify --against ~/archive      Compare with an archive
   hookbus verify --repair                 Mend indexes and derived columns";
+
+pub(crate) const PRUNE: &str = "\
+Examples:
+  hookbus prune --older-than 90d --dry-run  What would go?
+  hookbus prune --older-than 90d            Payloads older than 90 days
+  hookbus prune --max-size 2GB              The oldest payloads, until it fits
+  hookbus prune --session 7f6c --rows       A session, with its rows";
+
+pub(crate) const HOLD: &str = "\
+Examples:
+  hookbus hold 7f6c --note \"case 12\"  Keep a session
+  hookbus hold --list                 Which sessions are held?
+  hookbus hold --release 7f6c         Allow it to be pruned again";
 
 pub(crate) const REPLAY: &str = "\
 Examples:

@@ -17,6 +17,9 @@ use crate::settings::{Format, Settings};
 /// How often `--follow` reads the log.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
+/// What is shown instead of a payload that was removed on purpose.
+const REMOVED: &str = "(payload removed)";
+
 const EXAMPLES: &str = "\
 Examples:
   hookbus log -n 20                    Print the last 20 rows
@@ -73,7 +76,14 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     let log = if arguments.follow { wait_for_log(settings)? } else { open_log(settings)? };
     let query = query(arguments, &log)?;
     if arguments.raw {
-        output::payload(&only_row(&log, &query)?.payload)?;
+        let row = only_row(&log, &query)?;
+        if row.removed.is_some() {
+            bail!(
+                "the payload of row {} was removed on purpose; `hookbus log --kind log.pruned` tells when",
+                row.seq
+            );
+        }
+        output::payload(&row.payload)?;
         return Ok(Exit::Success);
     }
     if arguments.seq.is_some() {
@@ -118,6 +128,9 @@ fn wait_for_log(settings: &Settings) -> Result<LogReader> {
 
 fn only_row(log: &LogReader, query: &Query) -> Result<Row> {
     let Some(row) = log.last(query, 1)?.pop() else {
+        if let Some(seq) = query.seq.filter(|seq| log.is_removed(*seq).unwrap_or(false)) {
+            bail!("row {seq} was removed on purpose; `hookbus log --kind log.pruned` tells when");
+        }
         bail!("no row matches; the last row is {}", log.head()?.map_or(0, |(seq, _)| seq.as_i64()));
     };
     Ok(row)
@@ -140,6 +153,10 @@ fn query(arguments: &Arguments, log: &LogReader) -> Result<Query> {
 fn describe(row: &Row, paint: Paint) -> String {
     let payload = row.payload_json();
     let what = match row.kind.as_str() {
+        "decision" if row.removed.is_some() => {
+            let cause = row.cause.map_or_else(String::new, |cause| format!(" on {cause}"));
+            format!("{REMOVED}{cause}")
+        }
         "decision" => describe_decision(payload, row.cause, paint),
         kind if Kind::parse(kind).is_some_and(Kind::is_of_bus) => {
             shorten(&describe_bus_row(kind, &payload), 100)
@@ -173,6 +190,21 @@ fn describe_bus_row(kind: &str, payload: &Value) -> String {
             let pid = &payload["pid"];
             format!("{} in the {}, process {pid} on {}", text("version"), text("how"), text("host"))
         }
+        Some(Kind::SessionHeld | Kind::SessionReleased) => {
+            let note =
+                payload["note"].as_str().map_or_else(String::new, |note| format!(": {note}"));
+            format!("{} by {}{note}", text("session"), text("by"))
+        }
+        Some(Kind::LogPruned) => {
+            let number = |key: &str| payload[key]["count"].as_u64().unwrap_or(0);
+            let parts = payload["parts"].as_u64().unwrap_or(0);
+            let what = match (number("payloads"), number("rows")) {
+                (0, 0) => format!("{parts} parts of payloads"),
+                (payloads, 0) => format!("{payloads} payloads"),
+                (_, rows) => format!("{rows} rows"),
+            };
+            format!("{what}, {} bytes, by {}", payload["bytes"], text("by"))
+        }
         Some(_) | None => text("path").to_owned(),
     }
 }
@@ -202,7 +234,10 @@ fn describe_decision(payload: Value, cause: Option<Seq>, paint: Paint) -> String
 
 /// What an event is about, in a few words: the command, the path, the prompt, the answer.
 pub(crate) fn summarize(row: &Row, payload: &Value) -> String {
-    let text = payload.as_object().map(gist).unwrap_or_default();
+    let text = match row.removed {
+        Some(_) => REMOVED.to_owned(),
+        None => payload.as_object().map(gist).unwrap_or_default(),
+    };
     match &row.tool {
         Some(tool) => format!("{tool}  {text}"),
         None => text,

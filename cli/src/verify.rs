@@ -217,6 +217,7 @@ fn describe_repair(repaired: &Repaired, is_sound: bool) -> Vec<String> {
 /// The line about the rows of one bus. In a file with other flaws the rows alone can be sound.
 fn describe(report: &VerifyReport, took: &str, is_file_sound: bool, paint: Paint) -> String {
     let VerifyReport { bus, rows, head, flaws, flaw_count, gaps, .. } = report;
+    let removed = describe_removed(report);
     let gaps: Vec<String> = gaps
         .iter()
         .map(|gap| format!("\n  rows {} to {} are missing", gap.start(), gap.end()))
@@ -229,7 +230,11 @@ fn describe(report: &VerifyReport, took: &str, is_file_sound: bool, paint: Paint
             listed.push(format!("\n  and {more} more"));
         }
         let word = paint.bad("not sound");
-        return format!("{word}: {rows} rows, bus {bus}{}{}", listed.concat(), gaps.concat());
+        return format!(
+            "{word}: {rows} rows{removed}, bus {bus}{}{}",
+            listed.concat(),
+            gaps.concat()
+        );
     }
     let head = head.map_or_else(String::new, |(seq, hash)| {
         format!(", head {seq} {}", &hex::encode(hash)[..12])
@@ -240,7 +245,19 @@ fn describe(report: &VerifyReport, took: &str, is_file_sound: bool, paint: Paint
         (false, true) => "the rows themselves are sound",
         (false, false) => "the rows themselves are sound, but incomplete",
     };
-    format!("{}: {rows} rows{head} (bus {bus}, {took}){}", paint.good(word), gaps.concat())
+    format!("{}: {rows} rows{removed}{head} (bus {bus}, {took}){}", paint.good(word), gaps.concat())
+}
+
+/// What was removed on purpose: `, 40 payloads and 12 rows removed on purpose`.
+fn describe_removed(report: &VerifyReport) -> String {
+    let number = |of: u64, what| count(usize::try_from(of).unwrap_or(usize::MAX), what);
+    let what = match (report.removed_payloads, report.removed_rows) {
+        (0, 0) => return String::new(),
+        (payloads, 0) => number(payloads, "payload"),
+        (0, rows) => number(rows, "row"),
+        (payloads, rows) => format!("{} and {}", number(payloads, "payload"), number(rows, "row")),
+    };
+    format!(", {what} removed on purpose")
 }
 
 /// The log of one bus is one object; an archive has one for each bus under `buses`.
@@ -281,6 +298,10 @@ fn bus_json(report: &VerifyReport) -> Map<String, Value> {
         ("gaps".to_owned(), gaps_json(report)),
         ("bus".to_owned(), json!(report.bus.to_string())),
         ("rows".to_owned(), json!(report.rows)),
+        (
+            "removed".to_owned(),
+            json!({"payloads": report.removed_payloads, "rows": report.removed_rows}),
+        ),
         ("first".to_owned(), json!(report.first.map(Seq::as_i64))),
         ("head".to_owned(), head_json(report)),
         ("flaws".to_owned(), Value::Array(flaws)),

@@ -5,7 +5,7 @@ mod aftermath;
 mod found;
 mod report;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use hookbus::active::HookSets;
 use hookbus::decide::explain_hooks;
@@ -45,6 +45,13 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
     let log = open_log(settings)?;
     let found = FoundDecision::find(&log, &arguments.what)?;
+    if found.event.removed.is_some() {
+        bail!(
+            "the payload of row {} was removed on purpose, so that nothing can be explained; \
+             `hookbus log --kind log.pruned` tells when",
+            found.event.seq
+        );
+    }
     let decision = found.decision.as_ref().and_then(|row| {
         // A later version may write outcomes that this one does not know.
         RecordedDecision::from_json(row.payload_json()).ok()

@@ -96,6 +96,9 @@ impl DryRun {
         env: &[(OsString, OsString)],
     ) {
         let is_selected = selected == Selected::Yes;
+        if row.is_removed {
+            return;
+        }
         let Ok(agent) = row.agent.parse::<Agent>() else { return };
         let decision = row.decision.as_deref().map(read_decision).transpose();
         let Ok(decision) = decision else { return };

@@ -314,6 +314,7 @@ fn parse_line(line: &[u8]) -> Result<(RecordedEvent, u32), LineError> {
         kind: required("kind")?,
         context: text("context"),
         payload,
+        is_removed: false,
         decision: Some(&line["decision"])
             .filter(|decision| !decision.is_null())
             .map(|decision| decision.to_string().into_bytes()),

@@ -101,6 +101,8 @@ enum RedecideError {
     Decision(#[from] DecisionError),
     #[error("no decision was recorded, although a command must have run")]
     Interrupted,
+    #[error("its payload was removed")]
+    Removed,
     #[error(transparent)]
     Hooks(#[from] HooksError),
 }
@@ -129,12 +131,15 @@ impl<'a> Redecider<'a> {
             return None;
         }
         let kept_row = (self.detail == Detail::Payloads).then(|| Box::new(row.clone()));
-        let recorded = row.decision.take().map(|payload| read_decision(&payload));
+        // The payload of a decision goes with that of its event.
+        let decision = row.decision.take().filter(|_| !row.is_removed);
+        let recorded = decision.map(|payload| read_decision(&payload));
         let raw = std::mem::take(&mut row.payload);
         // All agents keep the event's name in the same field, so any dialect can read it.
         let event = decode_row(&row, agent.unwrap_or(Agent::Hermes), raw);
         let (recorded, new) = match (agent, recorded.transpose()) {
             (None, recorded) => (recorded.ok().flatten(), Err(RedecideError::UnknownAgent)),
+            (Some(_), _) if row.is_removed => (None, Err(RedecideError::Removed)),
             (Some(_), Err(error)) => (None, Err(error.into())),
             (Some(_), Ok(recorded)) => {
                 let new = self.decide(&event, &row, recorded.as_ref(), reader);
@@ -185,6 +190,9 @@ impl<'a> Redecider<'a> {
             return;
         }
         self.announce(&row);
+        if row.is_removed {
+            return;
+        }
         let decision = row.decision.take();
         let decision = decision.and_then(|payload| read_decision(&payload).ok());
         let raw = std::mem::take(&mut row.payload);

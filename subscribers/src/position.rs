@@ -241,6 +241,7 @@ mod tests {
             cause: None,
             context: None,
             payload: Vec::new(),
+            removed: None,
             hash: [0; 32],
             origin: None,
         }

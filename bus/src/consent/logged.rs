@@ -112,7 +112,10 @@ impl LoggedApprovals {
                     let revoked = ApprovalRecord::from_recorded(approval);
                     records.retain(|it| !it.is_for(revoked.key()));
                 }
-                BusRow::SettingsChanged(_) | BusRow::DaemonStarted(_) => {}
+                BusRow::SettingsChanged(_)
+                | BusRow::DaemonStarted(_)
+                | BusRow::SessionHeld(_)
+                | BusRow::SessionReleased(_) => {}
             }
         }
         Ok(records)

@@ -70,6 +70,9 @@ kinds! {
     HooksRevoked = "hooks.revoked", "The user revoked the approval of a hook.";
     SettingsChanged = "settings.changed", "Settings of the bus changed, other than its hooks.";
     DaemonStarted = "daemon.started", "A daemon of the bus has started.";
+    SessionHeld = "session.held", "The user keeps a session from being pruned.";
+    SessionReleased = "session.released", "The user allows a session to be pruned again.";
+    LogPruned = "log.pruned", "Payloads or rows were removed on purpose; tells which.";
     Other = "other", "The event's name is not in the dialect's table.";
 }
 
@@ -83,6 +86,9 @@ impl Kind {
                 | Self::HooksRevoked
                 | Self::SettingsChanged
                 | Self::DaemonStarted
+                | Self::SessionHeld
+                | Self::SessionReleased
+                | Self::LogPruned
         )
     }
 }

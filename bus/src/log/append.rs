@@ -57,10 +57,7 @@ impl<'a> AppendTransaction<'a> {
         clock: &'a dyn Clock,
     ) -> Result<Self, AppendError> {
         let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let head = transaction
-            .prepare_cached("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1")?
-            .query_row([], |row| Ok((Seq::from_i64(row.get(0)?), row.get(1)?)))
-            .optional()?;
+        let head = head(&transaction)?;
         if cache.head.is_none() && schema::is_archive(&transaction)? {
             return Err(AppendError::IsArchive);
         }
@@ -134,14 +131,18 @@ impl<'a> AppendTransaction<'a> {
         seq: Seq,
         decision: Option<&RowDraft>,
     ) -> Result<Appended, AppendError> {
-        let earlier_decision = self
+        let earlier = self
             .transaction
-            .prepare_cached("SELECT payload FROM events WHERE id = ?1")?
-            .query_row([id.as_bytes()], |row| Ok(payload::from_sql(row.get_ref(0)?)))
+            .prepare_cached("SELECT payload, digest IS NOT NULL FROM events WHERE id = ?1")?
+            .query_row([id.as_bytes()], |row| {
+                Ok((payload::from_sql(row.get_ref(0)?), row.get::<_, bool>(1)?))
+            })
             .optional()?;
-        if let (None, Some(decision)) = (&earlier_decision, decision) {
+        if let (None, Some(decision)) = (&earlier, decision) {
             self.insert(decision, Some(seq))?;
         }
+        // What was removed must not be taken for an answer: the hooks are asked again.
+        let earlier_decision = earlier.filter(|(_, is_removed)| !is_removed).map(|(it, _)| it);
         Ok(Appended { seq, earlier_decision })
     }
 
@@ -223,53 +224,75 @@ impl<'a> AppendTransaction<'a> {
     }
 
     fn insert(&mut self, draft: &RowDraft, cause: Option<Seq>) -> Result<Seq, AppendError> {
-        let (seq, before) = match self.head {
-            Some((seq, hash)) => (seq.next(), hash),
-            None => (Seq::FIRST, chain::genesis(open::bus_id(&self.transaction)?)),
-        };
-        let identity = Identity {
-            seq,
-            id: draft.id,
-            at: draft.at,
-            agent: &draft.agent,
-            name: &draft.name,
-            cause,
-            context: draft.context.as_deref(),
-        };
-        let hash = chain::link(&before, &identity, &draft.payload);
-        let of = (draft.agent.as_str(), draft.kind.as_str());
-        let Stored { payload, packed } =
-            self.payloads.store(&self.transaction, of, &draft.payload)?;
-        let inserted = self
-            .transaction
-            .prepare_cached(
-                "INSERT INTO events (seq, id, time, agent, session, turn, name, kind, tool, \
-                 tool_class, cause, context, payload, hash, packed) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
-            )?
-            .execute(rusqlite::params![
-                seq.as_i64(),
-                draft.id.as_bytes(),
-                draft.at.micros(),
-                draft.agent,
-                draft.session,
-                draft.turn,
-                draft.name,
-                draft.kind.as_str(),
-                draft.tool,
-                draft.tool_class,
-                cause.map(Seq::as_i64),
-                draft.context,
-                payload,
-                hash,
-                packed,
-            ])?;
-        if inserted != 1 {
-            return Err(AppendError::LeftOut);
-        }
+        let (db, payloads) = (&self.transaction, &mut self.payloads);
+        let (seq, hash) = insert_after(self.head, draft, cause, db, payloads)?;
         self.head = Some((seq, hash));
         Ok(seq)
     }
+}
+
+/// The last row of the log.
+fn head(db: &Connection) -> rusqlite::Result<Option<(Seq, Hash)>> {
+    db.prepare_cached("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1")?
+        .query_row([], |row| Ok((Seq::from_i64(row.get(0)?), row.get(1)?)))
+        .optional()
+}
+
+/// Appends a row about the bus itself in the transaction of `db`, which belongs to the caller.
+pub(super) fn append_bus_row(db: &Connection, draft: &RowDraft) -> Result<Seq, AppendError> {
+    // Such rows are never packed.
+    let mut payloads = PayloadWriter::default();
+    Ok(insert_after(head(db)?, draft, None, db, &mut payloads)?.0)
+}
+
+/// Inserts a row after `head`, and returns its place and its hash.
+fn insert_after(
+    head: Option<(Seq, Hash)>,
+    draft: &RowDraft,
+    cause: Option<Seq>,
+    db: &Connection,
+    payloads: &mut PayloadWriter,
+) -> Result<(Seq, Hash), AppendError> {
+    let (seq, before) = match head {
+        Some((seq, hash)) => (seq.next(), hash),
+        None => (Seq::FIRST, chain::genesis(open::bus_id(db)?)),
+    };
+    let identity = Identity {
+        seq,
+        id: draft.id,
+        at: draft.at,
+        agent: &draft.agent,
+        name: &draft.name,
+        cause,
+        context: draft.context.as_deref(),
+    };
+    let hash = chain::link(&before, &identity, &draft.payload);
+    let of = (draft.agent.as_str(), draft.kind.as_str());
+    let Stored { payload, packed } = payloads.store(db, of, &draft.payload)?;
+    let inserted = db
+        .prepare_cached(
+            "INSERT INTO events (seq, id, time, agent, session, turn, name, kind, tool, \
+                 tool_class, cause, context, payload, hash, packed) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+        )?
+        .execute(rusqlite::params![
+            seq.as_i64(),
+            draft.id.as_bytes(),
+            draft.at.micros(),
+            draft.agent,
+            draft.session,
+            draft.turn,
+            draft.name,
+            draft.kind.as_str(),
+            draft.tool,
+            draft.tool_class,
+            cause.map(Seq::as_i64),
+            draft.context,
+            payload,
+            hash,
+            packed,
+        ])?;
+    if inserted == 1 { Ok((seq, hash)) } else { Err(AppendError::LeftOut) }
 }
 
 /// The hooks recorded last for the user's own file, or for this project's file. Rows of spooled events are not found:

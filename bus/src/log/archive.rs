@@ -10,7 +10,7 @@ use super::chain::{self, Hash, Identity};
 use super::lock::WriteLock;
 use super::open::{self, Durability, WritableLog, WriterRole};
 use super::payload::{PayloadReader, PayloadWriter, ReadParts, Stored};
-use super::row::{Received, Row};
+use super::row::{Received, Row, payload_digest};
 use super::{AppendError, LogPath};
 use crate::event::{BusId, EventId, Seq, Time};
 
@@ -150,7 +150,7 @@ fn add_row(
     }
     let fits = match hash_before(transaction, bus, seq)? {
         Some(before) => {
-            chain::link(&before, &Identity::of(row), &row.payload) == row.hash
+            chain::link_digest(&before, &Identity::of(row), &row.payload_digest()) == row.hash
                 || seq != Seq::FIRST && is_wrong(transaction, bus, previous(seq))?
         }
         // Without the row before it, the one after it tells; without both, `verify` reports the gap.
@@ -191,7 +191,7 @@ fn continues_with(
 ) -> rusqlite::Result<Option<bool>> {
     transaction
         .prepare_cached(
-            "SELECT e.id, e.time, e.agent, e.name, o.bus_cause, e.context, e.payload, e.hash, e.packed \
+            "SELECT e.id, e.time, e.agent, e.name, o.bus_cause, e.context, e.payload, e.hash, e.packed, e.digest \
              FROM origins o JOIN events e ON e.seq = o.seq WHERE o.bus = ?1 AND o.bus_seq = ?2",
         )?
         .query_row((bus.as_bytes(), seq.as_i64()), |row| {
@@ -208,8 +208,11 @@ fn continues_with(
             };
             let parts = ReadParts::default();
             let payloads = PayloadReader::new(transaction, &parts);
-            let payload = payloads.read(row.get_ref(6)?, row.get_ref(8)?)?;
-            Ok(chain::link(before, &identity, &payload) == row.get::<_, Hash>(7)?)
+            let digest = match row.get(9)? {
+                Some(removed) => removed,
+                None => payload_digest(&payloads.read(row.get_ref(6)?, row.get_ref(8)?)?),
+            };
+            Ok(chain::link_digest(before, &identity, &digest) == row.get::<_, Hash>(7)?)
         })
         .optional()
 }
@@ -240,8 +243,10 @@ fn insert(
     row: &Row,
     payloads: &mut PayloadWriter,
 ) -> Result<(), AppendError> {
-    let Stored { payload, packed } =
-        payloads.store(transaction, (&row.agent, &row.kind), &row.payload)?;
+    let Stored { payload, packed } = match row.removed {
+        Some(_) => Stored::REMOVED,
+        None => payloads.store(transaction, (&row.agent, &row.kind), &row.payload)?,
+    };
     let here: i64 = transaction
         .prepare_cached("SELECT coalesce(max(seq), 0) + 1 FROM events")?
         .query_row([], |found| found.get(0))?;
@@ -254,8 +259,8 @@ fn insert(
     let events = transaction
         .prepare_cached(
         "INSERT INTO events (seq, id, time, agent, session, turn, name, kind, tool, tool_class, \
-         cause, context, payload, hash, packed) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, \
-         (SELECT seq FROM origins WHERE bus = ?11 AND bus_seq = ?12), ?13, ?14, ?15, ?16)",
+         cause, context, payload, hash, packed, digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, \
+         (SELECT seq FROM origins WHERE bus = ?11 AND bus_seq = ?12), ?13, ?14, ?15, ?16, ?17)",
     )?
     .execute(rusqlite::params![
         here,
@@ -274,6 +279,7 @@ fn insert(
         payload,
         row.hash,
         packed,
+        row.removed,
     ])?;
     if (origins, events) == (1, 1) { Ok(()) } else { Err(AppendError::LeftOut) }
 }

@@ -1,4 +1,4 @@
-//! Rows about the bus itself: approvals, changed settings, daemon starts. Their agent is `hookbus`, they belong to
+//! Rows about the bus itself: approvals, changed settings, daemon starts, held sessions, what was pruned. Their agent is `hookbus`, they belong to
 //! no session, and no hook decides about them; observers, the relay and `hookbus log` get them like all others.
 
 use serde_json::{Map, Value, json};
@@ -20,6 +20,10 @@ pub enum BusRow {
     SettingsChanged(SettingsChange),
     /// A daemon has started.
     DaemonStarted(DaemonStart),
+    /// The user keeps a session from being pruned.
+    SessionHeld(SessionHold),
+    /// The user allows a session to be pruned again.
+    SessionReleased(SessionHold),
 }
 
 /// An approval of an entry in a hooks file.
@@ -74,6 +78,17 @@ pub struct DaemonStart {
     pub background: bool,
 }
 
+/// A session that the user holds or releases.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionHold {
+    /// The session (a complete id).
+    pub session: String,
+    /// Why, in the words of the user.
+    pub note: Option<String>,
+    /// Who did it: `user@host`.
+    pub by: String,
+}
+
 impl BusRow {
     /// Our kind of event, which is its name too.
     pub const fn kind(&self) -> Kind {
@@ -82,6 +97,8 @@ impl BusRow {
             Self::HooksRevoked(_) => Kind::HooksRevoked,
             Self::SettingsChanged(_) => Kind::SettingsChanged,
             Self::DaemonStarted(_) => Kind::DaemonStarted,
+            Self::SessionHeld(_) => Kind::SessionHeld,
+            Self::SessionReleased(_) => Kind::SessionReleased,
         }
     }
 
@@ -101,6 +118,7 @@ impl BusRow {
                 let how = if *background { "background" } else { "foreground" };
                 json!({"version": version, "pid": pid, "host": host, "how": how})
             }
+            Self::SessionHeld(hold) | Self::SessionReleased(hold) => hold.to_json(),
         }
     }
 }
@@ -157,6 +175,26 @@ impl RecordedApproval {
             entry: text(row, "entry").unwrap_or_default(),
             files: row["files"].as_array().into_iter().flatten().filter_map(file).collect(),
             how: text(row, "how"),
+        })
+    }
+}
+
+impl SessionHold {
+    fn to_json(&self) -> Value {
+        let mut row = json!({"session": self.session, "by": self.by});
+        if let Some(note) = &self.note {
+            row["note"] = json!(note);
+        }
+        row
+    }
+
+    /// Reads the payload of such a row.
+    pub(super) fn from_json(row: &Value) -> Option<Self> {
+        let text = |key: &str| row[key].as_str().map(str::to_owned);
+        Some(Self {
+            session: text("session")?,
+            note: text("note"),
+            by: text("by").unwrap_or_default(),
         })
     }
 }

@@ -4,13 +4,12 @@
 //! be killed at any moment and started again: rows that are packed already are passed over. No hash changes, because
 //! the bytes of a payload do not.
 
-use std::io;
-
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::open::{self, Durability, WritableLog, WriterRole};
 use super::payload::{self, PayloadReader, PayloadWriter, ReadParts};
 use super::schema::{self, ObjectName};
+use super::space::{Keeping, log_size};
 use super::{LogPath, OpenError, ReadError};
 use crate::event::Time;
 
@@ -72,9 +71,11 @@ pub fn compact(
 ) -> Result<Compacted, CompactError> {
     // A log that does not exist is not created.
     drop(open::for_reading(log)?);
-    let bytes_before = size(log);
+    let bytes_before = log_size(log);
     let opened = open::for_writing(log, Durability::PowerCut, WriterRole::Daemon, now)?;
     let WritableLog { mut db, lock, .. } = opened;
+    // A prune must not delete parts that a row which is packed meanwhile refers to.
+    let mut keeping = Keeping::begin(log)?;
     let (mut writer, mut after, mut rows) = (PayloadWriter::default(), 0, 0);
     loop {
         let guard = lock.acquire();
@@ -85,14 +86,8 @@ pub fn compact(
         rows += batch.packed;
         progress(last);
     }
-    let guard = lock.acquire();
-    let free: i64 = db.query_row("PRAGMA freelist_count", [], |row| row.get(0))?;
-    if free > 0 {
-        db.execute_batch("VACUUM")?;
-    }
-    db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-    drop(guard);
-    Ok(Compacted { rows, bytes_before, bytes_after: size(log) })
+    keeping.give_back_space(&db, &lock)?;
+    Ok(Compacted { rows, bytes_before, bytes_after: log_size(log) })
 }
 
 /// What one batch did.
@@ -176,11 +171,4 @@ fn whole_payloads(db: &Connection, after: i64) -> rusqlite::Result<(Option<i64>,
         }
     }
     Ok((last, whole))
-}
-
-/// The bytes of the log on disk, with its write-ahead log.
-fn size(log: &LogPath) -> u64 {
-    let [wal, _] = log.companions();
-    let len = |path: &std::path::Path| -> io::Result<u64> { Ok(std::fs::metadata(path)?.len()) };
-    len(log.file()).unwrap_or(0) + len(&wal).unwrap_or(0)
 }

@@ -2,7 +2,7 @@
 //!
 //! [`Recorder`] writes (one writer at a time, group commits, a spool file if the log cannot be
 //! written), [`LogReader`] reads, [`verify()`] checks the hash chain, [`Archive`] collects the rows of
-//! many buses.
+//! many buses, [`prune()`] removes on purpose.
 
 mod append;
 mod archive;
@@ -16,11 +16,13 @@ mod error;
 mod lock;
 mod open;
 mod payload;
+mod prune;
 mod read;
 mod recorder;
 mod replay_reader;
 mod row;
 mod schema;
+mod space;
 mod spool;
 mod told;
 mod verify;
@@ -30,11 +32,14 @@ mod writer;
 
 pub use archive::{Archive, ArchiveError};
 pub use backup::{Backup, BackupError, Restored, back_up, restore};
-pub use bus_row::{BusRow, ChangedSetting, DaemonStart, RecordedApproval, SettingsChange};
+pub use bus_row::{
+    BusRow, ChangedSetting, DaemonStart, RecordedApproval, SessionHold, SettingsChange,
+};
 pub use chain::row_hash;
 pub use compact::{CompactError, Compacted, compact};
 pub use error::{AppendError, OpenError, ReadError};
 pub use open::{Durability, LogPath};
+pub use prune::{Hold, PruneError, PrunePlan, PruneRequest, Pruned, Strength, plan_prune, prune};
 pub use read::{DamagedRow, LogReader, Query, SessionSummary};
 pub use recorder::{RecordOutcome, Recorder};
 pub use replay_reader::{

@@ -50,6 +50,11 @@ impl LogPath {
         self.0.with_extension("lock")
     }
 
+    /// The lock file that `hookbus prune` and `hookbus compact` hold while they run: only one of them at a time.
+    pub(super) fn keeping_lock_file(&self) -> PathBuf {
+        self.0.with_extension("keeping.lock")
+    }
+
     /// The file that tells which rows were lost.
     pub fn damage_file(&self) -> PathBuf {
         self.0.with_extension("damage")

@@ -14,14 +14,20 @@ use super::bus_row::BUS_AGENT;
 use crate::event::Kind;
 use crate::pack::{Packed, Packer, PartId, PartKey, PartSource, Parts, Unpacker};
 
-/// What the column `payload` holds if the payload is packed.
-const IS_PACKED: &str = "{}";
+/// What the column `payload` holds if the payload is packed, or was removed.
+pub(super) const ELSEWHERE: &str = "{}";
 
 /// The values of the columns `payload` and `packed`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Stored<'p> {
     pub(super) payload: ToSqlOutput<'p>,
     pub(super) packed: Option<Vec<u8>>,
+}
+
+impl Stored<'_> {
+    /// A payload that was removed.
+    pub(super) const REMOVED: Self =
+        Self { payload: ToSqlOutput::Borrowed(ValueRef::Text(ELSEWHERE.as_bytes())), packed: None };
 }
 
 /// The bytes as they are: TEXT if they are UTF-8, so that SQL can query them, else BLOB. Bytes with a NUL become a BLOB
@@ -48,7 +54,7 @@ pub(super) fn from_sql(value: ValueRef<'_>) -> Vec<u8> {
 /// a text that was turned into a BLOB no more.
 pub(super) fn is_as_written(value: ValueRef<'_>, packed: ValueRef<'_>) -> bool {
     match (value, packed) {
-        (ValueRef::Text(bytes), ValueRef::Blob(_)) => bytes == IS_PACKED.as_bytes(),
+        (ValueRef::Text(bytes), ValueRef::Blob(_)) => bytes == ELSEWHERE.as_bytes(),
         (ValueRef::Text(bytes) | ValueRef::Blob(bytes), ValueRef::Null) => {
             to_sql(bytes) == ToSqlOutput::Borrowed(value)
         }
@@ -113,7 +119,7 @@ impl PayloadWriter {
         Ok(match packed {
             Packed::AsIs => Stored { payload: to_sql(payload), packed: None },
             Packed::Skeleton(skeleton) => {
-                Stored { payload: IS_PACKED.into(), packed: Some(skeleton) }
+                Stored { payload: ELSEWHERE.into(), packed: Some(skeleton) }
             }
         })
     }
@@ -131,7 +137,7 @@ impl PayloadWriter {
 
 /// The table `parts`.
 #[derive(Debug, Clone, Copy)]
-struct PartTable<'db>(&'db Connection);
+pub(super) struct PartTable<'db>(pub(super) &'db Connection);
 
 impl Parts for PartTable<'_> {
     type Error = rusqlite::Error;

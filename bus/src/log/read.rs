@@ -9,6 +9,7 @@ use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use super::append::{last_hooks, last_late_hooks};
 use super::bus_row::{BUS_AGENT, BusRow, RecordedApproval};
 use super::payload::{PayloadReader, ReadParts};
+use super::prune::{self, Hold};
 use super::replay_reader::ReplayReader;
 use super::row::{HooksSnapshot, Origin, Row};
 use super::{LogPath, OpenError, ReadError, open, schema};
@@ -16,7 +17,7 @@ use crate::event::{BusId, EventId, Kind, Seq, Time};
 use crate::json::read_leniently;
 
 const COLUMNS: &str = "seq, id, time, agent, session, turn, name, kind, tool, tool_class, cause, \
-                       context, payload, hash, {packed}";
+                       context, payload, hash, {packed}, {digest}";
 
 /// The origin of each row, and the table. Only an archive has origins.
 const OWN_ROWS: &str = "NULL, NULL, NULL FROM events";
@@ -83,6 +84,8 @@ pub struct LogReader {
     is_archive: bool,
     /// The column of packed payloads.
     packed: String,
+    /// The column with the digests of removed payloads.
+    digest: String,
     read_parts: ReadParts,
 }
 
@@ -92,7 +95,8 @@ impl LogReader {
         let db = open::for_reading(log)?;
         let is_archive = schema::is_archive(&db)?;
         let packed = schema::packed_column(&db, "events")?;
-        Ok(Self { db, is_archive, packed, read_parts: ReadParts::default() })
+        let digest = schema::digest_column(&db, "events")?;
+        Ok(Self { db, is_archive, packed, digest, read_parts: ReadParts::default() })
     }
 
     /// The column of packed payloads.
@@ -100,9 +104,14 @@ impl LogReader {
         &self.packed
     }
 
+    /// The column with the digests of removed payloads.
+    pub(super) fn digest(&self) -> &str {
+        &self.digest
+    }
+
     /// The columns that [`read_row`] reads, and the tables that have them.
     fn columns(&self) -> String {
-        let columns = COLUMNS.replace("{packed}", &self.packed);
+        let columns = COLUMNS.replace("{packed}", &self.packed).replace("{digest}", &self.digest);
         let from = if self.is_archive { ARCHIVED_ROWS } else { OWN_ROWS };
         format!("{columns}, {from}")
     }
@@ -211,6 +220,22 @@ impl LogReader {
             })
         };
         Ok(rows.iter().filter_map(approval).collect())
+    }
+
+    /// The sessions that are held.
+    pub fn holds(&self) -> Result<Vec<Hold>, ReadError> {
+        Ok(prune::holds(&self.db)?)
+    }
+
+    /// Whether the row with this seq was removed on purpose.
+    pub fn is_removed(&self, seq: Seq) -> Result<bool, ReadError> {
+        if !schema::has_removals(&self.db)? {
+            return Ok(false);
+        }
+        let sql = "SELECT last FROM removed WHERE first <= ?1 ORDER BY first DESC LIMIT 1";
+        let mut statement = self.db.prepare_cached(sql)?;
+        let last = statement.query_row([seq.as_i64()], |row| row.get::<_, i64>(0)).optional()?;
+        Ok(last.is_some_and(|last| seq.as_i64() <= last))
     }
 
     /// Calls `each` with every matching row after `after`, in log order, until it fails. Returns the
@@ -480,6 +505,7 @@ pub(super) fn condition(
 }
 
 fn read_row(row: &rusqlite::Row<'_>, payloads: &PayloadReader<'_>) -> rusqlite::Result<Row> {
+    let removed: Option<[u8; 32]> = row.get(15)?;
     Ok(Row {
         seq: Seq::from_i64(row.get(0)?),
         id: EventId::from_bytes(row.get(1)?),
@@ -493,13 +519,17 @@ fn read_row(row: &rusqlite::Row<'_>, payloads: &PayloadReader<'_>) -> rusqlite::
         tool_class: row.get(9)?,
         cause: row.get::<_, Option<i64>>(10)?.map(Seq::from_i64),
         context: row.get(11)?,
-        payload: payloads.read(row.get_ref(12)?, row.get_ref(14)?)?,
+        payload: match removed {
+            Some(_) => Vec::new(),
+            None => payloads.read(row.get_ref(12)?, row.get_ref(14)?)?,
+        },
+        removed,
         hash: row.get(13)?,
-        origin: match row.get::<_, Option<[u8; 16]>>(15)? {
+        origin: match row.get::<_, Option<[u8; 16]>>(16)? {
             Some(bus) => Some(Origin {
                 bus: BusId::from_bytes(bus),
-                seq: Seq::from_i64(row.get(16)?),
-                cause: row.get::<_, Option<i64>>(17)?.map(Seq::from_i64),
+                seq: Seq::from_i64(row.get(17)?),
+                cause: row.get::<_, Option<i64>>(18)?.map(Seq::from_i64),
             }),
             None => None,
         },

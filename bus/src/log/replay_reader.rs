@@ -53,8 +53,10 @@ pub struct RecordedEvent {
     pub kind: String,
     /// JSON: the working directory, the agent's session variables, marks.
     pub context: Option<String>,
-    /// The bytes that the agent sent.
+    /// The bytes that the agent sent; empty if they were removed.
     pub payload: Vec<u8>,
+    /// Whether the payload was removed on purpose.
+    pub is_removed: bool,
     /// The payload of the decision about it; none if no hook gave a verdict.
     pub decision: Option<Vec<u8>>,
     /// The bus that recorded it and its seq there, if this log is an archive.
@@ -260,9 +262,10 @@ impl<'a> ReplayReader<'a> {
     ) -> Result<Vec<ScannedRow>, ReadError> {
         let (condition, values) = events_of(selection, range);
         let sql = format!(
-            "SELECT {COLUMNS}, {}, {} FROM events WHERE {condition} ORDER BY seq LIMIT {PAGE_ROWS}",
+            "SELECT {COLUMNS}, {}, {}, {} FROM events WHERE {condition} ORDER BY seq LIMIT {PAGE_ROWS}",
             if self.log.is_archive() { ARCHIVED } else { OWN },
-            self.log.packed()
+            self.log.packed(),
+            self.log.digest()
         );
         let mut statement = self.log.db.prepare_cached(&sql)?;
         let mut rows = statement.query(params_from_iter(values))?;
@@ -455,6 +458,7 @@ fn read_event(
             return Err("its id is not a blob".to_owned());
         }
     };
+    let is_removed = column(12)? != ValueRef::Null;
     Ok(RecordedEvent {
         seq,
         id: EventId::from_bytes(id),
@@ -463,7 +467,12 @@ fn read_event(
         session: text(4, "session")?,
         kind: text(5, "kind")?,
         context: if column(6)? == ValueRef::Null { None } else { Some(text(6, "context")?) },
-        payload: payloads.read(column(7)?, column(11)?).map_err(|error| error.to_string())?,
+        payload: if is_removed {
+            Vec::new()
+        } else {
+            payloads.read(column(7)?, column(11)?).map_err(|error| error.to_string())?
+        },
+        is_removed,
         decision: Some(column(8)?).filter(|it| *it != ValueRef::Null).map(payload::from_sql),
         origin: origin(row).map_err(|error| error.to_string())?,
     })

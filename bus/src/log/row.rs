@@ -173,8 +173,10 @@ pub struct Row {
     pub cause: Option<Seq>,
     /// JSON: the working directory, the agent's session variables, marks.
     pub context: Option<String>,
-    /// The bytes that the agent sent.
+    /// The bytes that the agent sent; empty if they were removed.
     pub payload: Vec<u8>,
+    /// The digest of a payload that was removed on purpose; none if the payload is there.
+    pub removed: Option<[u8; 32]>,
     /// The hash chain up to and including this row.
     pub hash: [u8; 32],
     /// Where the row was recorded, if this log is an archive.
@@ -193,8 +195,16 @@ pub struct Origin {
 }
 
 impl Row {
-    /// The payload as JSON: parsed leniently, or as one string if it is not JSON.
+    /// The digest of the payload, also of one that was removed.
+    pub fn payload_digest(&self) -> [u8; 32] {
+        self.removed.unwrap_or_else(|| payload_digest(&self.payload))
+    }
+
+    /// The payload as JSON: parsed leniently, or as one string if it is not JSON. Null if it was removed.
     pub fn payload_json(&self) -> Value {
+        if self.removed.is_some() {
+            return Value::Null;
+        }
         read_leniently(&self.payload)
             .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&self.payload).into_owned()))
     }
@@ -221,6 +231,9 @@ impl Row {
         ] {
             object.insert(key.to_owned(), value);
         }
+        if self.removed.is_some() {
+            object.insert("removed".to_owned(), json!(true));
+        }
         if let Some(origin) = &self.origin {
             object.insert("bus".to_owned(), json!(origin.bus.to_string()));
             object.insert("bus_seq".to_owned(), json!(origin.seq.as_i64()));
@@ -245,7 +258,7 @@ impl Received {
     pub fn payload_digest(&self) -> Option<[u8; 32]> {
         match &self.stored {
             Some(stored) if self.row.payload.is_empty() => stored.digest,
-            Some(_) | None => Some(payload_digest(&self.row.payload)),
+            Some(_) | None => Some(self.row.payload_digest()),
         }
     }
 }

@@ -11,6 +11,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema/0001_events.sql"),
     include_str!("schema/0002_archive.sql"),
     include_str!("schema/0003_parts.sql"),
+    include_str!("schema/0004_retention.sql"),
 ];
 
 /// Marks the file as ours, in SQLite's header: "hkbs".
@@ -38,6 +39,17 @@ pub(super) fn is_archive(db: &Connection) -> rusqlite::Result<bool> {
 /// none.
 pub(super) fn packed_column(db: &Connection, table: &str) -> rusqlite::Result<String> {
     Ok(if version(db)? < 3 { "NULL".to_owned() } else { format!("{table}.packed") })
+}
+
+/// The column with the digests of removed payloads in the table `table`, or what stands for it in a file of an earlier
+/// version.
+pub(super) fn digest_column(db: &Connection, table: &str) -> rusqlite::Result<String> {
+    Ok(if has_removals(db)? { format!("{table}.digest") } else { "NULL".to_owned() })
+}
+
+/// Whether the file is of a version that can hold removed payloads and rows.
+pub(super) fn has_removals(db: &Connection) -> rusqlite::Result<bool> {
+    Ok(version(db)? >= 4)
 }
 
 /// What kind of file is open.

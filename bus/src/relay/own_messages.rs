@@ -156,6 +156,11 @@ impl<'a> History<'a> {
             }
             return Ok(());
         }
+        // It cannot be compared any more. It is no sign of another history, and no position to go on from: that is the last
+        // row that both have.
+        if self.log.is_removed(row.seq)? {
+            return Ok(());
+        }
         let own = self.scan.own.map(|own| own.seq).zip(self.own_hash);
         if self.follows(&received, own) {
             self.scan.other_history = self.scan.other_history.or(Some(row.seq));

@@ -166,6 +166,7 @@ mod tests {
             cause: None,
             context: None,
             payload: b"{}".to_vec(),
+            removed: None,
             hash: [0; 32],
             origin: None,
         };

@@ -250,6 +250,7 @@ mod tests {
             cause: None,
             context: None,
             payload: payload.to_string().into_bytes(),
+            removed: None,
             hash: [0; 32],
             origin: None,
         }

@@ -97,6 +97,7 @@ impl FoundDecision {
             kind: kind.clone(),
             context: context.clone(),
             payload: payload.clone(),
+            is_removed: self.event.removed.is_some(),
             decision: self.decision.as_ref().map(|row| row.payload.clone()),
             origin: origin.map(|origin| (origin.bus, origin.seq)),
         }

@@ -10,7 +10,7 @@ use super::held_rows::HeldRows;
 use super::verification::{Verification, VerifyReport};
 use crate::event::{BusId, Seq};
 use crate::log::chain::Hash;
-use crate::log::{LogReader, ReadError};
+use crate::log::{LogReader, ReadError, schema};
 
 /// How many rows of another log are read in one query.
 const PAGE: usize = 1000;
@@ -222,5 +222,21 @@ fn hash_at(log: &LogReader, bus: BusId, seq: Seq) -> Result<Option<Hash>, ReadEr
     let found = statement.query_row((bus.as_bytes(), seq.as_i64()), |row| {
         Ok(row.get::<_, Hash>(0).unwrap_or_default())
     });
-    Ok(found.optional()?)
+    match found.optional()? {
+        None if !log.is_archive() => removed_hash_at(log, seq),
+        found => Ok(found),
+    }
+}
+
+/// The hash of a row that was removed on purpose, if it was the last one of its range. Of the others there is none.
+fn removed_hash_at(log: &LogReader, seq: Seq) -> Result<Option<Hash>, ReadError> {
+    if !schema::has_removals(&log.db)? {
+        return Ok(None);
+    }
+    let sql = "SELECT last, hash FROM removed WHERE first <= ?1 ORDER BY first DESC LIMIT 1";
+    let mut statement = log.db.prepare_cached(sql)?;
+    let found = statement.query_row([seq.as_i64()], |row| {
+        Ok((row.get::<_, i64>(0)?, row.get::<_, Hash>(1).unwrap_or_default()))
+    });
+    Ok(found.optional()?.filter(|(last, _)| *last == seq.as_i64()).map(|(_, hash)| hash))
 }

@@ -4,8 +4,10 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
 use crate::event::{Column, Derived, DerivedFrom, EventId, Kind, Seq, Time};
+use crate::log::bus_row::BUS_AGENT;
 use crate::log::chain::{self, Hash, Identity};
-use crate::log::payload::PayloadReader;
+use crate::log::payload::{ELSEWHERE, PayloadReader};
+use crate::log::prune::RecordedRemoval;
 use crate::log::{payload, payload_digest, schema};
 
 /// The columns of [`ReadRow`] without the packed payload, from the tables `e` (the row) and `c` (the row that it names as its cause).
@@ -14,7 +16,8 @@ const COLUMNS: &str = "e.id, e.time, e.agent, e.name, e.context, e.payload, e.ha
 
 /// The columns of [`ReadRow`] in an open file.
 pub(super) fn columns(db: &Connection) -> rusqlite::Result<String> {
-    Ok(format!("{COLUMNS}, {}", schema::packed_column(db, "e")?))
+    let (packed, digest) = (schema::packed_column(db, "e")?, schema::digest_column(db, "e")?);
+    Ok(format!("{COLUMNS}, {packed}, {digest}"))
 }
 
 /// One row.
@@ -27,6 +30,8 @@ pub(super) struct ReadRow {
     columns: Columns,
     kind: String,
     payload: Vec<u8>,
+    /// Whether the payload was removed, and only its digest is there.
+    pub(super) is_removed: bool,
     /// Whether the payload has the type in SQLite that hookbus writes.
     payload_type_is_right: bool,
     /// The id and the columns of the event that it is about.
@@ -73,7 +78,11 @@ impl Covered {
 impl ReadRow {
     /// Reads seq and cause, then [`columns`].
     pub(super) fn read(row: &Row<'_>, payloads: &PayloadReader<'_>) -> rusqlite::Result<Self> {
+        let removed = removed_digest(row)?;
         let payload = payloads.read(row.get_ref(7)?, row.get_ref(19)?)?;
+        let payload_type_is_right = payload::is_as_written(row.get_ref(7)?, row.get_ref(19)?)
+            && (removed.is_none() || row.get_ref(7)? == ValueRef::Text(ELSEWHERE.as_bytes()))
+            && (removed.is_none() || row.get_ref(19)? == ValueRef::Null);
         let columns = |from: usize| -> rusqlite::Result<Columns> {
             Ok(Columns {
                 session: row.get(from)?,
@@ -96,14 +105,23 @@ impl ReadRow {
                 name: row.get(5)?,
                 cause: row.get::<_, Option<i64>>(1)?.map(Seq::from_i64),
                 context: row.get(6)?,
-                payload: payload_digest(&payload),
+                payload: removed.unwrap_or_else(|| payload_digest(&payload)),
             },
             columns: columns(10)?,
             kind: row.get(9)?,
             payload,
-            payload_type_is_right: payload::is_as_written(row.get_ref(7)?, row.get_ref(19)?),
+            payload_type_is_right,
+            is_removed: removed.is_some(),
             cause,
         })
+    }
+
+    /// What a record of removed payloads and rows says; none if the row is no such record.
+    pub(super) fn recorded_removal(&self) -> Option<RecordedRemoval> {
+        let is_record = self.covered.agent == BUS_AGENT
+            && self.covered.name == Kind::LogPruned.as_str()
+            && !self.is_removed;
+        if is_record { RecordedRemoval::read(&self.payload) } else { None }
     }
 
     pub(super) fn is_decision(&self) -> bool {
@@ -117,7 +135,8 @@ impl ReadRow {
         }
         if !self.payload_type_is_right {
             return Some(
-                "its `payload` has another type than hookbus writes: TEXT for text, BLOB for other bytes",
+                "its `payload` has another type than hookbus writes: TEXT for text, BLOB for other bytes, '{}' for one that \
+                 was removed",
             );
         }
         let is_before_first = |cause: Seq| cause < Seq::FIRST;
@@ -190,6 +209,10 @@ impl ReadRow {
             let kinds = vec![Kind::Decision.as_str().to_owned()];
             return Derived { kinds, ..of_event.unwrap_or_default() };
         }
+        // Nothing is left that the columns could be computed from.
+        if self.is_removed {
+            return Derived { kinds: vec![self.kind.clone()], ..Derived::default() };
+        }
         derive(&DerivedFrom {
             agent: &self.covered.agent,
             name: &self.covered.name,
@@ -204,6 +227,15 @@ fn shortened(text: &str) -> String {
         return text.to_owned();
     }
     text.chars().take(60).chain(['…']).collect()
+}
+
+/// The digest of a payload that was removed. One that is no digest becomes zeros, which no payload has.
+fn removed_digest(row: &Row<'_>) -> rusqlite::Result<Option<Hash>> {
+    Ok(match row.get_ref(20)? {
+        ValueRef::Null => None,
+        ValueRef::Blob(bytes) => Some(bytes.try_into().unwrap_or_default()),
+        ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Text(_) => Some([0; 32]),
+    })
 }
 
 /// A hash that is not one becomes zeros, which no row has.

@@ -6,6 +6,7 @@ use rusqlite::ErrorCode;
 
 use super::damage;
 use super::flaw::{Flaw, FlawKind};
+use super::removals::{self, Removals};
 use super::row::{ReadRow, columns};
 use super::walk::ChainWalk;
 use crate::event::{BusId, Derived, DerivedFrom, Seq};
@@ -14,6 +15,9 @@ use crate::log::{LogPath, LogReader, ReadError, open};
 
 /// How many rows are read in one query: a long read transaction would keep the writer from checkpointing.
 const PAGE: usize = 1000;
+
+/// How often a log is verified while it is being pruned.
+const MOST_TRIES: usize = 3;
 
 /// The result of verifying a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +43,10 @@ pub struct VerifyReport {
     pub flaws: Vec<Flaw>,
     /// How many flaws there are.
     pub flaw_count: u64,
+    /// How many rows were removed on purpose.
+    pub removed_rows: u64,
+    /// How many rows are there without their payload, which was removed on purpose.
+    pub removed_payloads: u64,
     /// Ranges of rows that an archive does not hold; only the first few. Not an error.
     pub gaps: Vec<RangeInclusive<i64>>,
 }
@@ -78,7 +86,7 @@ pub fn verify(
     let mut buses = Vec::new();
     let mut done = 0;
     for bus in bus_ids(&log)? {
-        let report = verify_bus(&log, bus, derive, |rows| progress(done + rows))?;
+        let report = verify_unpruned(&log, bus, derive, |rows| progress(done + rows))?;
         done += report.rows;
         buses.push(report);
     }
@@ -123,6 +131,27 @@ fn bus_ids(log: &LogReader) -> Result<Vec<BusId>, ReadError> {
     Ok(buses.collect::<Result<_, _>>()?)
 }
 
+/// Verifies again if rows were removed on purpose meanwhile: the walk may have come to some of them, and not to others.
+fn verify_unpruned(
+    log: &LogReader,
+    bus: BusId,
+    derive: &dyn Fn(&DerivedFrom<'_>) -> Derived,
+    mut progress: impl FnMut(u64),
+) -> Result<VerifyReport, ReadError> {
+    let mut tries = 0;
+    loop {
+        let before = removals::last_record(&log.db)?;
+        let report = verify_bus(log, bus, derive, &mut progress)?;
+        tries += 1;
+        if report.flaw_count == 0
+            || tries == MOST_TRIES
+            || removals::last_record(&log.db)? == before
+        {
+            return Ok(report);
+        }
+    }
+}
+
 fn verify_bus(
     log: &LogReader,
     bus: BusId,
@@ -131,15 +160,21 @@ fn verify_bus(
 ) -> Result<VerifyReport, ReadError> {
     let is_archive = log.is_archive();
     let mut walk = ChainWalk::new(bus, is_archive);
+    let mut removals = Removals::read(&log.db, is_archive)?;
     let mut from = i64::MIN;
     loop {
         let page = read_page(log, bus, from)?;
         let is_last = page.rows.len() < PAGE;
         for (seq, row) in page.rows {
+            while let Some(range) = removals.next_before(seq) {
+                let before = walk.pass_removed(range.first, range.last, range.hash);
+                removals.pass_range(&range, before.as_ref());
+            }
             match row {
                 Ok(row) => {
                     walk.step(&row);
                     check_row(&mut walk, &row, is_archive, derive);
+                    removals.pass_row(&row, &mut walk.flaws);
                 }
                 Err(error) => walk.unreadable(seq, &error.to_string()),
             }
@@ -158,9 +193,21 @@ fn verify_bus(
         }
     }
     walk.finish();
+    removals.finish(is_archive, &mut walk.flaws);
+    let Removals { rows_removed: removed_rows, payloads_removed: removed_payloads, .. } = removals;
     let ChainWalk { rows, first, head, flaws, gaps, .. } = walk;
     let (flaws, flaw_count) = flaws.into_sorted();
-    Ok(VerifyReport { bus, rows, first, head, flaws, flaw_count, gaps })
+    Ok(VerifyReport {
+        bus,
+        rows,
+        first,
+        head,
+        flaws,
+        flaw_count,
+        removed_rows,
+        removed_payloads,
+        gaps,
+    })
 }
 
 /// What is not in the hash.

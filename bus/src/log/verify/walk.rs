@@ -89,6 +89,21 @@ impl ChainWalk {
         self.pass(row, is_explained);
     }
 
+    /// Rows that were removed on purpose, up to the row `last` with this hash. Returns the hash of the row before them; none
+    /// if that row is missing too.
+    pub(super) fn pass_removed(&mut self, first: i64, last: i64, hash: Hash) -> Option<Hash> {
+        if first < self.expected || last < first {
+            let what = "it is said to be removed, but it is here: the table `removed` was changed";
+            self.flaws.add(FlawKind::Altered, first, what);
+            return None;
+        }
+        self.finish();
+        self.note_gap(first);
+        self.passed.push(PassedRow { seq: last, original: last, hash, suspect: None });
+        self.expected = last.saturating_add(1);
+        self.before.replace(hash)
+    }
+
     /// A row that cannot be read. Its hash is not known, so the row after it cannot be checked.
     pub(super) fn unreadable(&mut self, seq: i64, why: &str) {
         self.rows += 1;

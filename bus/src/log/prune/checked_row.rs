@@ -1,0 +1,99 @@
+//! A row that is about to be removed, compared with its hash. A row that does not follow from the row before it stays as it
+//! is: removing it would hide that another program has changed it.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::event::{EventId, Seq, Time};
+use crate::log::chain::{self, Hash, Identity};
+use crate::log::payload::PayloadReader;
+use crate::log::{open, payload_digest};
+
+/// A row that is as it was recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CheckedRow {
+    pub(super) seq: i64,
+    pub(super) id: EventId,
+    pub(super) session: String,
+    /// The digest of its payload, also of one that is removed.
+    pub(super) digest: Hash,
+    /// The hash that it follows.
+    pub(super) before: Hash,
+    pub(super) hash: Hash,
+    /// How many bytes its payload takes, without parts that it may share.
+    pub(super) bytes: u64,
+}
+
+impl CheckedRow {
+    /// Reads the row at `seq`; none if it is missing, cannot be read, or was changed.
+    pub(super) fn read(
+        db: &Connection,
+        payloads: &PayloadReader<'_>,
+        seq: i64,
+    ) -> rusqlite::Result<Option<Self>> {
+        let Some(before) = hash_before(db, seq)? else { return Ok(None) };
+        let mut statement = db.prepare_cached(
+            "SELECT id, time, agent, name, cause, context, payload, packed, digest, hash, session, \
+             length(CAST(payload AS BLOB)) + coalesce(length(packed), 0) FROM events WHERE seq = ?1",
+        )?;
+        let read = |row: &rusqlite::Row<'_>| Self::of_columns(row, payloads, seq, before);
+        match statement.query_row([seq], read) {
+            Ok(row) => Ok(row),
+            Err(
+                rusqlite::Error::QueryReturnedNoRows
+                | rusqlite::Error::FromSqlConversionFailure(..)
+                | rusqlite::Error::InvalidColumnType(..),
+            ) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn of_columns(
+        row: &rusqlite::Row<'_>,
+        payloads: &PayloadReader<'_>,
+        seq: i64,
+        before: Hash,
+    ) -> rusqlite::Result<Option<Self>> {
+        let digest: Hash = match row.get(8)? {
+            Some(removed) => removed,
+            None => payload_digest(&payloads.read(row.get_ref(6)?, row.get_ref(7)?)?),
+        };
+        let (agent, name): (String, String) = (row.get(2)?, row.get(3)?);
+        let (id, context) = (EventId::from_bytes(row.get(0)?), row.get::<_, Option<String>>(5)?);
+        let identity = Identity {
+            seq: Seq::from_i64(seq),
+            id,
+            at: Time::from_micros(row.get(1)?),
+            agent: &agent,
+            name: &name,
+            cause: row.get::<_, Option<i64>>(4)?.map(Seq::from_i64),
+            context: context.as_deref(),
+        };
+        let hash: Hash = row.get(9)?;
+        if chain::link_digest(&before, &identity, &digest) != hash {
+            return Ok(None);
+        }
+        let (session, bytes) = (row.get(10)?, row.get::<_, i64>(11)?.unsigned_abs());
+        Ok(Some(Self { seq, id, session, digest, before, hash, bytes }))
+    }
+}
+
+/// The hash that the row at `seq` follows; none if the row before it is missing.
+fn hash_before(db: &Connection, seq: i64) -> rusqlite::Result<Option<Hash>> {
+    let before = seq.saturating_sub(1);
+    if before < Seq::FIRST.as_i64() {
+        return Ok(Some(chain::genesis(open::bus_id(db)?)));
+    }
+    let row = db
+        .prepare_cached("SELECT hash FROM events WHERE seq = ?1")?
+        .query_row([before], |row| row.get(0))
+        .optional()?;
+    if row.is_some() {
+        return Ok(row);
+    }
+    db.prepare_cached(
+        "SELECT hash, last FROM removed WHERE first <= ?1 ORDER BY first DESC LIMIT 1",
+    )?
+    .query_row([before], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?)))
+    .optional()
+    .map(|found| found.filter(|(_, last)| *last == before).map(|(hash, _)| hash))
+}

@@ -1,0 +1,30 @@
+//! Retention: removes payloads or whole rows on purpose, so that the log stays verifiable and the space is given back.
+//!
+//! `selection` finds the events, `limit` those that have to go for a size, `checked_row` computes the digests that stay,
+//! `remove` removes them in batches, each with its `record` in the chain, and `sweep` deletes the parts of payloads that no
+//! row needs any more (`marks`). `run` puts it together. Sessions on `hold` are never touched.
+
+mod checked_row;
+mod error;
+mod hold;
+mod limit;
+mod marks;
+mod record;
+mod remove;
+mod run;
+mod selection;
+mod seq_ranges;
+mod sweep;
+mod without_triggers;
+
+#[cfg(test)]
+mod tests;
+
+pub(super) use self::hold::holds;
+pub(super) use self::record::{RangeChain, RecordedRemoval};
+pub(super) use self::seq_ranges::SeqRanges;
+
+pub use self::error::PruneError;
+pub use self::hold::Hold;
+pub use self::run::{PrunePlan, Pruned, plan_prune, prune};
+pub use self::selection::{PruneRequest, Strength};

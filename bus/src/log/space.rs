@@ -1,0 +1,72 @@
+//! Gives the space of what was removed or packed back to the disk, by writing the file anew.
+//!
+//! SQLite's list of unused pages tells a part of it only: most of what is removed leaves gaps inside of pages. So the bytes
+//! that were removed since the file was last written anew are counted, in the lock file of those who remove: a run that is
+//! killed before it gives the space back leaves that to the next one.
+
+use std::io;
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use super::lock::{WriteLock, WriteLockGuard};
+use super::{LogPath, OpenError};
+
+/// Space is given back if this share of the file is unused: the whole file is written anew. SQLite uses the rest again.
+const UNUSED_SHARE: u64 = 20;
+
+/// The lock of `hookbus prune` and `hookbus compact`, only one of which runs at a time, and the space that is not given back
+/// yet.
+#[derive(Debug)]
+pub(super) struct Keeping {
+    lock: WriteLock,
+    _guard: WriteLockGuard,
+    removed: u64,
+}
+
+impl Keeping {
+    /// Waits until no other process removes or packs.
+    pub(super) fn begin(log: &LogPath) -> Result<Self, OpenError> {
+        let lock = WriteLock::open(&log.keeping_lock_file())?;
+        let guard = lock.acquire();
+        let removed = lock.note().parse().unwrap_or(0);
+        Ok(Self { lock, _guard: guard, removed })
+    }
+
+    /// Counts bytes that were removed.
+    pub(super) fn add_removed(&mut self, bytes: u64) {
+        self.removed = self.removed.saturating_add(bytes);
+        self.lock.set_note(&self.removed.to_string());
+    }
+
+    /// Writes the file anew if that makes it smaller by a good part, and empties the write-ahead log. `writers` is the lock
+    /// of writers, who wait meanwhile.
+    pub(super) fn give_back_space(
+        &mut self,
+        db: &Connection,
+        writers: &WriteLock,
+    ) -> rusqlite::Result<()> {
+        let guard = writers.acquire();
+        let number = |pragma: &str| -> rusqlite::Result<u64> {
+            db.query_row(pragma, [], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
+        };
+        let (unused, pages) = (number("PRAGMA freelist_count")?, number("PRAGMA page_count")?);
+        let unused = unused.saturating_mul(number("PRAGMA page_size")?).max(self.removed);
+        let all = pages.saturating_mul(number("PRAGMA page_size")?);
+        if unused > 0 && unused.saturating_mul(UNUSED_SHARE) >= all {
+            db.execute_batch("VACUUM")?;
+            self.removed = 0;
+            self.lock.set_note("0");
+        }
+        db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        drop(guard);
+        Ok(())
+    }
+}
+
+/// The bytes of the log on disk, with its write-ahead log.
+pub(super) fn log_size(log: &LogPath) -> u64 {
+    let [wal, _] = log.companions();
+    let len = |path: &Path| -> io::Result<u64> { Ok(std::fs::metadata(path)?.len()) };
+    len(log.file()).unwrap_or(0) + len(&wal).unwrap_or(0)
+}
