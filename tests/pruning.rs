@@ -1,6 +1,8 @@
 //! Retention: `hookbus prune` removes what it is told and nothing else, gives the space back, leaves a record, and the
 //! chain stays sound. What another program removes is still found.
 
+#![expect(clippy::expect_used, reason = "a failed setup fails the test")]
+
 use std::fs;
 use std::process::{Child, Stdio};
 use std::thread::sleep;
@@ -12,13 +14,18 @@ use hookbus_tests::home::Home;
 use hookbus_tests::recording::{damage, query, record, record_after};
 use serde_json::{Value, json};
 
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+}
+
 /// Three sessions in turn. Each event carries the messages before it, and all sessions have their beginning in common.
 fn of_three(index: usize) -> (Agent, Value) {
     let message = |at: usize, who: usize| {
         // Words that do not compress well.
         let word = |word: usize| {
-            let digest = payload_digest(format!("{at} {word} {who}").as_bytes());
-            digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect::<String>()
+            let mut word = hex(&payload_digest(format!("{at} {word} {who}").as_bytes()));
+            word.truncate(16);
+            word
         };
         let words: Vec<String> = (0..80).map(word).collect();
         json!({"role": "user", "content": words.join(" ")})
@@ -257,7 +264,7 @@ fn a_row_before_a_cut_cannot_be_replaced() {
     let payload = r#"{"hook_event_name":"pre_llm_call","session_id":"session-0"}"#;
     let digest = payload_digest(payload.as_bytes());
     let hash = row_hash(bus, before.as_ref(), &first, &digest);
-    let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = hex(&hash);
     damage(
         &home,
         &[&format!(

@@ -124,7 +124,7 @@ enum Verb {
     /// stored that way anyway. Agents go on meanwhile; you can interrupt it and run it again. It needs
     /// free space for the new log beside the old one.
     Compact,
-    /// Remove payloads or rows on purpose: by age, size, session, agent or kind
+    /// Remove payloads or rows by age, size, session, agent or kind
     ///
     /// The log stays verifiable: the hashes of what was removed stay, and a row in the log tells what was
     /// removed, when and by whom. Decisions go with their event. Never removed are the rows of the bus
