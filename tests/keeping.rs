@@ -182,6 +182,8 @@ fn a_backup_is_a_log_of_a_moment_and_can_be_put_back() {
     drop(daemon);
     let restored = home.json(&["restore", copy, "--json"]);
     assert_eq!(restored["head"], head);
+    // The copy has no write-ahead log yet; a process that keeps the log open needs one.
+    home.text(&["compact"]);
     assert_eq!(rows(&home), before);
     assert!(home.is_sound());
     let kept = restored["kept"].as_str().expect("a file");

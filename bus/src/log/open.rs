@@ -361,6 +361,8 @@ fn ensure_wal(db: &Connection, lock: &WriteLock) -> Result<(), OpenError> {
     if mode != "wal" {
         let guard = lock.acquire();
         db.pragma_update(None, "journal_mode", "WAL")?;
+        // SQLite creates the write-ahead log when it reads the file for the first time in this mode.
+        schema::version(db)?;
         drop(guard);
         mode = journal_mode(db)?;
     }
