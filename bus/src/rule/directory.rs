@@ -101,7 +101,7 @@ impl Directory {
 
     fn may_lead(&self, path: &Path, place: &Place, leads: fn(&Path, &Path) -> bool) -> bool {
         let written = self.bases(place, Reading::Wide);
-        let mut written = written.filter(|base| may_share_beginning(path, base));
+        let mut written = written.filter(|base| may_share_beginning(path, base, &self.rest));
         written.any(|base| leads(path, &self.at(base)))
             || self.followed(place, Reading::Wide).any(|folder| leads(path, &folder))
     }

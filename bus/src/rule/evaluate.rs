@@ -91,7 +91,29 @@ impl Rule {
         self.when.iter().all(may_hold)
     }
 
+    /// Whether a condition of `when` is about programs, files or hosts that the call does not have. A first look, which
+    /// passes over most rules.
+    fn is_ruled_out(&self, facts: &Facts<'_>) -> bool {
+        self.when.iter().any(|condition| match condition {
+            Condition::Runs(any_of) => !any_of.may_match(facts),
+            Condition::File(key, _) => !facts.touches(*key) && facts.has_all_files(),
+            Condition::Host(_) => facts.hosts().is_empty(),
+            Condition::Field(..)
+            | Condition::Tool(_)
+            | Condition::Agent(_)
+            | Condition::Session(_)
+            | Condition::Model(_)
+            | Condition::Cwd(_)
+            | Condition::Mcp(..)
+            | Condition::Size(_)
+            | Condition::Secret(_) => false,
+        })
+    }
+
     fn applies(&self, facts: &Facts<'_>) -> Result<bool, RuleFailure> {
+        if self.is_ruled_out(facts) {
+            return Ok(false);
+        }
         let mut failure = None;
         let mut keep = |result: Result<bool, RuleFailure>, otherwise: bool| match result {
             Ok(held) => held,
@@ -147,16 +169,11 @@ impl Rule {
 
     /// The conditions about programs, files and hosts.
     fn applies_to_subjects(&self, facts: &Facts<'_>) -> Result<bool, RuleFailure> {
-        let mut when = runs(&self.when);
-        if when.clone().next().is_none() {
+        if runs(&self.when).next().is_none() {
             // An exempt program exempts its own files and hosts; a rule that is about none of them needs all to be exempt.
             let is_about_parts = self.when.iter().any(|it| !it.is_about_call());
             let is_exempt = || (!is_about_parts || self.only_allows()) && self.all_exempt(facts);
             return Ok(self.holds_in(Scope::Call, facts)? && !is_exempt());
-        }
-        let names = facts.program_names();
-        if !when.all(|any_of| any_of.may_match(names)) {
-            return Ok(false);
         }
         let mut result = Ok(false);
         let lines = facts.commands().iter().zip(facts.programs()).enumerate();

@@ -7,6 +7,7 @@ use std::sync::{LazyLock, OnceLock};
 use serde_json::{Map, Value};
 
 use super::commands::{CommandFact, commands_of};
+use super::condition::FileKey;
 use super::field::{FieldText, find_texts};
 use super::files::{FileFact, files_of};
 use super::hosts::{HostFact, hosts_of};
@@ -152,6 +153,18 @@ impl<'a> Facts<'a> {
             let programs = self.programs().iter().flatten();
             programs.fold(ProgramNames::default(), |all, it| all.with(it.names()))
         })
+    }
+
+    /// Whether a line has a part that cannot be understood, or runs code from elsewhere.
+    pub(super) fn has_opaque_parts(&self) -> bool {
+        let is_opaque =
+            |it: &CommandFact| !it.view.opaque.is_empty() || !it.view.foreign_code.is_empty();
+        self.commands().iter().any(is_opaque)
+    }
+
+    /// Whether a file is touched in this way.
+    pub(super) fn touches(&self, key: FileKey) -> bool {
+        self.files().iter().any(|file| key.covers(file.access))
     }
 
     /// The files.

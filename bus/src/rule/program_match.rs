@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::Deref;
 
 use super::commands::CommandFact;
+use super::facts::Facts;
 use crate::shell::{CodeSource, CommandPattern, Match, OpaqueKind, ParsedInvocation};
 
 /// One comparison of a program.
@@ -96,9 +97,9 @@ impl ProgramMatches {
         Self { any_of, names, has_others }
     }
 
-    /// Whether one may match in lines with programs of these names. What is not about a program may always match.
-    pub(super) fn may_match(&self, programs: ProgramNames) -> bool {
-        self.has_others || self.names.may_share(programs)
+    /// Whether one may match in the lines of a call.
+    pub(super) fn may_match(&self, facts: &Facts<'_>) -> bool {
+        self.names.may_share(facts.program_names()) || self.has_others && facts.has_opaque_parts()
     }
 
     /// Whether one matches.

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
+use memchr::memmem;
 
 use crate::dialect::{Pattern, PatternFailure};
 
@@ -109,7 +110,18 @@ pub(super) enum Separators {
 pub struct LazyGlob {
     glob: Glob,
     plain: Option<PlainGlob>,
+    /// A text that everything has that matches. Tells most paths apart without the matcher.
+    fragment: String,
     matcher: Arc<OnceLock<GlobMatcher>>,
+}
+
+/// The longest text between the wildcards of a glob, without slashes at its ends: `**/` may stand for nothing.
+fn longest_fragment(glob: &str) -> String {
+    if glob.contains(['[', '{', '\\']) {
+        return String::new();
+    }
+    let fragments = glob.split(['*', '?']).map(|it| it.trim_matches('/'));
+    fragments.max_by_key(|it| it.len()).unwrap_or_default().to_owned()
 }
 
 /// A glob that can be compared without a matcher.
@@ -154,12 +166,16 @@ impl LazyGlob {
         let glob = builder.build();
         let glob =
             glob.map_err(|error| format!("`{text}` is not a glob we can use ({})", error.kind()))?;
-        Ok(Self { glob, plain: PlainGlob::parse(text, separators), matcher: Arc::default() })
+        let (plain, fragment) = (PlainGlob::parse(text, separators), longest_fragment(text));
+        Ok(Self { glob, plain, fragment, matcher: Arc::default() })
     }
 
     pub(super) fn is_match(&self, path: impl AsRef<Path>) -> bool {
         if let Some(plain) = &self.plain {
             return plain.is_match(path.as_ref());
+        }
+        if memmem::find(path.as_ref().as_os_str().as_bytes(), self.fragment.as_bytes()).is_none() {
+            return false;
         }
         self.matcher.get_or_init(|| self.glob.compile_matcher()).is_match(path)
     }
@@ -232,6 +248,32 @@ mod tests {
                 assert_eq!(read.is_match(text), matcher.is_match(text), "{glob} {text}");
                 assert!(read.plain.is_some(), "{glob}");
             }
+        }
+    }
+
+    #[test]
+    fn a_first_look_at_a_path_never_misses_what_a_glob_matches() {
+        let globs =
+            ["/home/*/.ssh/**", "**/.ssh/**", "**/bin/x", "a?c/**/d", "{a,b}/*c*", "[ab]/*/c"];
+        let texts = [
+            "/home/you/.ssh/id",
+            "x/.ssh/id",
+            ".ssh/id",
+            "bin/x",
+            "/y/bin/x",
+            "abc/d",
+            "abc/x/y/d",
+            "a/c",
+            "b/xcx",
+            "a/x/c",
+        ];
+        for (glob, text) in globs.iter().flat_map(|glob| texts.map(|text| (glob, text))) {
+            let read = LazyGlob::parse(glob, Separators::Literal).expect("a glob");
+            assert_eq!(
+                read.is_match(text),
+                read.glob.compile_matcher().is_match(text),
+                "{glob} {text}"
+            );
         }
     }
 

@@ -46,12 +46,13 @@ pub(super) fn may_be(pattern: &str, name: &str) -> bool {
     pattern[at..].iter().all(|it| *it == '*')
 }
 
-/// Whether a path with wildcards may lead to `folder`, below it or above it, as far as its text before the first
-/// wildcard tells.
-pub(super) fn may_share_beginning(path: &Path, folder: &Path) -> bool {
-    let (path, folder) = (path.as_os_str().as_bytes(), folder.as_os_str().as_bytes());
+/// Whether a path with wildcards may lead to `below` in the directory `base`, below it or above it, as far as its text
+/// before the first wildcard tells.
+pub(super) fn may_share_beginning(path: &Path, base: &Path, below: &Path) -> bool {
+    let [path, base, below] = [path, base, below].map(|it| it.as_os_str().as_bytes());
     let known = path.iter().position(|byte| b"*?[".contains(byte)).unwrap_or(path.len());
-    path.iter().take(known).zip(folder).all(|(a, b)| a == b)
+    let slash: &[u8] = if base.ends_with(b"/") || below.is_empty() { b"" } else { b"/" };
+    path.iter().take(known).zip(base.iter().chain(slash).chain(below)).all(|(a, b)| a == b)
 }
 
 /// Whether a path with wildcards may lead to `folder` or below it.

@@ -123,14 +123,16 @@ impl<'a> State<'_, 'a> {
         if operands.len() > LONGEST {
             return;
         }
-        let all: Vec<&str> = operands.iter().map(|operand| operand.word.text).collect();
+        let mut texts = [""; LONGEST];
+        texts.iter_mut().zip(operands).for_each(|(text, operand)| *text = operand.word.text);
+        let all = texts.get(..operands.len()).unwrap_or_default();
         let is_certain = |operand: &&Operand<'_>| operand.certainty == Certainty::Operand;
         let certain = || {
             operands.last().filter(is_certain)?;
             let certain = operands.iter().filter(is_certain);
             spec.sub(&certain.map(|operand| operand.word.text).collect::<Vec<_>>())
         };
-        if let Some(sub) = spec.sub(&all).or_else(certain) {
+        if let Some(sub) = spec.sub(all).or_else(certain) {
             self.arguments.sub = Some(sub);
             self.arguments.sub_words = operands.len();
         }
