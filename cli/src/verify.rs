@@ -11,8 +11,8 @@ use clap::Args;
 use hookbus::dialect::derive;
 use hookbus::event::{BusId, Clock, Seq, SystemClock};
 use hookbus::log::{
-    Flaw, HeldRows, LogPath, LogReader, Reference, Repaired, SavedHead, Verification, VerifyReport,
-    repair, verify,
+    Flaw, HeldRows, LogPath, LogReader, Reference, Repaired, SavedHead, Verification,
+    VerifyOptions, VerifyReport, repair, verify,
 };
 use hookbus::relay::published_head;
 use serde_json::{Map, Value, json};
@@ -57,7 +57,8 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     let rows = head.map_or(0, |(seq, _)| seq.as_i64());
     let mut progress = Progress::new(rows.unsigned_abs(), "rows");
     let started = Instant::now();
-    let mut verified = verify(&path, &derive, |done| progress.update(done))?;
+    let mut verified =
+        verify(&path, VerifyOptions::default(), &derive, |done| progress.update(done))?;
     drop(progress);
     let is_archive = log.as_ref().is_ok_and(LogReader::is_archive);
     let report = |verified: &Verification, repaired: Option<&Repaired>| {

@@ -50,5 +50,5 @@ pub use spool::{Backlog, Spool, SpoolThread};
 pub use told::PolicyChange;
 pub use verify::{
     Flaw, FlawKind, HeldRows, Reference, RepairError, Repaired, SavedHead, Verification,
-    VerifyReport, repair, verify,
+    VerifyOptions, VerifyReport, repair, verify,
 };
