@@ -35,7 +35,8 @@ impl PageRange {
             "SELECT seq FROM events NOT INDEXED WHERE ?1 IS NOT NULL AND seq >= ?2 ORDER BY seq LIMIT 1 OFFSET ?3"
         };
         let mut statement = log.db.prepare_cached(sql)?;
-        match statement.query_row((bus.as_bytes(), from, BEFORE_LAST), |row| row.get(0)).optional() {
+        match statement.query_row((bus.as_bytes(), from, BEFORE_LAST), |row| row.get(0)).optional()
+        {
             Ok(to) => Ok(Self { from, to }),
             // Reading the rows finds out how far it goes.
             Err(error) if is_damage(&error) => Ok(Self { from, to: None }),
