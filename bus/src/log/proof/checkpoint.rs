@@ -175,7 +175,7 @@ mod tests {
     use super::super::signing_key::SigningKey;
     use super::*;
 
-    fn signed() -> SignedCheckpoint {
+    fn example() -> SignedCheckpoint {
         let home = tempfile::tempdir().expect("a home");
         let key = SigningKey::of_home_or_new(home.path()).expect("a key");
         let time = Time::from_micros(1_790_000_000_000_001);
@@ -185,11 +185,11 @@ mod tests {
 
     #[test]
     fn a_checkpoint_is_read_back_as_it_was_written() {
-        let signed = signed();
+        let signed = example();
         let read = SignedCheckpoint::from_line(&signed.to_json().to_string());
         assert_eq!(read, Ok(signed));
         assert_eq!(signed.check(Some(signed.checkpoint.key)), Ok(()));
-        let other = super::tests::signed().checkpoint.key;
+        let other = example().checkpoint.key;
         assert!(matches!(signed.check(Some(other)), Err(CheckpointError::OtherKey { .. })));
     }
 
@@ -198,7 +198,7 @@ mod tests {
         fn a_checkpoint_with_any_changed_field_does_not_pass(
             field in 0..6_usize, by in 1..1000_i64,
         ) {
-            let signed = signed();
+            let signed = example();
             let mut changed = signed;
             let it = &mut changed.checkpoint;
             match field {

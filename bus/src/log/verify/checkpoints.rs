@@ -1,13 +1,14 @@
 //! Compares a log with signed checkpoints that were kept elsewhere, all that a place holds: a checkpoint that was edited,
 //! forged, or signed after the log had been cut back is told too.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use super::flaw::{Flaw, FlawKind};
+use super::flaw::{Flaw, FlawKind, MAX_LISTED};
 use super::reference::hash_at;
-use super::verification::Verification;
+use super::verification::{Verification, VerifyReport};
 use crate::event::{BusId, Seq};
-use crate::log::{CheckpointError, LogReader, PublicKey, ReadError, SignedCheckpoint};
+use crate::log::chain::Hash;
+use crate::log::{Checkpoint, CheckpointError, LogReader, PublicKey, ReadError, SignedCheckpoint};
 
 /// What came of a comparison.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,52 +34,108 @@ impl Verification {
         place: &str,
     ) -> Result<AgainstCheckpoints, ReadError> {
         let mut found = AgainstCheckpoints::default();
-        let mut latest: HashMap<BusId, Seq> = HashMap::new();
-        let mut known: HashSet<BusId> = HashSet::new();
+        let mut by_bus: HashMap<BusId, OfBus> = HashMap::new();
+        let mut unreadable = Vec::new();
         for (number, read) in (1_u64..).zip(checkpoints) {
             let signed = match read {
                 Ok(signed) => signed,
                 Err(why) => {
                     let what = format!("number {number} in {place}: {why}");
-                    self.flaws.push(Flaw::of_file(FlawKind::Checkpoint, what));
+                    unreadable.push(Flaw::of_file(FlawKind::Checkpoint, what));
                     continue;
                 }
             };
             let checkpoint = &signed.checkpoint;
-            let Some(report) = self.buses.iter_mut().find(|it| it.bus == checkpoint.bus) else {
+            if self.buses.iter().all(|report| report.bus != checkpoint.bus) {
                 found.other_buses += 1;
                 continue;
-            };
-            known.insert(checkpoint.bus);
-            let flaw =
-                |what: String| Flaw::of_row(FlawKind::Checkpoint, checkpoint.seq.as_i64(), what);
-            if let Err(why) = signed.check(trusted) {
-                report.add(flaw(format!(
-                    "the checkpoint of this row in {place} is not to be relied on: {why}"
-                )));
+            }
+            let of_bus = by_bus.entry(checkpoint.bus).or_default();
+            if !of_bus.relies_on(signed, trusted, place) {
                 continue;
             }
-            let before = latest.insert(report.bus, checkpoint.seq);
-            if let Some(before) = before.filter(|before| *before > checkpoint.seq) {
-                report.add(flaw(format!(
-                    "{place} has a checkpoint of row {before} before this one, of {}: rows were cut off, and the log was signed \
-                     again",
-                    checkpoint.time
-                )));
-            }
-            let own = hash_at(log, report.bus, checkpoint.seq)?;
-            if report.compare_row(checkpoint.seq, &checkpoint.hash, own.as_ref(), place) {
+            let own = hash_at(log, checkpoint.bus, checkpoint.seq)?;
+            if own == Some(checkpoint.hash) {
                 found.fit += 1;
                 found.newest = Some(*signed);
             } else if own.is_none() && log.is_removed(checkpoint.seq)? {
                 found.removed += 1;
+            } else {
+                of_bus.differs(checkpoint, own);
             }
         }
+        unreadable.truncate(MAX_LISTED);
+        self.flaws.extend(unreadable);
         for report in &mut self.buses {
-            if !known.contains(&report.bus) {
-                report.is_unknown(place, !checkpoints.is_empty());
+            match by_bus.remove(&report.bus) {
+                Some(of_bus) => of_bus.report(report, place),
+                None => report.is_unknown(place, !checkpoints.is_empty()),
             }
         }
         Ok(found)
+    }
+}
+
+/// What the checkpoints about one bus come to. A cut or a change makes all later checkpoints differ, and is told once.
+#[derive(Debug, Default)]
+struct OfBus {
+    latest: Option<Seq>,
+    /// The lowest row that differs.
+    altered: Option<(Seq, Hash, Hash)>,
+    /// The highest row that is not there.
+    missing: Option<(Seq, Hash)>,
+    flaws: Vec<Flaw>,
+}
+
+impl OfBus {
+    /// Whether a checkpoint is signed with the right key.
+    fn relies_on(
+        &mut self,
+        signed: &SignedCheckpoint,
+        trusted: Option<PublicKey>,
+        place: &str,
+    ) -> bool {
+        let Checkpoint { seq, time, .. } = signed.checkpoint;
+        let flaw = |what| Flaw::of_row(FlawKind::Checkpoint, seq.as_i64(), what);
+        if let Err(why) = signed.check(trusted) {
+            let what =
+                format!("the checkpoint of this row in {place} is not to be relied on: {why}");
+            self.flaws.push(flaw(what));
+            return false;
+        }
+        if let Some(before) = self.latest.replace(seq).filter(|before| *before > seq) {
+            let what = format!(
+                "{place} has a checkpoint of row {before} before this one, of {time}: rows were cut off, and the log was signed \
+                 again"
+            );
+            self.flaws.push(flaw(what));
+        }
+        true
+    }
+
+    /// The log has another row at this place, or none.
+    fn differs(&mut self, checkpoint: &Checkpoint, own: Option<Hash>) {
+        let Checkpoint { seq, hash, .. } = *checkpoint;
+        match own {
+            Some(own) if self.altered.is_none_or(|(known, ..)| seq < known) => {
+                self.altered = Some((seq, hash, own));
+            }
+            None if self.missing.is_none_or(|(known, _)| seq > known) => {
+                self.missing = Some((seq, hash));
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    fn report(self, report: &mut VerifyReport, place: &str) {
+        if let Some((seq, hash, own)) = self.altered {
+            report.compare_row(seq, &hash, Some(&own), place);
+        }
+        if let Some((seq, hash)) = self.missing {
+            report.compare_row(seq, &hash, None, place);
+        }
+        for flaw in self.flaws.into_iter().take(MAX_LISTED) {
+            report.add(flaw);
+        }
     }
 }
