@@ -194,6 +194,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
         #[test]
         fn a_checkpoint_with_any_changed_field_does_not_pass(
             field in 0..6_usize, by in 1..1000_i64,

@@ -68,10 +68,8 @@ fn read_pages(queue: &TaskQueue, log: &LogPath, derive: &Derive<'_>) {
                 .map_err(ReadError::from)
                 .and_then(|log| Page::read(opened.insert(log), bus, range, derive)),
         };
-        // The walk has ended early, because the file is damaged.
-        if result.send(page).is_err() {
-            continue;
-        }
+        // Nothing waits for it if the walk has ended early, because the file is damaged.
+        result.send(page).unwrap_or_default();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
-use std::thread::{self, available_parallelism};
+use std::thread::{self, ScopedJoinHandle, available_parallelism};
 
 use super::damage;
 use super::flaw::{Flaw, FlawKind};
@@ -114,7 +114,7 @@ pub fn verify(
             buses.push(report);
         }
         drop(threads);
-        let mut flaws = match beside.map(|thread| thread.join()) {
+        let mut flaws = match beside.map(ScopedJoinHandle::join) {
             Some(Ok(found)) => found?,
             Some(Err(panic)) => std::panic::resume_unwind(panic),
             None if options.start.is_some() => damage::find_in_schema(&db)?,
