@@ -142,7 +142,7 @@ fn compacting_can_be_killed_at_any_moment() {
 
 #[test]
 fn the_logs_of_earlier_versions_are_migrated_when_they_are_written_to() {
-    for version in ["0001", "0002", "0003"] {
+    for version in ["0001", "0002", "0003", "0004"] {
         let home = Home::new();
         fs::create_dir_all(home.path()).expect("a home");
         let corpus = format!("{}/corpus/{version}.db", env!("CARGO_MANIFEST_DIR"));

@@ -19,6 +19,7 @@ mod payload;
 mod prune;
 mod read;
 mod recorder;
+mod redact;
 mod replay_reader;
 mod row;
 mod schema;
@@ -39,13 +40,19 @@ pub use chain::row_hash;
 pub use compact::{CompactError, Compacted, compact};
 pub use error::{AppendError, OpenError, ReadError};
 pub use open::{Durability, LogPath};
-pub use prune::{Hold, PruneError, PrunePlan, PruneRequest, Pruned, Strength, plan_prune, prune};
+pub use prune::{
+    Hold, OtherRun, PruneError, PrunePlan, PruneRequest, Pruned, Strength, plan_prune, prune,
+    selects_any,
+};
 pub use read::{DamagedRow, LogReader, Query, SessionSummary};
 pub use recorder::{RecordOutcome, Recorder};
+pub use redact::{Found, RedactError, RedactRequest, RedactedRows, redact_rows};
 pub use replay_reader::{
     DetachedDecisions, LoadedHooks, RecordedEvent, ReplayReader, ScannedRow, Selection,
 };
-pub use row::{HooksSnapshot, Origin, Received, Row, RowDraft, StoredPayload, payload_digest};
+pub use row::{
+    HooksSnapshot, Origin, Received, Redaction, Row, RowDraft, StoredPayload, payload_digest,
+};
 pub use spool::{Backlog, Spool, SpoolThread};
 pub use told::PolicyChange;
 pub use verify::{

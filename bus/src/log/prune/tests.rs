@@ -61,7 +61,9 @@ async fn append(recorder: &Recorder, session: &str, payload: &[u8]) -> i64 {
 
 fn request(session: &str, strength: Strength) -> PruneRequest {
     let query = Query { session: Some(session.to_owned()), ..Query::default() };
-    PruneRequest { query, strength, up_to: None, max_bytes: None, by: "jane@desk".to_owned() }
+    let by = "jane@desk".to_owned();
+    let other_run = OtherRun::WaitFor;
+    PruneRequest { query, strength, up_to: None, max_bytes: None, by, other_run }
 }
 
 fn row(home: &Path, seq: i64) -> Option<Row> {

@@ -1,13 +1,14 @@
 //! Verifying a log: `verification` reads the rows and checks each of them; `walk` recomputes the hash chain, with the
 //! rows that it has passed in `passed_rows` and what it found in `flaw_list`; `damage` asks SQLite about pages and
 //! indexes, `reference` compares with a head, an archive or a copy that was kept elsewhere (`held_rows` with the rows
-//! that an archive held), `removals` knows what was removed on purpose, and `repair` mends what can be computed again.
+//! that an archive held), `removals` and `redactions` know what was removed and redacted on purpose, and `repair` mends what can be computed again.
 
 mod damage;
 mod flaw;
 mod flaw_list;
 mod held_rows;
 mod passed_rows;
+mod redactions;
 mod reference;
 mod removals;
 mod repair;

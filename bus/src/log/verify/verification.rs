@@ -6,6 +6,7 @@ use rusqlite::ErrorCode;
 
 use super::damage;
 use super::flaw::{Flaw, FlawKind};
+use super::redactions::Redactions;
 use super::removals::{self, Removals};
 use super::row::{ReadRow, columns};
 use super::walk::ChainWalk;
@@ -47,6 +48,10 @@ pub struct VerifyReport {
     pub removed_rows: u64,
     /// How many rows are there without their payload, which was removed on purpose.
     pub removed_payloads: u64,
+    /// How many rows were redacted on purpose after they were recorded.
+    pub redacted_rows: u64,
+    /// How many redacted rows of an archive are believed, because it does not hold the rows that tell of their redaction.
+    pub unconfirmed: u64,
     /// Ranges of rows that an archive does not hold; only the first few. Not an error.
     pub gaps: Vec<RangeInclusive<i64>>,
 }
@@ -161,6 +166,7 @@ fn verify_bus(
     let is_archive = log.is_archive();
     let mut walk = ChainWalk::new(bus, is_archive);
     let mut removals = Removals::read(&log.db, is_archive)?;
+    let mut redactions = Redactions::default();
     let mut from = i64::MIN;
     loop {
         let page = read_page(log, bus, from)?;
@@ -172,9 +178,11 @@ fn verify_bus(
             }
             match row {
                 Ok(row) => {
+                    let before = walk.before().filter(|_| walk.is_next(row.seq));
                     walk.step(&row);
                     check_row(&mut walk, &row, is_archive, derive);
                     removals.pass_row(&row, &mut walk.flaws);
+                    redactions.pass_row(&row, before.as_ref());
                 }
                 Err(error) => walk.unreadable(seq, &error.to_string()),
             }
@@ -194,6 +202,8 @@ fn verify_bus(
     }
     walk.finish();
     removals.finish(is_archive, &mut walk.flaws);
+    redactions.finish(is_archive, |seq| removals.is_row_removed(seq), &mut walk.flaws);
+    let Redactions { redacted: redacted_rows, unconfirmed, .. } = redactions;
     let Removals { rows_removed: removed_rows, payloads_removed: removed_payloads, .. } = removals;
     let ChainWalk { rows, first, head, flaws, gaps, .. } = walk;
     let (flaws, flaw_count) = flaws.into_sorted();
@@ -206,6 +216,8 @@ fn verify_bus(
         flaw_count,
         removed_rows,
         removed_payloads,
+        redacted_rows,
+        unconfirmed,
         gaps,
     })
 }
