@@ -348,7 +348,7 @@ mod tests {
 
     #[test]
     fn an_envelope_says_that_a_payload_was_removed() {
-        let digest = crate::log::payload_digest(b"gone");
+        let digest = payload_digest(b"gone");
         let row = Row { removed: Some(digest), ..row(Vec::new(), "s".to_owned(), None) };
         for envelope in [write(bus(), &row, None), line(bus(), &row)] {
             let json: Value = serde_json::from_slice(&envelope).expect("JSON");
@@ -366,6 +366,6 @@ mod tests {
         let stored = StoredPayload::new("BUCKET", row.id, &row.payload);
         let read = read(&write(bus(), &row, Some(&stored))).expect("an envelope");
         assert_eq!((&read.row.payload, &read.stored), (&Vec::new(), &Some(stored)));
-        assert_eq!(read.payload_digest(), Some(crate::log::payload_digest(b"{}")));
+        assert_eq!(read.payload_digest(), Some(payload_digest(b"{}")));
     }
 }

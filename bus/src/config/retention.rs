@@ -11,6 +11,10 @@ use super::yaml::{Data, Node};
 use crate::event::{Agent, Kind, Time};
 use crate::log::{OtherRun, PruneRequest, Query, Strength};
 
+/// Rules never remove events that are younger: whoever can write to the file must not be able to have the last day removed
+/// at once. `hookbus prune` can.
+const YOUNGEST: Duration = Duration::from_hours(24);
+
 /// One rule: events for which all of its conditions hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetainRule {
@@ -54,7 +58,7 @@ impl RetainRule {
         let query = Query {
             agent: self.agent.clone(),
             kind: self.kind.clone(),
-            until: self.older_than.map(|age| now.before(age)),
+            until: Some(now.before(self.older_than.unwrap_or(YOUNGEST))),
             ..Query::default()
         };
         PruneRequest {
@@ -100,8 +104,8 @@ fn read_rule(node: &Node) -> Result<RetainRule, (usize, String)> {
         let text = || pair.value.text().ok_or_else(|| wrong(WHY.to_owned()));
         match pair.key.as_str() {
             "older_than" => {
-                let age = parse_duration(&text()?).filter(|age| !age.is_zero());
-                let why = "`older_than` is an age; write `90d`, `2w` or `12h`";
+                let age = parse_duration(&text()?).filter(|age| *age >= YOUNGEST);
+                let why = "`older_than` is an age of at least a day; write `90d` or `2w`";
                 rule.older_than = Some(age.ok_or_else(|| wrong(why.to_owned()))?);
             }
             "max_size" => rule.max_bytes = Some(parse_size(&text()?).map_err(wrong)?),
@@ -226,6 +230,7 @@ mod tests {
             "{ older_than: 90d }",
             "[{ older_than: 90 }]",
             "[{ older_than: 0d }]",
+            "[{ older_than: 12h }]",
             "[{ older_then: 90d }]",
             "[{ older_than: 90d }, { agent: gemini }]",
             "[{ max_size: many }]",

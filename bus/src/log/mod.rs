@@ -31,6 +31,9 @@ mod wal;
 mod watch;
 mod writer;
 
+#[cfg(test)]
+mod model_tests;
+
 pub use archive::{Archive, ArchiveError};
 pub use backup::{Backup, BackupError, Restored, back_up, restore};
 pub use bus_row::{

@@ -11,9 +11,6 @@ mod error;
 mod record;
 mod run;
 
-#[cfg(test)]
-mod tests;
-
 pub(super) use self::record::{RecordedRedactions, binding, read_record};
 
 pub use self::clean_row::Found;
