@@ -10,9 +10,9 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use hookbus::event::{Agent, EventId};
-use hookbus::log::{LogPath, LogReader, Query, ReadError, Row, payload_digest};
+use hookbus::log::{Row, payload_digest};
 use hookbus_tests::home::Home;
-use hookbus_tests::recording::{damage, query, record};
+use hookbus_tests::recording::{query, record, rows, store_whole};
 use serde_json::{Value, json};
 
 /// How often each job is killed.
@@ -35,29 +35,6 @@ fn history(index: usize) -> (Agent, Value) {
         "extra": {"conversation_history": (0..index % 40).map(message).collect::<Vec<_>>()},
     });
     (Agent::Hermes, payload)
-}
-
-fn rows(home: &Home) -> Vec<Row> {
-    let log = LogReader::open(&LogPath::in_home(&home.path())).expect("a log");
-    let mut rows = Vec::new();
-    log.each::<ReadError>(&Query::default(), None, |row| {
-        rows.push(row);
-        Ok(())
-    })
-    .expect("rows");
-    rows
-}
-
-/// Stores all payloads whole, as the first versions did.
-fn store_whole(home: &Home) {
-    for row in rows(home).iter().filter(|row| row.agent == "hermes") {
-        let payload = String::from_utf8_lossy(&row.payload).replace('\'', "''");
-        let sql = format!(
-            "UPDATE events SET payload = '{payload}', packed = NULL WHERE seq = {}",
-            row.seq
-        );
-        damage(home, &[&sql]);
-    }
 }
 
 fn start(home: &Home, job: &[&str]) -> Child {

@@ -12,9 +12,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use hookbus::event::{Agent, EventId};
-use hookbus::log::{LogPath, LogReader, Query, ReadError, Row};
+use hookbus::log::Row;
 use hookbus_tests::home::{Home, feed, path_text};
-use hookbus_tests::recording::{damage, query, record, record_after};
+use hookbus_tests::recording::{damage, query, record, record_after, rows};
 use serde_json::{Value, json};
 
 const RULE: &str = "redact: false\nhooks:\n  tool.before:\n    - { name: no-keys, tool: shell, rule: { when: { command: ghp_ }, block: 'not with a token' } }\n";
@@ -51,17 +51,6 @@ fn with_secrets(index: usize) -> (Agent, Value) {
         "extra": {"conversation_history": (0..index % 24).map(message).collect::<Vec<_>>()},
     });
     (Agent::Hermes, payload)
-}
-
-fn rows(home: &Home) -> Vec<Row> {
-    let log = LogReader::open(&LogPath::in_home(&home.path())).expect("a log");
-    let mut rows = Vec::new();
-    log.each::<ReadError>(&Query::default(), None, |row| {
-        rows.push(row);
-        Ok(())
-    })
-    .expect("rows");
-    rows
 }
 
 /// The files of a home that hold any of the secrets.
@@ -200,6 +189,7 @@ fn the_context_is_redacted_too_and_other_changes_of_it_are_found() {
         &home,
         &[&format!("UPDATE events SET context = '{{\"cwd\":\"/elsewhere\"}}' WHERE seq = {at}")],
     );
+    home.run(&["verify", "--repair"]);
     assert_eq!(verified(&home)["sound"], false);
 }
 
