@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::redaction::ActiveRedaction;
 use crate::caller::Caller;
-use crate::config::{Hook, HooksFile, Place, Problem, Reach};
+use crate::config::{Hook, HooksFile, Place, Problem, Reach, RetainRule, Retention};
 use crate::consent::{ApprovalCheck, ApprovalItem, ApprovalStore};
 use crate::log::HooksSnapshot;
 use crate::plugins::{PluginPool, PluginSelection, log_path};
@@ -88,6 +88,20 @@ pub struct NotInForce {
 }
 
 impl ActiveHooks {
+    /// The rules of `retain:` in the file on disk, or why there are none. The last good version never counts: it may remove
+    /// more than the user wants by now.
+    pub fn retain_rules(&self) -> Result<&[RetainRule], String> {
+        if let Some(problem) = self.status.problem() {
+            return Err(format!(
+                "hookbus.yaml cannot be read, so that nothing is removed: {problem}"
+            ));
+        }
+        match &self.file.retention {
+            Retention::Rules(rules) => Ok(rules),
+            Retention::Broken { line, why } => Err(format!("hookbus.yaml, line {line}: {why}")),
+        }
+    }
+
     /// Puts `file`, read from `path`, in force.
     pub(super) fn new(
         file: HooksFile,
