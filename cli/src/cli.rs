@@ -117,6 +117,10 @@ enum Verb {
     /// Events are recorded without secrets, except those that an earlier hookbus recorded, or that were
     /// recorded with `redact: false`. Names the kinds and the rows, never the secrets. Exits with 1 if it
     /// finds any.
+    ///
+    /// With `--redact` it replaces them by marks. The log stays verifiable: a row of kind `log.redacted` tells which
+    /// rows were changed, and binds what they hold since. The file is written anew, so that nothing of the secrets
+    /// stays in it. Sessions on hold stay as they are. Agents go on meanwhile; you can interrupt it and run it again.
     Scan(scan::Arguments),
     /// Make a log smaller that an earlier hookbus wrote
     ///
@@ -131,6 +135,8 @@ enum Verb {
     /// itself (hooks, approvals, settings), sessions on hold, and the session that was active last, unless
     /// you name it. Agents go on meanwhile; you can interrupt it and run it again. It needs free space for
     /// the new log beside the old one.
+    ///
+    /// Without conditions it runs the rules under `retain:` in hookbus.yaml, as the daemon does once an hour.
     #[command(after_help = help::PRUNE)]
     Prune(prune::Arguments),
     /// Keep a session from being pruned

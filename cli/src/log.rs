@@ -209,6 +209,13 @@ fn describe_bus_row(kind: &str, payload: &Value) -> String {
             };
             format!("{what}, {} bytes, by {}", payload["bytes"], text("by"))
         }
+        Some(Kind::LogRedacted) => {
+            let what = match payload["rows"]["count"].as_u64() {
+                Some(rows) => format!("{rows} rows"),
+                None => format!("{} parts of payloads", payload["parts"].as_u64().unwrap_or(0)),
+            };
+            format!("{what}, by {}", text("by"))
+        }
         Some(_) | None => text("path").to_owned(),
     }
 }

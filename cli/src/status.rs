@@ -196,6 +196,9 @@ fn print(state: &Value, settings: &Settings) -> Result<()> {
     if let Some(relay) = describe_relay(&state["relay"], paint) {
         output::line(relay)?;
     }
+    if let Some(retention) = describe_retention(&state["retention"], paint) {
+        output::line(retention)?;
+    }
     for observer in state["observers"].as_array().into_iter().flatten() {
         output::line(describe_observer(observer, paint))?;
     }
@@ -324,6 +327,25 @@ fn describe_observer(observer: &Value, paint: Paint) -> String {
         .as_str()
         .map_or_else(String::new, |error| format!(": {}", shorten(error, 100)));
     format!("observer {name}  {state}{pid}{lag}{dead}{refused}{restarts}{error}")
+}
+
+/// What the rules of `retain:` removed last, and what is wrong with them; none if there are none.
+fn describe_retention(retention: &Value, paint: Paint) -> Option<String> {
+    if let Some(error) = retention["error"].as_str() {
+        return Some(format!("retain  {}", paint.bad(&sanitize(error))));
+    }
+    let rules = retention["rules"].as_u64().filter(|rules| *rules > 0)?;
+    let rules = output::count(usize::try_from(rules).unwrap_or(usize::MAX), "rule");
+    let last = &retention["last"];
+    let Some(at) = last["at"].as_str() else { return Some(format!("retain  {rules}, never run")) };
+    let at = sanitize(at);
+    Some(match last["error"].as_str() {
+        Some(error) => format!("retain  {rules}, failed at {at}: {}", paint.bad(&sanitize(error))),
+        None => format!(
+            "retain  {rules}, last run at {at}: {} payloads and {} rows removed",
+            last["payloads"], last["rows"]
+        ),
+    })
 }
 
 fn describe_relay(relay: &Value, paint: Paint) -> Option<String> {

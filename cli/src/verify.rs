@@ -365,7 +365,7 @@ fn describe_repair(repaired: &Repaired, is_sound: bool) -> Vec<String> {
 /// The line about the rows of one bus. In a file with other flaws the rows alone can be sound.
 fn describe(report: &VerifyReport, took: &str, is_file_sound: bool, paint: Paint) -> String {
     let VerifyReport { bus, rows, head, flaws, flaw_count, gaps, .. } = report;
-    let removed = describe_removed(report);
+    let (removed, redacted) = (describe_removed(report), describe_redacted(report));
     let gaps: Vec<String> = gaps
         .iter()
         .map(|gap| format!("\n  rows {} to {} are missing", gap.start(), gap.end()))
@@ -393,7 +393,11 @@ fn describe(report: &VerifyReport, took: &str, is_file_sound: bool, paint: Paint
         (false, true) => "the rows themselves are sound",
         (false, false) => "the rows themselves are sound, but incomplete",
     };
-    format!("{}: {rows} rows{removed}{head} (bus {bus}, {took}){}", paint.good(word), gaps.concat())
+    format!(
+        "{}: {rows} rows{removed}{redacted}{head} (bus {bus}, {took}){}",
+        paint.good(word),
+        gaps.concat()
+    )
 }
 
 /// What was removed on purpose: `, 40 payloads and 12 rows removed on purpose`.
@@ -406,6 +410,19 @@ fn describe_removed(report: &VerifyReport) -> String {
         (payloads, rows) => format!("{} and {}", number(payloads, "payload"), number(rows, "row")),
     };
     format!(", {what} removed on purpose")
+}
+
+/// What was redacted on purpose: `, 3 rows redacted on purpose`.
+fn describe_redacted(report: &VerifyReport) -> String {
+    let number = |of: u64| count(usize::try_from(of).unwrap_or(usize::MAX), "row");
+    let unconfirmed = match report.unconfirmed {
+        0 => String::new(),
+        rows => format!(" (of {} the record is not here)", number(rows)),
+    };
+    match report.redacted_rows {
+        0 => String::new(),
+        rows => format!(", {} redacted on purpose{unconfirmed}", number(rows)),
+    }
 }
 
 /// The log of one bus is one object; an archive has one for each bus under `buses`.
@@ -453,6 +470,10 @@ fn bus_json(report: &VerifyReport) -> Map<String, Value> {
         (
             "removed".to_owned(),
             json!({"payloads": report.removed_payloads, "rows": report.removed_rows}),
+        ),
+        (
+            "redacted".to_owned(),
+            json!({"rows": report.redacted_rows, "unconfirmed": report.unconfirmed}),
         ),
         ("first".to_owned(), json!(report.first.map(Seq::as_i64))),
         ("head".to_owned(), head_json(report)),

@@ -242,6 +242,7 @@ mod tests {
             context: None,
             payload: Vec::new(),
             removed: None,
+            redaction: None,
             hash: [0; 32],
             origin: None,
         }

@@ -16,6 +16,7 @@ use super::parse;
 use super::plugin_lists::PluginLists;
 use super::problem::{Problem, Reach};
 use super::redaction::Redaction;
+use super::retention::Retention;
 use crate::event::OnFailure;
 use crate::files::sha256;
 use crate::log::Durability;
@@ -65,6 +66,8 @@ pub struct HooksFile {
     pub plugins: PluginLists,
     /// Which secrets are replaced before an event is recorded.
     pub redaction: Redaction,
+    /// What is removed from the log by age and size.
+    pub retention: Retention,
 }
 
 /// Whether the user approved an entry of a project, given its key and its text.
@@ -92,6 +95,7 @@ impl HooksFile {
             shadow: false,
             plugins: PluginLists::default(),
             redaction: Redaction::default(),
+            retention: Retention::default(),
         }
     }
 

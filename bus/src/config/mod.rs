@@ -21,6 +21,7 @@ mod plugin_lists;
 mod problem;
 mod recorded_settings;
 mod redaction;
+mod retention;
 mod rule;
 mod yaml;
 
@@ -43,4 +44,7 @@ pub use plugin_lists::PluginLists;
 pub use problem::{Place, Problem, Reach, did_you_mean};
 pub(crate) use recorded_settings::changed_secrets;
 pub use redaction::Redaction;
+pub use retention::{
+    RetainRule, Retention, parse_duration, parse_kind, parse_pruned_kind, parse_size,
+};
 pub(crate) use yaml::parse as parse_yaml;

@@ -18,12 +18,13 @@ use super::packs;
 use super::problem::{Place, Problem, did_you_mean, hint};
 use super::recorded_settings::recorded_settings;
 use super::redaction;
+use super::retention::{self, Retention};
 use super::yaml::{self, Data, Node, Pair};
 use crate::event::OnFailure;
 use crate::files::sha256;
 use crate::log::Durability;
 
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "use",
     "change",
     "packs",
@@ -36,6 +37,7 @@ const KEYS: [&str; 14] = [
     "log",
     "max_continuations",
     "redact",
+    "retain",
     "plugins",
     "shadow",
 ];
@@ -248,6 +250,7 @@ impl Parser<'_> {
                 }
             },
             "redact" => self.redaction(pair),
+            "retain" => self.retention(pair),
             "plugins" => self.plugin_lists(pair),
             "log" => self.log_settings(pair),
             "max_continuations" => match pair.value.number() {
@@ -279,6 +282,19 @@ impl Parser<'_> {
                 self.file.problems.push(problem.about(&pair.key, place));
             }
         }
+    }
+
+    fn retention(&mut self, pair: &Pair) {
+        self.file.retention = match retention::read(&pair.value, pair.line) {
+            Ok(rules) => Retention::Rules(rules),
+            Err((line, why)) => {
+                let why = format!("{why}; until then nothing is removed");
+                let problem = Problem::broken_entry(line, why.clone());
+                let place = Place::Setting(pair.key.clone());
+                self.file.problems.push(problem.about(&pair.key, place));
+                Retention::Broken { line, why }
+            }
+        };
     }
 
     fn shadow(&mut self, pair: &Pair) {

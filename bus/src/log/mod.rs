@@ -21,6 +21,7 @@ mod proof;
 mod prune;
 mod read;
 mod recorder;
+mod redact;
 mod replay_reader;
 mod row;
 mod schema;
@@ -32,6 +33,9 @@ mod wal;
 mod watch;
 mod writer;
 
+#[cfg(test)]
+mod model_tests;
+
 pub use archive::{Archive, ArchiveError};
 pub use backup::{Backup, BackupError, Restored, back_up, restore};
 pub use bus_row::{
@@ -42,13 +46,19 @@ pub use compact::{CompactError, Compacted, compact};
 pub use error::{AppendError, OpenError, ReadError};
 pub use open::{Durability, LogPath};
 pub use proof::{Checkpoint, CheckpointError, KeyError, PublicKey, SignedCheckpoint, SigningKey};
-pub use prune::{Hold, PruneError, PrunePlan, PruneRequest, Pruned, Strength, plan_prune, prune};
+pub use prune::{
+    Hold, OtherRun, PruneError, PrunePlan, PruneRequest, Pruned, Strength, plan_prune, prune,
+    selects_any,
+};
 pub use read::{DamagedRow, LogReader, Query, SessionSummary};
 pub use recorder::{RecordOutcome, Recorder};
+pub use redact::{Found, RedactError, RedactRequest, RedactedRows, redact_rows};
 pub use replay_reader::{
     DetachedDecisions, LoadedHooks, RecordedEvent, ReplayReader, ScannedRow, Selection,
 };
-pub use row::{HooksSnapshot, Origin, Received, Row, RowDraft, StoredPayload, payload_digest};
+pub use row::{
+    HooksSnapshot, Origin, Received, Redaction, Row, RowDraft, StoredPayload, payload_digest,
+};
 pub use spool::{Backlog, Spool, SpoolThread};
 pub use told::PolicyChange;
 pub use verify::{

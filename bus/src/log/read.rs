@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 use super::append::{last_hooks, last_late_hooks};
 use super::bus_row::{BUS_AGENT, BusRow, RecordedApproval};
-use super::payload::{PayloadReader, ReadParts};
+use super::payload::{Change, PayloadReader, ReadParts};
 use super::prune::{self, Hold};
 use super::replay_reader::ReplayReader;
 use super::row::{HooksSnapshot, Origin, Row};
@@ -17,7 +17,7 @@ use crate::event::{BusId, EventId, Kind, Seq, Time};
 use crate::json::read_leniently;
 
 const COLUMNS: &str = "seq, id, time, agent, session, turn, name, kind, tool, tool_class, cause, \
-                       context, payload, hash, {packed}, {digest}";
+                       context, payload, hash, {packed}, {digest}, {redaction}";
 
 /// The origin of each row, and the table. Only an archive has origins.
 const OWN_ROWS: &str = "NULL, NULL, NULL FROM events";
@@ -86,6 +86,10 @@ pub struct LogReader {
     packed: String,
     /// The column with the digests of removed payloads.
     digest: String,
+    /// The columns about redaction.
+    redaction: String,
+    /// What is not NULL if the payload was removed.
+    removed: String,
     read_parts: ReadParts,
 }
 
@@ -96,7 +100,10 @@ impl LogReader {
         let is_archive = schema::is_archive(&db)?;
         let packed = schema::packed_column(&db, "events")?;
         let digest = schema::digest_column(&db, "events")?;
-        Ok(Self { db, is_archive, packed, digest, read_parts: ReadParts::default() })
+        let redaction = schema::redaction_columns(&db, "events")?;
+        let removed = schema::removed_expression(&db, "events")?;
+        let read_parts = ReadParts::default();
+        Ok(Self { db, is_archive, packed, digest, redaction, removed, read_parts })
     }
 
     /// The column of packed payloads.
@@ -104,14 +111,17 @@ impl LogReader {
         &self.packed
     }
 
-    /// The column with the digests of removed payloads.
-    pub(super) fn digest(&self) -> &str {
-        &self.digest
+    /// What is not NULL if the payload was removed.
+    pub(super) fn removed(&self) -> &str {
+        &self.removed
     }
 
     /// The columns that [`read_row`] reads, and the tables that have them.
     fn columns(&self) -> String {
-        let columns = COLUMNS.replace("{packed}", &self.packed).replace("{digest}", &self.digest);
+        let columns = COLUMNS
+            .replace("{packed}", &self.packed)
+            .replace("{digest}", &self.digest)
+            .replace("{redaction}", &self.redaction);
         let from = if self.is_archive { ARCHIVED_ROWS } else { OWN_ROWS };
         format!("{columns}, {from}")
     }
@@ -505,7 +515,10 @@ pub(super) fn condition(
 }
 
 fn read_row(row: &rusqlite::Row<'_>, payloads: &PayloadReader<'_>) -> rusqlite::Result<Row> {
-    let removed: Option<[u8; 32]> = row.get(15)?;
+    let stored = (row.get_ref(12)?, row.get_ref(14)?);
+    let of_columns = row.get::<_, Option<bool>>(17)?.unwrap_or(false);
+    let Change { removed, redaction } =
+        Change::of_columns(stored, row.get(15)?, row.get(16)?, of_columns);
     Ok(Row {
         seq: Seq::from_i64(row.get(0)?),
         id: EventId::from_bytes(row.get(1)?),
@@ -521,15 +534,16 @@ fn read_row(row: &rusqlite::Row<'_>, payloads: &PayloadReader<'_>) -> rusqlite::
         context: row.get(11)?,
         payload: match removed {
             Some(_) => Vec::new(),
-            None => payloads.read(row.get_ref(12)?, row.get_ref(14)?)?,
+            None => payloads.read(stored.0, stored.1)?,
         },
         removed,
+        redaction,
         hash: row.get(13)?,
-        origin: match row.get::<_, Option<[u8; 16]>>(16)? {
+        origin: match row.get::<_, Option<[u8; 16]>>(18)? {
             Some(bus) => Some(Origin {
                 bus: BusId::from_bytes(bus),
-                seq: Seq::from_i64(row.get(17)?),
-                cause: row.get::<_, Option<i64>>(18)?.map(Seq::from_i64),
+                seq: Seq::from_i64(row.get(19)?),
+                cause: row.get::<_, Option<i64>>(20)?.map(Seq::from_i64),
             }),
             None => None,
         },

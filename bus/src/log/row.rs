@@ -177,10 +177,24 @@ pub struct Row {
     pub payload: Vec<u8>,
     /// The digest of a payload that was removed on purpose; none if the payload is there.
     pub removed: Option<[u8; 32]>,
+    /// What was redacted on purpose after the row was recorded.
+    pub redaction: Option<Redaction>,
     /// The hash chain up to and including this row.
     pub hash: [u8; 32],
     /// Where the row was recorded, if this log is an archive.
     pub origin: Option<Origin>,
+}
+
+/// What was redacted in a row on purpose, after it was recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Redaction {
+    /// The digest of the payload as it was recorded, which the hash of the row covers; none if it is still there.
+    pub original: Option<[u8; 32]>,
+    /// The digest of the payload since then.
+    pub now: [u8; 32],
+    /// Whether the event's name or the context were redacted too. The hash of the row covers them as they were, so that it
+    /// cannot be computed any more: only the record in the log of the bus tells whether the row is right.
+    pub of_columns: bool,
 }
 
 /// A row of an archive in the log of its own bus.
@@ -195,9 +209,10 @@ pub struct Origin {
 }
 
 impl Row {
-    /// The digest of the payload, also of one that was removed.
+    /// The digest of the payload that the hash of the row covers, also of one that was removed or redacted.
     pub fn payload_digest(&self) -> [u8; 32] {
-        self.removed.unwrap_or_else(|| payload_digest(&self.payload))
+        let original = self.redaction.and_then(|redaction| redaction.original);
+        self.removed.or(original).unwrap_or_else(|| payload_digest(&self.payload))
     }
 
     /// The payload as JSON: parsed leniently, or as one string if it is not JSON. Null if it was removed.
@@ -234,6 +249,9 @@ impl Row {
         if self.removed.is_some() {
             object.insert("removed".to_owned(), json!(true));
         }
+        if self.redaction.is_some() {
+            object.insert("redacted".to_owned(), json!(true));
+        }
         if let Some(origin) = &self.origin {
             object.insert("bus".to_owned(), json!(origin.bus.to_string()));
             object.insert("bus_seq".to_owned(), json!(origin.seq.as_i64()));
@@ -256,8 +274,9 @@ pub struct Received {
 impl Received {
     /// The digest of the payload, also of one that was not fetched; none if nothing tells it.
     pub fn payload_digest(&self) -> Option<[u8; 32]> {
+        let original = self.row.redaction.and_then(|redaction| redaction.original);
         match &self.stored {
-            Some(stored) if self.row.payload.is_empty() => stored.digest,
+            Some(stored) if self.row.payload.is_empty() => original.or(stored.digest),
             Some(_) | None => Some(self.row.payload_digest()),
         }
     }
@@ -268,7 +287,7 @@ impl Received {
 pub struct StoredPayload {
     /// `bucket/object`.
     pub object: String,
-    /// The digest that the row's hash covers. Envelopes of early versions do not name it.
+    /// The digest of the bytes in the object. Envelopes of early versions do not name it.
     pub digest: Option<[u8; 32]>,
 }
 

@@ -12,6 +12,7 @@ mod envelope;
 mod error;
 mod follow;
 mod large;
+mod object_sweep;
 mod own_messages;
 mod position;
 mod publish_loop;

@@ -167,6 +167,7 @@ mod tests {
             context: None,
             payload: b"{}".to_vec(),
             removed: None,
+            redaction: None,
             hash: [0; 32],
             origin: None,
         };

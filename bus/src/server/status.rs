@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use chrono::DateTime;
 use serde_json::{Map, Value, json};
 
+use super::retention::last_retention;
 use super::version::VERSION;
-use crate::active::HooksSource;
+use crate::active::{ActiveHooks, HooksSource};
 use crate::config::{Hook, Reach, observer_folder};
 use crate::event::{Clock, SystemClock, Time};
 use crate::files::check_private;
@@ -95,7 +96,18 @@ pub fn describe(log: &LogPath, hooks: &HooksSource) -> Map<String, Value> {
         ("log".to_owned(), describe_log(log)),
         ("hooks".to_owned(), describe_hooks(hooks)),
         ("observers".to_owned(), observers.collect()),
+        ("retention".to_owned(), describe_retention(log, &active)),
     ])
+}
+
+/// The rules of `retain:`, what is wrong with them, and what their last run did.
+fn describe_retention(log: &LogPath, active: &ActiveHooks) -> Value {
+    let home = log.file().parent().unwrap_or(log.file());
+    let (rules, error) = match active.retain_rules() {
+        Ok(rules) => (rules.len(), None),
+        Err(error) => (0, Some(error)),
+    };
+    json!({"rules": rules, "error": error, "last": last_retention(home)})
 }
 
 /// What the observer's process last reported about itself, corrected if the process is gone.
@@ -122,7 +134,7 @@ fn describe_observer(log: &LogPath, name: &str) -> Value {
     state
 }
 
-fn parse_time(text: &str) -> Option<Time> {
+pub(super) fn parse_time(text: &str) -> Option<Time> {
     DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc().into())
 }
 

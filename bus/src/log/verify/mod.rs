@@ -2,7 +2,7 @@
 //! (`page_threads`); `verification` puts it together; `walk` follows the hash chain, with the
 //! rows that it has passed in `passed_rows` and what it found in `flaw_list`; `damage` asks SQLite about pages and
 //! indexes, `reference` compares with a head, an archive or a copy that was kept elsewhere, `checkpoints` with signed ones (`held_rows` with the rows
-//! that an archive held), `removals` knows what was removed on purpose, and `repair` mends what can be computed again.
+//! that an archive held), `removals` and `redactions` know what was removed and redacted on purpose, and `repair` mends what can be computed again.
 
 mod checkpoints;
 mod damage;
@@ -12,6 +12,7 @@ mod held_rows;
 mod page;
 mod page_threads;
 mod passed_rows;
+mod redactions;
 mod reference;
 mod removals;
 mod repair;

@@ -27,6 +27,8 @@ pub(super) struct RemovedRange {
 pub(super) struct Removals {
     /// The ranges that the walk has not come to yet.
     ahead: VecDeque<RemovedRange>,
+    /// The ranges that the walk has passed.
+    gone: Vec<(i64, i64)>,
     /// The rows without payload.
     payloads: SeqRanges,
     /// What records say about payloads.
@@ -37,12 +39,13 @@ pub(super) struct Removals {
     pub(super) payloads_removed: u64,
 }
 
-/// The latest record of removed rows; 0 if there is none.
+/// The latest record of removed rows, or of redacted ones; 0 if there is none.
 pub(super) fn last_record(db: &Connection) -> Result<i64, ReadError> {
     if !schema::has_removals(db)? {
         return Ok(0);
     }
-    let sql = "SELECT coalesce(max(record), 0) FROM removed";
+    let sql = "SELECT max((SELECT coalesce(max(record), 0) FROM removed), \
+               (SELECT coalesce(max(seq), 0) FROM events WHERE session = '' AND kind = 'log.redacted'))";
     Ok(db.query_row(sql, [], |row| row.get(0))?)
 }
 
@@ -86,6 +89,7 @@ impl Removals {
     pub(super) fn pass_range(&mut self, range: &RemovedRange, before: Option<&Hash>) {
         let RemovedRange { first, last, hash, record } = range;
         self.rows_removed += last.abs_diff(*first) + 1;
+        self.gone.push((*first, *last));
         let (_, chain) =
             self.ranges.entry(*record).or_insert_with(|| (*first, Some(RangeChain::default())));
         match (chain.as_mut(), before) {
@@ -94,6 +98,13 @@ impl Removals {
             (_, None) => *chain = None,
             (None, _) => {}
         }
+    }
+
+    /// Whether this row is in a range that was removed. The ranges were passed in order.
+    pub(super) fn is_row_removed(&self, seq: i64) -> bool {
+        let after = self.gone.partition_point(|(first, _)| *first <= seq);
+        let range = after.checked_sub(1).and_then(|at| self.gone.get(at));
+        range.is_some_and(|(_, last)| seq <= *last)
     }
 
     /// A row of the log.

@@ -8,6 +8,7 @@ use super::damage;
 use super::flaw::{Flaw, FlawKind};
 use super::page::Derive;
 use super::page_threads::{PageThreads, Pages, TaskQueue};
+use super::redactions::Redactions;
 use super::removals::{self, Removals};
 use super::walk::ChainWalk;
 use super::walked_row::WalkedRow;
@@ -47,6 +48,10 @@ pub struct VerifyReport {
     pub removed_rows: u64,
     /// How many rows are there without their payload, which was removed on purpose.
     pub removed_payloads: u64,
+    /// How many rows were redacted on purpose after they were recorded.
+    pub redacted_rows: u64,
+    /// How many redacted rows of an archive are believed, because it does not hold the rows that tell of their redaction.
+    pub unconfirmed: u64,
     /// Ranges of rows that an archive does not hold; only the first few. Not an error.
     pub gaps: Vec<RangeInclusive<i64>>,
 }
@@ -205,6 +210,7 @@ impl Walk<'_> {
         let mut walk = ChainWalk::new(bus, is_archive, start);
         let after = start.map(|(seq, _)| seq.as_i64());
         let mut removals = Removals::read(&log.db, is_archive, after)?;
+        let mut redactions = Redactions::after(after);
         let from = after.map_or(i64::MIN, |after| after.saturating_add(1));
         let mut pages = Pages::new(threads, log, bus, from);
         let mut last = after.unwrap_or(0);
@@ -216,9 +222,11 @@ impl Walk<'_> {
                 }
                 match row {
                     Ok(row) => {
+                        let before = walk.before().filter(|_| walk.is_next(row.seq));
                         walk.step(&row);
                         note_flaws(&mut walk, &row);
                         removals.pass_row(&row, &mut walk.flaws);
+                        redactions.pass_row(&row, before.as_ref());
                     }
                     Err(error) => walk.unreadable(seq, &error.to_string()),
                 }
@@ -235,6 +243,8 @@ impl Walk<'_> {
         }
         walk.finish();
         removals.finish(is_archive, &mut walk.flaws);
+        redactions.finish(is_archive, |seq| removals.is_row_removed(seq), &mut walk.flaws);
+        let Redactions { redacted: redacted_rows, unconfirmed, .. } = redactions;
         let Removals { rows_removed: removed_rows, payloads_removed: removed_payloads, .. } =
             removals;
         let ChainWalk { rows, first, head, flaws, gaps, .. } = walk;
@@ -248,6 +258,8 @@ impl Walk<'_> {
             flaw_count,
             removed_rows,
             removed_payloads,
+            redacted_rows,
+            unconfirmed,
             gaps,
         })
     }
