@@ -49,4 +49,6 @@ pub mod pipeline;
 
 pub mod relay;
 
+pub mod anchor;
+
 pub mod server;

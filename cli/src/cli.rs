@@ -9,9 +9,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::output::{self, StdoutClosed};
 use crate::settings::{Format, Settings};
 use crate::{
-    backup, boot, compact, completions, connect, dead, demo, export, help, hold, hook, hooks,
-    import, init, log, man, observe, prune, replay, scan, serve, sessions, show, status, stop,
-    verify, why,
+    anchor, backup, boot, compact, completions, connect, dead, demo, export, help, hold, hook,
+    hooks, import, init, log, man, observe, prune, replay, scan, serve, sessions, show, status,
+    stop, verify, why,
 };
 
 /// An event-sourced hook bus for AI agents
@@ -145,6 +145,15 @@ enum Verb {
     /// the log.
     #[command(after_help = help::HOLD)]
     Hold(hold::Arguments),
+    /// Sign the last row of the log, and keep that elsewhere
+    ///
+    /// Verifies what is new since the last time, signs the hash of the last row with the key of this home
+    /// (signing.key, made with the first checkpoint), records that in the log, and writes it to each
+    /// place. `hookbus verify --against` later shows rows that were cut off and a log that was rewritten.
+    /// Copy the file, push the ref, or use a stream on another machine: what this user can write, a program
+    /// that runs as this user can write too.
+    #[command(after_help = help::ANCHOR)]
+    Anchor(anchor::Arguments),
     /// Run recorded events through hooks and compare the decisions
     ///
     /// Select the events (sessions, filters or --all) and the hooks: the current ones, those that were
@@ -269,6 +278,7 @@ pub(crate) fn run() -> ExitCode {
         Verb::Compact => compact::run(format, &settings),
         Verb::Prune(arguments) => prune::run(&arguments, format, &settings),
         Verb::Hold(arguments) => hold::run(&arguments, format, &settings),
+        Verb::Anchor(arguments) => anchor::run(&arguments, format, &settings),
         Verb::Replay(arguments) => replay::run(&arguments, format, &settings),
         Verb::Export(arguments) => export::run(&arguments, format, &settings),
         Verb::Import(arguments) => import::run(&arguments, format, &settings),

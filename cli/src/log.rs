@@ -195,6 +195,10 @@ fn describe_bus_row(kind: &str, payload: &Value) -> String {
                 payload["note"].as_str().map_or_else(String::new, |note| format!(": {note}"));
             format!("{} by {}{note}", text("session"), text("by"))
         }
+        Some(Kind::LogCheckpoint) => {
+            let key: String = text("key").chars().take(12).collect();
+            format!("row {}, signed with the key {key}…", payload["seq"])
+        }
         Some(Kind::LogPruned) => {
             let number = |key: &str| payload[key]["count"].as_u64().unwrap_or(0);
             let parts = payload["parts"].as_u64().unwrap_or(0);

@@ -1,9 +1,11 @@
 //! The `hookbus` command: picks a verb and turns its result into an exit code.
 
+mod anchor;
 mod args;
 mod backup;
 mod boot;
 mod bus_rows;
+mod checkpoints;
 mod cli;
 mod compact;
 mod completions;

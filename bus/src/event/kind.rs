@@ -74,6 +74,7 @@ kinds! {
     SessionReleased = "session.released", "The user allows a session to be pruned again.";
     LogPruned = "log.pruned", "Payloads or rows were removed on purpose; tells which.";
     LogRedacted = "log.redacted", "Secrets in older rows were redacted on purpose; tells which rows.";
+    LogCheckpoint = "log.checkpoint", "The last row and its hash were signed.";
     Other = "other", "The event's name is not in the dialect's table.";
 }
 
@@ -91,6 +92,7 @@ impl Kind {
                 | Self::SessionReleased
                 | Self::LogPruned
                 | Self::LogRedacted
+                | Self::LogCheckpoint
         )
     }
 }

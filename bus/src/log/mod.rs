@@ -2,7 +2,8 @@
 //!
 //! [`Recorder`] writes (one writer at a time, group commits, a spool file if the log cannot be
 //! written), [`LogReader`] reads, [`verify()`] checks the hash chain, [`Archive`] collects the rows of
-//! many buses, [`prune()`] removes on purpose.
+//! many buses, [`prune()`] removes on purpose,
+//! [`SignedCheckpoint`] is a signed statement about the last row, to be kept elsewhere.
 
 mod append;
 mod archive;
@@ -16,6 +17,7 @@ mod error;
 mod lock;
 mod open;
 mod payload;
+mod proof;
 mod prune;
 mod read;
 mod recorder;
@@ -43,6 +45,7 @@ pub use chain::row_hash;
 pub use compact::{CompactError, Compacted, compact};
 pub use error::{AppendError, OpenError, ReadError};
 pub use open::{Durability, LogPath};
+pub use proof::{Checkpoint, CheckpointError, KeyError, PublicKey, SignedCheckpoint, SigningKey};
 pub use prune::{
     Hold, OtherRun, PruneError, PrunePlan, PruneRequest, Pruned, Strength, plan_prune, prune,
     selects_any,
@@ -59,6 +62,6 @@ pub use row::{
 pub use spool::{Backlog, Spool, SpoolThread};
 pub use told::PolicyChange;
 pub use verify::{
-    Flaw, FlawKind, HeldRows, Reference, RepairError, Repaired, SavedHead, Verification,
-    VerifyReport, repair, verify,
+    AgainstCheckpoints, Flaw, FlawKind, HeldRows, Reference, RepairError, Repaired, SavedHead,
+    Verification, VerifyOptions, VerifyReport, repair, verify,
 };

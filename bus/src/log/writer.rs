@@ -583,6 +583,7 @@ mod tests {
         );
         let verified = crate::log::verify(
             &log,
+            crate::log::VerifyOptions::default(),
             &|_| crate::event::Derived {
                 kinds: vec!["tool.before".to_owned()],
                 ..Default::default()

@@ -21,7 +21,7 @@ use crate::log::prune::checked_row::CheckedRow;
 use crate::log::redact::RecordedRedactions;
 use crate::log::{
     BusRow, Durability, LogPath, LogReader, Query, RecordOutcome, Recorder, Row, RowDraft, Spool,
-    verify,
+    VerifyOptions, verify,
 };
 
 /// A recorder that stays open, as that of a daemon.
@@ -101,7 +101,9 @@ fn remove(db: &mut rusqlite::Connection, seq: i64, strength: Strength) {
 
 /// The flaws that verifying finds.
 fn flaws(home: &Path) -> Vec<String> {
-    let found = verify(&LogPath::in_home(home), &|_| Derived::default(), |_| {}).expect("a log");
+    let found =
+        verify(&LogPath::in_home(home), VerifyOptions::default(), &|_| Derived::default(), |_| {})
+            .expect("a log");
     let all = found.flaws.iter().chain(found.buses.iter().flat_map(|bus| &bus.flaws));
     all.filter(|flaw| flaw.kind != crate::log::FlawKind::Derived).map(ToString::to_string).collect()
 }

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 
 use super::flaw::FlawKind;
 use super::flaw_list::FlawList;
-use super::row::ReadRow;
+use super::walked_row::WalkedRow;
 use crate::log::chain::Hash;
 
 /// What was redacted, and what the records say.
 #[derive(Debug, Default)]
 pub(super) struct Redactions {
+    /// The walk begins after this row.
+    after: i64,
     /// What the record has to say about each redacted row; none if the row before it is missing.
     rows: BTreeMap<i64, Option<Hash>>,
     /// What the last record says about each row, and which record that is.
@@ -21,16 +23,21 @@ pub(super) struct Redactions {
 }
 
 impl Redactions {
+    /// For a walk that begins after the row `after`.
+    pub(super) fn after(after: i64) -> Self {
+        Self { after, ..Self::default() }
+    }
+
     /// A row of the log, after a row with the hash `before`.
-    pub(super) fn pass_row(&mut self, row: &ReadRow, before: Option<&Hash>) {
+    pub(super) fn pass_row(&mut self, row: &WalkedRow, before: Option<&Hash>) {
         if row.redaction.is_some() {
             self.redacted += 1;
             self.rows.insert(row.seq, before.and_then(|before| row.binding(before)));
         }
-        let named = row.recorded_redaction().unwrap_or_default();
-        // A record cannot tell of rows after it.
-        let named = named.into_iter().filter(|(seq, _)| *seq < row.seq);
-        self.recorded.extend(named.map(|(seq, digest)| (seq, (row.seq, digest))));
+        // A record cannot tell of rows after it, and those before the walk are not looked at.
+        let walked = (self.after.saturating_add(1))..row.seq;
+        let named = row.recorded_redaction.iter().filter(|(seq, _)| walked.contains(seq));
+        self.recorded.extend(named.map(|(seq, digest)| (*seq, (row.seq, *digest))));
     }
 
     /// The end of the log. An archive may hold a row as it was recorded, or without the record.

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use super::flaw::FlawKind;
 use super::flaw_list::FlawList;
-use super::row::ReadRow;
+use super::walked_row::WalkedRow;
 use crate::log::chain::Hash;
 use crate::log::prune::{RangeChain, SeqRanges};
 use crate::log::{ReadError, schema};
@@ -50,8 +50,12 @@ pub(super) fn last_record(db: &Connection) -> Result<i64, ReadError> {
 }
 
 impl Removals {
-    /// Reads which rows are said to be removed. An archive has no such rows: what it does not hold is a gap.
-    pub(super) fn read(db: &Connection, is_archive: bool) -> Result<Self, ReadError> {
+    /// Reads which rows after `start` are said to be removed. An archive has no such rows: what it does not hold is a gap.
+    pub(super) fn read(
+        db: &Connection,
+        is_archive: bool,
+        start: Option<i64>,
+    ) -> Result<Self, ReadError> {
         if is_archive || !schema::has_removals(db)? {
             return Ok(Self::default());
         }
@@ -62,7 +66,18 @@ impl Removals {
             // A hash that is not one is that of no row.
             Ok(RemovedRange { first, last, hash: row.get(2).unwrap_or_default(), record })
         })?;
-        Ok(Self { ahead: ranges.collect::<Result<_, _>>()?, ..Self::default() })
+        let start = start.unwrap_or(i64::MIN);
+        let mut removals = Self::default();
+        for range in ranges {
+            let range = range?;
+            if range.first > start {
+                removals.ahead.push_back(range);
+            } else if range.record > start {
+                // The row before it is not looked at, so the digest cannot be compared; the record has to be there.
+                removals.ranges.insert(range.record, (range.first, None));
+            }
+        }
+        Ok(removals)
     }
 
     /// The next range that begins before `seq`.
@@ -93,14 +108,14 @@ impl Removals {
     }
 
     /// A row of the log.
-    pub(super) fn pass_row(&mut self, row: &ReadRow, flaws: &mut FlawList) {
+    pub(super) fn pass_row(&mut self, row: &WalkedRow, flaws: &mut FlawList) {
         if row.is_removed {
             self.payloads.push(row.seq);
             self.payloads_removed += 1;
         }
-        let Some(record) = row.recorded_removal() else { return };
+        let Some(record) = &row.recorded_removal else { return };
         if record.payloads.last().is_some_and(|last| last < row.seq) {
-            self.recorded.push(record.payloads);
+            self.recorded.push(record.payloads.clone());
         }
         match (self.ranges.remove(&row.seq), record.rows) {
             (Some((first, Some(chain))), Some(recorded)) if chain.clone().finish() != recorded => {

@@ -8,7 +8,7 @@ use crate::log::bus_row::BUS_AGENT;
 use crate::log::chain::{self, Hash, Identity};
 use crate::log::payload::{Change, ELSEWHERE, PayloadReader};
 use crate::log::prune::RecordedRemoval;
-use crate::log::redact::{binding, read_record};
+use crate::log::redact::read_record;
 use crate::log::row::Redaction;
 use crate::log::{payload, payload_digest, schema};
 
@@ -65,6 +65,11 @@ struct Columns {
 }
 
 impl Covered {
+    /// The digest of the payload, also of one that was removed or redacted.
+    pub(super) const fn payload_digest(&self) -> &Hash {
+        &self.payload
+    }
+
     /// The hash that the row has at `seq` after a row with the hash `before`.
     pub(super) fn hash(&self, before: &Hash, seq: i64) -> Hash {
         let identity = Identity {
@@ -146,12 +151,11 @@ impl ReadRow {
             && self.redaction.is_none()
     }
 
-    /// What the record of its redaction has to say about a redacted row after `before`; none if it was not redacted.
-    pub(super) fn binding(&self, before: &Hash) -> Option<Hash> {
+    /// What the hash of a redacted row would cover with what it holds now; none if it was not redacted.
+    pub(super) fn covered_now(&self) -> Option<Covered> {
         let redaction = self.redaction?;
         let now = if self.is_removed { redaction.now } else { payload_digest(&self.payload) };
-        let as_now = Covered { payload: now, ..self.covered.clone() }.hash(before, self.seq);
-        Some(binding(&self.stored, &self.covered.payload, &as_now))
+        Some(Covered { payload: now, ..self.covered.clone() })
     }
 
     pub(super) fn is_decision(&self) -> bool {
