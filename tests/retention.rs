@@ -81,6 +81,7 @@ fn the_daemon_runs_the_rules_soon_after_its_start_and_remembers_it() {
     // The next daemon knows that it is not due.
     let at = last_run(&home);
     record_after(&home, 20, 4, old);
+    home.answer("hermes", &json!({"hook_event_name": "pre_llm_call", "session_id": "today"}));
     let daemon = home.serve();
     wait_for_schedule(&home);
     assert_eq!(last_run(&home), at);

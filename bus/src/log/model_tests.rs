@@ -17,8 +17,8 @@ use super::bus_row::SessionHold;
 use super::open::{self, WriterRole};
 use super::{
     BusRow, Durability, FlawKind, Found, LogPath, LogReader, OtherRun, PruneRequest, Query,
-    ReadError, RecordOutcome, Recorder, RedactRequest, RowDraft, Spool, Strength, back_up, compact,
-    prune, redact_rows, restore, verify,
+    ReadError, RecordOutcome, Recorder, RedactRequest, RowDraft, Spool, Strength, VerifyOptions,
+    back_up, compact, prune, redact_rows, restore, verify,
 };
 use crate::event::{Clock, Derived, EventId, Kind, Seq, SystemClock};
 
@@ -205,7 +205,8 @@ impl Both {
         if !self.log().file().exists() {
             return;
         }
-        let found = verify(&self.log(), &|_| Derived::default(), |_| {}).expect("a log");
+        let found = verify(&self.log(), VerifyOptions::default(), &|_| Derived::default(), |_| {})
+            .expect("a log");
         let flaws = found.flaws.iter().chain(found.buses.iter().flat_map(|bus| &bus.flaws));
         let flaws: Vec<String> =
             flaws.filter(|it| it.kind != FlawKind::Derived).map(ToString::to_string).collect();

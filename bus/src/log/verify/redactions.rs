@@ -12,7 +12,7 @@ use crate::log::chain::Hash;
 #[derive(Debug, Default)]
 pub(super) struct Redactions {
     /// The walk begins after this row.
-    start: Option<i64>,
+    after: i64,
     /// What the record has to say about each redacted row; none if the row before it is missing.
     rows: BTreeMap<i64, Option<Hash>>,
     /// What the last record says about each row, and which record that is.
@@ -23,21 +23,20 @@ pub(super) struct Redactions {
 }
 
 impl Redactions {
-    /// Of the rows after `start`, or of all.
-    pub(super) fn after(start: Option<i64>) -> Self {
-        Self { start, ..Self::default() }
+    /// For a walk that begins after the row `after`.
+    pub(super) fn after(after: i64) -> Self {
+        Self { after, ..Self::default() }
     }
 
     /// A row of the log, after a row with the hash `before`.
     pub(super) fn pass_row(&mut self, row: &WalkedRow, before: Option<&Hash>) {
-        if row.redacted.is_some() {
+        if row.redaction.is_some() {
             self.redacted += 1;
             self.rows.insert(row.seq, before.and_then(|before| row.binding(before)));
         }
-        let named = row.recorded_redaction.iter().flatten();
-        // A record cannot tell of rows after it; rows before the walk are not looked at.
-        let named =
-            named.filter(|(seq, _)| *seq < row.seq && self.start.is_none_or(|it| *seq > it));
+        // A record cannot tell of rows after it, and those before the walk are not looked at.
+        let walked = (self.after.saturating_add(1))..row.seq;
+        let named = row.recorded_redaction.iter().filter(|(seq, _)| walked.contains(seq));
         self.recorded.extend(named.map(|(seq, digest)| (*seq, (row.seq, *digest))));
     }
 

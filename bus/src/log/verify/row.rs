@@ -36,7 +36,7 @@ pub(super) struct ReadRow {
     /// Whether the payload was removed, and only its digest is there.
     pub(super) is_removed: bool,
     /// What was redacted on purpose.
-    redaction: Option<Redaction>,
+    pub(super) redaction: Option<Redaction>,
     /// Whether the payload has the type in SQLite that hookbus writes.
     payload_type_is_right: bool,
     /// The id and the columns of the event that it is about.
@@ -52,16 +52,7 @@ pub(super) struct Covered {
     name: String,
     cause: Option<Seq>,
     context: Option<String>,
-    pub(super) payload: Hash,
-}
-
-/// A row that was redacted on purpose.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Redacted {
-    /// The digest of the payload that it has now.
-    pub(super) payload: Hash,
-    /// Whether its name or context were redacted too, which its hash covers as bytes.
-    pub(super) of_columns: bool,
+    payload: Hash,
 }
 
 /// The derived columns that a decision shares with its event.
@@ -74,9 +65,9 @@ struct Columns {
 }
 
 impl Covered {
-    /// The same with another payload.
-    pub(super) fn with_payload(&self, payload: Hash) -> Self {
-        Self { payload, ..self.clone() }
+    /// The digest of the payload, also of one that was removed or redacted.
+    pub(super) const fn payload_digest(&self) -> &Hash {
+        &self.payload
     }
 
     /// The hash that the row has at `seq` after a row with the hash `before`.
@@ -160,11 +151,11 @@ impl ReadRow {
             && self.redaction.is_none()
     }
 
-    /// What was redacted on purpose; none if nothing was.
-    pub(super) fn redacted(&self) -> Option<Redacted> {
-        let Redaction { now, of_columns, .. } = self.redaction?;
-        let payload = if self.is_removed { now } else { payload_digest(&self.payload) };
-        Some(Redacted { payload, of_columns })
+    /// What the hash of a redacted row would cover with what it holds now; none if it was not redacted.
+    pub(super) fn covered_now(&self) -> Option<Covered> {
+        let redaction = self.redaction?;
+        let now = if self.is_removed { redaction.now } else { payload_digest(&self.payload) };
+        Some(Covered { payload: now, ..self.covered.clone() })
     }
 
     pub(super) fn is_decision(&self) -> bool {

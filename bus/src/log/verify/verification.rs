@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
-use std::thread::{self, ScopedJoinHandle, available_parallelism};
+use std::thread::{self, available_parallelism};
 
 use super::damage;
 use super::flaw::{Flaw, FlawKind};
@@ -119,7 +119,7 @@ pub fn verify(
             buses.push(report);
         }
         drop(threads);
-        let mut flaws = match beside.map(ScopedJoinHandle::join) {
+        let mut flaws = match beside.map(|thread| thread.join()) {
             Some(Ok(found)) => found?,
             Some(Err(panic)) => std::panic::resume_unwind(panic),
             None if options.start.is_some() => damage::find_in_schema(&db)?,
@@ -210,7 +210,7 @@ impl Walk<'_> {
         let mut walk = ChainWalk::new(bus, is_archive, start);
         let after = start.map(|(seq, _)| seq.as_i64());
         let mut removals = Removals::read(&log.db, is_archive, after)?;
-        let mut redactions = Redactions::after(after);
+        let mut redactions = Redactions::after(after.unwrap_or(0));
         let from = after.map_or(i64::MIN, |after| after.saturating_add(1));
         let mut pages = Pages::new(threads, log, bus, from);
         let mut last = after.unwrap_or(0);

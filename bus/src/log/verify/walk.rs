@@ -188,7 +188,7 @@ impl ChainWalk {
     /// Whether the hash covers what was redacted on purpose: then the record of that tells whether the row is right. It
     /// has to be in the log, but may not be in an archive, which does not take such rows.
     fn is_for_the_record(&self, row: &WalkedRow) -> bool {
-        !self.is_archive && row.redacted.is_some_and(|redacted| redacted.of_columns)
+        !self.is_archive && row.redaction.is_some_and(|redaction| redaction.of_columns)
     }
 
     fn was_moved_out_of_gap(&mut self, row: &WalkedRow) -> bool {

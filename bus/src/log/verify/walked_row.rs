@@ -2,11 +2,12 @@
 //! several threads do at once: the digest of the payload, the derived columns, and whether the row follows the one that was
 //! read before it.
 
-use super::row::{Covered, ReadRow, Redacted};
+use super::row::{Covered, ReadRow};
 use crate::event::{Derived, DerivedFrom};
 use crate::log::chain::Hash;
 use crate::log::prune::RecordedRemoval;
 use crate::log::redact::binding;
+use crate::log::row::Redaction;
 
 /// A row, without its payload.
 #[derive(Debug)]
@@ -24,12 +25,14 @@ pub(super) struct WalkedRow {
     pub(super) wrong_columns: Option<String>,
     /// Whether the payload was removed, and only its digest is there.
     pub(super) is_removed: bool,
-    /// What was redacted on purpose.
-    pub(super) redacted: Option<Redacted>,
-    /// The rows that it names if it is a record of redactions.
-    pub(super) recorded_redaction: Option<Vec<(i64, Hash)>>,
     /// What it says if it is a record of removed payloads and rows.
     pub(super) recorded_removal: Option<RecordedRemoval>,
+    /// What was redacted on purpose.
+    pub(super) redaction: Option<Redaction>,
+    /// The rows that it names if it is a record of redactions.
+    pub(super) recorded_redaction: Vec<(i64, Hash)>,
+    /// What its hash would cover with what it holds now, if it was redacted.
+    covered_now: Option<Covered>,
 }
 
 /// The row compared with the hash of the row before it, with the number that it has.
@@ -56,9 +59,10 @@ impl WalkedRow {
             never_written: row.never_written(),
             wrong_cause: row.wrong_cause(is_archive),
             wrong_columns: row.wrong_columns(derive),
-            redacted: row.redacted(),
-            recorded_redaction: row.recorded_redaction(),
             recorded_removal: row.recorded_removal(),
+            recorded_redaction: row.recorded_redaction().unwrap_or_default(),
+            covered_now: row.covered_now(),
+            redaction: row.redaction,
             seq: row.seq,
             stored: row.stored,
             is_removed: row.is_removed,
@@ -68,9 +72,8 @@ impl WalkedRow {
 
     /// What the record of its redaction has to say about a redacted row after `before`; none if it was not redacted.
     pub(super) fn binding(&self, before: &Hash) -> Option<Hash> {
-        let payload = self.redacted?.payload;
-        let as_now = self.covered.with_payload(payload).hash(before, self.seq);
-        Some(binding(&self.stored, &self.covered.payload, &as_now))
+        let as_now = self.covered_now.as_ref()?.hash(before, self.seq);
+        Some(binding(&self.stored, self.covered.payload_digest(), &as_now))
     }
 
     /// Whether it follows a row with the hash `before` and had the number `original` then.
