@@ -3,6 +3,7 @@
 mod args;
 mod backup;
 mod boot;
+mod bus_names;
 mod bus_rows;
 mod cli;
 mod compact;

@@ -18,6 +18,7 @@ use hookbus::relay::published_head;
 use serde_json::{Map, Value, json};
 
 use crate::args::{nats_settings, open_log};
+use crate::bus_names::BusNames;
 use crate::cli::Exit;
 use crate::output::{self, Paint, Progress, count, format_duration, sanitize};
 use crate::settings::{Format, Settings};
@@ -60,8 +61,10 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     let mut verified = verify(&path, &derive, |done| progress.update(done))?;
     drop(progress);
     let is_archive = log.as_ref().is_ok_and(LogReader::is_archive);
+    let names = log.as_ref().ok().and_then(|log| BusNames::read(log).ok());
+    let names = names.unwrap_or_else(BusNames::none);
     let report = |verified: &Verification, repaired: Option<&Repaired>| {
-        print(verified, repaired, started, is_archive, format, settings)
+        print(verified, repaired, (started, is_archive, &names), format, settings)
     };
     if let Some(place) = &arguments.against {
         let (reference, name) = find_reference(place, &verified, settings)?;
@@ -164,13 +167,12 @@ fn save_head(file: &Path, verified: &Verification) -> Result<()> {
 fn print(
     verified: &Verification,
     repaired: Option<&Repaired>,
-    started: Instant,
-    is_archive: bool,
+    (started, is_archive, names): (Instant, bool, &BusNames),
     format: Format,
     settings: &Settings,
 ) -> Result<()> {
     if format == Format::Json {
-        output::line(to_json(verified, repaired, is_archive).to_string())?;
+        output::line(to_json(verified, repaired, is_archive, names).to_string())?;
         return Ok(());
     }
     let paint = Paint(settings.colour);
@@ -183,7 +185,13 @@ fn print(
     }
     let took = format_duration(started.elapsed());
     for report in &verified.buses {
-        output::line(describe(report, &took, verified.flaws.is_empty(), paint))?;
+        output::line(describe(
+            report,
+            &names.describe(report.bus),
+            &took,
+            verified.flaws.is_empty(),
+            paint,
+        ))?;
     }
     Ok(())
 }
@@ -215,8 +223,14 @@ fn describe_repair(repaired: &Repaired, is_sound: bool) -> Vec<String> {
 }
 
 /// The line about the rows of one bus. In a file with other flaws the rows alone can be sound.
-fn describe(report: &VerifyReport, took: &str, is_file_sound: bool, paint: Paint) -> String {
-    let VerifyReport { bus, rows, head, flaws, flaw_count, gaps, .. } = report;
+fn describe(
+    report: &VerifyReport,
+    bus: &str,
+    took: &str,
+    is_file_sound: bool,
+    paint: Paint,
+) -> String {
+    let VerifyReport { rows, head, flaws, flaw_count, gaps, .. } = report;
     let removed = describe_removed(report);
     let gaps: Vec<String> = gaps
         .iter()
@@ -261,11 +275,16 @@ fn describe_removed(report: &VerifyReport) -> String {
 }
 
 /// The log of one bus is one object; an archive has one for each bus under `buses`.
-fn to_json(verified: &Verification, repaired: Option<&Repaired>, is_archive: bool) -> Value {
+fn to_json(
+    verified: &Verification,
+    repaired: Option<&Repaired>,
+    is_archive: bool,
+    names: &BusNames,
+) -> Value {
     let file_flaws = verified.flaws.iter();
     let mut object = match verified.buses.as_slice() {
         [own] if !is_archive => {
-            let mut object = bus_json(own);
+            let mut object = bus_json(own, names);
             let flaws = own.flaws.iter().chain(file_flaws).map(flaw_json).collect();
             object.insert("flaws".to_owned(), Value::Array(flaws));
             object.insert("sound".to_owned(), json!(verified.is_sound()));
@@ -274,7 +293,7 @@ fn to_json(verified: &Verification, repaired: Option<&Repaired>, is_archive: boo
         buses => Map::from_iter([
             ("sound".to_owned(), json!(verified.is_sound())),
             ("flaws".to_owned(), file_flaws.map(flaw_json).collect()),
-            ("buses".to_owned(), buses.iter().map(bus_json).collect()),
+            ("buses".to_owned(), buses.iter().map(|bus| bus_json(bus, names)).collect()),
         ]),
     };
     if let Some(repaired) = repaired {
@@ -290,13 +309,14 @@ fn to_json(verified: &Verification, repaired: Option<&Repaired>, is_archive: boo
     Value::Object(object)
 }
 
-fn bus_json(report: &VerifyReport) -> Map<String, Value> {
+fn bus_json(report: &VerifyReport, names: &BusNames) -> Map<String, Value> {
     let flaws: Vec<Value> = report.flaws.iter().map(flaw_json).collect();
     Map::from_iter([
         ("sound".to_owned(), json!(report.flaw_count == 0)),
         ("whole".to_owned(), json!(report.gaps.is_empty())),
         ("gaps".to_owned(), gaps_json(report)),
         ("bus".to_owned(), json!(report.bus.to_string())),
+        ("bus_name".to_owned(), json!(names.name(report.bus))),
         ("rows".to_owned(), json!(report.rows)),
         (
             "removed".to_owned(),

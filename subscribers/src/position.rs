@@ -244,6 +244,7 @@ mod tests {
             removed: None,
             hash: [0; 32],
             origin: None,
+            identity: None,
         }
     }
 

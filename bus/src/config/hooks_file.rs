@@ -39,6 +39,8 @@ pub struct HooksFile {
     pub content: String,
     /// The settings beside the hooks as the log records them: without secrets.
     pub settings: Map<String, Value>,
+    /// The readable name of the bus; none for `user@host`.
+    pub name: Option<String>,
     /// The hooks, in the order of the file.
     pub hooks: Vec<Hook>,
     /// The packs that it uses: names and texts.
@@ -79,6 +81,7 @@ impl HooksFile {
             hash: sha256(b""),
             content: String::new(),
             settings: Map::new(),
+            name: None,
             hooks: Vec::new(),
             packs: Vec::new(),
             problems: Vec::new(),

@@ -19,11 +19,12 @@ use super::problem::{Place, Problem, did_you_mean, hint};
 use super::recorded_settings::recorded_settings;
 use super::redaction;
 use super::yaml::{self, Data, Node, Pair};
-use crate::event::OnFailure;
+use crate::event::{BusIdentity, OnFailure};
 use crate::files::sha256;
 use crate::log::Durability;
 
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
+    "name",
     "use",
     "change",
     "packs",
@@ -247,6 +248,7 @@ impl Parser<'_> {
                     self.mistake(pair, key, why);
                 }
             },
+            "name" => self.name(pair),
             "redact" => self.redaction(pair),
             "plugins" => self.plugin_lists(pair),
             "log" => self.log_settings(pair),
@@ -267,6 +269,14 @@ impl Parser<'_> {
             _ => {}
         }
         Ok(())
+    }
+
+    fn name(&mut self, pair: &Pair) {
+        let name = pair.value.text().unwrap_or_default();
+        match BusIdentity::refuse_name(&name) {
+            None => self.file.name = Some(name),
+            Some(why) => self.mistake(pair, "name", why),
+        }
     }
 
     fn redaction(&mut self, pair: &Pair) {

@@ -8,11 +8,12 @@ use serde_json::{Map, Value};
 
 use super::bus_row::{BusRow, SettingsChange, changed_settings};
 use super::chain::{self, Hash, Identity};
+use super::identity;
 use super::payload::{PayloadWriter, Stored};
 use super::row::{HooksSnapshot, RowDraft};
 use super::writer::{Appended, Arrival, Job};
 use super::{AppendError, open, payload, schema};
-use crate::event::{Clock, EventId, Seq};
+use crate::event::{BusIdentity, Clock, EventId, IdentityKey, Kind, Seq};
 
 /// What this process wrote last. Saves queries for as long as no other process has written.
 #[derive(Debug, Default)]
@@ -20,6 +21,7 @@ pub(super) struct AppendCache {
     head: Option<(Seq, Hash)>,
     hooks: LastHooks,
     versions: KnownVersions,
+    identities: HashSet<IdentityKey>,
     payloads: PayloadWriter,
 }
 
@@ -47,6 +49,10 @@ pub(super) struct AppendTransaction<'a> {
     /// The last hooks, as seen by this transaction.
     hooks: LastHooks,
     versions: KnownVersions,
+    /// The identities that are certainly in the log.
+    identities: HashSet<IdentityKey>,
+    /// Who records the job that is being appended; none if that is not known.
+    writer: Option<Arc<BusIdentity>>,
     payloads: PayloadWriter,
 }
 
@@ -63,13 +69,16 @@ impl<'a> AppendTransaction<'a> {
         }
         let mut hooks = std::mem::take(&mut cache.hooks);
         let mut versions = std::mem::take(&mut cache.versions);
+        let mut identities = std::mem::take(&mut cache.identities);
         let mut payloads = std::mem::take(&mut cache.payloads);
         if head != cache.head {
             payloads.forget(); // parts may have been deleted
             hooks.clear(); // another process has written, and its hooks may differ
             versions.clear(); // the log may be another one
+            identities.clear();
         }
-        Ok(Self { transaction, cache, clock, head, hooks, versions, payloads })
+        let writer = None;
+        Ok(Self { transaction, cache, clock, head, hooks, versions, identities, writer, payloads })
     }
 
     /// Appends the jobs in one commit. A job that was withdrawn (`None`) has no result.
@@ -83,6 +92,7 @@ impl<'a> AppendTransaction<'a> {
         self.cache.head = self.head;
         self.cache.hooks = self.hooks;
         self.cache.versions = self.versions;
+        self.cache.identities = self.identities;
         self.payloads.commit();
         self.cache.payloads = self.payloads;
         Ok(appended)
@@ -90,7 +100,8 @@ impl<'a> AppendTransaction<'a> {
 
     fn append(&mut self, job: &Job) -> Result<Appended, AppendError> {
         match job {
-            Job::Event { event, decision, hooks, arrival } => {
+            Job::Event { event, decision, hooks, arrival, identity } => {
+                self.writer.clone_from(identity);
                 for hooks in hooks {
                     match arrival {
                         Arrival::AtOnce => self.append_hooks(hooks)?,
@@ -103,7 +114,8 @@ impl<'a> AppendTransaction<'a> {
                 };
                 self.append_decision(event.id.of_decision(), seq, decision.as_deref())
             }
-            Job::Decision { decision, cause } => {
+            Job::Decision { decision, cause, identity } => {
+                self.writer = Some(Arc::clone(identity));
                 if !self.is_about(decision.id, *cause)? {
                     return Err(AppendError::Replaced); // the event was in the file before this one
                 }
@@ -224,6 +236,14 @@ impl<'a> AppendTransaction<'a> {
     }
 
     fn insert(&mut self, draft: &RowDraft, cause: Option<Seq>) -> Result<Seq, AppendError> {
+        if let Some(writer) = &self.writer
+            && !self.identities.contains(&writer.key())
+        {
+            identity::store(&self.transaction, writer)?;
+            self.identities.insert(writer.key());
+        }
+        let signed = self.writer.as_ref().map(|writer| signed(draft, writer.key()));
+        let draft = signed.as_ref().unwrap_or(draft);
         let (db, payloads) = (&self.transaction, &mut self.payloads);
         let (seq, hash) = insert_after(self.head, draft, cause, db, payloads)?;
         self.head = Some((seq, hash));
@@ -243,6 +263,17 @@ pub(super) fn append_bus_row(db: &Connection, draft: &RowDraft) -> Result<Seq, A
     // Such rows are never packed.
     let mut payloads = PayloadWriter::default();
     Ok(insert_after(head(db)?, draft, None, db, &mut payloads)?.0)
+}
+
+/// The row with the key of who records it.
+fn signed(draft: &RowDraft, key: IdentityKey) -> RowDraft {
+    let mut draft = draft.clone();
+    if draft.kind != Kind::HooksLoaded {
+        draft.context = Some(identity::with_key(draft.context.as_deref(), key).into_owned());
+    } else if let Ok(payload) = std::str::from_utf8(&draft.payload) {
+        draft.payload = identity::with_key(Some(payload), key).into_owned().into_bytes();
+    }
+    draft
 }
 
 /// Inserts a row after `head`, and returns its place and its hash.

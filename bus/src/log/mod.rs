@@ -13,6 +13,7 @@ mod compact;
 mod cut;
 mod damage;
 mod error;
+mod identity;
 mod lock;
 mod open;
 mod payload;
@@ -38,6 +39,7 @@ pub use bus_row::{
 pub use chain::row_hash;
 pub use compact::{CompactError, Compacted, compact};
 pub use error::{AppendError, OpenError, ReadError};
+pub use identity::local_identity;
 pub use open::{Durability, LogPath};
 pub use prune::{Hold, PruneError, PrunePlan, PruneRequest, Pruned, Strength, plan_prune, prune};
 pub use read::{DamagedRow, LogReader, Query, SessionSummary};

@@ -169,6 +169,7 @@ mod tests {
             removed: None,
             hash: [0; 32],
             origin: None,
+            identity: None,
         };
         row.hash = row_hash(bus, None, &row, &payload_digest(&row.payload));
         row

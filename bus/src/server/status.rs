@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 use super::version::VERSION;
 use crate::active::HooksSource;
 use crate::config::{Hook, Reach, observer_folder};
-use crate::event::{Clock, SystemClock, Time};
+use crate::event::{BusIdentity, Clock, SystemClock, Time};
 use crate::files::check_private;
-use crate::log::{LogPath, LogReader, OpenError};
+use crate::log::{LogPath, LogReader, OpenError, local_identity};
 use crate::sys::process::is_running;
 
 /// What the daemon counts.
@@ -92,6 +92,7 @@ pub fn describe(log: &LogPath, hooks: &HooksSource) -> Map<String, Value> {
     let observers =
         active.file.observer_names().into_iter().map(|name| describe_observer(log, name));
     Map::from_iter([
+        ("bus".to_owned(), describe_bus(log, active.file.name.as_deref())),
         ("log".to_owned(), describe_log(log)),
         ("hooks".to_owned(), describe_hooks(hooks)),
         ("observers".to_owned(), observers.collect()),
@@ -124,6 +125,15 @@ fn describe_observer(log: &LogPath, name: &str) -> Value {
 
 fn parse_time(text: &str) -> Option<Time> {
     DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc().into())
+}
+
+/// Who records now. The id is null until there is a log.
+fn describe_bus(log: &LogPath, name: Option<&str>) -> Value {
+    let home = log.file().parent().unwrap_or(log.file());
+    let id = LogReader::open(log).ok().and_then(|log| log.bus().ok());
+    let BusIdentity { host, user, home, name } = local_identity(home, name);
+    let id = id.map(|id| id.to_string());
+    json!({"id": id, "name": name, "host": host, "user": user, "home": home})
 }
 
 fn describe_log(log: &LogPath) -> Value {

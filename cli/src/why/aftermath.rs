@@ -253,6 +253,7 @@ mod tests {
             removed: None,
             hash: [0; 32],
             origin: None,
+            identity: None,
         }
     }
 

@@ -11,6 +11,7 @@ use super::row::{ReadRow, columns};
 use super::walk::ChainWalk;
 use crate::event::{BusId, Derived, DerivedFrom, Seq};
 use crate::log::chain::Hash;
+use crate::log::identity;
 use crate::log::{LogPath, LogReader, ReadError, open};
 
 /// How many rows are read in one query: a long read transaction would keep the writer from checkpointing.
@@ -80,6 +81,10 @@ pub fn verify(
         return Ok(Verification { flaws, buses: Vec::new() });
     }
     let log = LogReader::open(log)?;
+    flaws.extend(identity::changed(&log.db)?.into_iter().map(|key| {
+        let what = format!("the identity {key} is not the one that rows refer to by this key");
+        Flaw::of_file(FlawKind::Altered, what)
+    }));
     if log.is_archive() {
         flaws.extend(wrong_origins(&log)?);
     }
@@ -162,6 +167,8 @@ fn verify_bus(
     let mut walk = ChainWalk::new(bus, is_archive);
     let mut removals = Removals::read(&log.db, is_archive)?;
     let mut from = i64::MIN;
+    // Without the table nothing is said about the rows: the file is of an earlier version.
+    let mut identities = identity::Referred::new(&log.db)?;
     loop {
         let page = read_page(log, bus, from)?;
         let is_last = page.rows.len() < PAGE;
@@ -174,6 +181,10 @@ fn verify_bus(
                 Ok(row) => {
                     walk.step(&row);
                     check_row(&mut walk, &row, is_archive, derive);
+                    if !is_archive && identities.lacks(&log.db, row.identity_key())? {
+                        let what = "the log does not hold who recorded this row; other rows may lack it too";
+                        walk.flaws.add(FlawKind::Missing, row.seq, what);
+                    }
                     removals.pass_row(&row, &mut walk.flaws);
                 }
                 Err(error) => walk.unreadable(seq, &error.to_string()),
