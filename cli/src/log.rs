@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use hookbus::dialect::recorded_choice;
 use hookbus::event::{Kind, Outcome, RecordedDecision, RecordedVerdict, Seq, gist};
 use hookbus::log::{LogPath, LogReader, Query, Row};
 use serde_json::Value;
@@ -250,8 +251,13 @@ pub(crate) fn summarize(row: &Row, payload: &Value) -> String {
         Some(_) => REMOVED.to_owned(),
         None => payload.as_object().map(gist).unwrap_or_default(),
     };
-    match &row.tool {
+    let text = match &row.tool {
         Some(tool) => format!("{tool}  {text}"),
+        None => text,
+    };
+    match row.context.as_deref().and_then(recorded_choice).as_deref() {
+        Some("without") => format!("(fields left out) {text}"),
+        Some(choice) => format!("({choice} only) {text}"),
         None => text,
     }
 }

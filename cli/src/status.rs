@@ -203,6 +203,9 @@ fn print(state: &Value, settings: &Settings) -> Result<()> {
     let hooks = &state["hooks"];
     let standing = hooks["standing"].as_str().unwrap_or_default();
     output::line(format!("hooks   {} ({standing})", hooks["count"]))?;
+    for choice in hooks["record"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        output::line(format!("record  {}", sanitize(choice)))?;
+    }
     let problems = hooks["problems"].as_array().into_iter().flatten();
     let errors = ["error", "consent_error"].iter().filter_map(|key| hooks[*key].as_str());
     for problem in errors.chain(problems.filter_map(Value::as_str)) {

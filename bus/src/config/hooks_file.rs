@@ -15,6 +15,7 @@ use super::nats::NatsSettings;
 use super::parse;
 use super::plugin_lists::PluginLists;
 use super::problem::{Problem, Reach};
+use super::recording::Recording;
 use super::redaction::Redaction;
 use crate::event::OnFailure;
 use crate::files::sha256;
@@ -67,6 +68,8 @@ pub struct HooksFile {
     pub plugins: PluginLists,
     /// Which secrets are replaced before an event is recorded.
     pub redaction: Redaction,
+    /// What is recorded of which events.
+    pub recording: Recording,
 }
 
 /// Whether the user approved an entry of a project, given its key and its text.
@@ -95,6 +98,7 @@ impl HooksFile {
             shadow: false,
             plugins: PluginLists::default(),
             redaction: Redaction::default(),
+            recording: Recording::default(),
         }
     }
 

@@ -17,13 +17,14 @@ use super::observer::break_taken_names;
 use super::packs;
 use super::problem::{Place, Problem, did_you_mean, hint};
 use super::recorded_settings::recorded_settings;
+use super::recording;
 use super::redaction;
 use super::yaml::{self, Data, Node, Pair};
 use crate::event::{BusIdentity, OnFailure};
 use crate::files::sha256;
 use crate::log::Durability;
 
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 16] = [
     "name",
     "use",
     "change",
@@ -37,6 +38,7 @@ const KEYS: [&str; 15] = [
     "log",
     "max_continuations",
     "redact",
+    "record",
     "plugins",
     "shadow",
 ];
@@ -249,6 +251,7 @@ impl Parser<'_> {
                 }
             },
             "name" => self.name(pair),
+            "record" => self.recording(pair),
             "redact" => self.redaction(pair),
             "plugins" => self.plugin_lists(pair),
             "log" => self.log_settings(pair),
@@ -276,6 +279,18 @@ impl Parser<'_> {
         match BusIdentity::refuse_name(&name) {
             None => self.file.name = Some(name),
             Some(why) => self.mistake(pair, "name", why),
+        }
+    }
+
+    fn recording(&mut self, pair: &Pair) {
+        match recording::read(&pair.value, pair.line) {
+            Ok(recording) => self.file.recording = recording,
+            Err((line, why)) => {
+                let why = format!("{why}; without an earlier value everything is recorded");
+                let problem = Problem::broken_entry(line, why);
+                let place = Place::Setting(pair.key.clone());
+                self.file.problems.push(problem.about(&pair.key, place));
+            }
         }
     }
 

@@ -175,6 +175,7 @@ fn describe_hooks(hooks: &HooksSource) -> Value {
         "consent_error": consent_error.map(|problem| problem.to_string()),
         "hash": active.file.hash,
         "count": active.file.hooks.len(),
+        "record": active.file.recording.describe(),
         "problems": problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "broken": broken.map(ToString::to_string).collect::<Vec<_>>(),
     })
