@@ -143,7 +143,11 @@ fn a_replay_does_not_compare_what_was_not_recorded() {
     home.answer("hermes", &one("hermes", "post_llm_call"));
     let report = home.json(&["replay", "--all", "--json"]);
     let summary = &report["summary"];
-    assert_eq!((&summary["not_comparable"], &summary["unchanged"]), (&json!(2), &json!(1)), "{report}");
+    assert_eq!(
+        (&summary["not_comparable"], &summary["unchanged"]),
+        (&json!(2), &json!(1)),
+        "{report}"
+    );
     let why = report["not_comparable"][0]["why"].as_str().expect("a reason");
     assert!(why.starts_with("not recorded: "), "{report}");
     // Nothing is explained by what the rules did not see.

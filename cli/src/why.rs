@@ -71,7 +71,9 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         ));
     }
     let hooks = match (&event, &sets) {
-        (Some(event), Ok(sets)) if choice.is_none() => explain_hooks(sets, &Facts::new(event, &place, &lines)),
+        (Some(event), Ok(sets)) if choice.is_none() => {
+            explain_hooks(sets, &Facts::new(event, &place, &lines))
+        }
         _ => Vec::new(),
     };
     let report = Report {
