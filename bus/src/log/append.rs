@@ -1,5 +1,6 @@
 //! Appends a group of jobs in one transaction. Each new row gets its seq and its hash here.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -236,16 +237,19 @@ impl<'a> AppendTransaction<'a> {
     }
 
     fn insert(&mut self, draft: &RowDraft, cause: Option<Seq>) -> Result<Seq, AppendError> {
-        if let Some(writer) = &self.writer
-            && !self.identities.contains(&writer.key())
-        {
-            identity::store(&self.transaction, writer)?;
-            self.identities.insert(writer.key());
-        }
-        let signed = self.writer.as_ref().map(|writer| signed(draft, writer.key()));
-        let draft = signed.as_ref().unwrap_or(draft);
+        let signed = match &self.writer {
+            Some(writer) => {
+                let key = writer.key();
+                if !self.identities.contains(&key) {
+                    identity::store(&self.transaction, writer)?;
+                    self.identities.insert(key);
+                }
+                Signed::by(draft, key)
+            }
+            None => Signed::by_nobody(draft),
+        };
         let (db, payloads) = (&self.transaction, &mut self.payloads);
-        let (seq, hash) = insert_after(self.head, draft, cause, db, payloads)?;
+        let (seq, hash) = insert_after(self.head, &signed, cause, db, payloads)?;
         self.head = Some((seq, hash));
         Ok(seq)
     }
@@ -262,28 +266,43 @@ fn head(db: &Connection) -> rusqlite::Result<Option<(Seq, Hash)>> {
 pub(super) fn append_bus_row(db: &Connection, draft: &RowDraft) -> Result<Seq, AppendError> {
     // Such rows are never packed.
     let mut payloads = PayloadWriter::default();
-    Ok(insert_after(head(db)?, draft, None, db, &mut payloads)?.0)
+    Ok(insert_after(head(db)?, &Signed::by_nobody(draft), None, db, &mut payloads)?.0)
 }
 
-/// The row with the key of who records it.
-fn signed(draft: &RowDraft, key: IdentityKey) -> RowDraft {
-    let mut draft = draft.clone();
-    if draft.kind != Kind::HooksLoaded {
-        draft.context = Some(identity::with_key(draft.context.as_deref(), key).into_owned());
-    } else if let Ok(payload) = std::str::from_utf8(&draft.payload) {
-        draft.payload = identity::with_key(Some(payload), key).into_owned().into_bytes();
+/// A row with the key of who records it. What does not change is not copied: payloads are large.
+struct Signed<'a> {
+    draft: &'a RowDraft,
+    context: Option<Cow<'a, str>>,
+    payload: Cow<'a, [u8]>,
+}
+
+impl<'a> Signed<'a> {
+    fn by(draft: &'a RowDraft, key: IdentityKey) -> Self {
+        let mut signed = Self::by_nobody(draft);
+        if draft.kind != Kind::HooksLoaded {
+            signed.context = Some(identity::with_key(draft.context.as_deref(), key));
+        } else if let Ok(payload) = std::str::from_utf8(&draft.payload) {
+            let payload = identity::with_key(Some(payload), key).into_owned();
+            signed.payload = Cow::Owned(payload.into_bytes());
+        }
+        signed
     }
-    draft
+
+    fn by_nobody(draft: &'a RowDraft) -> Self {
+        let context = draft.context.as_deref().map(Cow::Borrowed);
+        Self { draft, context, payload: Cow::Borrowed(&draft.payload) }
+    }
 }
 
 /// Inserts a row after `head`, and returns its place and its hash.
 fn insert_after(
     head: Option<(Seq, Hash)>,
-    draft: &RowDraft,
+    signed: &Signed<'_>,
     cause: Option<Seq>,
     db: &Connection,
     payloads: &mut PayloadWriter,
 ) -> Result<(Seq, Hash), AppendError> {
+    let Signed { draft, context, payload: bytes } = signed;
     let (seq, before) = match head {
         Some((seq, hash)) => (seq.next(), hash),
         None => (Seq::FIRST, chain::genesis(open::bus_id(db)?)),
@@ -295,11 +314,11 @@ fn insert_after(
         agent: &draft.agent,
         name: &draft.name,
         cause,
-        context: draft.context.as_deref(),
+        context: context.as_deref(),
     };
-    let hash = chain::link(&before, &identity, &draft.payload);
+    let hash = chain::link(&before, &identity, bytes);
     let of = (draft.agent.as_str(), draft.kind.as_str());
-    let Stored { payload, packed } = payloads.store(db, of, &draft.payload)?;
+    let Stored { payload, packed } = payloads.store(db, of, bytes)?;
     let inserted = db
         .prepare_cached(
             "INSERT INTO events (seq, id, time, agent, session, turn, name, kind, tool, \
@@ -318,7 +337,7 @@ fn insert_after(
             draft.tool,
             draft.tool_class,
             cause.map(Seq::as_i64),
-            draft.context,
+            context.as_deref(),
             payload,
             hash,
             packed,
