@@ -5,13 +5,14 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chrono::DateTime;
 use serde_json::value::RawValue;
 
-use crate::event::{BusId, Seq};
+use crate::event::{BusId, BusIdentity, Seq};
 
 use crate::event::Time;
 use crate::log::{Received, Redaction, Row, StoredPayload, payload_digest};
@@ -83,6 +84,11 @@ fn compose(bus: BusId, row: &Row, form: PayloadForm<'_>) -> Vec<u8> {
     }
     if let Some(cause) = cause {
         envelope.number("cause", cause);
+    }
+    if let Some(BusIdentity { host, user, home, name }) = row.identity.as_deref() {
+        for (key, value) in [("host", host), ("user", user), ("home", home), ("busname", name)] {
+            envelope.text(key, value);
+        }
     }
     match &row.removed {
         // Without `data`: an empty payload would be another one.
@@ -224,7 +230,9 @@ pub fn read(envelope: &[u8]) -> Result<Received, EnvelopeError> {
         redaction,
         hash: fields.hash("hash")?.ok_or_else(|| missing("hash"))?,
         origin: None,
+        identity: None,
     };
+    let row = Row { identity: fields.identity(&row)?, ..row };
     let source = fields.required("source")?;
     let bus = source.strip_prefix(SOURCE).and_then(|bus| bus.parse().ok());
     Ok(Received {
@@ -255,6 +263,17 @@ impl Fields<'_> {
         let Some(text) = self.text(key)? else { return Ok(None) };
         let hash = hex::decode(text).ok().and_then(|hash| hash.try_into().ok());
         hash.map(Some).ok_or_else(|| invalid(key))
+    }
+
+    /// Who recorded the row. What the row does not refer to, and so its hash does not cover, does not count.
+    fn identity(&self, row: &Row) -> Result<Option<Arc<BusIdentity>>, EnvelopeError> {
+        let (Some(host), Some(user), Some(home), Some(name)) =
+            (self.text("host")?, self.text("user")?, self.text("home")?, self.text("busname")?)
+        else {
+            return Ok(None);
+        };
+        let claimed = BusIdentity::new(&host, &user, &home, Some(&name));
+        Ok((row.identity_key() == Some(claimed.key())).then(|| Arc::new(claimed)))
     }
 
     fn payload(&self) -> Result<Vec<u8>, EnvelopeError> {
@@ -307,6 +326,7 @@ mod tests {
             redaction: None,
             hash: [9; 32],
             origin: None,
+            identity: None,
         }
     }
 
@@ -358,6 +378,23 @@ mod tests {
         }
         let without_digest = br#"{"dataremoved":true}"#;
         assert!(read(without_digest).is_err());
+    }
+
+    #[test]
+    fn who_recorded_a_row_counts_only_if_the_row_refers_to_it() {
+        let identity = Arc::new(BusIdentity::new("laptop", "anna", "/h", Some("build \"2\"")));
+        let context = format!(r#"{{"cwd":"/x","by":"{}"}}"#, identity.key());
+        let row = Row {
+            identity: Some(Arc::clone(&identity)),
+            ..row(b"{}".to_vec(), "s".to_owned(), Some(context))
+        };
+        let envelope = write(bus(), &row, None);
+        assert_eq!(read(&envelope).expect("an envelope").row, row);
+        let mut forged: Value = serde_json::from_slice(&envelope).expect("JSON");
+        assert_eq!((&forged["host"], &forged["user"]), (&"laptop".into(), &"anna".into()));
+        forged["user"] = "root".into();
+        let read = read(forged.to_string().as_bytes()).expect("an envelope");
+        assert_eq!(read.row.identity, None);
     }
 
     #[test]

@@ -11,6 +11,8 @@ pub mod json;
 
 pub mod redact;
 
+pub mod record;
+
 pub mod shell;
 
 pub mod backoff;

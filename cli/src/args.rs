@@ -8,6 +8,7 @@ use hookbus::config::{self, NatsSettings, parse_duration};
 use hookbus::event::{Agent, BusId, Clock, SystemClock, Time};
 use hookbus::log::{LogPath, LogReader};
 
+use crate::bus_names::BusNames;
 use crate::settings::Settings;
 
 /// Opens the log of the home for reading.
@@ -35,20 +36,18 @@ pub(crate) fn nats_settings(urls: Option<&str>, settings: &Settings) -> Option<N
     NatsSettings::with_servers(hooks.active().file.nats.clone(), urls.as_deref())
 }
 
-/// Finds the bus in an archive whose id starts with `prefix`.
-pub(crate) fn find_bus(log: &LogReader, prefix: &str) -> Result<BusId> {
+/// Finds the bus of an archive with this name, or whose id starts with `text`.
+pub(crate) fn find_bus(log: &LogReader, text: &str) -> Result<BusId> {
     if !log.is_archive() {
         bail!("this log holds one bus only; --bus is for archives");
     }
-    let buses: Vec<BusId> = log.buses()?.into_iter().map(|(bus, _)| bus).collect();
-    let matching: Vec<&BusId> =
-        buses.iter().filter(|bus| bus.to_string().starts_with(prefix)).collect();
-    match matching.as_slice() {
-        [only] => Ok(**only),
-        [] | [..] => {
-            let all: Vec<String> = buses.iter().map(ToString::to_string).collect();
-            let how_many = if matching.is_empty() { "no bus" } else { "several buses" };
-            bail!("`{prefix}` matches {how_many}; this archive holds {}", all.join(", "))
+    let names = BusNames::read(log)?;
+    match names.matching(text).as_slice() {
+        [only] => Ok(*only),
+        [] => bail!("`{text}` matches no bus; this archive holds {}", names.all()),
+        [several @ ..] => {
+            let several: Vec<String> = several.iter().map(|bus| names.describe(*bus)).collect();
+            bail!("`{text}` matches several buses: {}; write more of the id", several.join(", "))
         }
     }
 }

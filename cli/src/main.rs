@@ -4,6 +4,7 @@ mod anchor;
 mod args;
 mod backup;
 mod boot;
+mod bus_names;
 mod bus_rows;
 mod checkpoints;
 mod cli;

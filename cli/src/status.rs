@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use hookbus::active::HooksSource;
 use hookbus::config::DaemonMode;
-use hookbus::event::{Clock, SystemClock};
+use hookbus::event::{BusId, Clock, SystemClock};
 use hookbus::log::{LogPath, Spool};
 use hookbus::server::{
     DaemonError, DaemonReply, DaemonRequest, LockOwner, SocketPath, ask, describe,
@@ -176,6 +176,7 @@ fn print(state: &Value, settings: &Settings) -> Result<()> {
         ));
     }
     output::line(format!("home    {}", sanitize(&settings.home.to_string_lossy())))?;
+    output::line(describe_bus(&state["bus"]))?;
     output::line(describe_daemon(state, paint))?;
     let log = &state["log"];
     output::line(match log["error"].as_str() {
@@ -205,12 +206,23 @@ fn print(state: &Value, settings: &Settings) -> Result<()> {
     let hooks = &state["hooks"];
     let standing = hooks["standing"].as_str().unwrap_or_default();
     output::line(format!("hooks   {} ({standing})", hooks["count"]))?;
+    for choice in hooks["record"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        output::line(format!("record  {}", sanitize(choice)))?;
+    }
     let problems = hooks["problems"].as_array().into_iter().flatten();
     let errors = ["error", "consent_error"].iter().filter_map(|key| hooks[*key].as_str());
     for problem in errors.chain(problems.filter_map(Value::as_str)) {
         output::line(format!("        {}", paint.bad(&sanitize(problem))))?;
     }
     Ok(())
+}
+
+/// The line about the bus: its name, its id, and who records.
+fn describe_bus(bus: &Value) -> String {
+    let text = |key: &str| sanitize(bus[key].as_str().unwrap_or("?"));
+    let id = bus["id"].as_str().and_then(|id| id.parse::<BusId>().ok());
+    let id = id.map_or_else(|| "no id yet".to_owned(), |id| id.short(&[]));
+    format!("bus     {} ({id}), user {} on {}", text("name"), text("user"), text("host"))
 }
 
 /// The line about the daemon.

@@ -18,6 +18,7 @@ use hookbus::relay::published_head;
 use serde_json::{Map, Value, json};
 
 use crate::args::{nats_settings, open_log};
+use crate::bus_names::BusNames;
 use crate::checkpoints::{self, Checkpoints};
 use crate::cli::Exit;
 use crate::output::{self, Paint, Progress, count, format_duration, local_time, sanitize};
@@ -78,8 +79,10 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     };
     let mut verified = verify_rows(&path, log.as_ref().ok(), start.as_ref())?;
     let is_archive = log.as_ref().is_ok_and(LogReader::is_archive);
+    let names = log.as_ref().ok().and_then(|log| BusNames::read(log).ok());
+    let names = names.unwrap_or_else(BusNames::none);
     let mut report =
-        Report { repaired, start, checkpoints: None, is_archive, started, format, settings };
+        Report { repaired, start, checkpoints: None, is_archive, names, started, format, settings };
     if let Ok(log) = &log {
         compare_with_own(&mut verified, log)?;
     }
@@ -263,6 +266,7 @@ struct Report<'a> {
     start: Option<SignedCheckpoint>,
     checkpoints: Option<AgainstCheckpoints>,
     is_archive: bool,
+    names: BusNames,
     started: Instant,
     format: Format,
     settings: &'a Settings,
@@ -284,7 +288,8 @@ impl Report<'_> {
         }
         let took = format_duration(self.started.elapsed());
         for report in &verified.buses {
-            output::line(describe(report, &took, verified.flaws.is_empty(), paint))?;
+            let bus = self.names.describe(report.bus);
+            output::line(describe(report, &bus, &took, verified.flaws.is_empty(), paint))?;
         }
         if let Some(found) = &self.checkpoints {
             output::line(describe_checkpoints(found))?;
@@ -301,7 +306,7 @@ impl Report<'_> {
     }
 
     fn to_json(&self, verified: &Verification) -> Value {
-        let mut object = to_json(verified, self.repaired.as_ref(), self.is_archive);
+        let mut object = to_json(verified, self.repaired.as_ref(), self.is_archive, &self.names);
         let short = |signed: &SignedCheckpoint| {
             let it = &signed.checkpoint;
             json!({"seq": it.seq.as_i64(), "time": it.time.to_string(), "key": it.key.to_string()})
@@ -363,8 +368,14 @@ fn describe_repair(repaired: &Repaired, is_sound: bool) -> Vec<String> {
 }
 
 /// The line about the rows of one bus. In a file with other flaws the rows alone can be sound.
-fn describe(report: &VerifyReport, took: &str, is_file_sound: bool, paint: Paint) -> String {
-    let VerifyReport { bus, rows, head, flaws, flaw_count, gaps, .. } = report;
+fn describe(
+    report: &VerifyReport,
+    bus: &str,
+    took: &str,
+    is_file_sound: bool,
+    paint: Paint,
+) -> String {
+    let VerifyReport { rows, head, flaws, flaw_count, gaps, .. } = report;
     let (removed, redacted) = (describe_removed(report), describe_redacted(report));
     let gaps: Vec<String> = gaps
         .iter()
@@ -430,11 +441,12 @@ fn to_json(
     verified: &Verification,
     repaired: Option<&Repaired>,
     is_archive: bool,
+    names: &BusNames,
 ) -> Map<String, Value> {
     let file_flaws = verified.flaws.iter();
     let mut object = match verified.buses.as_slice() {
         [own] if !is_archive => {
-            let mut object = bus_json(own);
+            let mut object = bus_json(own, names);
             let flaws = own.flaws.iter().chain(file_flaws).map(flaw_json).collect();
             object.insert("flaws".to_owned(), Value::Array(flaws));
             object.insert("sound".to_owned(), json!(verified.is_sound()));
@@ -443,7 +455,7 @@ fn to_json(
         buses => Map::from_iter([
             ("sound".to_owned(), json!(verified.is_sound())),
             ("flaws".to_owned(), file_flaws.map(flaw_json).collect()),
-            ("buses".to_owned(), buses.iter().map(bus_json).collect()),
+            ("buses".to_owned(), buses.iter().map(|bus| bus_json(bus, names)).collect()),
         ]),
     };
     if let Some(repaired) = repaired {
@@ -459,13 +471,14 @@ fn to_json(
     object
 }
 
-fn bus_json(report: &VerifyReport) -> Map<String, Value> {
+fn bus_json(report: &VerifyReport, names: &BusNames) -> Map<String, Value> {
     let flaws: Vec<Value> = report.flaws.iter().map(flaw_json).collect();
     Map::from_iter([
         ("sound".to_owned(), json!(report.flaw_count == 0)),
         ("whole".to_owned(), json!(report.gaps.is_empty())),
         ("gaps".to_owned(), gaps_json(report)),
         ("bus".to_owned(), json!(report.bus.to_string())),
+        ("bus_name".to_owned(), json!(names.name(report.bus))),
         ("rows".to_owned(), json!(report.rows)),
         (
             "removed".to_owned(),

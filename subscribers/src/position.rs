@@ -245,6 +245,7 @@ mod tests {
             redaction: None,
             hash: [0; 32],
             origin: None,
+            identity: None,
         }
     }
 

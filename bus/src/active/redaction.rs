@@ -50,7 +50,8 @@ impl ActiveRedaction {
         Redactor::new(self.key(), &RedactionSettings::default()).ok()
     }
 
-    fn key(&self) -> FingerprintKey {
+    /// The key of the fingerprints.
+    pub fn key(&self) -> FingerprintKey {
         self.key.get_or_init(|| key(&self.key_file)).clone()
     }
 }

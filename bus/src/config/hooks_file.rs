@@ -15,6 +15,7 @@ use super::nats::NatsSettings;
 use super::parse;
 use super::plugin_lists::PluginLists;
 use super::problem::{Problem, Reach};
+use super::recording::Recording;
 use super::redaction::Redaction;
 use super::retention::Retention;
 use crate::event::OnFailure;
@@ -40,6 +41,8 @@ pub struct HooksFile {
     pub content: String,
     /// The settings beside the hooks as the log records them: without secrets.
     pub settings: Map<String, Value>,
+    /// The readable name of the bus; none for `user@host`.
+    pub name: Option<String>,
     /// The hooks, in the order of the file.
     pub hooks: Vec<Hook>,
     /// The packs that it uses: names and texts.
@@ -68,6 +71,8 @@ pub struct HooksFile {
     pub redaction: Redaction,
     /// What is removed from the log by age and size.
     pub retention: Retention,
+    /// What is recorded of which events.
+    pub recording: Recording,
 }
 
 /// Whether the user approved an entry of a project, given its key and its text.
@@ -82,6 +87,7 @@ impl HooksFile {
             hash: sha256(b""),
             content: String::new(),
             settings: Map::new(),
+            name: None,
             hooks: Vec::new(),
             packs: Vec::new(),
             problems: Vec::new(),
@@ -96,6 +102,7 @@ impl HooksFile {
             plugins: PluginLists::default(),
             redaction: Redaction::default(),
             retention: Retention::default(),
+            recording: Recording::default(),
         }
     }
 

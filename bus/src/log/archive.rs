@@ -7,6 +7,7 @@
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
 use super::chain::{self, Hash, Identity};
+use super::identity;
 use super::lock::WriteLock;
 use super::open::{self, Durability, WritableLog, WriterRole};
 use super::payload::{PayloadReader, PayloadWriter, ReadParts, Stored};
@@ -262,6 +263,11 @@ fn insert(
         Some(_) => Stored::REMOVED,
         None => payloads.store(transaction, (&row.agent, &row.kind), &row.payload)?,
     };
+    if let Some(identity) = row.identity.as_deref()
+        && row.identity_key() == Some(identity.key())
+    {
+        identity::store(transaction, identity)?;
+    }
     let here: i64 = transaction
         .prepare_cached("SELECT coalesce(max(seq), 0) + 1 FROM events")?
         .query_row([], |found| found.get(0))?;

@@ -14,6 +14,7 @@ mod compact;
 mod cut;
 mod damage;
 mod error;
+mod identity;
 mod lock;
 mod open;
 mod payload;
@@ -44,6 +45,7 @@ pub use bus_row::{
 pub use chain::row_hash;
 pub use compact::{CompactError, Compacted, compact};
 pub use error::{AppendError, OpenError, ReadError};
+pub use identity::local_identity;
 pub use open::{Durability, LogPath};
 pub use proof::{Checkpoint, CheckpointError, KeyError, PublicKey, SignedCheckpoint, SigningKey};
 pub use prune::{

@@ -1,10 +1,12 @@
 //! Rows of the log: a [`RowDraft`] before it is appended, a [`Row`] as it is stored.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::bus_row::bus_draft;
-use crate::event::{BusId, Decision, Event, EventId, Kind, Seq, Time};
+use crate::event::{BusId, BusIdentity, Decision, Event, EventId, Kind, Seq, Time};
 use crate::json::read_leniently;
 
 /// A row that was not appended yet.
@@ -183,6 +185,8 @@ pub struct Row {
     pub hash: [u8; 32],
     /// Where the row was recorded, if this log is an archive.
     pub origin: Option<Origin>,
+    /// Who recorded it; none in a row of an earlier version, and where the log does not hold it.
+    pub identity: Option<Arc<BusIdentity>>,
 }
 
 /// What was redacted in a row on purpose, after it was recorded.
@@ -245,6 +249,15 @@ impl Row {
             ("hash", json!(hex::encode(self.hash))),
         ] {
             object.insert(key.to_owned(), value);
+        }
+        let identity = self.identity.as_deref();
+        for (key, value) in [
+            ("bus_name", identity.map(|it| &it.name)),
+            ("host", identity.map(|it| &it.host)),
+            ("user", identity.map(|it| &it.user)),
+            ("home", identity.map(|it| &it.home)),
+        ] {
+            object.insert(key.to_owned(), json!(value));
         }
         if self.removed.is_some() {
             object.insert("removed".to_owned(), json!(true));

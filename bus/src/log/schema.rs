@@ -13,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema/0003_parts.sql"),
     include_str!("schema/0004_retention.sql"),
     include_str!("schema/0005_redaction.sql"),
+    include_str!("schema/0006_identities.sql"),
 ];
 
 /// Marks the file as ours, in SQLite's header: "hkbs".

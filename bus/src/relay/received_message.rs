@@ -170,6 +170,7 @@ mod tests {
             redaction: None,
             hash: [0; 32],
             origin: None,
+            identity: None,
         };
         row.hash = row_hash(bus, None, &row, &payload_digest(&row.payload));
         row

@@ -366,7 +366,9 @@ impl Daemon {
     /// settings are noticed before the first event.
     fn record_later(&self, row: BusRow) {
         let (recorder, at) = (self.bus.recorder.clone(), self.bus.clock.now());
-        let hooks = self.bus.hooks.active().to_record().into_iter().collect();
+        let active = self.bus.hooks.active();
+        recorder.set_name(active.file.name.as_deref());
+        let hooks = active.to_record().into_iter().collect();
         drop(tokio::spawn(async move {
             let recorded = recorder.event(row.to_draft(at), None, hooks, RECORDING).await;
             if let RecordOutcome::Lost { why } = recorded {

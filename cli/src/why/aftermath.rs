@@ -254,6 +254,7 @@ mod tests {
             redaction: None,
             hash: [0; 32],
             origin: None,
+            identity: None,
         }
     }
 

@@ -3,9 +3,10 @@
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
-use crate::event::{Column, Derived, DerivedFrom, EventId, Kind, Seq, Time};
+use crate::event::{Column, Derived, DerivedFrom, EventId, IdentityKey, Kind, Seq, Time};
 use crate::log::bus_row::BUS_AGENT;
 use crate::log::chain::{self, Hash, Identity};
+use crate::log::identity;
 use crate::log::payload::{Change, ELSEWHERE, PayloadReader};
 use crate::log::prune::RecordedRemoval;
 use crate::log::redact::read_record;
@@ -86,6 +87,11 @@ impl Covered {
 }
 
 impl ReadRow {
+    /// The key of the identity that recorded it.
+    pub(super) fn identity_key(&self) -> Option<IdentityKey> {
+        identity::key_of(&self.kind, self.covered.context.as_deref(), &self.payload)
+    }
+
     /// Reads seq and cause, then [`columns`].
     pub(super) fn read(row: &Row<'_>, payloads: &PayloadReader<'_>) -> rusqlite::Result<Self> {
         let digest = digest_in(row.get_ref(20)?);

@@ -14,6 +14,7 @@ use super::walk::ChainWalk;
 use super::walked_row::WalkedRow;
 use crate::event::{BusId, Seq};
 use crate::log::chain::Hash;
+use crate::log::identity;
 use crate::log::{LogPath, LogReader, ReadError, open};
 use crate::sys::thread::spawn_scoped;
 
@@ -125,6 +126,10 @@ pub fn verify(
             None if options.start.is_some() => damage::find_in_schema(&db)?,
             None => damage::find(&db)?,
         };
+        flaws.extend(identity::changed(&reader.db)?.into_iter().map(|key| {
+            let what = format!("the identity {key} is not the one that rows refer to by this key");
+            Flaw::of_file(FlawKind::Altered, what)
+        }));
         if reader.is_archive() {
             flaws.extend(wrong_origins(&reader)?);
         }
@@ -211,6 +216,8 @@ impl Walk<'_> {
         let after = start.map(|(seq, _)| seq.as_i64());
         let mut removals = Removals::read(&log.db, is_archive, after)?;
         let mut redactions = Redactions::after(after.unwrap_or(0));
+        // Without the table nothing is said about the rows: the file is of an earlier version.
+        let mut identities = identity::Referred::new(&log.db)?;
         let from = after.map_or(i64::MIN, |after| after.saturating_add(1));
         let mut pages = Pages::new(threads, log, bus, from);
         let mut last = after.unwrap_or(0);
@@ -225,6 +232,10 @@ impl Walk<'_> {
                         let before = walk.before().filter(|_| walk.is_next(row.seq));
                         walk.step(&row);
                         note_flaws(&mut walk, &row);
+                        if !is_archive && identities.lacks(&log.db, row.identity)? {
+                            let what = "the log does not hold who recorded this row; other rows may lack it too";
+                            walk.flaws.add(FlawKind::Missing, row.seq, what);
+                        }
                         removals.pass_row(&row, &mut walk.flaws);
                         redactions.pass_row(&row, before.as_ref());
                     }

@@ -3,7 +3,7 @@
 //! read before it.
 
 use super::row::{Covered, ReadRow};
-use crate::event::{Derived, DerivedFrom};
+use crate::event::{Derived, DerivedFrom, IdentityKey};
 use crate::log::chain::Hash;
 use crate::log::prune::RecordedRemoval;
 use crate::log::redact::binding;
@@ -25,6 +25,8 @@ pub(super) struct WalkedRow {
     pub(super) wrong_columns: Option<String>,
     /// Whether the payload was removed, and only its digest is there.
     pub(super) is_removed: bool,
+    /// The key of the identity that recorded it.
+    pub(super) identity: Option<IdentityKey>,
     /// What it says if it is a record of removed payloads and rows.
     pub(super) recorded_removal: Option<RecordedRemoval>,
     /// What was redacted on purpose.
@@ -59,6 +61,7 @@ impl WalkedRow {
             never_written: row.never_written(),
             wrong_cause: row.wrong_cause(is_archive),
             wrong_columns: row.wrong_columns(derive),
+            identity: row.identity_key(),
             recorded_removal: row.recorded_removal(),
             recorded_redaction: row.recorded_redaction().unwrap_or_default(),
             covered_now: row.covered_now(),

@@ -339,8 +339,8 @@ fn relative_paths_start_where_the_program_runs() {
     assert_eq!(used_by(line), ["D a @/x"]);
     let mut line = invocation("git -C y rm a");
     line.cwd = Directory::Path("/x/".to_owned());
-    assert_eq!(used_by(line), ["W y** @/x/", "D a @/x/y"]);
+    assert_eq!(used_by(line), ["W .git** @/x/y", "D a @/x/y"]);
     let mut line = invocation("git -C $X rm a");
     line.cwd = Directory::Path("/x".to_owned());
-    assert_eq!(used_by(line), ["W …** @/x", "D a @?"]);
+    assert_eq!(used_by(line), ["W .git** @?", "D a @?"]);
 }
