@@ -183,7 +183,8 @@ fn scan(
 
 /// What a row holds. The text of your own policy is not looked at: it is recorded as it is.
 fn secrets_in(row: &Row, redactor: &Redactor) -> Vec<hookbus::redact::FoundSecret> {
-    if ["hooks.loaded", "log.pruned", "log.redacted"].contains(&row.kind.as_str()) {
+    if ["hooks.loaded", "log.pruned", "log.redacted", "log.checkpoint"].contains(&row.kind.as_str())
+    {
         return Vec::new();
     }
     let mut found = redactor.redact(&row.payload).found;

@@ -56,7 +56,7 @@ pub struct RedactedRows {
 
 /// Redacts what `redact` finds in the rows that `request` names, and writes the file anew, so that it holds nothing of it
 /// any more. `redact` returns none for bytes without secrets. Calls `progress` with the seq that it has come to. Your own
-/// policy (`hooks.loaded`) and the records of removals and redactions stay as they are.
+/// policy (`hooks.loaded`), the records of removals and redactions, and signed checkpoints stay as they are.
 pub fn redact_rows(
     log: &LogPath,
     request: &RedactRequest,
@@ -135,7 +135,7 @@ fn read_page(
     let (condition, values) = condition(&query, &(1..=i64::MAX), after);
     let sql = format!(
         "SELECT {COLUMNS} FROM events WHERE {condition} \
-         AND NOT (agent = 'hookbus' AND kind IN ('hooks.loaded', 'log.pruned', 'log.redacted')) \
+         AND NOT (agent = 'hookbus' AND kind IN ('hooks.loaded', 'log.pruned', 'log.redacted', 'log.checkpoint')) \
          ORDER BY seq LIMIT {PAGE}"
     );
     let parts = ReadParts::default();
