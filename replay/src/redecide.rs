@@ -240,11 +240,7 @@ impl<'a> Redecider<'a> {
         let mut plan = plan(event, &hooks);
         let carried = skip_unapproved(&mut plan, self.hooks, row, recorded);
         let refused = self.hooks.leave_out_refused(&mut plan, row);
-        if let Some(choice) = recorded_choice(row.context.as_deref().unwrap_or_default())
-            && plan.hooks().any(decides)
-        {
-            return Err(RedecideError::NotRecorded(choice));
-        }
+        check_recorded_whole(row, &plan)?;
         let same_hooks = hash == Some(plan.hooks_hash());
         let (place, lines) = (self.place(event, row, plan.home()), ShellLines::default());
         let facts = Facts::new(event, &place, &lines);
@@ -445,6 +441,14 @@ fn depends_on_secret(event: &Event, comparison: &Comparison) -> bool {
 /// Whether a hook made the agent continue before this end of a turn.
 fn is_continued_turn(event: &Event) -> bool {
     event.kind == Kind::TurnEnd && dialect_of(event.agent).is_continuation(event)
+}
+
+/// Hooks that decide cannot be asked about an event of which only a part was recorded.
+fn check_recorded_whole(row: &RecordedEvent, plan: &Plan<'_>) -> Result<(), RedecideError> {
+    match recorded_choice(row.context.as_deref().unwrap_or_default()) {
+        Some(choice) if plan.hooks().any(decides) => Err(RedecideError::NotRecorded(choice)),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Whether the outcome is certain without the skipped commands: the agent accepts no answer to

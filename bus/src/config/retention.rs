@@ -215,7 +215,7 @@ mod tests {
         let (Retention::Rules(rules), 0) = parsed(text) else { panic!("no rules") };
         let lines: Vec<usize> = rules.iter().map(|rule| rule.line).collect();
         assert_eq!(lines, [4, 5, 6, 3]);
-        assert_eq!(rules[0].older_than, Some(Duration::from_secs(90 * 86_400)));
+        assert_eq!(rules[0].older_than, Some(Duration::from_hours(90 * 24)));
         assert_eq!(
             (rules[1].kind.as_deref(), rules[2].max_bytes),
             (Some("model.*"), Some(2_000_000_000))

@@ -116,7 +116,7 @@ fn payload(session: usize, text: usize, has_secret: bool) -> Vec<u8> {
     let message = |at: usize| {
         let words: Vec<String> =
             (0..50).map(|word| format!("{:x}", word * 7919 + at / 4)).collect();
-        let middle = if has_secret && at % 3 == 0 {
+        let middle = if has_secret && at.is_multiple_of(3) {
             format!("{SECRET}{at:04}")
         } else {
             format!("plain {at}")

@@ -60,7 +60,9 @@ impl<'a> Recorded<'a> {
                 // Of an event that is not to be recorded, but was answered, the outline is.
                 let choice = match self.choice {
                     RecordChoice::Nothing => &RecordChoice::Outline,
-                    other => other,
+                    choice @ (RecordChoice::Everything
+                    | RecordChoice::Without(_)
+                    | RecordChoice::Outline) => choice,
                 };
                 (left.clone(), mark_recorded(context, choice.as_str()))
             }

@@ -78,7 +78,7 @@ impl Writer<'_> {
     fn outline(&self, name: Option<&str>, value: Value) -> Value {
         match value {
             Value::String(text) if self.stays(name, &text) => Value::String(text),
-            Value::String(text) => Value::String(Omitted::mark(&text, self.key)),
+            Value::String(ref text) => Value::String(Omitted::mark(text, self.key)),
             Value::Array(items) => items.into_iter().map(|item| self.outline(None, item)).collect(),
             Value::Object(fields) => {
                 let mut left = Map::new();
@@ -115,7 +115,11 @@ impl Writer<'_> {
                 // Only the rest of it can go.
                 whole if is_named => self.outline(name, whole),
                 Value::String(text) => Value::String(Omitted::mark(&text, self.key)),
-                other => Value::String(Omitted::mark(&other.to_string(), self.key)),
+                Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::Array(_)
+                | Value::Object(_) => Value::String(Omitted::mark(&whole.to_string(), self.key)),
             };
             return true;
         }

@@ -116,7 +116,7 @@ impl Selected {
         let (mut condition, values) = condition(&request.query, &(1..=request.last()), None);
         condition.push_str(" AND agent <> 'hookbus' AND kind <> 'decision'");
         if request.strength == Strength::Payloads {
-            condition.push_str(&format!(" AND NOT {IS_REMOVED}"));
+            condition.extend([" AND NOT ", IS_REMOVED]);
         }
         let sql = format!("SELECT seq, session FROM events WHERE {condition} ORDER BY seq");
         let mut statement = db.prepare(&sql)?;

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
-use std::thread::{self, available_parallelism};
+use std::thread::{self, ScopedJoinHandle, available_parallelism};
 
 use super::damage;
 use super::flaw::{Flaw, FlawKind};
@@ -120,7 +120,7 @@ pub fn verify(
             buses.push(report);
         }
         drop(threads);
-        let mut flaws = match beside.map(|thread| thread.join()) {
+        let mut flaws = match beside.map(ScopedJoinHandle::join) {
             Some(Ok(found)) => found?,
             Some(Err(panic)) => std::panic::resume_unwind(panic),
             None if options.start.is_some() => damage::find_in_schema(&db)?,
@@ -245,10 +245,7 @@ impl Walk<'_> {
             }
             progress(walk.rows);
             if let Some(error) = page.damage {
-                let next = last.max(0).saturating_add(1);
-                let what =
-                    format!("the file cannot be read from here on ({error}); restore a copy");
-                walk.flaws.add(FlawKind::Page, next, what);
+                walk.flaws.add(FlawKind::Page, last.max(0).saturating_add(1), ends_here(&error));
                 break;
             }
         }
@@ -274,6 +271,10 @@ impl Walk<'_> {
             gaps,
         })
     }
+}
+
+fn ends_here(error: &rusqlite::Error) -> String {
+    format!("the file cannot be read from here on ({error}); restore a copy")
 }
 
 /// What is not in the hash.
