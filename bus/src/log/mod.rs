@@ -22,6 +22,7 @@ mod recorder;
 mod replay_reader;
 mod row;
 mod schema;
+mod sessions;
 mod space;
 mod spool;
 mod told;
@@ -40,12 +41,13 @@ pub use compact::{CompactError, Compacted, compact};
 pub use error::{AppendError, OpenError, ReadError};
 pub use open::{Durability, LogPath};
 pub use prune::{Hold, PruneError, PrunePlan, PruneRequest, Pruned, Strength, plan_prune, prune};
-pub use read::{DamagedRow, LogReader, Query, SessionSummary};
+pub use read::{DamagedRow, LogReader, Query};
 pub use recorder::{RecordOutcome, Recorder};
 pub use replay_reader::{
     DetachedDecisions, LoadedHooks, RecordedEvent, ReplayReader, ScannedRow, Selection,
 };
 pub use row::{HooksSnapshot, Origin, Received, Row, RowDraft, StoredPayload, payload_digest};
+pub use sessions::{RowCounts, SessionBounds, SessionCursor};
 pub use spool::{Backlog, Spool, SpoolThread};
 pub use told::PolicyChange;
 pub use verify::{

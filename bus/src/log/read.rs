@@ -40,6 +40,8 @@ pub struct Query {
     pub agent: Option<String>,
     /// Rows of this kind; `*` matches any characters.
     pub kind: Option<String>,
+    /// Rows of one of these kinds; empty: of any.
+    pub kinds: Vec<Kind>,
     /// Rows with this event name; `*` matches any characters.
     pub name: Option<String>,
     /// Rows with this tool or tool class.
@@ -48,23 +50,6 @@ pub struct Query {
     pub since: Option<Time>,
     /// Rows before this time.
     pub until: Option<Time>,
-}
-
-/// One session, as `hookbus sessions` lists it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionSummary {
-    /// The agent's session id; empty for events that have none.
-    pub session: String,
-    /// The agent.
-    pub agent: String,
-    /// The time of its first row.
-    pub first: Time,
-    /// The time of its last row.
-    pub last: Time,
-    /// The number of events, without decisions.
-    pub events: i64,
-    /// How many events were blocked or stopped.
-    pub blocked: i64,
 }
 
 /// A row that cannot be read.
@@ -299,6 +284,18 @@ impl LogReader {
         Ok(rows)
     }
 
+    /// The `count` latest matching rows before `before`, the latest first.
+    pub fn before(
+        &self,
+        query: &Query,
+        before: Option<Seq>,
+        count: usize,
+    ) -> Result<Vec<Row>, ReadError> {
+        let range = self.seq_range(query)?;
+        let last = before.map_or(*range.end(), |before| (before.as_i64() - 1).min(*range.end()));
+        self.page(query, &(*range.start()..=last), None, Order::LatestFirst, count)
+    }
+
     /// The range of seqs that holds every row in the query's time range, found in the index of ids,
     /// which sort by time. Rows that were appended late make the range larger, never smaller.
     pub(super) fn seq_range(&self, query: &Query) -> Result<RangeInclusive<i64>, ReadError> {
@@ -351,42 +348,6 @@ impl LogReader {
         let payloads = self.payloads();
         let rows = statement.query_map(params_from_iter(values), |row| read_row(row, &payloads))?;
         Ok(rows.collect::<Result<_, _>>()?)
-    }
-
-    /// Every session, the most recently active one last.
-    pub fn sessions(&self) -> Result<Vec<SessionSummary>, ReadError> {
-        // Skips from session to session in the index, instead of scanning it. An archive can hold decisions that
-        // no bus made, whose payload is not JSON; they block nothing.
-        let mut statement = self.db.prepare(
-            "WITH RECURSIVE each_session (session) AS ( \
-                 SELECT min(session) FROM events \
-                 UNION ALL \
-                 SELECT (SELECT min(session) FROM events WHERE session > each_session.session) \
-                 FROM each_session WHERE session IS NOT NULL \
-             ) \
-             SELECT s.session, e.agent, e.time, \
-                    (SELECT time FROM events WHERE session = s.session AND agent <> 'hookbus' \
-                       ORDER BY seq DESC LIMIT 1), \
-                    (SELECT count(*) FROM events WHERE session = s.session \
-                       AND kind <> 'decision' AND agent <> 'hookbus'), \
-                    (SELECT count(*) FROM events WHERE session = s.session AND kind = 'decision' \
-                       AND CASE WHEN json_valid(CAST(payload AS TEXT)) \
-                           THEN CAST(payload AS TEXT) ->> '$.outcome' END IN ('block', 'stop')) \
-             FROM each_session s JOIN events e ON e.seq = \
-                    (SELECT min(seq) FROM events WHERE session = s.session AND agent <> 'hookbus') \
-             WHERE s.session IS NOT NULL ORDER BY 4",
-        )?;
-        let sessions = statement.query_map([], |row| {
-            Ok(SessionSummary {
-                session: row.get(0)?,
-                agent: row.get(1)?,
-                first: Time::from_micros(row.get(2)?),
-                last: Time::from_micros(row.get(3)?),
-                events: row.get(4)?,
-                blocked: row.get(5)?,
-            })
-        })?;
-        Ok(sessions.collect::<Result<_, _>>()?)
     }
 
     /// How many events of this name and session in a row, right before `seq` (before now if none), say that a hook had made
@@ -488,6 +449,13 @@ pub(super) fn condition(
     }
     if let Some(kind) = &query.kind {
         add("kind GLOB ?", pattern(kind));
+    }
+    if !query.kinds.is_empty() {
+        let kinds: Vec<&str> = query.kinds.iter().map(|kind| kind.as_str()).collect();
+        add(
+            "kind IN (SELECT value FROM json_each(?))",
+            Value::Text(serde_json::json!(kinds).to_string()),
+        );
     }
     if let Some(name) = &query.name {
         add("name GLOB ?", pattern(name));

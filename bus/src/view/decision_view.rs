@@ -35,6 +35,7 @@ pub struct DecisionView {
 
 /// What one hook contributed to a decision.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each of them is told by itself")]
 pub struct HookSaid {
     /// Its name.
     pub hook: String,

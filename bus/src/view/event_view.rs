@@ -8,7 +8,7 @@ use super::effects::Effects;
 use super::subject::subject;
 use crate::dialect::{
     Answer, Dialect, Question, QuestionAnswer, Reported, ReportedUsage, SubagentReport,
-    ToolOutcome, dialect_of,
+    ToolOutcome, ToolStatus, dialect_of,
 };
 use crate::event::{Agent, Kind, ToolClass};
 use crate::log::Row;
@@ -95,6 +95,15 @@ impl<'a> EventView<'a> {
     /// Why a turn or a request to the model failed.
     pub fn failure(&self) -> Option<String> {
         self.dialect.failure(self.reported())
+    }
+
+    /// Whether it says that a tool call, a turn or a request to the model failed.
+    pub fn has_failed(&self) -> bool {
+        if matches!(self.kind, Kind::ToolAfter | Kind::ToolFailed) {
+            return self.outcome().status == ToolStatus::Failed;
+        }
+        matches!(self.kind, Kind::TurnFailed | Kind::ModelError)
+            || (self.kind == Kind::TurnEnd && self.failure().is_some())
     }
 
     /// The text in a chunk of the model's answer.

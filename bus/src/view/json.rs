@@ -9,7 +9,7 @@ use super::{
     Totals, Turn, What,
 };
 use crate::dialect::Usage;
-use crate::event::{Outcome, Seq, Time};
+use crate::event::{Kind, Outcome, Seq, Time, ToolClass};
 use crate::shell::Access;
 
 /// The version of the shape. A key that is added keeps it; one that is changed or removed raises it.
@@ -110,7 +110,7 @@ impl DecisionView {
     pub fn to_json(&self) -> Value {
         json!({
             "seq": self.seq.as_i64(),
-            "about": self.about.map(|kind| kind.as_str()),
+            "about": self.about.map(Kind::as_str),
             "outcome": self.outcome.map(Outcome::as_str),
             "removed": self.is_removed,
             "note": self.note,
@@ -151,7 +151,7 @@ fn tool(item: &Item, call: &ToolCall) -> Value {
     };
     json!({
         "tool": call.tool,
-        "tool_class": call.class.map(|class| class.as_str()),
+        "tool_class": call.class.map(ToolClass::as_str),
         "about": call.subject,
         "input": call.input,
         "call_id": call.call_id,

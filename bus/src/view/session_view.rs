@@ -281,18 +281,17 @@ impl SessionView {
     }
 
     fn end_turn(&mut self, event: &EventView<'_>) {
-        let chunks = self.index.last_request.and_then(|(turn, item)| {
-            let is_own = turn + 1 == self.turns.len();
-            match &self.turns.get(turn)?.items.get(item)?.what {
-                What::Model(call) if is_own && !call.text.is_empty() => Some(call.text.clone()),
-                _ => None,
-            }
+        let own_turn = self.turns.len().saturating_sub(1);
+        let request = self.index.last_request.filter(|(turn, _)| *turn == own_turn);
+        let chunks = request.and_then(|place| {
+            let call = self.model_call_at(place)?;
+            (!call.text.is_empty()).then(|| call.text.clone())
         });
         let is_failure = event.kind == Kind::TurnFailed;
-        let failure = match event.kind {
-            Kind::TurnFailed => Some(event.failure().unwrap_or_else(|| "failed".to_owned())),
-            Kind::TurnEnd => event.failure(),
-            _ => None,
+        let failure = if is_failure {
+            Some(event.failure().unwrap_or_else(|| "failed".to_owned()))
+        } else {
+            event.failure().filter(|_| event.kind == Kind::TurnEnd)
         };
         let answer = event.answer().filter(|_| !is_failure);
         let turn = self.turn();
@@ -452,6 +451,13 @@ impl SessionView {
             asked.answer = answer;
         }
         self.index.by_seq.insert(event.row.seq, (place, event.kind));
+    }
+
+    fn model_call_at(&mut self, place: Place) -> Option<&mut ModelCall> {
+        match self.item(place).map(|item| &mut item.what) {
+            Some(What::Model(call)) => Some(call),
+            _ => None,
+        }
     }
 
     fn subagent_at(&mut self, place: Place) -> Option<&mut Subagent> {

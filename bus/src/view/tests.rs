@@ -288,11 +288,9 @@ fn a_question_has_its_answer() {
         .map(|(name, seq)| row(seq, "hermes", &payload("hermes", name)))
         .collect();
     let view = SessionView::of_rows("s", &rows);
-    let asked = view.items().find_map(|item| match &item.what {
-        What::Question(asked) => Some(asked),
-        _ => None,
-    });
-    let asked = asked.expect("a question");
+    let Some(Item { what: What::Question(asked), .. }) = view.items().next() else {
+        panic!("a question");
+    };
     assert_eq!(asked.question.about, "rm -rf /home/dev/project/victim");
     assert_eq!(asked.answer.as_ref().and_then(|answer| answer.yes), Some(false));
 }
