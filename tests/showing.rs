@@ -8,6 +8,7 @@ use hookbus_tests::home::Home;
 use hookbus_tests::payloads;
 use hookbus_tests::told::{event, matches_snapshot, stable, tell};
 use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr;
 
 const POLICY: &str = "hooks:
   tool.before:
@@ -16,7 +17,7 @@ const POLICY: &str = "hooks:
   AfterTool:
     - { name: no-leak, rule: { when: { command: 'printenv' }, block: The output holds secrets. } }
   BeforeModel:
-    - { name: budget, rule: { when: { prompt: 'never ask this' }, block: The budget is spent. } }
+    - { name: budget, rule: { when: { model: 'costly' }, block: The budget is spent. } }
   turn.start:
     - { name: house-rules, rule: { context: 'Run the tests. 👩‍💻 漢字' } }
 ";
@@ -120,10 +121,7 @@ fn gemini(home: &Home) {
             of("AfterTool.shell", printed("git push --force", "forced update")),
             of("BeforeTool.shell", shell("./deploy.sh")),
             of("AfterTool.shell", printed("./deploy.sh", "done")),
-            of(
-                "BeforeModel",
-                json!({"llm_request": {"messages": [{"role": "user", "content": "never ask this"}]}}),
-            ),
+            of("BeforeModel", json!({"llm_request": {"model": "costly-model"}})),
             of(
                 "AfterAgent",
                 json!({"prompt_response": "Let me look. Two things are left. are left."}),
@@ -186,6 +184,11 @@ fn printed(home: &Home, arguments: &[&str], columns: &str, colour: bool) -> Stri
     }
     let output = command.output().expect("hookbus runs");
     assert!(output.status.success(), "{arguments:?}: {output:?}");
+    let window: usize = columns.parse().expect("a number");
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let wide = stripped(line).width();
+        assert!(wide <= window, "{wide} columns in a window of {window}: {line}");
+    }
     stable(&String::from_utf8(output.stdout).expect("text"), home)
 }
 

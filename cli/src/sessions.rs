@@ -12,7 +12,7 @@ pub(crate) use self::summary::is_project;
 use self::summary::{Detail, SessionSummary};
 use crate::args::{open_log, parse_agent, parse_time};
 use crate::cli::Exit;
-use crate::output::{self, Paint, fit};
+use crate::output::{self, Paint, fit, width};
 use crate::settings::{Format, Settings};
 
 /// How many sessions are looked at in one go.
@@ -87,7 +87,9 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
             Format::Text => {
                 let [title, rest] = summary.lines(now, paint);
                 output::line(paint.bold(&fit(&title, settings.window.columns)))?;
-                output::line(rest)?;
+                let is_wide = width(&rest) > settings.window.columns;
+                let plain = || fit(&summary.lines(now, Paint(false))[1], settings.window.columns);
+                output::line(if is_wide { plain() } else { rest })?;
             }
         }
         Ok(())

@@ -40,8 +40,8 @@ pub fn tell(home: &Home, agent: &str, events: &[Value]) {
 pub fn stable(text: &str, home: &Home) -> String {
     let mut text = text.replace(&*home.work().to_string_lossy(), "/work/dir");
     for (pattern, stand_in) in [
-        (r"\b\d\d-\d\d \d\d:\d\d:\d\d\b", "MM-DD hh:mm:ss"),
-        (r"\b\d\d:\d\d:\d\d(\.\d+)?\b", "hh:mm:ss"),
+        (r"\d\d-\d\d \d\d:\d\d:\d\d", "MM-DD hh:mm:ss"),
+        (r"\d\d:\d\d:\d\d(\.\d+)?", "hh:mm:ss"),
         (r"\b(today|yesterday) \d\d:\d\d\b", "today hh:mm"),
         (r"\d{4}-\d\d-\d\dT[0-9:.]+Z", "TIME"),
         (r"(<1 ms|\b\d+(\.\d)? (ms|s)\b)( \d+ s)?", "DURATION"),

@@ -40,10 +40,11 @@ impl Reports for ClaudeFamily {
 
     /// Beside a class of error that says little there is the text that the user was shown.
     fn failure(&self, event: Reported<'_>) -> Option<String> {
-        event
-            .readable("error_details")
-            .or_else(|| event.readable("last_assistant_message"))
-            .or_else(|| event.readable("error"))
+        if event.kind == Kind::TurnEnd {
+            return None;
+        }
+        let paths = ["error_details", "last_assistant_message", "error"];
+        paths.iter().find_map(|path| event.readable(path))
     }
 
     fn model<'a>(&self, event: Reported<'a>) -> Option<&'a str> {

@@ -160,6 +160,17 @@ fn prompts_answers_models_and_tokens_are_read() {
     let usage = EventView::new(&claude).usage().expect("usage");
     assert_eq!((usage.usage.total_tokens, usage.scope), (Some(15), UsageScope::Subagent));
     assert_eq!(EventView::new(&read("codex", "Stop")).model(), Some("gpt-5.1-codex"));
+    for (agent, name, has_failed) in [
+        ("codex", "Stop", false),
+        ("claude", "Stop", false),
+        ("claude", "StopFailure", true),
+        ("hermes", "on_session_end", false),
+        ("hermes", "api_request_error", true),
+        ("gemini", "AfterAgent", false),
+    ] {
+        let row = read(agent, name);
+        assert_eq!(EventView::new(&row).has_failed(), has_failed, "{agent} {name}");
+    }
 }
 
 #[test]

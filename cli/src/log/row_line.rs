@@ -36,7 +36,9 @@ impl Columns {
         Self { paint, time, name, rest: rest.max(10) }
     }
 
-    pub(super) fn line(self, row: &Row) -> String {
+    pub(super) fn line(mut self, row: &Row) -> String {
+        let digits = row.seq.to_string().len();
+        self.rest = self.rest.saturating_sub(digits.saturating_sub(6));
         format!(
             "{} {} {} {} {} {}",
             pad_left(&row.seq.to_string(), 6),

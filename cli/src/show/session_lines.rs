@@ -4,7 +4,8 @@ use hookbus::event::{Clock, SystemClock};
 use hookbus::view::{Item, SessionView, Totals, Turn, Usage, What};
 
 use crate::output::{
-    Paint, count, format_duration, local_time, number, sanitize, sanitize_lines, when, wrap,
+    Paint, count, fit, format_duration, local_time, number, sanitize, sanitize_lines, when, width,
+    wrap,
 };
 
 /// How many lines of a prompt or an answer are shown.
@@ -41,13 +42,15 @@ impl Style {
         }
         let name = sanitize(&view.session);
         let name = if name.is_empty() { "(no session)" } else { &name };
-        let mut lines = vec![format!("{}  {}", self.paint.bold(name), about.join(" · "))];
+        let title = self.paint.bold(name);
+        let mut lines = self.joined(&format!("{title}  "), &about, " · ");
         let mut place = Vec::new();
-        place.extend(view.cwd.as_deref().map(|cwd| format!("in {}", sanitize(cwd))));
+        place.extend(
+            view.cwd.as_deref().map(|cwd| fit(&format!("in {}", sanitize(cwd)), self.columns)),
+        );
         place.extend(models(view));
-        if !place.is_empty() {
-            lines.push(self.paint.dim(&place.join(", ")));
-        }
+        let place = self.joined("", &place, ", ");
+        lines.extend(place.iter().filter(|it| !it.is_empty()).map(|it| self.paint.dim(it)));
         let totals = Totals::of(view);
         lines.extend(self.totals("", &totals));
         let inside = Totals::of_subagents(view);
@@ -91,7 +94,23 @@ impl Style {
         .map(|text| self.paint.notable(&text))
         .collect();
         let all: Vec<String> = [usual, bad, notable].concat();
-        vec![format!("{before}{}", all.join(", "))]
+        self.joined(before, &all, ", ")
+    }
+
+    /// Parts behind each other, on as many lines as they need.
+    fn joined(self, before: &str, parts: &[String], between: &str) -> Vec<String> {
+        let mut lines = vec![before.to_owned()];
+        for (place, part) in parts.iter().enumerate() {
+            let is_last = place + 1 == parts.len();
+            let part = if is_last { part.clone() } else { format!("{part}{between}") };
+            let line = lines.last().map_or(0, |line| width(line));
+            if line + width(part.trim_end()) > self.columns && line > 0 {
+                lines.push(format!("  {part}"));
+            } else if let Some(line) = lines.last_mut() {
+                line.push_str(&part);
+            }
+        }
+        lines.iter().map(|line| line.trim_end().to_owned()).collect()
     }
 
     /// The turns, `indent` columns to the right.
