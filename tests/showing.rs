@@ -31,7 +31,6 @@ fn hermes(home: &Home) {
     let asked = json!({"session_id": "", "extra": {
         "turn_id": format!("{session}:t:1"), "tool_call_id": "c3", "command": "rm -rf build"}});
     let refused = "{\"output\": \"\", \"exit_code\": -1, \"error\": \"BLOCKED: the user said no\", \"status\": \"blocked\"}";
-    let child = "20261116_003600_00ead1";
     tell(
         home,
         "hermes",
@@ -67,6 +66,29 @@ fn hermes(home: &Home) {
             of("pre_approval_request", asked.clone()),
             of("post_approval_response", asked),
             of("post_tool_call", result("c3", "rm -rf build", refused)),
+        ],
+    );
+    hermes_subagent(home, session);
+    tell(
+        home,
+        "hermes",
+        &[
+            of("post_api_request", json!({})),
+            of("transform_llm_output", json!({"extra": {"response_text": "I could not push."}})),
+            of("post_llm_call", json!({"extra": {"assistant_response": "I could not push."}})),
+            of("on_session_end", json!({})),
+        ],
+    );
+}
+
+/// A sub-agent with a session of its own, in which a command fails.
+fn hermes_subagent(home: &Home, session: &str) {
+    let child = "20261116_003600_00ead1";
+    let of = |name: &str, fields: Value| event("hermes", name, session, &fields);
+    tell(
+        home,
+        "hermes",
+        &[
             of("subagent_start", json!({})),
             event(
                 "hermes",
@@ -83,10 +105,6 @@ fn hermes(home: &Home) {
                 "result": "{\"output\": \"\", \"exit_code\": 3, \"error\": null}"}}),
             ),
             of("subagent_stop", json!({"extra": {"child_session_id": child}})),
-            of("post_api_request", json!({})),
-            of("transform_llm_output", json!({"extra": {"response_text": "I could not push."}})),
-            of("post_llm_call", json!({"extra": {"assistant_response": "I could not push."}})),
-            of("on_session_end", json!({})),
         ],
     );
 }

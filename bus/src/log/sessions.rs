@@ -19,13 +19,21 @@ const STEP: usize = 1000;
 const FIRST_ROWS: usize = 300;
 
 /// How far a listing of sessions is.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct SessionCursor {
+    /// How many rows are walked without a new session, before the index is used.
+    most_walked: usize,
     seen: HashSet<String>,
     before: Option<Seq>,
     walked: usize,
     /// The sessions that are left, the latest last; none while rows are walked.
     left: Option<Vec<String>>,
+}
+
+impl Default for SessionCursor {
+    fn default() -> Self {
+        Self { most_walked: WALK, seen: HashSet::new(), before: None, walked: 0, left: None }
+    }
 }
 
 /// Where a session begins and ends.
@@ -59,7 +67,7 @@ impl LogReader {
     ) -> Result<Vec<String>, ReadError> {
         let mut found = Vec::new();
         while found.len() < count && cursor.left.is_none() {
-            if cursor.walked >= WALK {
+            if cursor.walked >= cursor.most_walked {
                 cursor.left = Some(self.sessions_by_index(&cursor.seen)?);
                 break;
             }
@@ -198,4 +206,76 @@ impl LogReader {
 
 fn whole(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::EventId;
+    use crate::log::LogPath;
+    use crate::log::open::{self, Durability, WriterRole};
+
+    /// A log with a row for each session, in this order; `bus` is a row of the bus itself.
+    fn log(sessions: &[&str]) -> (tempfile::TempDir, LogReader) {
+        let home = tempfile::tempdir().expect("a home");
+        let path = LogPath::in_home(home.path());
+        let writable = open::for_writing(
+            &path,
+            Durability::ProcessDeath,
+            WriterRole::Client,
+            Time::from_micros(1),
+        );
+        let db = writable.expect("a log").db;
+        for (seq, session) in (1_i64..).zip(sessions) {
+            let (session, agent) =
+                if *session == "bus" { ("", "hookbus") } else { (*session, "hermes") };
+            let id = EventId::mint(Time::from_micros(seq));
+            let kind = if seq % 3 == 0 { "decision" } else { "turn.start" };
+            db.execute(
+                "INSERT INTO events (seq, id, time, agent, session, name, kind, payload, hash) \
+                 VALUES (?1, ?2, ?1, ?3, ?4, 'x', ?5, '{}', x'00')",
+                (seq, id.as_bytes(), agent, session, kind),
+            )
+            .expect("a row");
+        }
+        drop(db);
+        (home, LogReader::open(&path).expect("a log"))
+    }
+
+    #[test]
+    fn sessions_are_listed_latest_first_however_they_are_found() {
+        let rows = ["a", "b", "", "a", "c", "bus", "b", "d", "d", "d", "bus"];
+        let (_home, log) = log(&rows);
+        for most_walked in [0, 1, 3, WALK] {
+            for count in [1, 2, 10] {
+                let mut cursor = SessionCursor { most_walked, ..SessionCursor::default() };
+                let mut all = Vec::new();
+                loop {
+                    let page = log.next_sessions(&mut cursor, count).expect("sessions");
+                    assert!(page.len() <= count);
+                    if page.is_empty() {
+                        break;
+                    }
+                    all.extend(page);
+                }
+                assert_eq!(all, ["d", "b", "c", "a", ""], "{most_walked} {count}");
+            }
+        }
+        assert_eq!(log.last_session().expect("a session").as_deref(), Some("d"));
+        let ends = log.sessions_where(|session| session > "b", 9).expect("sessions");
+        assert_eq!(ends, ["d", "c"]);
+    }
+
+    #[test]
+    fn a_session_is_counted_up_to_a_limit() {
+        let (_home, log) = log(&["a"; 9]);
+        let all = log.session_counts("a", 100).expect("counts");
+        assert_eq!((all.events, all.decisions, all.has_more), (6, 3, false));
+        assert!(log.session_counts("a", 5).expect("counts").has_more);
+        let bounds = log.session_bounds("a").expect("bounds").expect("a session");
+        assert_eq!((bounds.first.seq, bounds.last), (Seq::FIRST, Time::from_micros(9)));
+        assert!(bounds.prompt.is_some());
+        assert_eq!(log.session_bounds("b").expect("bounds"), None);
+        assert_eq!(log.session_endings("a", 2).expect("rows").len(), 2);
+    }
 }
