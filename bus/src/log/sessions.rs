@@ -233,7 +233,7 @@ mod tests {
             let kind = if seq % 3 == 0 { "decision" } else { "turn.start" };
             db.execute(
                 "INSERT INTO events (seq, id, time, agent, session, name, kind, payload, hash) \
-                 VALUES (?1, ?2, ?1, ?3, ?4, 'x', ?5, '{}', x'00')",
+                 VALUES (?1, ?2, ?1, ?3, ?4, 'x', ?5, '{}', zeroblob(32))",
                 (seq, id.as_bytes(), agent, session, kind),
             )
             .expect("a row");
