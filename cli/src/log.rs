@@ -5,6 +5,7 @@ mod filter;
 mod known_values;
 mod row_line;
 
+use std::cell::RefCell;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use self::filter::Filter;
 use self::known_values::{check_name, check_tool};
 use self::row_line::Columns;
 use crate::args::{find_bus, find_session, open_log, parse_agent, parse_kind, parse_time};
+use crate::bus_names::BusNames;
 use crate::cli::Exit;
 use crate::output::{self, Pager, Paint};
 use crate::settings::{Format, Settings};
@@ -86,8 +88,8 @@ pub(crate) struct Arguments {
     /// Only the last N matching rows
     #[arg(short = 'n', long, value_name = "N", help_heading = "Filters")]
     last: Option<usize>,
-    /// Only this bus of an archive; a unique prefix of its id is enough
-    #[arg(long, value_name = "ID", help_heading = "Filters")]
+    /// Only this bus of an archive: its name, or a unique prefix of its id
+    #[arg(long, value_name = "BUS", help_heading = "Filters")]
     bus: Option<String>,
     /// All rows, at a terminal in a pager
     #[arg(long, conflicts_with_all = ["last", "follow"])]
@@ -111,11 +113,21 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         only_row(&log, &query)?;
     }
     let columns = Columns::new(settings.window, Paint(settings.colour));
-    let print = |row: &Row| {
+    let names = if log.is_archive() { Some(RefCell::new(BusNames::read(&log)?)) } else { None };
+    let bus = |row: &Row| -> Result<String> {
+        let (Some(names), Some(origin)) = (&names, &row.origin) else { return Ok(String::new()) };
+        // `--follow` meets buses that were not there at the start.
+        if !names.borrow().knows(origin.bus) {
+            names.replace(BusNames::read(&log)?);
+        }
+        Ok(format!("  on {}", names.borrow().describe(origin.bus)))
+    };
+    let print = |row: &Row| -> Result<()> {
         output::line(match format {
             Format::Json => row.to_json().to_string(),
-            Format::Text => columns.line(row),
-        })
+            Format::Text => columns.line(row, &bus(row)?),
+        })?;
+        Ok(())
     };
     let height = settings.window.lines.filter(|_| format == Format::Text);
     let screenful = height.map(|height| height.saturating_sub(2).max(5));
@@ -129,14 +141,14 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     let mut last = match wanted {
         Some(count) => {
             let (rows, has_more) = last_rows(&log, &query, &mut filter, count)?;
-            rows.iter().try_for_each(print)?;
+            rows.iter().try_for_each(&print)?;
             if has_more && arguments.last.is_none() && !arguments.follow {
                 let hint = "older rows: `hookbus log --all`, or -n 1000";
                 output::line(Paint(settings.colour).dim(hint))?;
             }
             head
         }
-        None => each(&log, &query, &mut filter, None, print)?,
+        None => each(&log, &query, &mut filter, None, &print)?,
     };
     drop(pager);
     filter.check_hook()?;
@@ -145,7 +157,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     }
     loop {
         sleep(POLL_INTERVAL);
-        last = each(&log, &query, &mut filter, last, print)?;
+        last = each(&log, &query, &mut filter, last, &print)?;
     }
 }
 
@@ -167,7 +179,7 @@ fn each(
     query: &Query,
     filter: &mut Filter,
     after: Option<Seq>,
-    print: impl Fn(&Row) -> Result<(), output::StdoutClosed>,
+    print: impl Fn(&Row) -> Result<()>,
 ) -> Result<Option<Seq>> {
     log.each(query, after, |row| {
         if filter.passes(log, &row)? {

@@ -11,6 +11,7 @@ use regex::{Regex, RegexBuilder};
 pub(crate) use self::summary::is_project;
 use self::summary::{Detail, SessionSummary};
 use crate::args::{open_log, parse_agent, parse_time};
+use crate::bus_names::BusNames;
 use crate::cli::Exit;
 use crate::output::{self, Paint, fit, width};
 use crate::settings::{Format, Settings};
@@ -78,17 +79,19 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     let screenful = settings.window.lines.map(|lines| (lines.saturating_sub(3) / 2).max(3));
     let is_screenful = arguments.last.is_none() && format == Format::Text && screenful.is_some();
     let most = arguments.last.or(screenful.filter(|_| is_screenful));
+    let names = if log.is_archive() { BusNames::read(&log)? } else { BusNames::none() };
     let (paint, now) = (Paint(settings.colour), SystemClock.now());
     let mut listed = 0;
     let has_more = each_session(&log, &selection, most, |summary| {
         listed += 1;
         match format {
-            Format::Json => output::line(summary.to_json().to_string())?,
+            Format::Json => output::line(summary.to_json(&names).to_string())?,
             Format::Text => {
-                let [title, rest] = summary.lines(now, paint);
+                let [title, rest] = summary.lines(now, &names, paint);
                 output::line(paint.bold(&fit(&title, settings.window.columns)))?;
                 let is_wide = width(&rest) > settings.window.columns;
-                let plain = || fit(&summary.lines(now, Paint(false))[1], settings.window.columns);
+                let plain =
+                    || fit(&summary.lines(now, &names, Paint(false))[1], settings.window.columns);
                 output::line(if is_wide { plain() } else { rest })?;
             }
         }

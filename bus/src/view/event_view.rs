@@ -8,7 +8,7 @@ use super::effects::Effects;
 use super::subject::subject;
 use crate::dialect::{
     Answer, Dialect, Question, QuestionAnswer, Reported, ReportedUsage, SubagentReport,
-    ToolOutcome, ToolStatus, dialect_of,
+    ToolOutcome, ToolStatus, dialect_of, recorded_choice,
 };
 use crate::event::{Agent, Kind, ToolClass};
 use crate::log::Row;
@@ -156,7 +156,12 @@ impl<'a> EventView<'a> {
         if self.is_removed() {
             return REMOVED.to_owned();
         }
-        subject(self.tool_class, &self.fields)
+        let text = subject(self.tool_class, &self.fields);
+        match self.row.context.as_deref().and_then(recorded_choice).as_deref() {
+            Some("without") => format!("(fields left out) {text}"),
+            Some(choice) => format!("({choice} only) {text}"),
+            None => text,
+        }
     }
 
     /// What a tool call does: programs, files, hosts.

@@ -47,8 +47,10 @@ fn row(seq: i64, agent: &str, payload: &Value) -> Row {
         context: None,
         payload: draft.payload,
         removed: None,
+        redaction: None,
         hash: [0; 32],
         origin: None,
+        identity: None,
     }
 }
 

@@ -36,17 +36,19 @@ impl Columns {
         Self { paint, time, name, rest: rest.max(10) }
     }
 
-    pub(super) fn line(mut self, row: &Row) -> String {
+    /// The line of a row; `bus` is what is said behind it about where it comes from.
+    pub(super) fn line(mut self, row: &Row, bus: &str) -> String {
         let digits = row.seq.to_string().len();
-        self.rest = self.rest.saturating_sub(digits.saturating_sub(6));
+        self.rest = self.rest.saturating_sub(digits.saturating_sub(6) + width(bus));
         format!(
-            "{} {} {} {} {} {}",
+            "{} {} {} {} {} {}{}",
             pad_left(&row.seq.to_string(), 6),
             self.paint.dim(&local_time(row.at).format(self.time).to_string()),
             pad(&fit(&sanitize(&row.agent), 6), 6),
             pad(&fit(&sanitize(&short_session(&row.session)), 12), 12),
             pad(&fit(&shorten_middle(&row.name, 60), self.name), self.name),
             self.what(row),
+            self.paint.dim(bus),
         )
         .trim_end()
         .to_owned()
@@ -115,6 +117,20 @@ fn describe_bus_row(kind: &str, payload: &Value) -> String {
             let note =
                 payload["note"].as_str().map_or_else(String::new, |note| format!(": {note}"));
             format!("{} by {}{note}", text("session"), text("by"))
+        }
+        Some(Kind::LogCheckpoint) => {
+            let key: String = text("key").chars().take(12).collect();
+            format!("row {}, signed with the key {key}…", payload["seq"])
+        }
+        Some(Kind::LogRedacted) => {
+            let some = |number: u64, what: &str| {
+                count(usize::try_from(number).unwrap_or(usize::MAX), what)
+            };
+            let what = match payload["rows"]["count"].as_u64() {
+                Some(rows) => some(rows, "row"),
+                None => some(payload["parts"].as_u64().unwrap_or(0), "part") + " of payloads",
+            };
+            format!("{what}, by {}", text("by"))
         }
         Some(Kind::LogPruned) => {
             let number = |key: &str| payload[key]["count"].as_u64().unwrap_or(0);

@@ -4,13 +4,14 @@
 use std::path::Path;
 
 use anyhow::Result;
-use hookbus::event::{Kind, Time};
+use hookbus::event::{BusId, Kind, Time};
 use hookbus::log::{LogReader, Query, RowCounts, SessionBounds};
 use hookbus::view::{DecisionView, EventView};
 use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::args::short_session;
+use crate::bus_names::BusNames;
 use crate::output::{Paint, count, format_duration, number, sanitize, shorten, when};
 
 /// How many rows of a session are counted. A longer one has "more than" so many.
@@ -37,6 +38,8 @@ pub(super) struct SessionSummary {
     pub(super) prompt: Option<String>,
     pub(super) first: Time,
     pub(super) last: Time,
+    /// The bus that recorded its first row, if the log is an archive.
+    pub(super) bus: Option<BusId>,
     pub(super) rows: RowCounts,
     pub(super) blocked: usize,
     pub(super) failed: usize,
@@ -57,6 +60,7 @@ impl SessionSummary {
             project: EventView::new(&first).project(),
             prompt: prompt.and_then(|row| EventView::new(&row).prompt()),
             first: first.at,
+            bus: first.origin.map(|origin| origin.bus),
             last,
             rows: RowCounts::default(),
             blocked: 0,
@@ -104,19 +108,24 @@ impl SessionSummary {
         Some(path.file_name()?.to_string_lossy().into_owned())
     }
 
-    pub(super) fn to_json(&self) -> Value {
-        json!({
+    pub(super) fn to_json(&self, names: &BusNames) -> Value {
+        let mut object = json!({
             "session": self.session, "short": short_session(&self.session), "agent": self.agent,
             "project": self.project, "prompt": self.prompt,
             "first": self.first.to_string(), "last": self.last.to_string(),
             "events": self.rows.events, "decisions": self.rows.decisions,
             "blocked": self.blocked, "failed": self.failed,
             "at_least": self.rows.has_more || self.is_at_least,
-        })
+        });
+        if let Some(bus) = self.bus {
+            object["bus"] = json!(bus.to_string());
+            object["bus_name"] = json!(names.name(bus));
+        }
+        object
     }
 
     /// Two lines: what was asked, and the rest.
-    pub(super) fn lines(&self, now: Time, paint: Paint) -> [String; 2] {
+    pub(super) fn lines(&self, now: Time, names: &BusNames, paint: Paint) -> [String; 2] {
         let title = match self.prompt.as_deref().map(|prompt| shorten(prompt, 1000)) {
             Some(prompt) if !prompt.is_empty() => prompt,
             Some(_) | None => "(no prompt)".to_owned(),
@@ -144,6 +153,10 @@ impl SessionSummary {
                 rest.push_str(", ");
                 rest.push_str(&paint.bad(&format!("{least}{number} {what}")));
             }
+        }
+        if let Some(bus) = self.bus {
+            rest.push_str(", on ");
+            rest.push_str(&names.describe(bus));
         }
         [title, rest]
     }
