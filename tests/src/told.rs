@@ -40,6 +40,7 @@ pub fn tell(home: &Home, agent: &str, events: &[Value]) {
 pub fn stable(text: &str, home: &Home) -> String {
     let mut text = text.replace(&*home.work().to_string_lossy(), "/work/dir");
     for (pattern, stand_in) in [
+        (r"/\S*hookbus-test-\S*", "HOME"),
         (r"\d\d-\d\d \d\d:\d\d:\d\d", "MM-DD hh:mm:ss"),
         (r"\d\d:\d\d:\d\d(\.\d+)?", "hh:mm:ss"),
         (r"\b(today|yesterday) \d\d:\d\d\b", "today hh:mm"),
