@@ -104,7 +104,7 @@ fn an_archive_holds_many_buses_and_can_be_verified() {
     }
     let session = hermes_shell("")["session_id"].as_str().expect("a session").to_owned();
     assert!(archive_home.text(&["show", &session]).contains("rm 1"));
-    assert!(archive_home.text(&["sessions"]).contains(&session));
+    assert!(archive_home.text(&["sessions", "--json"]).contains(&session));
     // An event of this machine is not added to the archive, but spooled.
     archive_home.answer("hermes", &hermes_shell("rm own"));
     assert_eq!(archive_home.log(&[]).len(), total);

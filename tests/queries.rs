@@ -89,9 +89,10 @@ fn sessions_lists_events_and_blocks_per_session() {
         sessions.iter().map(|s| (&s["session"], &s["events"], &s["blocked"])).collect();
     assert_eq!(
         counts,
-        [(&json!("one"), &json!(2), &json!(1)), (&json!("two"), &json!(1), &json!(0))]
+        [(&json!("two"), &json!(1), &json!(0)), (&json!("one"), &json!(2), &json!(1))]
     );
-    assert!(home.text(&["sessions", "--agent", "gemini"]).contains("two"));
+    let text = home.text(&["sessions", "--agent", "gemini"]);
+    assert!(text.contains("  two  gemini in ") && text.contains(", 1 event\n"), "{text}");
 }
 
 #[test]
@@ -117,10 +118,11 @@ fn a_timeline_joins_calls_with_results_and_decisions() {
     let tool = |command: &str| {
         items.iter().find(|item| item["input"]["command"] == command).expect("a tool call")
     };
-    assert_eq!(tool("ls")["result"], json!({"status": "ok", "ms": 173}));
-    assert_eq!(tool("rm x")["decision"]["outcome"], "block");
-    assert_eq!(tool("rm x")["decision"]["hooks"][0]["reason"], "guarded");
-    let subagent = items.iter().find(|item| item.get("subagent").is_some()).expect("a sub-agent");
+    let result = &tool("ls")["result"];
+    assert_eq!((&result["status"], &result["ms"]), (&json!("ok"), &json!(173.0)));
+    assert_eq!(tool("rm x")["decisions"][0]["outcome"], "block");
+    assert_eq!(tool("rm x")["decisions"][0]["hooks"][0]["reason"], "guarded");
+    let subagent = items.iter().find(|item| item["kind"] == "subagent").expect("a sub-agent");
     assert_eq!(subagent["inside"]["turns"][0]["items"][0]["input"]["command"], "echo child");
     let text = home.text(&["show", session]);
     assert!(text.contains("blocked by guard: guarded"), "{text}");
@@ -176,8 +178,8 @@ fn a_timeline_names_hooks_that_did_not_run_for_lack_of_approval() {
     assert!(text.contains("blocked by policy, which did not run: it has changed since"), "{text}");
     assert!(text.contains("allowed by other"), "{text}");
     let shown = home.json(&["show", "two", "--json"]);
-    let hooks = &shown["turns"][0]["items"][0]["decision"]["hooks"];
-    assert_eq!((&hooks[0]["refused"], &hooks[0]["failed"]), (&json!(true), &json!(true)));
+    let hooks = &shown["turns"][0]["items"][0]["decisions"][0]["hooks"];
+    assert_eq!((&hooks[0]["unapproved"], &hooks[0]["failed"]), (&json!(true), &json!(true)));
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn a_rule_in_shadow_mode_is_recorded_and_lets_the_call_through_with_a_daemon_and
         assert_eq!((&verdicts[0]["shadow"], &verdicts[1]["shadow"]), (&json!(true), &Value::Null));
         assert!(home.text(&["sessions"]).contains("2 events, 1 blocked"));
         let shown = home.text(&["show", "last"]);
-        assert!(shown.contains("2 events, 2 decisions, 1 blocked"), "{shown}");
+        assert!(shown.contains("2 events, 2 decisions, 2 tool calls, 1 blocked"), "{shown}");
         assert!(shown.contains("would have been blocked by no-force-push (shadow): no force"));
         let log = home.text(&["log", "--kind", "decision"]);
         assert!(log.contains("no-force-push (shadow): block (no force)"), "{log}");

@@ -68,7 +68,7 @@ fn a_decision_is_explained_by_what_each_condition_saw_and_what_came_of_it() {
         "only-gemini\n      it is for gemini only\n".to_owned(),
         "1 other hook did not match; --all lists them\n".to_owned(),
         "it did not run: seq ".to_owned(),
-        "says `blocked`\n".to_owned(),
+        "says `denied`\n".to_owned(),
         "a similar call, blocked, it ran all the same\n".to_owned(),
     ] {
         assert!(text.contains(&part), "{part} in\n{text}");

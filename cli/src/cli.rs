@@ -78,15 +78,21 @@ enum Verb {
     Hooks(hooks::Verb),
     /// Print recorded events and decisions, oldest first
     ///
-    /// Prints the whole log unless you filter it. Decisions are rows too; each names the event that
-    /// it is about.
+    /// At a terminal it prints the last screenful; with `--all` everything, in a pager (`PAGER`). In a pipe
+    /// it prints the whole log unless you filter it. Decisions are rows too; each names the event that it
+    /// is about.
     Log(log::Arguments),
-    /// List recorded sessions, latest last
+    /// List recorded sessions, latest first
+    ///
+    /// For each session: its first prompt, its short id, agent, project, start, length, and how much was
+    /// recorded, blocked and failed. At a terminal one screenful. Of a very long session only the latest rows
+    /// are counted; it then says `more than` or `at least`.
     Sessions(sessions::Arguments),
     /// Show one session as a timeline
     ///
-    /// Shows the turns of a session, its tool calls with their results, its sub-agents, and the
-    /// decisions with their reasons.
+    /// Shows the turns of a session: the prompt, the tool calls with how they ended and one line of what they
+    /// printed, questions to the user, sub-agents, the decisions with their reasons, and the answer. A call
+    /// that was blocked and ran all the same stands out.
     Show(show::Arguments),
     /// Explain a decision: each hook, what it saw, what came of it
     ///

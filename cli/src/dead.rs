@@ -4,6 +4,7 @@
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use hookbus::log::Received;
+use hookbus::view::EventView;
 use hookbus_subscribers::{
     DeadLetter, DeadLetterStore, RefusedMessage, StoredDeadLetter, retry_dead_letter,
 };
@@ -11,7 +12,6 @@ use serde_json::{Value, json};
 
 use crate::args::nats_settings;
 use crate::cli::Exit;
-use crate::log::summarize;
 use crate::observe::assignment;
 use crate::output::{self, Paint, Progress, count, local_time, sanitize, sanitize_lines, shorten};
 use crate::settings::{Format, Settings};
@@ -232,7 +232,9 @@ fn describe_refused(observer: &str, message: &RefusedMessage, paint: Paint) -> S
 fn describe(letter: &DeadLetter, paint: Paint) -> String {
     let (seq, what) = match letter.event() {
         Ok(Received { row, .. }) => {
-            let gist = summarize(&row, &row.payload_json());
+            let event = EventView::new(&row);
+            let tool = row.tool.as_deref().map_or_else(String::new, |tool| format!("{tool}  "));
+            let gist = format!("{tool}{}", event.subject());
             (row.seq.to_string(), format!("{} {}", shorten(&row.name, 40), shorten(&gist, 40)))
         }
         Err(error) => ("?".to_owned(), shorten(&error.to_string(), 100)),

@@ -12,7 +12,7 @@ use hookbus::event::Kind;
 use hookbus::log::{LogReader, Query, Row};
 use serde_json::json;
 
-use crate::args::{open_log, parse_agent, parse_time};
+use crate::args::{find_session, open_log, parse_agent, parse_time};
 use crate::cli::Exit;
 use crate::output::{self, Progress, StdoutClosed, count};
 use crate::settings::{Format, Settings};
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     let sessions = arguments
         .sessions
         .iter()
-        .map(|start| resolve_session(&log, start))
+        .map(|start| find_session(&log, start))
         .collect::<Result<Vec<String>>>()?;
     let query = Query {
         since: arguments.since.as_deref().map(parse_time).transpose()?,
@@ -80,14 +80,6 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         })?;
     }
     Ok(if damaged == 0 { Exit::Success } else { Exit::Failure })
-}
-
-/// The full id of the session that `start` abbreviates.
-pub(crate) fn resolve_session(log: &LogReader, start: &str) -> Result<String> {
-    match start {
-        "last" => Ok(log.sessions()?.pop().map_or_else(String::new, |last| last.session)),
-        start => Ok(log.find_session(start)?),
-    }
 }
 
 fn write(

@@ -5,7 +5,7 @@ use clap::Args;
 use hookbus::log::{BusRow, Hold, SessionHold};
 use serde_json::{Value, json};
 
-use crate::args::open_log;
+use crate::args::{find_session, open_log};
 use crate::bus_rows;
 use crate::cli::Exit;
 use crate::output::{self, local_time, sanitize, shorten};
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     let held = holds.iter().find(|it| it.hold.session == *prefix);
     let session = match held {
         Some(known) => known.hold.session.clone(),
-        None => log.find_session(prefix)?,
+        None => find_session(&log, prefix)?,
     };
     let is_held = holds.iter().any(|it| it.hold.session == session);
     if is_held == arguments.release {

@@ -1,4 +1,9 @@
-//! `hookbus log`: prints the log row by row, filtered or followed.
+//! `hookbus log`: prints the log row by row, filtered or followed. At a terminal it prints the last screenful, and more in a
+//! pager; in a pipe everything.
+
+mod filter;
+mod known_values;
+mod row_line;
 
 use std::cell::RefCell;
 use std::thread::sleep;
@@ -6,36 +11,40 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use hookbus::dialect::recorded_choice;
-use hookbus::event::{Kind, Outcome, RecordedDecision, RecordedVerdict, Seq, gist};
+use hookbus::event::Seq;
 use hookbus::log::{LogPath, LogReader, Query, Row};
-use serde_json::Value;
 
-use crate::args::{find_bus, open_log, parse_agent, parse_kind, parse_time};
+use self::filter::Filter;
+use self::known_values::{check_name, check_tool};
+use self::row_line::Columns;
+use crate::args::{find_bus, find_session, open_log, parse_agent, parse_kind, parse_time};
 use crate::bus_names::BusNames;
 use crate::cli::Exit;
-use crate::output::{self, Paint, local_time, sanitize, shorten};
+use crate::output::{self, Pager, Paint};
 use crate::settings::{Format, Settings};
 
 /// How often `--follow` reads the log.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What is shown instead of a payload that was removed on purpose.
-const REMOVED: &str = "(payload removed)";
+/// How many rows are read in one go, from the end of the log backwards.
+const PAGE: usize = 500;
 
 const EXAMPLES: &str = "\
 Examples:
-  hookbus log -n 20                    Print the last 20 rows
-  hookbus log -f --kind decision       Follow the decisions
-  hookbus log --tool shell --since 2h  Print the shell calls of two hours
-  hookbus log --session 7f6c --json    Print a session as JSON lines
-  hookbus log --seq 42 --raw           Print a payload as it arrived";
+  hookbus log                          The last screenful; in a pipe, all rows
+  hookbus log --all                    All rows, at a terminal in a pager
+  hookbus log -f --kind decision       Follow the decisions from now on
+  hookbus log --tool shell --since 2h  The shell calls of two hours
+  hookbus log --failed --project shop  What failed in this project
+  hookbus log --session last --json    A session as JSON lines
+  hookbus log --seq 42 --raw           A payload as it arrived";
 
 /// The arguments of `hookbus log`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Only this session; a unique prefix of its id is enough
+    /// Only this session: its id, a unique prefix of it, its short form, or `last`
     #[arg(long, value_name = "ID", help_heading = "Filters")]
     session: Option<String>,
     /// Only this agent: hermes, gemini, claude or codex
@@ -58,6 +67,21 @@ pub(crate) struct Arguments {
     /// Only before this time, written as for --since
     #[arg(long, value_name = "TIME", help_heading = "Filters")]
     until: Option<String>,
+    /// Only rows whose payload matches this text or regular expression
+    #[arg(long, value_name = "TEXT", help_heading = "Filters")]
+    grep: Option<String>,
+    /// Only decisions that blocked or stopped something
+    #[arg(long, help_heading = "Filters")]
+    blocked: bool,
+    /// Only tool calls, turns and model requests that failed
+    #[arg(long, help_heading = "Filters", conflicts_with = "blocked")]
+    failed: bool,
+    /// Only decisions in which this hook said something
+    #[arg(long, value_name = "NAME", help_heading = "Filters", conflicts_with = "failed")]
+    hook: Option<String>,
+    /// Only projects with this directory name, or in this directory
+    #[arg(long, value_name = "NAME|DIR", help_heading = "Filters")]
+    project: Option<String>,
     /// Only the row with this number
     #[arg(long, value_name = "SEQ", help_heading = "Filters")]
     seq: Option<i64>,
@@ -67,7 +91,10 @@ pub(crate) struct Arguments {
     /// Only this bus of an archive: its name, or a unique prefix of its id
     #[arg(long, value_name = "BUS", help_heading = "Filters")]
     bus: Option<String>,
-    /// Keep running and print new rows as they are recorded
+    /// All rows, at a terminal in a pager
+    #[arg(long, conflicts_with_all = ["last", "follow"])]
+    all: bool,
+    /// Print new rows as they are recorded, from now on; with -n, after the last N
     #[arg(short, long)]
     follow: bool,
     /// With --seq: print the payload byte for byte as it arrived
@@ -77,22 +104,15 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
     let log = if arguments.follow { wait_for_log(settings)? } else { open_log(settings)? };
-    let query = query(arguments, &log)?;
+    let mut filter = Filter::new(arguments)?;
+    let query = query(arguments, &filter, &log)?;
     if arguments.raw {
-        let row = only_row(&log, &query)?;
-        if row.removed.is_some() {
-            bail!(
-                "the payload of row {} was removed on purpose; `hookbus log --kind log.pruned` tells when",
-                row.seq
-            );
-        }
-        output::payload(&row.payload)?;
-        return Ok(Exit::Success);
+        return raw(&log, &query);
     }
     if arguments.seq.is_some() {
         only_row(&log, &query)?;
     }
-    let paint = Paint(settings.colour);
+    let columns = Columns::new(settings.window, Paint(settings.colour));
     let names = if log.is_archive() { Some(RefCell::new(BusNames::read(&log)?)) } else { None };
     let bus = |row: &Row| -> Result<String> {
         let (Some(names), Some(origin)) = (&names, &row.origin) else { return Ok(String::new()) };
@@ -105,28 +125,99 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     let print = |row: &Row| -> Result<()> {
         output::line(match format {
             Format::Json => row.to_json().to_string(),
-            Format::Text => format!("{}{}", describe(row, paint), paint.dim(&bus(row)?)),
+            Format::Text => columns.line(row, &bus(row)?),
         })?;
         Ok(())
     };
-    let mut last = None;
-    if let Some(count) = arguments.last {
-        for row in log.last(&query, count)? {
-            print(&row)?;
-            last = Some(row.seq);
+    let height = settings.window.lines.filter(|_| format == Format::Text);
+    let screenful = height.map(|height| height.saturating_sub(2).max(5));
+    let default = if arguments.follow { Some(0) } else { screenful.filter(|_| !arguments.all) };
+    let wanted = arguments.last.or(default);
+    let is_long = arguments.all || wanted > screenful;
+    let pager = (height.is_some() && is_long && !arguments.follow)
+        .then(|| Pager::start(&settings.pager))
+        .flatten();
+    let head = log.head()?.map(|(seq, _)| seq);
+    let mut last = match wanted {
+        Some(count) => {
+            let (rows, has_more) = last_rows(&log, &query, &mut filter, count)?;
+            rows.iter().try_for_each(&print)?;
+            if has_more && arguments.last.is_none() && !arguments.follow {
+                let hint = "older rows: `hookbus log --all`, or -n 1000";
+                output::line(Paint(settings.colour).dim(hint))?;
+            }
+            head
         }
-        if last.is_none() {
-            last = log.head()?.map(|(seq, _)| seq);
-        }
-    } else {
-        last = log.each(&query, None, |row| print(&row))?;
-    }
+        None => each(&log, &query, &mut filter, None, &print)?,
+    };
+    drop(pager);
+    filter.check_hook()?;
     if !arguments.follow {
         return Ok(Exit::Success);
     }
     loop {
         sleep(POLL_INTERVAL);
-        last = log.each(&query, last, |row| print(&row))?;
+        last = each(&log, &query, &mut filter, last, &print)?;
+    }
+}
+
+fn raw(log: &LogReader, query: &Query) -> Result<Exit> {
+    let row = only_row(log, query)?;
+    if row.removed.is_some() {
+        bail!(
+            "the payload of row {} was removed on purpose; `hookbus log --kind log.pruned` tells when",
+            row.seq
+        );
+    }
+    output::payload(&row.payload)?;
+    Ok(Exit::Success)
+}
+
+/// Prints the rows after `after` that pass. Returns how far the log was read.
+fn each(
+    log: &LogReader,
+    query: &Query,
+    filter: &mut Filter,
+    after: Option<Seq>,
+    print: impl Fn(&Row) -> Result<()>,
+) -> Result<Option<Seq>> {
+    log.each(query, after, |row| {
+        if filter.passes(log, &row)? {
+            print(&row)?;
+        }
+        Ok(())
+    })
+}
+
+/// The last `count` rows that pass, in log order, and whether there are more.
+fn last_rows(
+    log: &LogReader,
+    query: &Query,
+    filter: &mut Filter,
+    count: usize,
+) -> Result<(Vec<Row>, bool)> {
+    let (mut found, mut before) = (Vec::new(), None);
+    if count == 0 {
+        return Ok((found, true));
+    }
+    loop {
+        let page = PAGE.min(count.saturating_add(1));
+        let rows = log.before(query, before, page)?;
+        let is_end = rows.len() < page;
+        for row in rows {
+            before = Some(row.seq);
+            if filter.passes(log, &row)? {
+                if found.len() == count {
+                    found.reverse();
+                    return Ok((found, true));
+                }
+                found.push(row);
+            }
+        }
+        if is_end {
+            found.reverse();
+            return Ok((found, false));
+        }
     }
 }
 
@@ -149,126 +240,25 @@ fn only_row(log: &LogReader, query: &Query) -> Result<Row> {
     Ok(row)
 }
 
-fn query(arguments: &Arguments, log: &LogReader) -> Result<Query> {
-    Ok(Query {
+fn query(arguments: &Arguments, filter: &Filter, log: &LogReader) -> Result<Query> {
+    let find = |text: &str| find_session(log, text);
+    let query = Query {
         seq: arguments.seq.map(Seq::from_i64),
-        session: arguments.session.as_deref().map(|prefix| log.find_session(prefix)).transpose()?,
+        session: arguments.session.as_deref().map(find).transpose()?,
         bus: arguments.bus.as_deref().map(|prefix| find_bus(log, prefix)).transpose()?,
         agent: arguments.agent.as_deref().map(parse_agent).transpose()?,
         kind: arguments.kind.as_deref().map(parse_kind).transpose()?,
+        kinds: filter.kinds(),
         name: arguments.name.clone(),
         tool: arguments.tool.clone(),
         since: arguments.since.as_deref().map(parse_time).transpose()?,
         until: arguments.until.as_deref().map(parse_time).transpose()?,
-    })
-}
-
-fn describe(row: &Row, paint: Paint) -> String {
-    let payload = row.payload_json();
-    let what = match row.kind.as_str() {
-        "decision" if row.removed.is_some() => {
-            let cause = row.cause.map_or_else(String::new, |cause| format!(" on {cause}"));
-            format!("{REMOVED}{cause}")
-        }
-        "decision" => describe_decision(payload, row.cause, paint),
-        kind if Kind::parse(kind).is_some_and(Kind::is_of_bus) => {
-            shorten(&describe_bus_row(kind, &payload), 100)
-        }
-        _ => shorten(&summarize(row, &payload), 80),
     };
-    format!(
-        "{:>6}  {}  {:<7} {:<12} {:<26} {what}",
-        row.seq,
-        paint.dim(&local_time(row.at).format("%m-%d %H:%M:%S%.3f").to_string()),
-        sanitize(&row.agent),
-        shorten(&row.session, 12),
-        shorten(&row.name, 40),
-    )
-}
-
-/// What happened to the bus itself.
-fn describe_bus_row(kind: &str, payload: &Value) -> String {
-    let text = |key: &str| payload[key].as_str().unwrap_or_default();
-    match Kind::parse(kind) {
-        Some(Kind::HooksApproved | Kind::HooksRevoked) => {
-            let what = payload["hook"].as_str().unwrap_or(text("command"));
-            format!("{what} on {}, in {}", text("event"), text("file"))
-        }
-        Some(Kind::SettingsChanged) => {
-            let keys = payload["changes"].as_array().into_iter().flatten();
-            let keys: Vec<&str> = keys.filter_map(|change| change["key"].as_str()).collect();
-            format!("{} in {}", keys.join(", "), text("file"))
-        }
-        Some(Kind::DaemonStarted) => {
-            let pid = &payload["pid"];
-            format!("{} in the {}, process {pid} on {}", text("version"), text("how"), text("host"))
-        }
-        Some(Kind::SessionHeld | Kind::SessionReleased) => {
-            let note =
-                payload["note"].as_str().map_or_else(String::new, |note| format!(": {note}"));
-            format!("{} by {}{note}", text("session"), text("by"))
-        }
-        Some(Kind::LogCheckpoint) => {
-            let key: String = text("key").chars().take(12).collect();
-            format!("row {}, signed with the key {key}…", payload["seq"])
-        }
-        Some(Kind::LogPruned) => {
-            let number = |key: &str| payload[key]["count"].as_u64().unwrap_or(0);
-            let parts = payload["parts"].as_u64().unwrap_or(0);
-            let what = match (number("payloads"), number("rows")) {
-                (0, 0) => format!("{parts} parts of payloads"),
-                (payloads, 0) => format!("{payloads} payloads"),
-                (_, rows) => format!("{rows} rows"),
-            };
-            format!("{what}, {} bytes, by {}", payload["bytes"], text("by"))
-        }
-        Some(Kind::LogRedacted) => {
-            let what = match payload["rows"]["count"].as_u64() {
-                Some(rows) => format!("{rows} rows"),
-                None => format!("{} parts of payloads", payload["parts"].as_u64().unwrap_or(0)),
-            };
-            format!("{what}, by {}", text("by"))
-        }
-        Some(_) | None => text("path").to_owned(),
+    if let Some(tool) = &arguments.tool {
+        check_tool(log, tool)?;
     }
-}
-
-fn describe_decision(payload: Value, cause: Option<Seq>, paint: Paint) -> String {
-    let cause = cause.map_or_else(String::new, |cause| format!(" on {cause}"));
-    // A later version may write outcomes that this one does not know.
-    let Ok(decision) = RecordedDecision::from_json(payload) else { return format!("?{cause}") };
-    let word = decision.outcome.as_str();
-    let outcome = match decision.outcome {
-        Outcome::Block | Outcome::Stop => paint.bad(word),
-        Outcome::None | Outcome::Allow => paint.good(word),
-        Outcome::Context | Outcome::Rewrite | Outcome::Ask => paint.notable(word),
-    };
-    let describe = |verdict: RecordedVerdict| {
-        let RecordedVerdict { hook, verdict, reason, failure, shadow, .. } = verdict;
-        let shadow = if shadow { " (shadow)" } else { "" };
-        let reason = failure.or(reason);
-        let reason =
-            reason.map_or_else(String::new, |reason| format!(" ({})", shorten(&reason, 60)));
-        format!("{hook}{shadow}: {verdict}{reason}")
-    };
-    let mut verdicts: Vec<String> = decision.verdicts.into_iter().map(describe).collect();
-    verdicts.extend(decision.notice.map(|notice| format!("told the user: {}", notice.text)));
-    format!("{outcome}{cause}  {}", shorten(&verdicts.join(", "), 100))
-}
-
-/// What an event is about, in a few words: the command, the path, the prompt, the answer.
-pub(crate) fn summarize(row: &Row, payload: &Value) -> String {
-    let text = match row.removed {
-        Some(_) => REMOVED.to_owned(),
-        None => payload.as_object().map(gist).unwrap_or_default(),
-    };
-    let text = match &row.tool {
-        Some(tool) => format!("{tool}  {text}"),
-        None => text,
-    };
-    match row.context.as_deref().and_then(recorded_choice).as_deref() {
-        Some("without") => format!("(fields left out) {text}"),
-        Some(choice) => format!("({choice} only) {text}"),
-        None => text,
+    if let Some(name) = &arguments.name {
+        check_name(log, name)?;
     }
+    Ok(query)
 }

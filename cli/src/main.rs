@@ -41,7 +41,6 @@ mod settings;
 mod show;
 mod status;
 mod stop;
-mod timeline;
 mod unusable_home;
 mod verify;
 mod why;

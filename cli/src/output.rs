@@ -2,6 +2,10 @@
 //! colours, text made safe for a terminal, and the progress line of long jobs. No verb writes a character that moves
 //! the cursor or reverses text, in JSON either: people read that at a terminal too.
 
+mod human;
+mod pager;
+mod width;
+
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,12 +14,19 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Local};
 use hookbus::event::{Time, is_plain};
 
+pub(crate) use human::{number, when};
+pub(crate) use pager::Pager;
+pub(crate) use width::{fit, pad, pad_left, width, wrap};
+
 /// The width of a terminal that text is wrapped for.
 const COLUMNS: usize = 80;
 
 /// Writes one line to stdout. When the reader has closed it (`| head`), the program ends quietly.
 pub(crate) fn line(text: impl AsRef<str>) -> Result<(), StdoutClosed> {
     clear_progress();
+    if let Some(written) = pager::line(&escape(text.as_ref())) {
+        return written;
+    }
     let mut stdout = io::stdout().lock();
     stdout
         .write_all(escape(text.as_ref()).as_bytes())
@@ -183,16 +194,35 @@ fn escape(text: &str) -> Cow<'_, str> {
         let units = character.encode_utf16(&mut [0; 2]).to_vec();
         units.into_iter().map(|unit| format!("\\u{unit:04x}")).collect::<Vec<_>>().concat()
     };
-    let shown = |character| {
-        if is_escaped(character) { escaped(character) } else { character.to_string() }
+    let shown = |(character, joins): (char, bool)| {
+        if is_escaped(character) && !joins { escaped(character) } else { character.to_string() }
     };
-    Cow::Owned(text.chars().map(shown).collect())
+    Cow::Owned(with_joiners(text).map(shown).collect())
+}
+
+/// The characters of a text, each with whether it joins two pictures to one emoji: `👩` and `💻` to `👩‍💻`.
+/// Elsewhere a joiner is invisible and could hide something.
+fn with_joiners(text: &str) -> impl Iterator<Item = (char, bool)> {
+    let is_picture = |it: char| matches!(it, '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}');
+    let mut before = ' ';
+    let mut characters = text.chars().peekable();
+    std::iter::from_fn(move || {
+        let character = characters.next()?;
+        let joins = character == '\u{200d}'
+            && (is_picture(before) || before == '\u{fe0f}')
+            && characters.peek().is_some_and(|next| is_picture(*next));
+        before = character;
+        Some((character, joins))
+    })
 }
 
 /// Makes text from agents, models and files safe for a terminal. Characters that move the cursor, change colours,
 /// reverse the text or are invisible could hide a line of the record; each is replaced.
 pub(crate) fn sanitize(text: &str) -> String {
-    text.chars().map(|character| if is_plain(character) { character } else { '\u{fffd}' }).collect()
+    let plain = |(character, joins)| {
+        if joins || is_plain(character) { character } else { '\u{fffd}' }
+    };
+    with_joiners(text).map(plain).collect()
 }
 
 /// The same for text of several lines: line breaks stay.
@@ -307,7 +337,7 @@ mod tests {
         for character in "\u{1b}\u{7f}\u{9b}\u{202e}\u{2066}\u{200b}\u{feff}\u{e0041}\n".chars() {
             assert_eq!(sanitize(&format!("a{character}b")), "a\u{fffd}b", "{character:?}");
         }
-        let fine = "naïve 漢字 🦀 שלום — ok";
+        let fine = "naïve 漢字 🦀 👩‍💻 שלום — ok";
         assert_eq!(
             (sanitize(fine), sanitize_lines("a\nb\u{1b}")),
             (fine.into(), "a\nb\u{fffd}".into())

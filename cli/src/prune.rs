@@ -14,7 +14,7 @@ use hookbus::sys::process::host_name;
 use hookbus::sys::user::account;
 use serde_json::json;
 
-use crate::args::{nats_settings, open_log, parse_agent, parse_size, parse_time};
+use crate::args::{find_session, nats_settings, open_log, parse_agent, parse_size, parse_time};
 use crate::cli::Exit;
 use crate::output::{self, Progress, count, sanitize, size};
 use crate::prompt::{self, PromptOn};
@@ -131,7 +131,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
 }
 
 fn request(arguments: &Arguments, settings: &Settings) -> Result<PruneRequest> {
-    let find = |prefix: &str| Ok::<_, anyhow::Error>(open_log(settings)?.find_session(prefix)?);
+    let find = |prefix: &str| find_session(&open_log(settings)?, prefix);
     let kind = arguments.kind.as_deref().map(parse_pruned_kind).transpose();
     let kind = kind.map_err(anyhow::Error::msg)?;
     let query = Query {

@@ -15,7 +15,7 @@ use hookbus::log::{
 use hookbus::redact::Redactor;
 use serde_json::json;
 
-use crate::args::open_log;
+use crate::args::{find_session, open_log};
 use crate::cli::Exit;
 use crate::output::{self, Paint, Progress, count, sanitize};
 use crate::prompt::{self, PromptOn};
@@ -54,7 +54,7 @@ struct Found {
 pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
     let log = open_log(settings)?;
     let session =
-        arguments.session.as_deref().map(|prefix| log.find_session(prefix)).transpose()?;
+        arguments.session.as_deref().map(|prefix| find_session(&log, prefix)).transpose()?;
     let hooks = HooksSource::new(&settings.home, LogPath::in_home(&settings.home));
     let active = ActiveRedaction::new(&settings.home);
     // Also where redaction is off: the user asks.

@@ -45,6 +45,10 @@ pub(crate) struct Settings {
     pub(crate) gemini: Option<PathBuf>,
     /// Whether to colour text.
     pub(crate) colour: bool,
+    /// The window that text is fitted to.
+    pub(crate) window: Window,
+    /// `PAGER`: what shows a long text at a terminal.
+    pub(crate) pager: String,
     /// `HOOKBUS_LOG`: the log level of the daemon and the observers; none: as the home's file says.
     pub(crate) log_level: Option<String>,
 }
@@ -70,6 +74,8 @@ impl Settings {
             hermes: hermes(),
             gemini: gemini(),
             colour: colour(),
+            window: Window::of_stdout(),
+            pager: pager(),
             log_level: None,
         }
     }
@@ -94,6 +100,8 @@ impl Settings {
             hermes: hermes(),
             gemini: gemini(),
             colour: colour(),
+            window: Window::of_stdout(),
+            pager: pager(),
             log_level: var("HOOKBUS_LOG").and_then(|value| value.into_string().ok()),
         }
     }
@@ -131,7 +139,41 @@ fn gemini() -> Option<PathBuf> {
 }
 
 fn colour() -> bool {
-    var("NO_COLOR").is_none() && std::io::stdout().is_terminal()
+    let is_forced = || var("CLICOLOR_FORCE").is_some_and(|value| value != "0");
+    var("NO_COLOR").is_none() && (is_forced() || std::io::stdout().is_terminal())
+}
+
+fn pager() -> String {
+    let named = var("PAGER").and_then(|pager| pager.into_string().ok());
+    named.unwrap_or_else(|| "less".to_owned())
+}
+
+/// The window that text is fitted to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Window {
+    /// Its width: that of the terminal, else `COLUMNS`, else enough for most lines.
+    pub(crate) columns: usize,
+    /// Its height; none if stdout is no terminal.
+    pub(crate) lines: Option<usize>,
+    /// Whether the width is known: of a terminal, or by `COLUMNS`.
+    pub(crate) is_fitted: bool,
+}
+
+impl Window {
+    fn of_stdout() -> Self {
+        let terminal = std::io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
+        match terminal {
+            Some((columns, lines)) => {
+                let (columns, lines) = (usize::from(columns.0).max(40), usize::from(lines.0));
+                Self { columns, lines: Some(lines), is_fitted: true }
+            }
+            None => {
+                let named = var("COLUMNS").and_then(|it| it.to_str()?.parse::<usize>().ok());
+                let columns = named.unwrap_or(120).clamp(40, 1000);
+                Self { columns, lines: None, is_fitted: named.is_some() }
+            }
+        }
+    }
 }
 
 /// The home as an absolute path without symlinks: a daemon that we start runs in another directory, and approvals are

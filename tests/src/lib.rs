@@ -19,5 +19,6 @@ pub mod plugins;
 pub mod port;
 pub mod recording;
 pub mod timing;
+pub mod told;
 pub mod wiring;
 pub mod words;

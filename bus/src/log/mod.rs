@@ -26,6 +26,7 @@ mod redact;
 mod replay_reader;
 mod row;
 mod schema;
+mod sessions;
 mod space;
 mod spool;
 mod told;
@@ -52,7 +53,7 @@ pub use prune::{
     Hold, OtherRun, PruneError, PrunePlan, PruneRequest, Pruned, Strength, plan_prune, prune,
     selects_any,
 };
-pub use read::{DamagedRow, LogReader, Query, SessionSummary};
+pub use read::{DamagedRow, LogReader, Query};
 pub use recorder::{RecordOutcome, Recorder};
 pub use redact::{Found, RedactError, RedactRequest, RedactedRows, redact_rows};
 pub use replay_reader::{
@@ -61,6 +62,7 @@ pub use replay_reader::{
 pub use row::{
     HooksSnapshot, Origin, Received, Redaction, Row, RowDraft, StoredPayload, payload_digest,
 };
+pub use sessions::{RowCounts, SessionBounds, SessionCursor};
 pub use spool::{Backlog, Spool, SpoolThread};
 pub use told::PolicyChange;
 pub use verify::{

@@ -45,6 +45,8 @@ pub struct Query {
     pub agent: Option<String>,
     /// Rows of this kind; `*` matches any characters.
     pub kind: Option<String>,
+    /// Rows of one of these kinds; empty: of any.
+    pub kinds: Vec<Kind>,
     /// Rows with this event name; `*` matches any characters.
     pub name: Option<String>,
     /// Rows with this tool or tool class.
@@ -53,25 +55,6 @@ pub struct Query {
     pub since: Option<Time>,
     /// Rows before this time.
     pub until: Option<Time>,
-}
-
-/// One session, as `hookbus sessions` lists it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionSummary {
-    /// The agent's session id; empty for events that have none.
-    pub session: String,
-    /// The agent.
-    pub agent: String,
-    /// The time of its first row.
-    pub first: Time,
-    /// The time of its last row.
-    pub last: Time,
-    /// The number of events, without decisions.
-    pub events: i64,
-    /// How many events were blocked or stopped.
-    pub blocked: i64,
-    /// The bus that recorded its first row, if this log is an archive.
-    pub bus: Option<BusId>,
 }
 
 /// A row that cannot be read.
@@ -337,6 +320,18 @@ impl LogReader {
         Ok(rows)
     }
 
+    /// The `count` latest matching rows before `before`, the latest first.
+    pub fn before(
+        &self,
+        query: &Query,
+        before: Option<Seq>,
+        count: usize,
+    ) -> Result<Vec<Row>, ReadError> {
+        let range = self.seq_range(query)?;
+        let last = before.map_or(*range.end(), |before| (before.as_i64() - 1).min(*range.end()));
+        self.page(query, &(*range.start()..=last), None, Order::LatestFirst, count)
+    }
+
     /// The range of seqs that holds every row in the query's time range, found in the index of ids,
     /// which sort by time. Rows that were appended late make the range larger, never smaller.
     pub(super) fn seq_range(&self, query: &Query) -> Result<RangeInclusive<i64>, ReadError> {
@@ -397,48 +392,6 @@ impl LogReader {
     fn identified(&self, row: Row) -> rusqlite::Result<Row> {
         let Some(key) = row.identity_key() else { return Ok(row) };
         Ok(Row { identity: self.identities.get(&self.db, key)?, ..row })
-    }
-
-    /// Every session, the most recently active one last.
-    pub fn sessions(&self) -> Result<Vec<SessionSummary>, ReadError> {
-        // Skips from session to session in the index, instead of scanning it. An archive can hold decisions that
-        // no bus made, whose payload is not JSON; they block nothing.
-        let bus = if self.is_archive {
-            "(SELECT bus FROM origins WHERE origins.seq = e.seq)"
-        } else {
-            "NULL"
-        };
-        let sql = "WITH RECURSIVE each_session (session) AS ( \
-                 SELECT min(session) FROM events \
-                 UNION ALL \
-                 SELECT (SELECT min(session) FROM events WHERE session > each_session.session) \
-                 FROM each_session WHERE session IS NOT NULL \
-             ) \
-             SELECT s.session, e.agent, e.time, \
-                    (SELECT time FROM events WHERE session = s.session AND agent <> 'hookbus' \
-                       ORDER BY seq DESC LIMIT 1), \
-                    (SELECT count(*) FROM events WHERE session = s.session \
-                       AND kind <> 'decision' AND agent <> 'hookbus'), \
-                    (SELECT count(*) FROM events WHERE session = s.session AND kind = 'decision' \
-                       AND CASE WHEN json_valid(CAST(payload AS TEXT)) \
-                           THEN CAST(payload AS TEXT) ->> '$.outcome' END IN ('block', 'stop')), \
-                    {bus} \
-             FROM each_session s JOIN events e ON e.seq = \
-                    (SELECT min(seq) FROM events WHERE session = s.session AND agent <> 'hookbus') \
-             WHERE s.session IS NOT NULL ORDER BY 4";
-        let mut statement = self.db.prepare(&sql.replace("{bus}", bus))?;
-        let sessions = statement.query_map([], |row| {
-            Ok(SessionSummary {
-                session: row.get(0)?,
-                agent: row.get(1)?,
-                first: Time::from_micros(row.get(2)?),
-                last: Time::from_micros(row.get(3)?),
-                events: row.get(4)?,
-                blocked: row.get(5)?,
-                bus: row.get::<_, Option<[u8; 16]>>(6)?.map(BusId::from_bytes),
-            })
-        })?;
-        Ok(sessions.collect::<Result<_, _>>()?)
     }
 
     /// How many events of this name and session in a row, right before `seq` (before now if none), say that a hook had made
@@ -540,6 +493,13 @@ pub(super) fn condition(
     }
     if let Some(kind) = &query.kind {
         add("kind GLOB ?", pattern(kind));
+    }
+    if !query.kinds.is_empty() {
+        let kinds: Vec<&str> = query.kinds.iter().map(|kind| kind.as_str()).collect();
+        add(
+            "kind IN (SELECT value FROM json_each(?))",
+            Value::Text(serde_json::json!(kinds).to_string()),
+        );
     }
     if let Some(name) = &query.name {
         add("name GLOB ?", pattern(name));

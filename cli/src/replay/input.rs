@@ -12,8 +12,8 @@ use hookbus_subscribers::copy_stream;
 
 use super::cleanup::TempDirectory;
 use super::options::Arguments;
+use crate::args::find_session;
 use crate::args::{nats_settings, parse_agent, parse_kind, parse_time};
-use crate::export::resolve_session;
 use crate::import;
 use crate::output::{self, Progress, sanitize};
 use crate::settings::Settings;
@@ -103,13 +103,14 @@ pub(super) fn selection(arguments: &Arguments, log: &LogReader) -> Result<Select
             ),
         },
     };
-    let sessions = arguments.sessions.iter().map(|start| resolve_session(log, start));
+    let sessions = arguments.sessions.iter().map(|start| find_session(log, start));
     Ok(Selection {
         query: Query {
             seq,
             session: None,
             bus: None,
             agent: arguments.agent.as_deref().map(parse_agent).transpose()?,
+            kinds: Vec::new(),
             kind: arguments.kind.as_deref().map(parse_kind).transpose()?,
             name: None,
             tool: arguments.tool.clone(),

@@ -5,10 +5,10 @@ use anyhow::Result;
 use hookbus::config::did_you_mean;
 use hookbus::event::{Kind, Outcome, RecordedDecision, Seq, gist};
 use hookbus::log::{LogReader, Query, ReadError, Row};
+use hookbus::view::EventView;
 use serde_json::{Value, json};
 
 use super::found;
-use crate::timeline::{call_id, tool_status};
 
 /// How many rows after the decision are looked at.
 const MOST_ROWS: usize = 5000;
@@ -71,10 +71,9 @@ struct Call {
 
 impl Call {
     fn new(row: &Row) -> Self {
-        let payload = row.payload_json();
-        let gist: String =
-            payload.as_object().map(gist).unwrap_or_default().chars().take(LONGEST_GIST).collect();
-        let (id, input) = (call_id(&payload), payload["tool_input"].clone());
+        let event = EventView::new(row);
+        let gist: String = gist(event.fields()).chars().take(LONGEST_GIST).collect();
+        let (id, input) = (event.call_id().map(str::to_owned), event.tool_input().clone());
         Self { tool: row.tool.clone(), id, input, gist }
     }
 
@@ -194,17 +193,19 @@ fn fate(event: &Row, rows: &[Row]) -> Fate {
             return Fate::NoResult;
         }
         if is_result && call.is_result(&other) {
-            let status = tool_status(row, &row.payload_json());
-            let was_refused = matches!(status.as_str(), "blocked" | "cancelled");
-            let seq = row.seq;
-            return if was_refused {
-                Fate::Refused { seq, status }
-            } else {
-                Fate::Ran { seq, status }
-            };
+            let (outcome, seq) = (EventView::new(row).outcome(), row.seq);
+            let status = outcome.status.as_str().to_owned();
+            // What is before the model sees it, a result of the same call, has no status of its own.
+            let has_run = outcome.ran.is_none_or(|ran| ran) && !is_cancelled(row);
+            return if has_run { Fate::Ran { seq, status } } else { Fate::Refused { seq, status } };
         }
     }
     Fate::NoResult
+}
+
+/// Whether the agent says that the call was cancelled.
+fn is_cancelled(row: &Row) -> bool {
+    row.payload_json()["extra"]["status"] == "cancelled"
 }
 
 /// Equal and similar calls that came later.
@@ -268,7 +269,7 @@ mod tests {
         let other = row(3, Kind::ToolAfter, "rm a", &with_id("c2", "ok"));
         let own = row(4, Kind::ToolAfter, "rm a", &with_id("c1", "error"));
         assert_eq!(fate(&before, std::slice::from_ref(&other)), Fate::NoResult);
-        let (seq, status) = (Seq::from_i64(4), "error".to_owned());
+        let (seq, status) = (Seq::from_i64(4), "failed".to_owned());
         let ran = fate(&before, &[other, own]);
         assert_eq!(ran, Fate::Ran { seq, status });
         assert_eq!(ran.ran(Some(Outcome::Block)), Some(true));

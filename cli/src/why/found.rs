@@ -4,6 +4,7 @@ use anyhow::{Context, Result, bail};
 use hookbus::event::{Kind, Outcome, RecordedDecision, Seq};
 use hookbus::log::{LogReader, Query, ReadError, RecordedEvent, Row};
 
+use crate::args::find_session;
 use crate::output::sanitize;
 
 /// How many decisions `last` looks at for one that held the agent back.
@@ -31,16 +32,16 @@ impl FoundDecision {
         {
             return Self::of_row(log, row);
         }
-        match log.find_session(what) {
+        match find_session(log, what) {
             Ok(session) => Self::of_session(log, &session),
-            Err(ReadError::NoSession(_)) => {
+            Err(error) if matches!(error.downcast_ref(), Some(ReadError::NoSession(_))) => {
                 let last = log.head()?.map_or(0, |(seq, _)| seq.as_i64());
                 let what = sanitize(what);
                 bail!(
                     "there is no row or session `{what}`; the last row is {last}, `hookbus log` lists them"
                 )
             }
-            Err(error) => Err(error.into()),
+            Err(error) => Err(error),
         }
     }
 

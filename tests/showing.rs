@@ -1,0 +1,405 @@
+//! What people read: `show`, `sessions` and `log` of sessions of the four agents, as snapshots at two widths, with and
+//! without colours, and what a reader can tell from them.
+
+#![expect(clippy::expect_used, reason = "a failed setup fails the test")]
+
+use hookbus_tests::agents::run_at_terminal;
+use hookbus_tests::home::Home;
+use hookbus_tests::payloads;
+use hookbus_tests::told::{event, matches_snapshot, stable, tell};
+use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr;
+
+const POLICY: &str = "hooks:
+  tool.before:
+    - { name: no-force-push, rule: { when: { command: 'push --force' }, block: Force pushes need a person. } }
+    - { name: look-first, mode: shadow, rule: { when: { command: 'deploy' }, block: Not on a Friday. } }
+  AfterTool:
+    - { name: no-leak, rule: { when: { command: 'printenv' }, block: The output holds secrets. } }
+  BeforeModel:
+    - { name: budget, rule: { when: { model: 'costly' }, block: The budget is spent. } }
+  turn.start:
+    - { name: house-rules, rule: { context: 'Run the tests. 👩‍💻 漢字' } }
+";
+
+/// A turn of Hermes: a failed command, a block, a question that was denied, a sub-agent, wide text.
+fn hermes(home: &Home) {
+    let session = "20261116_003555_7a3d78";
+    let of = |name: &str, fields: Value| event("hermes", name, session, &fields);
+    let call = |id: &str, command: &str| json!({"tool_input": {"command": command}, "extra": {"tool_call_id": id}});
+    let result = |id: &str, command: &str, result: &str| json!({"tool_input": {"command": command}, "extra": {"tool_call_id": id, "result": result}});
+    let asked = json!({"session_id": "", "extra": {
+        "turn_id": format!("{session}:t:1"), "tool_call_id": "c3", "command": "rm -rf build"}});
+    let refused = "{\"output\": \"\", \"exit_code\": -1, \"error\": \"BLOCKED: the user said no\", \"status\": \"blocked\"}";
+    tell(
+        home,
+        "hermes",
+        &[
+            of("on_session_start", json!({})),
+            of(
+                "pre_llm_call",
+                json!({"extra": {"user_message": "Bitte baue das Projekt 🦀 漢字 und pushe es,\nbut test it first."}}),
+            ),
+            of(
+                "pre_tool_call",
+                call(
+                    "c1",
+                    "cargo test --workspace && echo 漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字",
+                ),
+            ),
+            of(
+                "post_tool_call",
+                result(
+                    "c1",
+                    "cargo test --workspace && echo 漢字",
+                    "{\"output\": \"running 3 tests\\ntest a ... ok\\nerror: test b failed 👩‍💻\", \"exit_code\": 101, \"error\": null}",
+                ),
+            ),
+            of("pre_tool_call", call("c2", "git push --force origin main")),
+            of(
+                "post_tool_call",
+                json!({"tool_input": {"command": "git push --force origin main"}, "extra": {
+                "tool_call_id": "c2", "status": "blocked", "error_type": "plugin_block",
+                "error_message": "Force pushes need a person.", "result": "{\"error\": \"Force pushes need a person.\"}"}}),
+            ),
+            of("pre_tool_call", call("c3", "rm -rf build")),
+            of("pre_approval_request", asked.clone()),
+            of("post_approval_response", asked),
+            of("post_tool_call", result("c3", "rm -rf build", refused)),
+        ],
+    );
+    hermes_subagent(home, session);
+    tell(
+        home,
+        "hermes",
+        &[
+            of("post_api_request", json!({})),
+            of("transform_llm_output", json!({"extra": {"response_text": "I could not push."}})),
+            of("post_llm_call", json!({"extra": {"assistant_response": "I could not push."}})),
+            of("on_session_end", json!({})),
+        ],
+    );
+}
+
+/// A sub-agent with a session of its own, in which a command fails.
+fn hermes_subagent(home: &Home, session: &str) {
+    let child = "20261116_003600_00ead1";
+    let of = |name: &str, fields: Value| event("hermes", name, session, &fields);
+    tell(
+        home,
+        "hermes",
+        &[
+            of("subagent_start", json!({})),
+            event(
+                "hermes",
+                "pre_llm_call",
+                child,
+                &json!({"extra": {"user_message": "say hi from the child"}}),
+            ),
+            event("hermes", "pre_tool_call", child, &json!({"tool_input": {"command": "exit 3"}})),
+            event(
+                "hermes",
+                "post_tool_call",
+                child,
+                &json!({"tool_input": {"command": "exit 3"}, "extra": {
+                "result": "{\"output\": \"\", \"exit_code\": 3, \"error\": null}"}}),
+            ),
+            of("subagent_stop", json!({"extra": {"child_session_id": child}})),
+        ],
+    );
+}
+
+/// Gemini: a search, a denied result, a model request that was denied, a call that ran although it was blocked.
+fn gemini(home: &Home) {
+    let session = "454a3468-974b-40dd-b623-f151f14381ca";
+    let of = |name: &str, fields: Value| event("gemini", name, session, &fields);
+    let shell = |command: &str| json!({"tool_input": {"command": command}});
+    let printed = |command: &str, text: &str| {
+        json!({"tool_input": {"command": command}, "tool_response": {
+            "llmContent": format!("<untrusted_context>\nOutput: {text}\nProcess Group PGID: 7\n</untrusted_context>")}})
+    };
+    let search = json!({"tool_name": "grep_search", "tool_input": {
+        "pattern": "TODO", "dir_path": "src", "file_path": null, "content": null}});
+    let mut found = search.clone();
+    found["tool_response"] = json!({"llmContent": "Found 2 matches", "returnDisplay": "2 matches"});
+    tell(
+        home,
+        "gemini",
+        &[
+            of("SessionStart", json!({})),
+            of("BeforeAgent", json!({"prompt": "What is left to do?"})),
+            of("BeforeModel", json!({})),
+            of("AfterModel", json!({"llm_response": {"text": "Let me look."}})),
+            of("BeforeTool", search),
+            of("AfterTool", found),
+            of("BeforeTool.shell", shell("printenv")),
+            of("Notification", json!({"details": {"command": "printenv"}})),
+            of("AfterTool.shell", printed("printenv", "TOKEN=1")),
+            of("BeforeTool.shell", shell("git push --force")),
+            of("AfterTool.shell", printed("git push --force", "forced update")),
+            of("BeforeTool.shell", shell("./deploy.sh")),
+            of("AfterTool.shell", printed("./deploy.sh", "done")),
+            of("BeforeModel", json!({"llm_request": {"model": "costly-model"}})),
+            of(
+                "AfterAgent",
+                json!({"prompt_response": "Let me look. Two things are left. are left."}),
+            ),
+            of("SessionEnd", json!({})),
+        ],
+    );
+}
+
+fn claude_and_codex(home: &Home) {
+    let claude = "75992cd6-01ce-406f-9a98-e6ed573e3427";
+    let names = [
+        "SessionStart",
+        "UserPromptSubmit",
+        "PreToolUse.Agent",
+        "SubagentStart",
+        "PostToolUse.Agent",
+        "PermissionRequest",
+    ];
+    let mut events: Vec<Value> =
+        names.iter().map(|name| event("claude", name, claude, &json!({}))).collect();
+    let exit = json!({"tool_use_id": "toolu_9", "tool_input": {"command": "exit 3"}});
+    events.push(event("claude", "PreToolUse", claude, &exit));
+    events.push(event("claude", "PostToolUseFailure", claude, &exit));
+    events.push(event("claude", "StopFailure", claude, &json!({})));
+    tell(home, "claude", &events);
+    let codex = "01a1e1c7-e6cc-73b1-9c1d-2c43b3af2126";
+    let names = [
+        "SessionStart",
+        "UserPromptSubmit",
+        "SubagentStart",
+        "UserPromptSubmit.subagent",
+        "SubagentStop",
+        "Stop",
+    ];
+    let mut events: Vec<Value> =
+        names.iter().map(|name| event("codex", name, codex, &json!({}))).collect();
+    let call = json!({"tool_use_id": "call_2", "tool_input": {"command": "exit 7"}});
+    events.insert(2, event("codex", "PreToolUse", codex, &call));
+    let mut result = call;
+    result["tool_response"] = json!("what it printed\n");
+    events.insert(3, event("codex", "PostToolUse", codex, &result));
+    tell(home, "codex", &events);
+}
+
+fn recorded() -> Home {
+    let home = Home::with_hooks(POLICY);
+    hermes(&home);
+    gemini(&home);
+    claude_and_codex(&home);
+    home
+}
+
+/// What `hookbus` prints in a window of this width.
+fn printed(home: &Home, arguments: &[&str], columns: &str, colour: bool) -> String {
+    let mut command = home.command(arguments);
+    command.env("COLUMNS", columns).env("TZ", "UTC").env_remove("NO_COLOR");
+    if colour {
+        command.env("CLICOLOR_FORCE", "1");
+    }
+    let output = command.output().expect("hookbus runs");
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    let window: usize = columns.parse().expect("a number");
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let wide = stripped(line).width();
+        assert!(wide <= window, "{wide} columns in a window of {window}: {line}");
+    }
+    stable(&String::from_utf8(output.stdout).expect("text"), home)
+}
+
+#[test]
+fn every_text_is_as_its_snapshot_at_two_widths_with_and_without_colour() {
+    let home = recorded();
+    for (name, arguments) in [
+        ("show-hermes", &["show", "7a3d78"][..]),
+        ("show-hermes-full", &["show", "7a3d78", "--full"]),
+        ("show-gemini", &["show", "454a3468"]),
+        ("show-claude", &["show", "75992cd6"]),
+        ("show-codex", &["show", "b3af2126", "--full"]),
+        ("sessions", &["sessions"]),
+        ("sessions-failed", &["sessions", "--failed", "-n", "2"]),
+        ("log", &["log"]),
+        ("log-blocked", &["log", "--blocked"]),
+        ("log-failed", &["log", "--failed"]),
+    ] {
+        for columns in ["80", "120"] {
+            for colour in [false, true] {
+                let text = printed(&home, arguments, columns, colour);
+                let ending = if colour { "-colour" } else { "" };
+                matches_snapshot(&format!("{name}-{columns}{ending}"), &text.replace('\x1b', "␛"));
+                let plain = stripped(&text);
+                assert_eq!(plain, printed(&home, arguments, columns, false), "colours only colour");
+            }
+        }
+    }
+}
+
+/// Without colours.
+fn stripped(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("\x1b[") {
+        plain.push_str(before);
+        rest = after.split_once('m').map_or("", |(_, rest)| rest);
+    }
+    plain + rest
+}
+
+#[test]
+fn from_show_alone_a_reader_can_say_what_happened() {
+    let home = recorded();
+    let hermes = printed(&home, &["show", "7a3d78"], "120", false);
+    for words in [
+        "failed, exit 101",
+        "error: test b failed 👩‍💻",
+        "2 more lines",
+        "blocked by no-force-push: Force pushes need a person.",
+        "rm -rf build (delete in root path)",
+        "answered: deny",
+        "say hi from the child",
+        "failed, exit 3",
+        "< I could not push.",
+        "in sub-agents: 3 events, 1 decision, 1 turn, 1 tool call, 1 failed",
+    ] {
+        assert!(hermes.contains(words), "{words} is not in\n{hermes}");
+    }
+    assert_eq!(hermes.matches("I could not push.").count(), 1, "{hermes}");
+    assert_eq!(hermes.matches("blocked by").count(), 1, "{hermes}");
+    let gemini = printed(&home, &["show", "454a3468"], "120", false);
+    for words in [
+        "“TODO” in src",
+        "result blocked by no-leak: The output holds secrets.",
+        "blocked by budget: The budget is spent.",
+        "RAN ALTHOUGH IT WAS BLOCKED",
+        "it ran although it was blocked: the agent did not obey the decision",
+        "would have been blocked by look-first (shadow): Not on a Friday.",
+        "user was asked",
+    ] {
+        assert!(gemini.contains(words), "{words} is not in\n{gemini}");
+    }
+    assert!(printed(&home, &["show", "b3af2126"], "120", false).contains("status unknown"));
+}
+
+#[test]
+fn the_numbers_of_the_header_are_those_of_the_body() {
+    let home = recorded();
+    for session in ["7a3d78", "454a3468", "75992cd6", "b3af2126"] {
+        let shown = home.json(&["show", session, "--json"]);
+        assert_eq!(shown["shape"], 2);
+        let items: Vec<&Value> = shown["turns"]
+            .as_array()
+            .expect("turns")
+            .iter()
+            .flat_map(|turn| turn["items"].as_array().expect("items"))
+            .collect();
+        let failed = items.iter().filter(|item| item["result"]["status"] == "failed").count();
+        let turns = shown["turns"].as_array().expect("turns");
+        let failed = failed + turns.iter().filter(|turn| !turn["failure"].is_null()).count();
+        let decisions = items.iter().flat_map(|item| item["decisions"].as_array().expect("a list"));
+        let blocked = decisions.filter(|decision| decision["outcome"] == "block").count();
+        assert_eq!(shown["totals"]["failed"], failed, "{session}");
+        assert_eq!(shown["totals"]["blocked"], blocked, "{session}");
+    }
+}
+
+#[test]
+fn the_html_file_needs_nothing_else_and_hostile_payloads_stay_text() {
+    let home = Home::with_hooks(POLICY);
+    let hostile = "</pre><script>alert(1)</script><img src=x onerror=alert(1)>\" onload='x";
+    let call = json!({"tool_input": {"command": hostile}, "extra": {"result": hostile}});
+    tell(
+        &home,
+        "hermes",
+        &[
+            event("hermes", "pre_llm_call", hostile, &json!({"extra": {"user_message": hostile}})),
+            event("hermes", "pre_tool_call", hostile, &call),
+            event("hermes", "post_tool_call", hostile, &call),
+        ],
+    );
+    let file = home.work().join("report.html");
+    home.text(&["show", "last", "--html", &file.to_string_lossy()]);
+    let page = std::fs::read_to_string(&file).expect("a page");
+    assert!(page.contains("&lt;script&gt;alert(1)"), "{page}");
+    for forbidden in ["<script", "<img", "http://", "https://", "src=x onerror=alert(1)>\""] {
+        assert!(!page.contains(forbidden), "{forbidden}: {page}");
+    }
+    assert!(page.contains("default-src 'none'; style-src 'sha256-"), "{page}");
+    assert_eq!(page, home.text(&["show", "last", "--html", "-"]));
+}
+
+#[test]
+fn sessions_are_filtered_and_found_by_their_short_ids() {
+    let home = recorded();
+    let listed = |filters: &[&str]| -> Vec<String> {
+        let text = home.text(&[&["sessions", "--json"], filters].concat());
+        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+        lines.map(|it| it["short"].as_str().expect("a text").to_owned()).collect()
+    };
+    assert_eq!(listed(&[]), ["b3af2126", "75992cd6", "454a3468", "7a3d78", "00ead1"]);
+    assert_eq!(listed(&["--agent", "gemini"]), ["454a3468"]);
+    assert_eq!(listed(&["--blocked"]), ["454a3468", "7a3d78"]);
+    assert_eq!(listed(&["--failed", "--agent", "claude"]), ["75992cd6"]);
+    assert_eq!(listed(&["--grep", "LEFT to do"]), ["454a3468"]);
+    assert_eq!(listed(&["--project", "project", "-n", "1"]).len(), 1);
+    assert_eq!(listed(&["--project", "elsewhere"]).len(), 0);
+    assert_eq!(listed(&["--since", "1h"]).len(), 5);
+    let first = home.text(&["sessions", "--json", "-n", "1"]);
+    let first: Value = serde_json::from_str(&first).expect("JSON");
+    assert!(first["session"].as_str().expect("a text").starts_with("01a1e1c7"), "latest first");
+    for verb in [&["show", "last", "--json"][..], &["log", "--session", "last", "--json"]] {
+        assert!(home.text(verb).contains("01a1e1c7"), "{verb:?}");
+    }
+    assert!(home.text(&["why", "7a3d78"]).contains("no-force-push"));
+}
+
+#[test]
+fn log_filters_by_what_happened_and_rejects_unknown_values() {
+    let home = recorded();
+    let rows = |filters: &[&str]| home.log(filters);
+    assert_eq!(rows(&["--blocked"]).len(), 4);
+    assert_eq!(rows(&["--blocked", "--hook", "budget"]).len(), 1);
+    assert_eq!(rows(&["--hook", "look-first"]).len(), 1);
+    assert_eq!(rows(&["--failed", "--agent", "claude"]).len(), 2);
+    assert!(rows(&["--grep", "forced update"]).len() == 1);
+    assert!(!rows(&["--project", "project", "--blocked"]).is_empty());
+    for (verb, words) in [
+        (&["log", "--tool", "nonsens"][..], "no tool `nonsens`"),
+        (&["log", "--tool", "terminl"], "did you mean `terminal`?"),
+        (&["log", "--name", "BeforeTol"], "did you mean `BeforeTool`?"),
+        (&["log", "--kind", "tol.*"], "there is no kind `tol.*`"),
+        (&["log", "--hook", "budgte"], "did you mean `budget`?"),
+        (&["log", "--session", "nowhere"], "hookbus sessions"),
+    ] {
+        let output = home.run(verb);
+        assert_eq!(output.status.code(), Some(1), "{verb:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(words), "{output:?}");
+    }
+}
+
+#[test]
+fn at_a_terminal_log_prints_one_screenful_and_more_goes_to_a_pager() {
+    let home = Home::new();
+    for number in 0..60 {
+        let mut call = payloads::hermes_shell(&format!("echo number-{number}"));
+        call["session_id"] = json!(format!("session-{number}"));
+        home.hook("hermes", call.to_string());
+    }
+    let at_terminal = |arguments: &[&str]| {
+        let mut command = home.command(arguments);
+        command.env("PAGER", "sed 's/^/paged: /'");
+        run_at_terminal(command, &[])
+    };
+    let (exit, screen) = at_terminal(&["log"]);
+    assert_eq!(exit, Some(0));
+    assert!(screen.contains("number-59") && !screen.contains("number-5 "), "{screen}");
+    assert!(screen.lines().count() <= 40 && screen.contains("hookbus log --all"), "{screen}");
+    let (_, paged) = at_terminal(&["log", "--all"]);
+    assert!(paged.contains("paged: ") && paged.contains("number-0"), "{paged}");
+    let (_, listed) = at_terminal(&["sessions"]);
+    assert!(listed.contains("hookbus sessions -n") && listed.lines().count() <= 40, "{listed}");
+    assert_eq!(home.text(&["log"]).lines().count(), 60, "in a pipe everything");
+    assert_eq!(home.text(&["sessions"]).lines().count(), 120, "in a pipe everything");
+}
