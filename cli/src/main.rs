@@ -1,5 +1,6 @@
 //! The `hookbus` command: picks a verb and turns its result into an exit code.
 
+mod analytics;
 mod args;
 mod backup;
 mod boot;
@@ -27,6 +28,7 @@ mod observe;
 mod output;
 mod prompt;
 mod prune;
+mod query;
 mod reference;
 mod replay;
 mod report;
@@ -36,8 +38,10 @@ mod serve;
 mod sessions;
 mod settings;
 mod show;
+mod stats;
 mod status;
 mod stop;
+mod tables;
 mod timeline;
 mod unusable_home;
 mod verify;

@@ -17,6 +17,7 @@ mod lock;
 mod open;
 mod payload;
 mod prune;
+mod query_connection;
 mod read;
 mod recorder;
 mod replay_reader;
@@ -40,6 +41,7 @@ pub use compact::{CompactError, Compacted, compact};
 pub use error::{AppendError, OpenError, ReadError};
 pub use open::{Durability, LogPath};
 pub use prune::{Hold, PruneError, PrunePlan, PruneRequest, Pruned, Strength, plan_prune, prune};
+pub use query_connection::open_for_queries;
 pub use read::{DamagedRow, LogReader, Query, SessionSummary};
 pub use recorder::{RecordOutcome, Recorder};
 pub use replay_reader::{
