@@ -41,6 +41,8 @@ pub mod active;
 
 pub mod decide;
 
+pub mod view;
+
 pub mod notice;
 
 pub mod bus;

@@ -8,6 +8,7 @@ use std::path::Path;
 use super::answer::{unknown_word, verdict_in};
 use super::hook_output::{ParsedOutput, not_json, parse_output, replacement_text_in, text_in};
 use super::matcher::{anchored, tool_regex};
+use super::reports::Reports;
 use super::{Dialect, Ending, HookOutput, Interpretation, LaunchError, ParsedMatcher};
 use crate::caller::Caller;
 use crate::event::{Kind, Ruling, Verdict};
@@ -17,6 +18,8 @@ use crate::event::{Kind, Ruling, Verdict};
 pub struct Common;
 
 impl Dialect for Common {}
+
+impl Reports for Common {}
 
 /// The words of the line. `./x` and `../x` are relative to the directory of the hooks file.
 pub(super) fn argv(line: &str, caller: &Caller, base: &Path) -> Result<Vec<OsString>, LaunchError> {

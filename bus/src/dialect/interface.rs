@@ -14,13 +14,14 @@ use super::gemini::Gemini;
 use super::hermes::Hermes;
 use super::{
     Capabilities, HookOutput, Interpretation, LateOutput, LaunchError, NoticePlace, ParsedMatcher,
+    Reports,
 };
 use crate::caller::Caller;
 use crate::event::{Agent, Event, Kind, ToolClass, Verdict};
 
 /// How one agent names things, what it acts on, and how it runs hooks. Pure functions, except
 /// [`can_ask`](Self::can_ask), which may inspect the agent's process.
-pub trait Dialect: fmt::Debug + Sync {
+pub trait Dialect: Reports + fmt::Debug + Sync {
     /// The agent's event names and their kinds. A name that ends in `*` stands for a family.
     fn events(&self) -> &'static [(&'static str, Kind)] {
         &[]

@@ -22,6 +22,7 @@ mod names;
 mod notice_place;
 mod pattern;
 mod recorded_context;
+mod reports;
 
 pub use capabilities::Capabilities;
 pub use common::Common;
@@ -38,4 +39,8 @@ pub use pattern::{Pattern, PatternFailure, PatternSize, is_cheap_regex};
 pub use recorded_context::{
     RecordedProject, is_recorded_variable, record_caller, recorded_project, recorded_wire,
     restore_caller,
+};
+pub use reports::{
+    Answer, AnswerStanding, Question, QuestionAnswer, Reported, ReportedUsage, Reports,
+    SubagentReport, ToolOutcome, ToolStatus, Usage, UsageScope,
 };

@@ -91,6 +91,23 @@ impl Place {
     /// disk of today says which repository that is in, and links are not followed.
     pub fn of_recorded(event: &Event, context: &str, bus: &Path) -> Self {
         let context: Value = serde_json::from_str(context).unwrap_or_default();
+        let home = || user_home().map(|home| cleaned(home.to_owned()));
+        Self::from_context(event, &context, bus, repository_of, home)
+    }
+
+    /// The same without a look at the disk: where the context does not say it, the working directory is the project, and
+    /// the home directory is not known.
+    pub fn of_context(event: &Event, context: &Value) -> Self {
+        Self::from_context(event, context, Path::new(""), |_| None, || None)
+    }
+
+    fn from_context(
+        event: &Event,
+        context: &Value,
+        bus: &Path,
+        repository_of: impl FnOnce(&Path) -> Option<PathBuf>,
+        user_home: impl FnOnce() -> Option<PathBuf>,
+    ) -> Self {
         let text =
             |key: &str| context.get("place")?.get(key)?.as_str().map(|it| cleaned(it.into()));
         let caller_cwd = context.get("cwd").and_then(Value::as_str).unwrap_or("/");
@@ -105,7 +122,7 @@ impl Place {
         Self {
             project: project.unwrap_or_else(|| cwd.clone()),
             cwd,
-            home: text("home").or_else(|| user_home().map(|home| cleaned(home.to_owned()))),
+            home: text("home").or_else(user_home),
             claimed_home: text("claimed_home"),
             temporary: TEMPORARY.iter().map(PathBuf::from).chain(text("tmp")).collect(),
             bus: text("bus").unwrap_or_else(|| bus.to_owned()),

@@ -1,6 +1,7 @@
 //! Claude Code. Its events are decoded and recorded; decision hooks do not run for it yet.
 
 mod names;
+mod results;
 
 use super::claude_family::ClaudeFamily;
 
@@ -16,4 +17,6 @@ pub(super) static CLAUDE: ClaudeFamily = ClaudeFamily {
         "CLAUDE_PID",
     ],
     turn_field: "prompt_id",
+    tool_outcome: results::tool_outcome,
+    usage: results::usage,
 };

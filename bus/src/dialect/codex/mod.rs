@@ -1,6 +1,7 @@
 //! Codex CLI. Its events are decoded and recorded; decision hooks do not run for it yet.
 
 mod names;
+mod results;
 
 use super::claude_family::ClaudeFamily;
 
@@ -11,4 +12,6 @@ pub(super) static CODEX: ClaudeFamily = ClaudeFamily {
     session_variable: None,
     recorded_variables: &["CODEX_HOME"],
     turn_field: "turn_id",
+    tool_outcome: results::tool_outcome,
+    usage: results::usage,
 };

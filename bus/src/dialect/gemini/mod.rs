@@ -7,6 +7,7 @@ mod launch;
 mod merge;
 mod names;
 mod person;
+mod results;
 #[cfg(test)]
 mod tests;
 

@@ -7,6 +7,7 @@ mod hook_output;
 mod merge;
 mod names;
 mod plugin_verdict;
+mod results;
 mod session_links;
 #[cfg(test)]
 mod tests;
