@@ -13,7 +13,7 @@ use hookbus_subscribers::analytics::{
     AnalyticsDatabase, AnalyticsError, CatchUp, catch_up, rebuild,
 };
 
-use crate::output::{self, Progress};
+use crate::output::{self, Progress, count};
 use crate::settings::Settings;
 
 /// The database of a home whose hooks file names none.
@@ -76,7 +76,8 @@ impl Database {
         match done {
             Ok(CatchUp { damaged, .. }) => {
                 if damaged > 0 {
-                    output::to_stderr(format!("{damaged} damaged rows are not counted"));
+                    let rows = count(usize::try_from(damaged).unwrap_or(usize::MAX), "damaged row");
+                    output::to_stderr(format!("{rows} not counted; `hookbus verify` tells more"));
                 }
                 Ok(())
             }

@@ -158,7 +158,7 @@ enum Verb {
     /// directory, after they were listed and you confirmed. Nothing is written to the log.
     #[command(after_help = help::REPLAY)]
     Replay(Box<replay::Arguments>),
-    /// Write recorded events as JSON lines
+    /// Write recorded events as JSON lines, or a view as Parquet or CSV
     ///
     /// Writes one CloudEvents object per row, oldest first, with the row's hash, for another machine,
     /// a bug report or a test. `hookbus import` and `hookbus replay --log` read the result. The hooks

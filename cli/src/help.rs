@@ -92,7 +92,9 @@ Examples:
 pub(crate) const EXPORT: &str = "\
 Examples:
   hookbus export last -o session.jsonl    Export the latest session
-  hookbus export --since 7d > week.jsonl  Export a week";
+  hookbus export --since 7d > week.jsonl  Export a week
+  hookbus export --format parquet --view tool_calls -o calls.parquet
+                                          A view, for DuckDB and friends";
 
 pub(crate) const IMPORT: &str = "\
 Examples:

@@ -29,8 +29,10 @@ pub(super) fn overview(stats: &Stats, since: Option<Time>, paint: Paint) -> Resu
     if let Some(since) = since {
         output::line(format!("since {}", local_time(since).format("%Y-%m-%d %H:%M")))?;
     }
-    let part =
-        |name: &str, column: &str| format!("{} {name}", grouped(figure(&totals, row, column)));
+    let part = |name: &str, column: &str| {
+        let number = figure(&totals, row, column);
+        format!("{} {}", grouped(number), singular_of_one(name, number))
+    };
     let parts = [
         part("sessions", "sessions"),
         part("turns", "turns"),
@@ -129,7 +131,7 @@ fn rows(by: By, table: &QueryResult, paint: Paint) -> Result<()> {
         let count = figure(table, row, main);
         let others = others.iter().filter_map(|(column, name)| {
             let number = figure(table, row, column);
-            let text = format!("{} {name}", grouped(number));
+            let text = format!("{} {}", grouped(number), singular_of_one(name, number));
             let is_bad = ["failed", "blocked"].contains(column);
             (number > 0.0).then(|| if is_bad { paint.bad(&text) } else { text })
         });
@@ -194,6 +196,11 @@ fn figure(table: &QueryResult, row: &[SqlValue], column: &str) -> f64 {
         Some(SqlValue::Real(number)) => *number,
         _ => 0.0,
     }
+}
+
+/// `sessions`, or `session` for one.
+fn singular_of_one(name: &str, number: f64) -> &str {
+    if number > 1.0 || number < 1.0 { name } else { name.strip_suffix('s').unwrap_or(name) }
 }
 
 /// A whole number with its thousands apart.

@@ -13,7 +13,6 @@ mod schema;
 mod open;
 
 mod reading;
-mod touched;
 
 mod figures;
 mod scope;

@@ -5,8 +5,10 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use hookbus::dialect::{ToolStatus, UsageScope};
-use hookbus::event::{BusId, EventId, Kind, Outcome, RecordedDecision, Seq, gist, one_line};
+use hookbus::event::{BusId, EventId, Kind, Outcome, RecordedDecision, Seq, one_line};
 use hookbus::log::Row;
+use hookbus::shell::Access;
+use hookbus::view::EventView;
 use rusqlite::Connection;
 use serde_json::Value;
 
@@ -16,10 +18,9 @@ use super::figures::{
     Activity, Cell, Figures, HookCell, HookFigure, ToolFigure, TouchedCell, hour_of,
 };
 use super::load;
-use super::reading::{NAME, Reading, TEXT, is_read, micros_of, payload};
+use super::reading::{NAME, TEXT, input_hash, is_read, micros_of};
 use super::scope::{Scope, Scopes};
 use super::session::Session;
-use super::touched::touched;
 use super::turn::Turn;
 use super::usage::{Numbers, UsageRow, covers};
 use crate::position::StreamMark;
@@ -101,7 +102,7 @@ impl Projection {
         (state.seq, state.row, state.is_changed) = (row.seq, row.id, true);
         let kind = Kind::parse(&row.kind).unwrap_or(Kind::Other);
         if kind.is_of_bus() {
-            if let Some(Value::String(host)) = payload(row).get("host") {
+            if let Some(Value::String(host)) = row.payload_json().get("host") {
                 state.host = one_line(host, NAME);
             }
             return Ok(Added::Counted);
@@ -180,10 +181,9 @@ impl Part<'_> {
         let is_wanted = is_read(kind)
             || self.session.project.is_empty()
             || (kind == Kind::ModelBefore && self.session.model.is_empty());
-        let fields = if is_wanted { payload(row) } else { serde_json::Map::new() };
-        let reading = Reading::new(row, kind, &fields);
+        let view = is_wanted.then(|| EventView::new(row));
         let is_new = self.session.events == 0;
-        self.note_origin(&reading);
+        self.note_origin(view.as_ref());
         let cell = Cell { hour: hour_of(row.at.micros()), scope: self.scope(scopes) };
         let mut counted = vec![(Activity::Events, 1)];
         if is_new && !row.session.is_empty() {
@@ -192,7 +192,7 @@ impl Part<'_> {
         match kind {
             Kind::TurnStart => {
                 counted.push((Activity::Turns, 1));
-                finished.turns.extend(self.start_turn(&reading));
+                finished.turns.extend(self.start_turn(view.as_ref()));
             }
             Kind::ModelBefore => {
                 counted.push((Activity::ModelRequests, 1));
@@ -212,21 +212,19 @@ impl Part<'_> {
             }
         }
         figures.activity(cell, &counted);
-        match kind {
-            Kind::ToolBefore => {
-                let call = self.start_call(&reading, cell, figures);
-                finished.calls.extend(self.session.add_call(call));
-            }
-            Kind::ToolAfter | Kind::ToolFailed => {
-                finished.calls.push(self.finish_call(&reading, cell, figures));
-            }
-            _ => {}
+        let Some(view) = view else { return };
+        if kind == Kind::ToolBefore {
+            let call = self.start_call(&view, cell, figures);
+            finished.calls.extend(self.session.add_call(call));
         }
-        self.usage(&reading, cell, figures, finished.usage);
+        if matches!(kind, Kind::ToolAfter | Kind::ToolFailed) {
+            finished.calls.push(self.finish_call(&view, cell, figures));
+        }
+        self.usage(&view, cell, figures, finished.usage);
     }
 
     /// What the event says about its session.
-    fn note_origin(&mut self, reading: &Reading<'_>) {
+    fn note_origin(&mut self, event: Option<&EventView<'_>>) {
         let (row, session) = (self.row, &mut *self.session);
         if session.events == 0 {
             session.agent.clone_from(&row.agent);
@@ -238,12 +236,12 @@ impl Part<'_> {
         session.last_seq = row.seq.as_i64();
         session.active = session.active.max(row.at.micros());
         if session.project.is_empty()
-            && let Some(cwd) = reading.cwd(row)
+            && let Some(project) = event.and_then(EventView::project)
         {
-            session.project = cwd;
+            session.project = one_line(&project, NAME);
             session.scope = None;
         }
-        let model = reading.reports().and_then(|reports| reports.model(reading.event));
+        let model = event.and_then(EventView::model);
         if let Some(model) = model.map(|model| one_line(model, NAME))
             && model != session.model
         {
@@ -253,9 +251,9 @@ impl Part<'_> {
     }
 
     /// Starts a turn; returns the one before it.
-    fn start_turn(&mut self, reading: &Reading<'_>) -> Option<Turn> {
+    fn start_turn(&mut self, event: Option<&EventView<'_>>) -> Option<Turn> {
         let (row, session) = (self.row, &mut *self.session);
-        let prompt = reading.reports().and_then(|reports| reports.prompt(reading.event));
+        let prompt = event.and_then(EventView::prompt);
         let prompt = prompt.map(|prompt| one_line(&prompt, TEXT));
         if session.prompt.is_none() {
             session.prompt.clone_from(&prompt);
@@ -281,10 +279,10 @@ impl Part<'_> {
     }
 
     /// A call of a tool that the row is about, counted.
-    fn start_call(&mut self, reading: &Reading<'_>, cell: Cell, figures: &mut Figures) -> Call {
+    fn start_call(&mut self, event: &EventView<'_>, cell: Cell, figures: &mut Figures) -> Call {
         let row = self.row;
         let name = |text: Option<&str>| one_line(text.unwrap_or_default(), NAME);
-        let call_id = reading.reports().and_then(|reports| reports.call_id(reading.event));
+        let call_id = event.call_id();
         let call = Call {
             bus: self.bus,
             seq: row.seq.as_i64(),
@@ -292,12 +290,10 @@ impl Part<'_> {
             session: row.session.clone(),
             turn: self.session.turn_number(),
             call_id: call_id.map(|id| one_line(id, NAME)),
-            input_hash: if call_id.is_some() { 0 } else { reading.input_hash() },
+            input_hash: if call_id.is_some() { 0 } else { input_hash(event) },
             tool: name(row.tool.as_deref()),
             tool_class: name(row.tool_class.as_deref()),
-            about: reading
-                .tool_input()
-                .map_or_else(String::new, |_| one_line(&gist(reading.event.payload), TEXT)),
+            about: one_line(&event.subject(), TEXT),
             started: row.at.micros(),
             ended: None,
             result_seq: None,
@@ -317,44 +313,44 @@ impl Part<'_> {
         }
         figures.activity(cell, &[(Activity::ToolCalls, 1)]);
         figures.tool(cell, (&call.tool, &call.tool_class), &[(ToolFigure::Calls, 1)]);
-        self.touch(reading, cell, figures);
+        self.touch(event, cell, figures);
         call
     }
 
     /// Counts the files and hosts that a call names.
-    fn touch(&self, reading: &Reading<'_>, cell: Cell, figures: &mut Figures) {
-        let Some(input) = reading.tool_input() else { return };
-        let cwd = reading.cwd(self.row).unwrap_or_default();
-        let found = touched(reading.event.tool_class, input, &cwd);
-        let key = |what: String, access| TouchedCell {
+    fn touch(&self, event: &EventView<'_>, cell: Cell, figures: &mut Figures) {
+        let effects = event.effects();
+        let key = |what: &str, access| TouchedCell {
             cell,
             session: self.row.session.clone(),
-            what,
+            what: one_line(what, NAME),
             access,
         };
-        for (path, access) in found.files {
-            *figures.files.entry(key(path, access)).or_default() += 1;
+        for file in &effects.files {
+            let access = match file.access {
+                Access::Read => "read",
+                Access::Write => "write",
+                Access::Delete => "delete",
+            };
+            *figures.files.entry(key(&file.path, access)).or_default() += 1;
         }
-        for host in found.hosts {
+        for host in &effects.hosts {
             *figures.hosts.entry(key(host, "")).or_default() += 1;
         }
     }
 
     /// Joins a result with its call. A result without one is a call of its own.
-    fn finish_call(&mut self, reading: &Reading<'_>, cell: Cell, figures: &mut Figures) -> Call {
+    fn finish_call(&mut self, event: &EventView<'_>, cell: Cell, figures: &mut Figures) -> Call {
         let row = self.row;
-        let reports = reading.reports();
-        let call_id = reports.and_then(|reports| reports.call_id(reading.event));
-        let call_id = call_id.map(|id| one_line(id, NAME));
+        let call_id = event.call_id().map(|id| one_line(id, NAME));
         let tool = one_line(row.tool.as_deref().unwrap_or_default(), NAME);
-        let hash = if call_id.is_some() { 0 } else { reading.input_hash() };
+        let hash = if call_id.is_some() { 0 } else { input_hash(event) };
         let mut call = match self.session.take_call(call_id.as_deref(), &tool, hash) {
             Some(call) => call,
-            None => self.start_call(reading, cell, figures),
+            None => self.start_call(event, cell, figures),
         };
         let was_denied = call.status == ToolStatus::Denied.as_str();
-        let outcome = reports.map(|reports| reports.tool_outcome(reading.event));
-        let outcome = outcome.unwrap_or_default();
+        let outcome = event.outcome();
         call.finish(&outcome, row.seq.as_i64(), row.at);
         let (mut activity, mut tool) = (Vec::new(), Vec::new());
         match outcome.status {
@@ -387,13 +383,12 @@ impl Part<'_> {
     /// Counts tokens and cost. A chunk replaces what an earlier one of the same request said.
     fn usage(
         &mut self,
-        reading: &Reading<'_>,
+        event: &EventView<'_>,
         cell: Cell,
         figures: &mut Figures,
         finished: &mut Vec<UsageRow>,
     ) {
-        let reported = reading.reports().and_then(|reports| reports.usage(reading.event));
-        let Some(reported) = reported else { return };
+        let Some(reported) = event.usage() else { return };
         let open = self.session.open_usage.take();
         let so_far = reported.scope == UsageScope::SoFar;
         let (mut row, earlier) = match open {
@@ -444,7 +439,7 @@ impl Part<'_> {
     ) {
         let row = self.row;
         let cell = Cell { hour: hour_of(row.at.micros()), scope: self.scope(scopes) };
-        let decision = RecordedDecision::from_json(Value::Object(payload(row))).ok();
+        let decision = RecordedDecision::from_json(row.payload_json()).ok();
         let name = |text: &String| one_line(text, NAME);
         self.session.is_changed = true;
         self.session.decisions += 1;

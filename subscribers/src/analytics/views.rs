@@ -75,7 +75,11 @@ const fn column(name: &'static str, kind: ColumnKind, about: &'static str) -> Co
 const BUS: Column = column("bus", Text, "the bus that recorded it");
 const SESSION: Column = column("session", Text, "the session");
 const AGENT: Column = column("agent", Text, "the agent");
-const PROJECT: Column = column("project", Text, "the directory in which the session began");
+const PROJECT: Column = column(
+    "project",
+    Text,
+    "the repository in which the session began, else its working directory",
+);
 const MODEL: Column = column("model", Text, "the model, as far as it was known then");
 const HOST: Column = column("host", Text, "the machine");
 const TURN: Column =
