@@ -9,11 +9,12 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use hookbus::event::Agent;
 use hookbus_tests::duckdb;
 use hookbus_tests::home::{Home, wait_until};
 use hookbus_tests::nats::{NatsServer, python_client};
 use hookbus_tests::payloads::{self, hermes_shell};
-use hookbus_tests::recording::{Mixed, damage, query, record_after};
+use hookbus_tests::recording::{Mixed, damage, query, record, record_after};
 use serde_json::{Value, json};
 
 const POLICY: &str = "hooks:
@@ -29,7 +30,10 @@ const POLICY: &str = "hooks:
 const KILLS: usize = 100;
 
 /// How many events are recorded between two kills.
-const EVENTS: usize = 60;
+const EVENTS: usize = 50;
+
+const COMMANDS: [&str; 4] =
+    ["git push --force", "cargo test", "rm -r build", "curl -o page https://example.org/page"];
 
 /// Everything that the projections hold, in one order.
 fn everything(home: &Home) -> Vec<(String, Vec<String>)> {
@@ -78,6 +82,9 @@ fn record_all(home: &Home, before: usize, count: usize) {
     record_after(home, before, count, |index| {
         let (agent, mut payload) = known[index * 13 % known.len()].clone();
         payload["session_id"] = json!(format!("session-{}", index % 17));
+        if payload["tool_input"].get("command").is_some() {
+            payload["tool_input"]["command"] = json!(COMMANDS[index % COMMANDS.len()]);
+        }
         (agent, payload)
     });
 }
@@ -95,13 +102,15 @@ fn a_hundred_kills_leave_what_a_rebuild_makes_of_the_log() {
             .stderr(Stdio::null())
             .spawn()
             .expect("it starts");
-        sleep(Duration::from_millis(20 + numbers.next(130)));
+        sleep(Duration::from_millis(10 + numbers.next(110)));
         child.kill().expect("it is ours");
         child.wait().expect("it ends");
     }
     home.text(&["observe", "analytics", "--drain"]);
     let incremental = everything(&home);
-    assert!(incremental.iter().all(|(view, rows)| view == "hosts" || !rows.is_empty()));
+    let empty: Vec<&String> =
+        incremental.iter().filter(|(_, rows)| rows.is_empty()).map(|(view, _)| view).collect();
+    assert!(empty.is_empty(), "{empty:?}");
     let hooks = home.text(&["stats", "--by", "hook", "--json"]);
     home.text(&["stats", "--rebuild", "--json"]);
     assert_eq!(everything(&home), incremental);
@@ -160,10 +169,31 @@ fn what_comes_over_nats_gives_what_the_logs_give() {
     drop(daemons);
 }
 
+/// Calls of a shell, each with its result: one of five fails, some are blocked.
+fn record_calls(home: &Home, calls: usize) {
+    record(home, calls * 2, |index| {
+        let number = index / 2;
+        let mut payload = json!({
+            "hook_event_name": if index % 2 == 0 { "pre_tool_call" } else { "post_tool_call" },
+            "session_id": format!("session-{}", number % 40),
+            "cwd": "/srv/shop",
+            "tool_name": if number % 3 == 0 { "terminal" } else { "execute_code" },
+            "tool_input": {"command": COMMANDS[number % COMMANDS.len()]},
+            "extra": {"tool_call_id": format!("call-{number}")},
+        });
+        if index % 2 == 1 {
+            let result = json!({"output": "", "exit_code": u8::from(number % 5 == 0)});
+            payload["extra"]["result"] = json!(result.to_string());
+            payload["extra"]["status"] = json!("ok");
+        }
+        (Agent::Hermes, payload)
+    });
+}
+
 #[test]
 fn stats_query_duckdb_and_a_query_on_the_log_agree() {
     let home = Home::with_hooks(POLICY);
-    Mixed { events: 3000, sessions: 40 }.record(&home);
+    record_calls(&home, 1500);
     let stats = home.json(&["stats", "--json"]);
     let calls = home.work().join("calls.parquet");
     let verdicts = home.work().join("verdicts.parquet");
@@ -217,7 +247,14 @@ fn stats_query_duckdb_and_a_query_on_the_log_agree() {
             format!("SELECT count(*) FROM '{}' WHERE hook = 'no-force' AND verdict = 'block'", verdicts.display()),
         ),
         (
-            "calls of a shell",
+            "failed calls",
+            ours("failed"),
+            "SELECT count(*) FROM events WHERE kind = 'tool.after' AND (payload ->> '$.extra.result') ->> 'exit_code' <> 0".to_owned(),
+            "SELECT count(*) FROM tool_calls WHERE exit_code <> 0".to_owned(),
+            format!("SELECT count(*) FROM '{}' WHERE status = 'failed'", calls.display()),
+        ),
+        (
+            "tool calls",
             ours("tool_calls"),
             "SELECT count(*) FROM events WHERE kind = 'tool.before'".to_owned(),
             "SELECT sum(tool_calls) FROM sessions".to_owned(),

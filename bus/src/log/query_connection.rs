@@ -60,6 +60,8 @@ pub fn open_for_queries(log: &LogPath) -> Result<Connection, OpenError> {
         .replace("{packed}", &schema::packed_column(&db, "e")?)
         .replace("{digest}", &schema::digest_column(&db, "e")?);
     db.pragma_update(None, "query_only", false)?;
+    // Before the view, which a change of this would delete. Sorting must not leave a copy of what it sorts on the disk.
+    db.pragma_update(None, "temp_store", "MEMORY")?;
     db.execute_batch(&view)?;
     Ok(db)
 }

@@ -165,8 +165,6 @@ fn attach(db: &Connection, path: &Path) -> Result<(), QueryError> {
 
 /// Takes everything away from a connection that a query does not need.
 fn confine(db: &mut Connection) -> rusqlite::Result<()> {
-    // Sorting must not leave a copy of what is sorted on the disk, and counts against the limit.
-    db.pragma_update(None, "temp_store", "MEMORY")?;
     db.pragma_update(None, "hard_heap_limit", MEMORY)?;
     db.pragma_update(None, "query_only", true)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
