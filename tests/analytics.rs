@@ -544,3 +544,25 @@ fn the_documentation_shows_the_examples_that_are_run() {
         assert!(page.contains(&example(name)), "{name}");
     }
 }
+
+#[test]
+fn the_texts_of_what_was_pruned_go_and_the_figures_stay() {
+    let home = Home::with_hooks(POLICY);
+    for session in ["old", "new"] {
+        let mut prompt = payloads::one("hermes", "pre_llm_call");
+        prompt["session_id"] = json!(session);
+        prompt["extra"]["user_message"] = json!(format!("secret wish of {session}"));
+        home.answer("hermes", &prompt);
+        let mut call = hermes_shell(&format!("git push --force secret-{session}"));
+        call["session_id"] = json!(session);
+        home.answer("hermes", &call);
+    }
+    let before = home.json(&["stats", "--json"]);
+    home.text(&["prune", "--session", "old", "--yes"]);
+    let after = home.json(&["stats", "--json"]);
+    assert_eq!(after["totals"], before["totals"]);
+    let texts = "SELECT prompt FROM sessions UNION ALL SELECT about FROM tool_calls UNION ALL SELECT reason FROM verdicts";
+    let texts = sorted(&home, texts).join("\n");
+    assert!(texts.contains("secret wish of new") && texts.contains("secret-new"), "{texts}");
+    assert!(!texts.contains("old"), "{texts}");
+}

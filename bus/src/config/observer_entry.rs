@@ -200,9 +200,7 @@ pub(super) fn analytics(pair: &Pair, hook: &Hook, base: &Path) -> Result<PathBuf
     match (pair.value.flag(), pair.value.text().filter(|text| !text.trim().is_empty())) {
         (Some(true), _) => Ok(base.join(ANALYTICS_FILE)),
         (Some(false), _) | (None, None) => Err(wrong()),
-        (None, Some(name)) if name.contains('/') || name.ends_with(".db") => {
-            Ok(resolve(base, &name))
-        }
+        (None, Some(name)) if name.contains(['/', '.']) => Ok(resolve(base, &name)),
         (None, Some(name)) => Ok(base.join(format!("{name}.db"))),
     }
 }

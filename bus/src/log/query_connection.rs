@@ -3,9 +3,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use rusqlite::Connection;
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
-use rusqlite::{Connection, Error};
 
 use super::payload::to_sql;
 use super::read::LogReader;
@@ -33,18 +33,18 @@ pub fn open_for_queries(log: &LogPath) -> Result<Connection, OpenError> {
         let parts = parts.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = parts.payloads().read(context.get_raw(0), context.get_raw(1))?;
         // Text where it is text, so that `->>` works.
-        Ok(match to_sql(&bytes) {
-            ToSqlOutput::Borrowed(ValueRef::Text(_)) => {
-                Value::Text(String::from_utf8_lossy(&bytes).into_owned())
-            }
-            _ => Value::Blob(bytes),
+        let is_text = matches!(to_sql(&bytes), ToSqlOutput::Borrowed(ValueRef::Text(_)));
+        Ok(match String::from_utf8(bytes) {
+            Ok(text) if is_text => Value::Text(text),
+            Ok(text) => Value::Blob(text.into_bytes()),
+            Err(error) => Value::Blob(error.into_bytes()),
         })
     })?;
     db.create_scalar_function("hookbus_id", 1, flags, |context| {
-        Ok(bytes_of(context)?.map(|bytes| EventId::from_bytes(bytes).to_string()))
+        Ok(bytes_of(context).map(|bytes| EventId::from_bytes(bytes).to_string()))
     })?;
     db.create_scalar_function("hookbus_bus", 1, flags, |context| {
-        Ok(bytes_of(context)?.map(|bytes| BusId::from_bytes(bytes).to_string()))
+        Ok(bytes_of(context).map(|bytes| BusId::from_bytes(bytes).to_string()))
     })?;
     db.create_scalar_function("hookbus_time", 1, flags, |context| {
         Ok(context.get::<Option<i64>>(0)?.map(|micros| Time::from_micros(micros).to_string()))
@@ -67,6 +67,6 @@ pub fn open_for_queries(log: &LogPath) -> Result<Connection, OpenError> {
 }
 
 /// The sixteen bytes of an id; none if it is something else.
-fn bytes_of(context: &Context<'_>) -> Result<Option<[u8; 16]>, Error> {
-    Ok(context.get_raw(0).as_blob().ok().and_then(|blob| blob.try_into().ok()))
+fn bytes_of(context: &Context<'_>) -> Option<[u8; 16]> {
+    context.get_raw(0).as_blob().ok().and_then(|blob| blob.try_into().ok())
 }

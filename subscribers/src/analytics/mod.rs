@@ -22,6 +22,8 @@ mod session;
 mod turn;
 mod usage;
 
+mod pruned;
+
 mod projection;
 
 mod load;
@@ -36,6 +38,9 @@ mod stats;
 mod views;
 
 mod query;
+
+#[cfg(test)]
+mod tests;
 
 pub use catch_up::{CatchUp, catch_up};
 pub use database::{AnalyticsDatabase, AnalyticsRow};

@@ -18,6 +18,7 @@ use super::figures::{
     Activity, Cell, Figures, HookCell, HookFigure, ToolFigure, TouchedCell, hour_of,
 };
 use super::load;
+use super::pruned::{self, PrunedRows};
 use super::reading::{NAME, TEXT, input_hash, is_read, micros_of};
 use super::scope::{Scope, Scopes};
 use super::session::Session;
@@ -73,6 +74,8 @@ pub(super) struct Projection {
     pub(super) finished_turns: Vec<Turn>,
     pub(super) finished_usage: Vec<UsageRow>,
     pub(super) decisions: Vec<DecisionRow>,
+    /// Rows whose payloads were removed from the log.
+    pub(super) pruned: Vec<PrunedRows>,
 }
 
 impl Projection {
@@ -102,8 +105,12 @@ impl Projection {
         (state.seq, state.row, state.is_changed) = (row.seq, row.id, true);
         let kind = Kind::parse(&row.kind).unwrap_or(Kind::Other);
         if kind.is_of_bus() {
-            if let Some(Value::String(host)) = row.payload_json().get("host") {
+            let payload = row.payload_json();
+            if let Some(Value::String(host)) = payload.get("host") {
                 state.host = one_line(host, NAME);
+            }
+            if kind == Kind::LogPruned {
+                self.pruned.extend(pruned::read(state.number, &payload));
             }
             return Ok(Added::Counted);
         }

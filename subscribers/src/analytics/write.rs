@@ -6,6 +6,7 @@ use rusqlite::{Connection, params, params_from_iter};
 use super::call::Call;
 use super::figures::{ACTIVITY, Figures, HOOKS, TOOLS};
 use super::projection::{BusState, DecisionRow, Projection};
+use super::pruned;
 use super::reading::{NAME, TEXT, micros_of};
 use super::session::Session;
 use super::turn::Turn;
@@ -42,7 +43,13 @@ pub(super) fn write(db: &Connection, projection: &mut Projection) -> rusqlite::R
     for made in projection.decisions.drain(..) {
         decision(db, &made)?;
     }
-    figures(db, std::mem::take(&mut projection.figures))
+    figures(db, std::mem::take(&mut projection.figures))?;
+    if !projection.pruned.is_empty() {
+        pruned::forget(db, &std::mem::take(&mut projection.pruned))?;
+        // What is in memory still has the texts.
+        projection.sessions.clear();
+    }
+    Ok(())
 }
 
 fn bus(db: &Connection, id: BusId, state: &BusState) -> rusqlite::Result<()> {
