@@ -38,11 +38,9 @@ impl Database {
     pub(crate) fn of(settings: &Settings) -> Self {
         let log = LogPath::in_home(&settings.home);
         let active = HooksSource::new(&settings.home, log.clone()).active();
-        let path_of = |hook: &Hook| match &hook.action {
-            Action::Analytics(path) if hook.is_observer() => {
-                Some((path.clone(), hook.observer.source))
-            }
-            _ => None,
+        let path_of = |hook: &Hook| {
+            let Action::Analytics(path) = &hook.action else { return None };
+            hook.is_observer().then(|| (path.clone(), hook.observer.source))
         };
         let urls = settings.nats_urls(None);
         let nats = NatsSettings::with_servers(active.file.nats.clone(), urls.as_deref());

@@ -19,6 +19,7 @@ const TABLE_ROWS: usize = 1000;
 
 /// The arguments of `hookbus query`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Arguments {
     /// The query, in the SQL of SQLite
     #[arg(required_unless_present = "views")]

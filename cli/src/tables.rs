@@ -103,7 +103,9 @@ pub(crate) fn shown(value: &SqlValue) -> String {
         }
         SqlValue::Real(number) if number.abs() < 10.0 => format!("{number:.3}"),
         SqlValue::Real(number) => format!("{number:.1}"),
-        other => to_text(other),
+        SqlValue::Null | SqlValue::Integer(_) | SqlValue::Text(_) | SqlValue::Blob(_) => {
+            to_text(value)
+        }
     }
 }
 

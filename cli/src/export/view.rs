@@ -1,4 +1,4 @@
-//! `hookbus export --format parquet|csv`: a view, for DuckDB, pandas or a spreadsheet.
+//! `hookbus export --format parquet|csv`: a view, for `DuckDB`, pandas or a spreadsheet.
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};

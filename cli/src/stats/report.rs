@@ -53,6 +53,11 @@ pub(super) fn overview(stats: &Stats, since: Option<Time>, paint: Paint) -> Resu
         let parts = [part("tokens in", "input_tokens"), part("tokens out", "output_tokens")];
         output::line(format!("{}{cost}", parts.join("   ")))?;
     }
+    lists(stats, since, paint)
+}
+
+/// Prints the head of every list.
+fn lists(stats: &Stats, since: Option<Time>, paint: Paint) -> Result<()> {
     for (title, by) in [
         ("agents", By::Agent),
         ("projects", By::Project),
@@ -94,7 +99,31 @@ pub(super) fn table(by: By, table: &QueryResult, paint: Paint) -> Result<()> {
 
 /// The lines of a list: key, bar, the main figure, and the others that are not zero.
 fn rows(by: By, table: &QueryResult, paint: Paint) -> Result<()> {
-    let (main, others): (&str, &[(&str, &str)]) = match by {
+    let (main, others) = figures_of(by);
+    let most = table.rows.iter().map(|row| figure(table, row, main)).fold(0.0, f64::max);
+    for row in &table.rows {
+        let count = figure(table, row, main);
+        let others = others.iter().filter_map(|(column, name)| {
+            let number = figure(table, row, column);
+            let text = format!("{} {}", grouped(number), singular_of_one(name, number));
+            let is_bad = ["failed", "blocked"].contains(column);
+            (number > 0.0).then(|| if is_bad { paint.bad(&text) } else { text })
+        });
+        let mut parts: Vec<String> = others.collect();
+        add_spans(by, table, row, paint, &mut parts);
+        let name = key(row);
+        let name = if name.is_empty() { "(not known)" } else { &name };
+        let name = shorten_middle(name, KEY);
+        let bar = paint.notable(&bar(count, most));
+        let line = format!("  {name:<KEY$} {bar} {:>9}  {}", grouped(count), parts.join(", "));
+        output::line(line.trim_end())?;
+    }
+    Ok(())
+}
+
+/// The main figure of a list, and the others with their names.
+const fn figures_of(by: By) -> (&'static str, &'static [(&'static str, &'static str)]) {
+    match by {
         By::Tool => (
             "calls",
             &[
@@ -125,58 +154,39 @@ fn rows(by: By, table: &QueryResult, paint: Paint) -> Result<()> {
                 ("blocked", "blocked"),
             ],
         ),
-    };
-    let most = table.rows.iter().map(|row| figure(table, row, main)).fold(0.0, f64::max);
-    for row in &table.rows {
-        let count = figure(table, row, main);
-        let others = others.iter().filter_map(|(column, name)| {
-            let number = figure(table, row, column);
-            let text = format!("{} {}", grouped(number), singular_of_one(name, number));
-            let is_bad = ["failed", "blocked"].contains(column);
-            (number > 0.0).then(|| if is_bad { paint.bad(&text) } else { text })
-        });
-        let mut parts: Vec<String> = others.collect();
-        match by {
-            By::Hook => {
-                if figure(table, row, "shadow") > 0.0 {
-                    parts.insert(0, "shadow".to_owned());
-                }
-                let (p50, p95) = (figure(table, row, "p50_ms"), figure(table, row, "p95_ms"));
-                if p95 > 0.0 {
-                    parts.push(paint.dim(&format!(
-                        "p50 ≤ {} ms, p95 ≤ {} ms",
-                        short(p50),
-                        short(p95)
-                    )));
-                }
-            }
-            By::Tool => {
-                let mean = figure(table, row, "mean_ms");
-                if mean > 0.0 {
-                    parts.push(paint.dim(&format!("mean {} ms", short(mean))));
-                }
-            }
-            By::Agent | By::Project | By::Model | By::Host | By::Day => {
-                let tokens =
-                    figure(table, row, "input_tokens") + figure(table, row, "output_tokens");
-                if tokens > 0.0 {
-                    parts.push(format!("{} tokens", grouped(tokens)));
-                }
-                let cost = figure(table, row, "cost_usd");
-                if cost > 0.0 {
-                    parts.push(format!("{cost:.2} USD"));
-                }
-            }
-            By::Site | By::File => {}
-        }
-        let name = key(row);
-        let name = if name.is_empty() { "(not known)" } else { &name };
-        let name = shorten_middle(name, KEY);
-        let bar = paint.notable(&bar(count, most));
-        let line = format!("  {name:<KEY$} {bar} {:>9}  {}", grouped(count), parts.join(", "));
-        output::line(line.trim_end())?;
     }
-    Ok(())
+}
+
+/// Adds times, tokens and cost to a line.
+fn add_spans(by: By, table: &QueryResult, row: &[SqlValue], paint: Paint, parts: &mut Vec<String>) {
+    match by {
+        By::Hook => {
+            if figure(table, row, "shadow") > 0.0 {
+                parts.insert(0, "shadow".to_owned());
+            }
+            let (p50, p95) = (figure(table, row, "p50_ms"), figure(table, row, "p95_ms"));
+            if p95 > 0.0 {
+                parts.push(paint.dim(&format!("p50 ≤ {} ms, p95 ≤ {} ms", short(p50), short(p95))));
+            }
+        }
+        By::Tool => {
+            let mean = figure(table, row, "mean_ms");
+            if mean > 0.0 {
+                parts.push(paint.dim(&format!("mean {} ms", short(mean))));
+            }
+        }
+        By::Agent | By::Project | By::Model | By::Host | By::Day => {
+            let tokens = figure(table, row, "input_tokens") + figure(table, row, "output_tokens");
+            if tokens > 0.0 {
+                parts.push(format!("{} tokens", grouped(tokens)));
+            }
+            let cost = figure(table, row, "cost_usd");
+            if cost > 0.0 {
+                parts.push(format!("{cost:.2} USD"));
+            }
+        }
+        By::Site | By::File => {}
+    }
 }
 
 /// The first value of a row.
@@ -200,7 +210,7 @@ fn figure(table: &QueryResult, row: &[SqlValue], column: &str) -> f64 {
 
 /// `sessions`, or `session` for one.
 fn singular_of_one(name: &str, number: f64) -> &str {
-    if number > 1.0 || number < 1.0 { name } else { name.strip_suffix('s').unwrap_or(name) }
+    if grouped(number) == "1" { name.strip_suffix('s').unwrap_or(name) } else { name }
 }
 
 /// A whole number with its thousands apart.

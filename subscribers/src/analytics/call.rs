@@ -17,7 +17,8 @@ pub(super) struct Call {
     pub(super) scope: i64,
     pub(super) session: String,
     pub(super) turn: i64,
-    pub(super) call_id: Option<String>,
+    /// The id that the agent gave it.
+    pub(super) agent_id: Option<String>,
     pub(super) input_hash: i64,
     pub(super) tool: String,
     pub(super) tool_class: String,
@@ -50,7 +51,7 @@ impl Call {
         self.hook = deciding_hook(decision);
         let is_denied = decision.outcome.refuses() && self.status == PENDING;
         if is_denied {
-            self.status = ToolStatus::Denied.as_str().to_owned();
+            ToolStatus::Denied.as_str().clone_into(&mut self.status);
         }
         is_denied
     }
@@ -64,7 +65,7 @@ impl Call {
         self.result_seq = Some(result_seq);
         let told = outcome.took.and_then(|took| i64::try_from(took.as_micros()).ok());
         self.took = Some(told.unwrap_or_else(|| at.micros().saturating_sub(self.started).max(0)));
-        self.status = outcome.status.as_str().to_owned();
+        outcome.status.as_str().clone_into(&mut self.status);
         self.exit_code = outcome.exit_code;
         self.error = outcome.error.as_deref().map(|error| one_line(error, TEXT));
         self.ran_anyway =

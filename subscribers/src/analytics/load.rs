@@ -75,7 +75,7 @@ pub(super) fn session(
     let read = |row: &Row<'_>| {
         let found = Session {
             bus,
-            session: session.to_owned(),
+            name: session.to_owned(),
             agent: row.get(0)?,
             project: row.get(1)?,
             model: row.get(2)?,
@@ -180,7 +180,7 @@ fn open_calls(db: &Connection, bus: i64, session: &str) -> rusqlite::Result<BTre
             scope: row.get(1)?,
             session: session.to_owned(),
             turn: row.get(2)?,
-            call_id: row.get(3)?,
+            agent_id: row.get(3)?,
             input_hash: row.get(4)?,
             tool: row.get(5)?,
             tool_class: row.get(6)?,

@@ -120,12 +120,12 @@ impl Projection {
         if kind == Kind::Decision {
             part.decision(&mut self.scopes, &mut self.figures, &mut self.decisions);
         } else {
-            let finished = Finished {
+            let mut finished = Finished {
                 calls: &mut self.finished_calls,
                 turns: &mut self.finished_turns,
                 usage: &mut self.finished_usage,
             };
-            part.event(&mut self.scopes, &mut self.figures, finished);
+            part.event(&mut self.scopes, &mut self.figures, &mut finished);
         }
         Ok(Added::Counted)
     }
@@ -141,7 +141,7 @@ fn session<'a>(
         Entry::Occupied(known) => Ok(known.into_mut()),
         Entry::Vacant(new) => {
             let found = load::session(db, bus, name)?;
-            let fresh = || Session { bus, session: name.to_owned(), ..Session::default() };
+            let fresh = || Session { bus, name: name.to_owned(), ..Session::default() };
             Ok(new.insert(found.unwrap_or_else(fresh)))
         }
     }
@@ -183,7 +183,7 @@ impl Part<'_> {
         number
     }
 
-    fn event(mut self, scopes: &mut Scopes, figures: &mut Figures, finished: Finished<'_>) {
+    fn event(mut self, scopes: &mut Scopes, figures: &mut Figures, finished: &mut Finished<'_>) {
         let (row, kind) = (self.row, self.kind);
         let is_wanted = is_read(kind)
             || self.session.project.is_empty()
@@ -196,21 +196,20 @@ impl Part<'_> {
         if is_new && !row.session.is_empty() {
             counted.push((Activity::Sessions, 1));
         }
-        match kind {
-            Kind::TurnStart => {
-                counted.push((Activity::Turns, 1));
-                finished.turns.extend(self.start_turn(view.as_ref()));
-            }
-            Kind::ModelBefore => {
-                counted.push((Activity::ModelRequests, 1));
-                finished.usage.extend(self.session.open_usage.take());
-            }
-            Kind::SessionStart => self.session.ended = None,
-            Kind::SessionEnd => {
-                self.session.ended = Some(row.at.micros());
-                finished.calls.extend(self.session.give_up_calls());
-            }
-            _ => {}
+        if kind == Kind::TurnStart {
+            counted.push((Activity::Turns, 1));
+            finished.turns.extend(self.start_turn(view.as_ref()));
+        }
+        if kind == Kind::ModelBefore {
+            counted.push((Activity::ModelRequests, 1));
+            finished.usage.extend(self.session.open_usage.take());
+        }
+        if kind == Kind::SessionStart {
+            self.session.ended = None;
+        }
+        if kind == Kind::SessionEnd {
+            self.session.ended = Some(row.at.micros());
+            finished.calls.extend(self.session.give_up_calls());
         }
         if let Some(turn) = &mut self.session.turn {
             turn.events += 1;
@@ -296,7 +295,7 @@ impl Part<'_> {
             scope: cell.scope,
             session: row.session.clone(),
             turn: self.session.turn_number(),
-            call_id: call_id.map(|id| one_line(id, NAME)),
+            agent_id: call_id.map(|id| one_line(id, NAME)),
             input_hash: if call_id.is_some() { 0 } else { input_hash(event) },
             tool: name(row.tool.as_deref()),
             tool_class: name(row.tool_class.as_deref()),

@@ -15,7 +15,8 @@ pub(super) const MOST_OPEN: usize = 256;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Session {
     pub(super) bus: i64,
-    pub(super) session: String,
+    /// The agent's id of it.
+    pub(super) name: String,
     pub(super) agent: String,
     pub(super) project: String,
     pub(super) model: String,
@@ -59,7 +60,7 @@ impl Session {
         tool: &str,
         input_hash: i64,
     ) -> Option<Call> {
-        let is_it = |call: &Call| match (call_id, call.call_id.as_deref()) {
+        let is_it = |call: &Call| match (call_id, call.agent_id.as_deref()) {
             (Some(id), Some(known)) => id == known,
             _ => call.tool == tool && call.input_hash == input_hash,
         };

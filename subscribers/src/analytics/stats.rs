@@ -101,8 +101,7 @@ impl Stats {
     fn read(&self, sql: &str, since: Option<Time>) -> Result<QueryResult, AnalyticsError> {
         let from = since.map_or(i64::MIN, |since| hour_of(since.micros()));
         let mut statement = self.db.prepare(sql)?;
-        let columns: Vec<String> =
-            statement.column_names().into_iter().map(str::to_owned).collect();
+        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
         let count = columns.len();
         let values = |row: &rusqlite::Row<'_>| (0..count).map(|at| row.get(at)).collect();
         let rows = statement.query_map([from], values)?;

@@ -1,10 +1,12 @@
 //! Writes what changed into the tables, in the transaction of the caller.
 
+use std::collections::HashMap;
+
 use hookbus::event::{BusId, one_line};
 use rusqlite::{Connection, params, params_from_iter};
 
 use super::call::Call;
-use super::figures::{ACTIVITY, Figures, HOOKS, TOOLS};
+use super::figures::{ACTIVITY, Figures, HOOKS, TOOLS, TouchedCell};
 use super::projection::{BusState, DecisionRow, Projection};
 use super::pruned;
 use super::reading::{NAME, TEXT, micros_of};
@@ -67,7 +69,7 @@ fn write_session(db: &Connection, session: &mut Session) -> rusqlite::Result<()>
     )?
     .execute(params![
         session.bus,
-        session.session,
+        session.name,
         session.agent,
         session.project,
         session.model,
@@ -138,7 +140,7 @@ fn tool_call(db: &Connection, call: &Call) -> rusqlite::Result<()> {
         call.scope,
         call.session,
         call.turn,
-        call.call_id,
+        call.agent_id,
         call.input_hash,
         call.tool,
         call.tool_class,
@@ -281,6 +283,7 @@ fn figures(db: &Connection, figures: Figures) -> rusqlite::Result<()> {
             took
         ])?;
     }
+    touched(db, figures.files, figures.hosts)?;
     let keys = ["hour", "scope", "hook", "shadow", "up_to"];
     let mut latency = db.prepare_cached(&adding("f_latency", &keys, &["calls"]))?;
     for ((key, up_to), calls) in figures.latency {
@@ -293,10 +296,18 @@ fn figures(db: &Connection, figures: Figures) -> rusqlite::Result<()> {
             calls
         ])?;
     }
+    Ok(())
+}
+
+fn touched(
+    db: &Connection,
+    files: HashMap<TouchedCell, i64>,
+    hosts: HashMap<TouchedCell, i64>,
+) -> rusqlite::Result<()> {
     let keys = ["hour", "scope", "session", "path", "access"];
-    let mut files = db.prepare_cached(&adding("f_files", &keys, &["uses"]))?;
-    for (key, uses) in figures.files {
-        files.execute(params![
+    let mut of_files = db.prepare_cached(&adding("f_files", &keys, &["uses"]))?;
+    for (key, uses) in files {
+        of_files.execute(params![
             key.cell.hour,
             key.cell.scope,
             key.session,
@@ -306,9 +317,9 @@ fn figures(db: &Connection, figures: Figures) -> rusqlite::Result<()> {
         ])?;
     }
     let keys = ["hour", "scope", "session", "host"];
-    let mut hosts = db.prepare_cached(&adding("f_hosts", &keys, &["uses"]))?;
-    for (key, uses) in figures.hosts {
-        hosts.execute(params![key.cell.hour, key.cell.scope, key.session, key.what, uses])?;
+    let mut of_hosts = db.prepare_cached(&adding("f_hosts", &keys, &["uses"]))?;
+    for (key, uses) in hosts {
+        of_hosts.execute(params![key.cell.hour, key.cell.scope, key.session, key.what, uses])?;
     }
     Ok(())
 }
