@@ -9,10 +9,9 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use hookbus::event::{Agent, Seq};
-use hookbus::log::{LogPath, LogReader, Query, ReadError, Row};
+use hookbus::log::{LogPath, LogReader, Row};
 use hookbus_tests::home::Home;
-use hookbus_tests::recording::{query, record, record_after};
-use rusqlite::Connection;
+use hookbus_tests::recording::{query, record, record_after, rows, store_whole};
 use serde_json::{Value, json};
 
 /// A session in which each event carries all messages before it, as Hermes sends them.
@@ -30,44 +29,8 @@ fn with_history(index: usize) -> (Agent, Value) {
     (Agent::Hermes, payload)
 }
 
-fn rows(home: &Home) -> Vec<Row> {
-    let log = LogReader::open(&LogPath::in_home(&home.path())).expect("a log");
-    let mut rows = Vec::new();
-    log.each::<ReadError>(&Query::default(), None, |row| {
-        rows.push(row);
-        Ok(())
-    })
-    .expect("rows");
-    rows
-}
-
 fn log_len(home: &Home) -> u64 {
     fs::metadata(home.path().join("log.db")).expect("a log").len()
-}
-
-/// Stores every payload whole, as versions before the parts did.
-#[expect(clippy::disallowed_methods, reason = "it writes what hookbus does not write any more")]
-fn store_whole(home: &Home) {
-    let rows = rows(home);
-    let mut db = Connection::open(home.path().join("log.db")).expect("a log");
-    let transaction = db.transaction().expect("a transaction");
-    let triggers: Vec<(String, String)> = transaction
-        .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
-        .and_then(|mut query| query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect())
-        .expect("triggers");
-    for (name, _) in &triggers {
-        transaction.execute_batch(&format!("DROP TRIGGER {name}")).expect("no trigger");
-    }
-    for row in rows {
-        let text = String::from_utf8(row.payload).expect("text");
-        let update = "UPDATE events SET payload = ?2, packed = NULL WHERE seq = ?1";
-        transaction.execute(update, (row.seq.as_i64(), text)).expect("a change");
-    }
-    transaction.execute("DELETE FROM parts", []).expect("no parts");
-    for (_, sql) in &triggers {
-        transaction.execute_batch(sql).expect("a trigger");
-    }
-    transaction.commit().expect("a commit");
 }
 
 fn packed_rows(home: &Home) -> i64 {
@@ -142,7 +105,7 @@ fn compacting_can_be_killed_at_any_moment() {
 
 #[test]
 fn the_logs_of_earlier_versions_are_migrated_when_they_are_written_to() {
-    for version in ["0001", "0002", "0003"] {
+    for version in ["0001", "0002", "0003", "0004"] {
         let home = Home::new();
         fs::create_dir_all(home.path()).expect("a home");
         let corpus = format!("{}/corpus/{version}.db", env!("CARGO_MANIFEST_DIR"));

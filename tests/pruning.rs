@@ -11,9 +11,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use hookbus::event::{Agent, EventId};
-use hookbus::log::{LogPath, LogReader, Query, ReadError, Row, payload_digest, row_hash};
+use hookbus::log::{LogPath, LogReader, Row, payload_digest, row_hash};
 use hookbus_tests::home::Home;
-use hookbus_tests::recording::{damage, query, record, record_after};
+use hookbus_tests::recording::{damage, query, record, record_after, rows};
 use serde_json::{Value, json};
 
 fn hex(bytes: &[u8]) -> String {
@@ -53,17 +53,6 @@ fn decided(index: usize) -> (Agent, Value) {
 }
 
 const NO_FORCE: &str = "hooks:\n  tool.before:\n    - { name: no-force, tool: shell, rule: { when: { command: force }, block: no } }\n";
-
-fn rows(home: &Home) -> Vec<Row> {
-    let log = LogReader::open(&LogPath::in_home(&home.path())).expect("a log");
-    let mut rows = Vec::new();
-    log.each::<ReadError>(&Query::default(), None, |row| {
-        rows.push(row);
-        Ok(())
-    })
-    .expect("rows");
-    rows
-}
 
 fn of_session(rows: &[Row], session: &str) -> Vec<Row> {
     rows.iter().filter(|row| row.session == session).cloned().collect()

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use hookbus_tests::home::{Home, wait_until};
 use hookbus_tests::payloads::{gemini_shell, hermes_shell, one};
+use hookbus_tests::plugins::plugin;
 use serde_json::{Value, json};
 
 /// Tokens in the form that services issue, put together here so that no scanner takes this file for a leak.
@@ -92,6 +93,37 @@ fn nothing_in_the_home_holds_a_secret() {
         }
         assert!(home.is_sound());
         drop(daemon);
+    }
+}
+
+#[test]
+fn what_a_plugin_prints_is_kept_without_secrets() {
+    let pem: String = ["-----BEGIN RSA PRIV", "ATE KEY-----\\n"].concat();
+    let code = format!(
+        "import subprocess, sys\n\
+         def before(**event):\n    \
+             print('called with', event)\n    \
+             sys.stderr.write('{pem}' + 'MIIEpAIBAAKCAQEA7bq2x0Qv\\n' * 20)\n    \
+             sys.stderr.write('-----END RSA ' + 'PRIVATE KEY-----\\n')\n    \
+             subprocess.run(['echo', 'a child says', str(event)])\n\
+         def register(ctx):\n    ctx.register_hook('pre_tool_call', before)\n"
+    );
+    for mode in ["off", "auto"] {
+        let home = Home::with_daemon(mode);
+        let folder = plugin(&home, "chatty", &code);
+        home.write_hooks(&format!(
+            "hooks:\n  pre_tool_call:\n    - python: {}\n",
+            folder.display()
+        ));
+        for secret in secrets() {
+            home.hook("hermes", &hermes_shell(&format!("deploy {secret}")).to_string());
+        }
+        let printed = fs::read_to_string(home.path().join("plugins.log")).expect("a log");
+        assert_eq!(printed.matches("chatty: called with").count(), secrets().len(), "{printed}");
+        assert_eq!(printed.matches("chatty: a child says").count(), secrets().len(), "{printed}");
+        assert!(printed.contains("[redacted:github-"), "{printed}");
+        assert!(!printed.contains("MIIEpAIBAAKCAQEA7bq2x0Qv"), "{printed}");
+        assert_nowhere(&home);
     }
 }
 

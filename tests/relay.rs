@@ -3,12 +3,14 @@
 
 #![expect(clippy::expect_used, reason = "a failed setup fails the test")]
 
+use std::collections::BTreeSet;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use futures_util::StreamExt;
 use hookbus::envelope;
 use hookbus::log::{LogPath, LogReader, Received, payload_digest, row_hash};
 use hookbus_tests::accounts::Accounts;
@@ -351,6 +353,65 @@ fn a_payload_that_does_not_fit_a_message_is_in_the_object_store() {
         bytes
     });
     assert_eq!(stored, payload.to_string().into_bytes());
+}
+
+/// The names of the objects in the bucket for large payloads.
+fn objects(server: &NatsServer) -> BTreeSet<String> {
+    server.with_stream(async |_, context| {
+        let bucket = context.get_object_store("HOOKBUS_LARGE").await.expect("a bucket");
+        let objects = bucket.list().await.expect("a list");
+        objects.map(|object| object.expect("an object").name).collect().await
+    })
+}
+
+#[test]
+fn a_large_payload_goes_with_its_message_and_those_of_others_stay() {
+    let server = NatsServer::start();
+    let (home, other) = (home_with(&server), home_with(&server));
+    let large = |number: usize| {
+        let mut payload = hermes_shell(&format!("echo {number}"));
+        payload["tool_input"]["filler"] = json!("x".repeat(3 << 20));
+        payload.to_string()
+    };
+    let id_of = |home: &Home, number: usize| {
+        let command = format!("echo {number}");
+        let rows = home.log(&["--kind", "tool.before"]);
+        let row =
+            rows.iter().find(|row| row["payload"]["tool_input"]["command"] == command.as_str());
+        row.expect("a row")["id"].as_str().expect("an id").to_owned()
+    };
+    let daemon = home.serve();
+    let other_daemon = other.serve();
+    other.hook("hermes", large(9));
+    wait_until_caught_up(&other);
+    for number in 0..3 {
+        home.hook("hermes", large(number));
+    }
+    wait_until_caught_up(&home);
+    let [first, second, third] = [0, 1, 2].map(|number| id_of(&home, number));
+    let of_other = id_of(&other, 9);
+    drop((daemon, other_daemon));
+    // The messages up to the second large one age out, and so does that of the other bus, whose relay does not run.
+    let published = server.published();
+    let sequence =
+        published.iter().position(|it| it.envelope()["id"] == third.as_str()).expect("a message");
+    server.with_stream(async |stream, context| {
+        stream
+            .purge()
+            .sequence(u64::try_from(sequence).expect("a number") + 1)
+            .await
+            .expect("a purge");
+        let bucket = context.get_object_store("HOOKBUS_LARGE").await.expect("a bucket");
+        bucket.put("not-of-a-bus", &mut &b"x"[..]).await.expect("an object");
+    });
+    assert!(objects(&server).is_superset(&[first, second].into()));
+    let _daemon = home.serve();
+    let expected = [third, of_other, "not-of-a-bus".to_owned()].into();
+    wait_until("only the payloads of old messages of this bus are gone", || {
+        objects(&server) == expected
+    });
+    wait_until_caught_up(&home);
+    assert_eq!(objects(&server), expected);
 }
 
 #[test]

@@ -63,7 +63,6 @@ def main():
     setup = requests.get()
     if setup is None:
         return
-    LogStream.plugin = setup["key"]
     setup["folder"] = os.fsdecode(latin1_bytes(setup["folder"]))
     limit_memory(setup.get("memory"))
     apply_caller(setup)
@@ -293,32 +292,18 @@ def kill_process_group(host_pid):
 
 
 class LogStream(io.FileIO):
-    """Where the plugin prints to. Each line begins with the time and the plugin's name, because many
-    plugins share the file. A write never fails, not even on a full disk: a plugin must not break because of
-    its prints."""
-
-    plugin = "?"
-    at_line_start = True
+    """Where the plugin prints to. A write never fails, not even if hookbus has ended: a plugin must not break
+    because of its prints."""
 
     def write(self, data):
         data = bytes(data)
-        size, left = len(data), memoryview(self.prefixed(data))
+        size, left = len(data), memoryview(data)
         try:
             while left:
                 left = left[super().write(left):]
         except OSError:
             pass
         return size
-
-    def prefixed(self, data):
-        if not data:
-            return data
-        prefix = "%s %s: " % (time.strftime("%Y-%m-%d %H:%M:%S"), LogStream.plugin)
-        prefix = prefix.encode(errors="backslashreplace")
-        start = prefix if self.at_line_start else b""
-        self.at_line_start = data.endswith(b"\n")
-        body, end = (data[:-1], b"\n") if self.at_line_start else (data, b"")
-        return start + body.replace(b"\n", b"\n" + prefix) + end
 
 
 def replace_output_streams():

@@ -56,10 +56,12 @@ impl Bus {
         let log = LogPath::in_home(home);
         let hooks = HooksSource::new(home, log.clone());
         let projects = Projects::new(home, log.clone());
-        let durability = hooks.active().file.durability;
+        let active = hooks.active();
+        let durability = active.file.durability;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let recorder =
             recorder(log.clone(), durability, Spool::new(home, shared), Arc::clone(&clock));
+        recorder.set_name(active.file.name.as_deref());
         Self {
             recorder,
             hooks,
@@ -89,7 +91,9 @@ impl Bus {
 
     /// The hooks that an event from `caller` is checked against.
     pub fn hooks_for(&self, caller: &Caller) -> HookSets {
-        HookSets { own: self.hooks.active(), project: self.projects.at(caller) }
+        let own = self.hooks.active();
+        self.recorder.set_name(own.file.name.as_deref());
+        HookSets { own, project: self.projects.at(caller) }
     }
 }
 

@@ -5,16 +5,17 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chrono::DateTime;
 use serde_json::value::RawValue;
 
-use crate::event::{BusId, Seq};
+use crate::event::{BusId, BusIdentity, Seq};
 
 use crate::event::Time;
-use crate::log::{Received, Row, StoredPayload};
+use crate::log::{Received, Redaction, Row, StoredPayload, payload_digest};
 
 /// The prefix of `source`; the id of the bus follows.
 const SOURCE: &str = "urn:hookbus:";
@@ -84,6 +85,11 @@ fn compose(bus: BusId, row: &Row, form: PayloadForm<'_>) -> Vec<u8> {
     if let Some(cause) = cause {
         envelope.number("cause", cause);
     }
+    if let Some(BusIdentity { host, user, home, name }) = row.identity.as_deref() {
+        for (key, value) in [("host", host), ("user", user), ("home", home), ("busname", name)] {
+            envelope.text(key, value);
+        }
+    }
     match &row.removed {
         // Without `data`: an empty payload would be another one.
         Some(digest) => {
@@ -91,7 +97,20 @@ fn compose(bus: BusId, row: &Row, form: PayloadForm<'_>) -> Vec<u8> {
             envelope.key("dataremoved");
             envelope.0.push_str("true");
         }
-        None => envelope.payload(&row.payload, form),
+        None => {
+            let is_redacted = row.redaction.is_some_and(|it| it.original.is_some());
+            envelope.payload(&row.payload, form, is_redacted);
+        }
+    }
+    if let Some(Redaction { original, now, of_columns }) = &row.redaction {
+        if let (Some(original), None) = (original, &row.removed) {
+            envelope.text("datahash", &hex::encode(original));
+            envelope.text("dataredacted", &hex::encode(now));
+        }
+        if *of_columns {
+            envelope.key("contextredacted");
+            envelope.0.push_str("true");
+        }
     }
     envelope.0.push('}');
     envelope.0.into_bytes()
@@ -127,7 +146,8 @@ impl Attributes {
         write!(self.0, "{value}").unwrap_or_default();
     }
 
-    fn payload(&mut self, payload: &[u8], form: PayloadForm<'_>) {
+    /// The digest of a redacted payload is written elsewhere.
+    fn payload(&mut self, payload: &[u8], form: PayloadForm<'_>, is_redacted: bool) {
         let json = || {
             let text = std::str::from_utf8(payload).ok()?;
             Some((text, serde_json::from_str::<&RawValue>(text).ok()?.get()))
@@ -137,7 +157,7 @@ impl Attributes {
             PayloadForm::Base64 => None,
             PayloadForm::StoredAt(stored) => {
                 self.text("datacontenttype", "application/json");
-                if let Some(digest) = stored.digest {
+                if let Some(digest) = stored.digest.filter(|_| !is_redacted) {
                     self.text("datahash", &hex::encode(digest));
                 }
                 return self.text("dataref", &stored.object);
@@ -166,11 +186,26 @@ pub fn read(envelope: &[u8]) -> Result<Received, EnvelopeError> {
         serde_json::from_slice(envelope).map_err(|error| EnvelopeError(error.to_string()))?;
     let fields = Fields(fields);
     let digest = fields.hash("datahash")?;
-    let is_removed = fields.0.get("dataremoved").is_some_and(|value| value.get() == "true");
+    let is_true = |key: &str| fields.0.get(key).is_some_and(|value| value.get() == "true");
+    let is_removed = is_true("dataremoved");
     let removed = digest.filter(|_| is_removed);
-    if is_removed && removed.is_none() {
+    let redacted = fields.hash("dataredacted")?.filter(|_| !is_removed);
+    if (is_removed || redacted.is_some()) && digest.is_none() {
         return Err(missing("datahash"));
     }
+    let payload = if is_removed { Vec::new() } else { fields.payload()? };
+    let object = fields.text("dataref")?;
+    if redacted.is_some_and(|now| object.is_none() && now != payload_digest(&payload)) {
+        return Err(invalid("dataredacted"));
+    }
+    let redaction = match (redacted, is_true("contextredacted")) {
+        (None, false) => None,
+        (Some(now), of_columns) => Some(Redaction { original: digest, now, of_columns }),
+        (None, true) => {
+            let now = digest.unwrap_or_else(|| payload_digest(&payload));
+            Some(Redaction { original: removed, now, of_columns: true })
+        }
+    };
     let row = Row {
         seq: Seq::from_i64(fields.number("seq")?.ok_or_else(|| missing("seq"))?),
         id: fields.required("id")?.parse().map_err(|_| invalid("id"))?,
@@ -190,18 +225,20 @@ pub fn read(envelope: &[u8]) -> Result<Received, EnvelopeError> {
         tool_class: fields.text("toolclass")?,
         cause: fields.number("cause")?.map(Seq::from_i64),
         context: fields.text("context")?,
-        payload: if is_removed { Vec::new() } else { fields.payload()? },
+        payload,
         removed,
+        redaction,
         hash: fields.hash("hash")?.ok_or_else(|| missing("hash"))?,
         origin: None,
+        identity: None,
     };
+    let row = Row { identity: fields.identity(&row)?, ..row };
     let source = fields.required("source")?;
     let bus = source.strip_prefix(SOURCE).and_then(|bus| bus.parse().ok());
-    let object = fields.text("dataref")?;
     Ok(Received {
         bus: bus.ok_or_else(|| invalid("source"))?,
         row,
-        stored: object.map(|object| StoredPayload { object, digest }),
+        stored: object.map(|object| StoredPayload { object, digest: redacted.or(digest) }),
     })
 }
 
@@ -226,6 +263,17 @@ impl Fields<'_> {
         let Some(text) = self.text(key)? else { return Ok(None) };
         let hash = hex::decode(text).ok().and_then(|hash| hash.try_into().ok());
         hash.map(Some).ok_or_else(|| invalid(key))
+    }
+
+    /// Who recorded the row. What the row does not refer to, and so its hash does not cover, does not count.
+    fn identity(&self, row: &Row) -> Result<Option<Arc<BusIdentity>>, EnvelopeError> {
+        let (Some(host), Some(user), Some(home), Some(name)) =
+            (self.text("host")?, self.text("user")?, self.text("home")?, self.text("busname")?)
+        else {
+            return Ok(None);
+        };
+        let claimed = BusIdentity::new(&host, &user, &home, Some(&name));
+        Ok((row.identity_key() == Some(claimed.key())).then(|| Arc::new(claimed)))
     }
 
     fn payload(&self) -> Result<Vec<u8>, EnvelopeError> {
@@ -275,8 +323,10 @@ mod tests {
             context,
             payload,
             removed: None,
+            redaction: None,
             hash: [9; 32],
             origin: None,
+            identity: None,
         }
     }
 
@@ -318,7 +368,7 @@ mod tests {
 
     #[test]
     fn an_envelope_says_that_a_payload_was_removed() {
-        let digest = crate::log::payload_digest(b"gone");
+        let digest = payload_digest(b"gone");
         let row = Row { removed: Some(digest), ..row(Vec::new(), "s".to_owned(), None) };
         for envelope in [write(bus(), &row, None), line(bus(), &row)] {
             let json: Value = serde_json::from_slice(&envelope).expect("JSON");
@@ -331,11 +381,28 @@ mod tests {
     }
 
     #[test]
+    fn who_recorded_a_row_counts_only_if_the_row_refers_to_it() {
+        let identity = Arc::new(BusIdentity::new("laptop", "anna", "/h", Some("build \"2\"")));
+        let context = format!(r#"{{"cwd":"/x","by":"{}"}}"#, identity.key());
+        let row = Row {
+            identity: Some(Arc::clone(&identity)),
+            ..row(b"{}".to_vec(), "s".to_owned(), Some(context))
+        };
+        let envelope = write(bus(), &row, None);
+        assert_eq!(read(&envelope).expect("an envelope").row, row);
+        let mut forged: Value = serde_json::from_slice(&envelope).expect("JSON");
+        assert_eq!((&forged["host"], &forged["user"]), (&"laptop".into(), &"anna".into()));
+        forged["user"] = "root".into();
+        let read = read(forged.to_string().as_bytes()).expect("an envelope");
+        assert_eq!(read.row.identity, None);
+    }
+
+    #[test]
     fn a_large_payload_is_a_reference() {
         let row = row(b"{}".to_vec(), "s".to_owned(), None);
         let stored = StoredPayload::new("BUCKET", row.id, &row.payload);
         let read = read(&write(bus(), &row, Some(&stored))).expect("an envelope");
         assert_eq!((&read.row.payload, &read.stored), (&Vec::new(), &Some(stored)));
-        assert_eq!(read.payload_digest(), Some(crate::log::payload_digest(b"{}")));
+        assert_eq!(read.payload_digest(), Some(payload_digest(b"{}")));
     }
 }

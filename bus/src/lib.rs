@@ -11,6 +11,8 @@ pub mod json;
 
 pub mod redact;
 
+pub mod record;
+
 pub mod shell;
 
 pub mod backoff;
@@ -50,5 +52,7 @@ pub mod bus;
 pub mod pipeline;
 
 pub mod relay;
+
+pub mod anchor;
 
 pub mod server;

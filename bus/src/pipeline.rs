@@ -96,7 +96,7 @@ async fn handle_within(
     }
     let (event, caller, deadline) = decode_call(call, bus);
     let redactor = bus.redaction.redactor(&hooks.own.file);
-    let record = Recorded::new(&event, redactor.as_deref());
+    let record = Recorded::new(&event, redactor.as_deref(), &hooks, &bus.redaction);
     let plan = plan_for(&event, &hooks, bus);
     let (place, lines) = (place_of(&event, &plan, &caller), ShellLines::default());
     let facts = Facts::new(&event, &place, &lines).with_secrets(record.secrets());
@@ -129,7 +129,7 @@ pub fn answer_by_rules_alone(call: Call, bus: &Bus, cause: RulesAlone) -> Answer
     let hooks = bus.hooks_for(&call.caller);
     let (event, caller, deadline) = decode_call(call, bus);
     let redactor = bus.redaction.redactor(&hooks.own.file);
-    let record = Recorded::new(&event, redactor.as_deref());
+    let record = Recorded::new(&event, redactor.as_deref(), &hooks, &bus.redaction);
     let plan = plan_for(&event, &hooks, bus);
     let (place, lines) = (place_of(&event, &plan, &caller), ShellLines::default());
     let facts = Facts::new(&event, &place, &lines).with_secrets(record.secrets());
@@ -141,6 +141,9 @@ pub fn answer_by_rules_alone(call: Call, bus: &Bus, cause: RulesAlone) -> Answer
     let notice = notice_of_failures(handling.situation(decision.as_ref()));
     if let Some(notice) = notice {
         decision.get_or_insert_with(|| handling.no_decision()).add_notice(notice);
+    }
+    if handling.record.is_nothing() && decision.is_none() {
+        return handling.encode(None, None);
     }
     let row = decision.as_ref().map(|decision| handling.decision_row(decision));
     let recorded = bus.recorder.spool_event(handling.event_row(), row, &hooks.to_record());
@@ -370,6 +373,7 @@ impl Handling<'_> {
     ) -> Option<RecordOutcome> {
         let row = decision.map(|decision| self.decision_row(decision));
         let cause = match appended {
+            Appended::WithDecision if self.record.is_nothing() && row.is_none() => return None,
             Appended::WithDecision => return Some(self.record_event(row).await),
             Appended::At(seq) => Some(seq),
             Appended::Spooled => None,

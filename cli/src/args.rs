@@ -1,15 +1,14 @@
 //! Arguments that several verbs share: the log of the home, agents, kinds, buses, NATS servers, and times as people
 //! write them.
 
-use std::time::Duration;
-
 use anyhow::{Context, Result, bail};
 use chrono::{DateTime, Local, NaiveDate, NaiveDateTime, TimeZone};
 use hookbus::active::HooksSource;
-use hookbus::config::{NatsSettings, did_you_mean};
-use hookbus::event::{Agent, BusId, Clock, Kind, SystemClock, Time};
+use hookbus::config::{self, NatsSettings, parse_duration};
+use hookbus::event::{Agent, BusId, Clock, SystemClock, Time};
 use hookbus::log::{LogPath, LogReader};
 
+use crate::bus_names::BusNames;
 use crate::settings::Settings;
 
 /// Opens the log of the home for reading.
@@ -27,12 +26,7 @@ pub(crate) fn parse_agent(name: &str) -> Result<String> {
 
 /// Checks a kind or a pattern of kinds: an unknown one would match no row, without saying why.
 pub(crate) fn parse_kind(kind: &str) -> Result<String> {
-    if !kind.contains('*') && Kind::parse(kind).is_none() {
-        let near = did_you_mean(kind, Kind::ALL.iter().map(|kind| kind.as_str()));
-        let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-        bail!("there is no kind `{kind}`{hint}");
-    }
-    Ok(kind.to_owned())
+    config::parse_kind(kind).map_err(anyhow::Error::msg)
 }
 
 /// The NATS settings of hookbus.yaml; `urls` or `HOOKBUS_NATS_URL` replace the servers.
@@ -42,20 +36,18 @@ pub(crate) fn nats_settings(urls: Option<&str>, settings: &Settings) -> Option<N
     NatsSettings::with_servers(hooks.active().file.nats.clone(), urls.as_deref())
 }
 
-/// Finds the bus in an archive whose id starts with `prefix`.
-pub(crate) fn find_bus(log: &LogReader, prefix: &str) -> Result<BusId> {
+/// Finds the bus of an archive with this name, or whose id starts with `text`.
+pub(crate) fn find_bus(log: &LogReader, text: &str) -> Result<BusId> {
     if !log.is_archive() {
         bail!("this log holds one bus only; --bus is for archives");
     }
-    let buses: Vec<BusId> = log.buses()?.into_iter().map(|(bus, _)| bus).collect();
-    let matching: Vec<&BusId> =
-        buses.iter().filter(|bus| bus.to_string().starts_with(prefix)).collect();
-    match matching.as_slice() {
-        [only] => Ok(**only),
-        [] | [..] => {
-            let all: Vec<String> = buses.iter().map(ToString::to_string).collect();
-            let how_many = if matching.is_empty() { "no bus" } else { "several buses" };
-            bail!("`{prefix}` matches {how_many}; this archive holds {}", all.join(", "))
+    let names = BusNames::read(log)?;
+    match names.matching(text).as_slice() {
+        [only] => Ok(*only),
+        [] => bail!("`{text}` matches no bus; this archive holds {}", names.all()),
+        [several @ ..] => {
+            let several: Vec<String> = several.iter().map(|bus| names.describe(*bus)).collect();
+            bail!("`{text}` matches several buses: {}; write more of the id", several.join(", "))
         }
     }
 }
@@ -94,44 +86,7 @@ pub(crate) fn parse_time(text: &str) -> Result<Time> {
 
 /// Parses a size: `500MB`, `2GB`, `1.5 GiB`, or a number of bytes.
 pub(crate) fn parse_size(text: &str) -> Result<u64> {
-    let wrong =
-        || format!("cannot read `{text}` as a size; write `500MB`, `2GB` or a number of bytes");
-    let end = text.find(|it: char| !it.is_ascii_digit() && it != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let unit: u64 = match unit.trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "kb" | "k" => 1000,
-        "mb" | "m" => 1_000_000,
-        "gb" | "g" => 1_000_000_000,
-        "tb" | "t" => 1_000_000_000_000,
-        "kib" => 1 << 10,
-        "mib" => 1 << 20,
-        "gib" => 1 << 30,
-        "tib" => 1 << 40,
-        _ => bail!(wrong()),
-    };
-    let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
-    let digits =
-        u32::try_from(part.len()).ok().filter(|digits| *digits <= 9).with_context(wrong)?;
-    let whole: u64 = whole.parse().with_context(wrong)?;
-    let part: u64 = part.parse().with_context(wrong)?;
-    let part = u128::from(part) * u128::from(unit) / u128::from(10_u64.pow(digits));
-    let size = u128::from(whole) * u128::from(unit) + part;
-    u64::try_from(size).with_context(wrong)
-}
-
-/// Parses `90s`, `30m`, `2h`, `7d` or `1w`.
-fn parse_duration(text: &str) -> Option<Duration> {
-    let unit = match text.chars().last()? {
-        's' => 1,
-        'm' => 60,
-        'h' => 3600,
-        'd' => 86400,
-        'w' => 604_800,
-        _ => return None,
-    };
-    let count: u64 = text[..text.len() - 1].parse().ok()?;
-    Some(Duration::from_secs(count.checked_mul(unit)?))
+    config::parse_size(text).map_err(anyhow::Error::msg)
 }
 
 #[cfg(test)]

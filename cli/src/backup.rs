@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use hookbus::dialect::derive;
 use hookbus::event::{Clock, Seq, SystemClock};
-use hookbus::log::{Backup, BackupError, LogPath, back_up, restore, verify};
+use hookbus::log::{Backup, BackupError, LogPath, VerifyOptions, back_up, restore, verify};
 use serde_json::json;
 
 use crate::cli::Exit;
@@ -98,7 +98,7 @@ pub(crate) fn run_restore(
     }
     let copy = LogPath::of_file(file);
     let mut progress = Progress::new(0, "rows");
-    let verified = verify(&copy, &derive, |done| progress.update(done))
+    let verified = verify(&copy, VerifyOptions::default(), &derive, |done| progress.update(done))
         .with_context(|| format!("cannot restore {}", file.display()))?;
     drop(progress);
     if !verified.is_sound() && !unsound {

@@ -9,9 +9,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::output::{self, StdoutClosed};
 use crate::settings::{Format, Settings};
 use crate::{
-    backup, boot, compact, completions, connect, dead, demo, export, help, hold, hook, hooks,
-    import, init, log, man, observe, prune, query, replay, scan, serve, sessions, show, stats,
-    status, stop, verify, why,
+    anchor, backup, boot, compact, completions, connect, dead, demo, export, help, hold, hook,
+    hooks, import, init, log, man, observe, prune, query, replay, scan, serve, sessions, show,
+    stats, status, stop, verify, why,
 };
 
 /// An event-sourced hook bus for AI agents
@@ -129,6 +129,10 @@ enum Verb {
     /// Events are recorded without secrets, except those that an earlier hookbus recorded, or that were
     /// recorded with `redact: false`. Names the kinds and the rows, never the secrets. Exits with 1 if it
     /// finds any.
+    ///
+    /// With `--redact` it replaces them by marks. The log stays verifiable: a row of kind `log.redacted` tells which
+    /// rows were changed, and binds what they hold since. The file is written anew, so that nothing of the secrets
+    /// stays in it. Sessions on hold stay as they are. Agents go on meanwhile; you can interrupt it and run it again.
     Scan(scan::Arguments),
     /// Make a log smaller that an earlier hookbus wrote
     ///
@@ -143,6 +147,8 @@ enum Verb {
     /// itself (hooks, approvals, settings), sessions on hold, and the session that was active last, unless
     /// you name it. Agents go on meanwhile; you can interrupt it and run it again. It needs free space for
     /// the new log beside the old one.
+    ///
+    /// Without conditions it runs the rules under `retain:` in hookbus.yaml, as the daemon does once an hour.
     #[command(after_help = help::PRUNE)]
     Prune(prune::Arguments),
     /// Keep a session from being pruned
@@ -151,6 +157,15 @@ enum Verb {
     /// the log.
     #[command(after_help = help::HOLD)]
     Hold(hold::Arguments),
+    /// Sign the last row of the log, and keep that elsewhere
+    ///
+    /// Verifies what is new since the last time, signs the hash of the last row with the key of this home
+    /// (signing.key, made with the first checkpoint), records that in the log, and writes it to each
+    /// place. `hookbus verify --against` later shows rows that were cut off and a log that was rewritten.
+    /// Copy the file, push the ref, or use a stream on another machine: what this user can write, a program
+    /// that runs as this user can write too.
+    #[command(after_help = help::ANCHOR)]
+    Anchor(anchor::Arguments),
     /// Run recorded events through hooks and compare the decisions
     ///
     /// Select the events (sessions, filters or --all) and the hooks: the current ones, those that were
@@ -277,6 +292,7 @@ pub(crate) fn run() -> ExitCode {
         Verb::Compact => compact::run(format, &settings),
         Verb::Prune(arguments) => prune::run(&arguments, format, &settings),
         Verb::Hold(arguments) => hold::run(&arguments, format, &settings),
+        Verb::Anchor(arguments) => anchor::run(&arguments, format, &settings),
         Verb::Replay(arguments) => replay::run(&arguments, format, &settings),
         Verb::Export(arguments) => export::run(&arguments, format, &settings),
         Verb::Import(arguments) => import::run(&arguments, format, &settings),

@@ -9,7 +9,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Getting started", &["demo", "init", "connect", "disconnect"]),
     ("Policy", &["hooks"]),
     ("Look at the log", &["log", "sessions", "show", "why", "stats", "query", "verify"]),
-    ("Keep the log", &["backup", "restore", "scan", "compact", "prune", "hold"]),
+    ("Keep the log", &["backup", "restore", "scan", "compact", "prune", "hold", "anchor"]),
     ("Replay", &["replay", "export", "import"]),
     ("Daemon and observers", &["serve", "status", "stop", "observe", "dead"]),
 ];
@@ -68,6 +68,8 @@ Examples:
   hookbus verify --against head.json      Is all still there that was then?
   hookbus verify --against nats           Compare with the stream
   hookbus verify --against ~/archive      Compare with an archive
+  hookbus verify --against proof.jsonl    Compare with signed checkpoints
+  hookbus verify --from last              Only what is new since the last one
   hookbus verify --repair                 Mend indexes and derived columns";
 
 pub(crate) const PRUNE: &str = "\
@@ -75,7 +77,15 @@ Examples:
   hookbus prune --older-than 90d --dry-run  What would go?
   hookbus prune --older-than 90d            Payloads older than 90 days
   hookbus prune --max-size 2GB              The oldest payloads, until it fits
-  hookbus prune --session 7f6c --rows       A session, with its rows";
+  hookbus prune --session 7f6c --rows       A session, with its rows
+  hookbus prune --dry-run                   What would the rules of `retain:` remove?";
+
+pub(crate) const ANCHOR: &str = "\
+Examples:
+  hookbus anchor --to /mnt/usb/proof.jsonl  Add a line to a file
+  hookbus anchor --to git:~/proof           A commit in refs/hookbus/<bus>
+  hookbus anchor --to nats                  Wait until the stream holds it
+  hookbus verify --against git:~/proof      Is all still there that was then?";
 
 pub(crate) const HOLD: &str = "\
 Examples:

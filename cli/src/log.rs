@@ -1,15 +1,18 @@
 //! `hookbus log`: prints the log row by row, filtered or followed.
 
+use std::cell::RefCell;
 use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use hookbus::dialect::recorded_choice;
 use hookbus::event::{Kind, Outcome, RecordedDecision, RecordedVerdict, Seq, gist};
 use hookbus::log::{LogPath, LogReader, Query, Row};
 use serde_json::Value;
 
 use crate::args::{find_bus, open_log, parse_agent, parse_kind, parse_time};
+use crate::bus_names::BusNames;
 use crate::cli::Exit;
 use crate::output::{self, Paint, local_time, sanitize, shorten};
 use crate::settings::{Format, Settings};
@@ -61,8 +64,8 @@ pub(crate) struct Arguments {
     /// Only the last N matching rows
     #[arg(short = 'n', long, value_name = "N", help_heading = "Filters")]
     last: Option<usize>,
-    /// Only this bus of an archive; a unique prefix of its id is enough
-    #[arg(long, value_name = "ID", help_heading = "Filters")]
+    /// Only this bus of an archive: its name, or a unique prefix of its id
+    #[arg(long, value_name = "BUS", help_heading = "Filters")]
     bus: Option<String>,
     /// Keep running and print new rows as they are recorded
     #[arg(short, long)]
@@ -90,11 +93,21 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         only_row(&log, &query)?;
     }
     let paint = Paint(settings.colour);
-    let print = |row: &Row| {
+    let names = if log.is_archive() { Some(RefCell::new(BusNames::read(&log)?)) } else { None };
+    let bus = |row: &Row| -> Result<String> {
+        let (Some(names), Some(origin)) = (&names, &row.origin) else { return Ok(String::new()) };
+        // `--follow` meets buses that were not there at the start.
+        if !names.borrow().knows(origin.bus) {
+            names.replace(BusNames::read(&log)?);
+        }
+        Ok(format!("  on {}", names.borrow().describe(origin.bus)))
+    };
+    let print = |row: &Row| -> Result<()> {
         output::line(match format {
             Format::Json => row.to_json().to_string(),
-            Format::Text => describe(row, paint),
-        })
+            Format::Text => format!("{}{}", describe(row, paint), paint.dim(&bus(row)?)),
+        })?;
+        Ok(())
     };
     let mut last = None;
     if let Some(count) = arguments.last {
@@ -106,14 +119,14 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
             last = log.head()?.map(|(seq, _)| seq);
         }
     } else {
-        last = log.each(&query, None, |row| Ok::<_, anyhow::Error>(print(&row)?))?;
+        last = log.each(&query, None, |row| print(&row))?;
     }
     if !arguments.follow {
         return Ok(Exit::Success);
     }
     loop {
         sleep(POLL_INTERVAL);
-        last = log.each(&query, last, |row| Ok::<_, anyhow::Error>(print(&row)?))?;
+        last = log.each(&query, last, |row| print(&row))?;
     }
 }
 
@@ -195,6 +208,10 @@ fn describe_bus_row(kind: &str, payload: &Value) -> String {
                 payload["note"].as_str().map_or_else(String::new, |note| format!(": {note}"));
             format!("{} by {}{note}", text("session"), text("by"))
         }
+        Some(Kind::LogCheckpoint) => {
+            let key: String = text("key").chars().take(12).collect();
+            format!("row {}, signed with the key {key}…", payload["seq"])
+        }
         Some(Kind::LogPruned) => {
             let number = |key: &str| payload[key]["count"].as_u64().unwrap_or(0);
             let parts = payload["parts"].as_u64().unwrap_or(0);
@@ -204,6 +221,13 @@ fn describe_bus_row(kind: &str, payload: &Value) -> String {
                 (_, rows) => format!("{rows} rows"),
             };
             format!("{what}, {} bytes, by {}", payload["bytes"], text("by"))
+        }
+        Some(Kind::LogRedacted) => {
+            let what = match payload["rows"]["count"].as_u64() {
+                Some(rows) => format!("{rows} rows"),
+                None => format!("{} parts of payloads", payload["parts"].as_u64().unwrap_or(0)),
+            };
+            format!("{what}, by {}", text("by"))
         }
         Some(_) | None => text("path").to_owned(),
     }
@@ -238,8 +262,13 @@ pub(crate) fn summarize(row: &Row, payload: &Value) -> String {
         Some(_) => REMOVED.to_owned(),
         None => payload.as_object().map(gist).unwrap_or_default(),
     };
-    match &row.tool {
+    let text = match &row.tool {
         Some(tool) => format!("{tool}  {text}"),
+        None => text,
+    };
+    match row.context.as_deref().and_then(recorded_choice).as_deref() {
+        Some("without") => format!("(fields left out) {text}"),
+        Some(choice) => format!("({choice} only) {text}"),
         None => text,
     }
 }

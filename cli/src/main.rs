@@ -1,10 +1,13 @@
 //! The `hookbus` command: picks a verb and turns its result into an exit code.
 
 mod analytics;
+mod anchor;
 mod args;
 mod backup;
 mod boot;
+mod bus_names;
 mod bus_rows;
+mod checkpoints;
 mod cli;
 mod compact;
 mod completions;

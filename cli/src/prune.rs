@@ -1,15 +1,20 @@
 //! `hookbus prune`: removes payloads or rows on purpose. The log stays verifiable, and the space is given back.
 
+mod configured;
+
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use hookbus::config::parse_pruned_kind;
 use hookbus::event::{Seq, SystemClock};
-use hookbus::log::{LogPath, PrunePlan, PruneRequest, Pruned, Query, Strength, plan_prune, prune};
+use hookbus::log::{
+    LogPath, OtherRun, PrunePlan, PruneRequest, Pruned, Query, Strength, plan_prune, prune,
+};
 use hookbus::relay::published_head;
 use hookbus::sys::process::host_name;
 use hookbus::sys::user::account;
 use serde_json::json;
 
-use crate::args::{nats_settings, open_log, parse_agent, parse_kind, parse_size, parse_time};
+use crate::args::{nats_settings, open_log, parse_agent, parse_size, parse_time};
 use crate::cli::Exit;
 use crate::output::{self, Progress, count, sanitize, size};
 use crate::prompt::{self, PromptOn};
@@ -46,9 +51,32 @@ pub(crate) struct Arguments {
     /// Remove it without a question
     #[arg(long, short)]
     yes: bool,
+    /// As the daemon runs the rules of `retain:`
+    #[arg(long, hide = true)]
+    scheduled: bool,
+    /// NATS servers, separated by commas [default: `HOOKBUS_NATS_URL`, else hookbus.yaml]
+    #[arg(long, value_name = "URLS", hide = true)]
+    nats: Option<String>,
+}
+
+impl Arguments {
+    /// Whether no condition is given, so that the rules of hookbus.yaml count.
+    const fn is_about_rules(&self) -> bool {
+        let by_column = self.session.is_some() || self.agent.is_some() || self.kind.is_some();
+        !by_column && self.older_than.is_none() && self.max_size.is_none()
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
+    if arguments.is_about_rules() {
+        if arguments.rows || arguments.payloads {
+            bail!(
+                "say what to prune, with --older-than, --max-size, --session, --agent or --kind; the rules under `retain:` \
+                 in hookbus.yaml say themselves what goes; nothing was removed"
+            );
+        }
+        return configured::run(arguments, format, settings);
+    }
     let request = request(arguments, settings)?;
     let log = LogPath::in_home(&settings.home);
     if arguments.dry_run {
@@ -104,10 +132,8 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
 
 fn request(arguments: &Arguments, settings: &Settings) -> Result<PruneRequest> {
     let find = |prefix: &str| Ok::<_, anyhow::Error>(open_log(settings)?.find_session(prefix)?);
-    let kind = arguments.kind.as_deref().map(parse_kind).transpose()?;
-    if kind.as_deref() == Some("decision") {
-        bail!("a decision goes with its event; name the kind of the event");
-    }
+    let kind = arguments.kind.as_deref().map(parse_pruned_kind).transpose();
+    let kind = kind.map_err(anyhow::Error::msg)?;
     let query = Query {
         session: arguments.session.as_deref().map(find).transpose()?,
         agent: arguments.agent.as_deref().map(parse_agent).transpose()?,
@@ -116,22 +142,16 @@ fn request(arguments: &Arguments, settings: &Settings) -> Result<PruneRequest> {
         ..Query::default()
     };
     let max_bytes = arguments.max_size.as_deref().map(parse_size).transpose()?;
-    let is_restricted = query.session.is_some() || query.agent.is_some() || query.kind.is_some();
-    if !is_restricted && query.until.is_none() && max_bytes.is_none() {
-        bail!(
-            "say what to prune, with --older-than, --max-size, --session, --agent or --kind; \
-             nothing was removed"
-        );
-    }
     let strength = if arguments.rows { Strength::Rows } else { Strength::Payloads };
-    let up_to = if arguments.rows { published_row(settings)? } else { None };
-    Ok(PruneRequest { query, strength, up_to, max_bytes, by: user_at_host() })
+    let up_to = if arguments.rows { published_row(None, settings)? } else { None };
+    let (by, other_run) = (user_at_host(), OtherRun::WaitFor);
+    Ok(PruneRequest { query, strength, up_to, max_bytes, by, other_run })
 }
 
 /// The last row that the NATS stream holds; none if there is no `nats:`. A stream has to get every row: its readers refuse
 /// one whose number is too high for the stream.
-fn published_row(settings: &Settings) -> Result<Option<Seq>> {
-    let Some(nats) = nats_settings(None, settings) else { return Ok(None) };
+fn published_row(urls: Option<&str>, settings: &Settings) -> Result<Option<Seq>> {
+    let Some(nats) = nats_settings(urls, settings) else { return Ok(None) };
     let bus = open_log(settings)?.bus()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let head = runtime.block_on(published_head(&nats, bus)).context(

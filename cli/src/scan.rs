@@ -1,18 +1,25 @@
-//! `hookbus scan`: which secrets rows of the log still hold, recorded before redaction or with `redact: false`.
+//! `hookbus scan`: which secrets rows of the log still hold, recorded before redaction or with `redact: false`. With
+//! `--redact` it replaces them on purpose.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use hookbus::active::{ActiveRedaction, HooksSource};
-use hookbus::event::Seq;
-use hookbus::log::{LogPath, LogReader, Query, ReadError, Row};
+use hookbus::event::{Seq, SystemClock};
+use hookbus::log::{
+    Found as WithoutSecrets, LogPath, LogReader, Query, ReadError, RedactRequest, RedactedRows,
+    Row, redact_rows,
+};
 use hookbus::redact::Redactor;
 use serde_json::json;
 
 use crate::args::open_log;
 use crate::cli::Exit;
 use crate::output::{self, Paint, Progress, count, sanitize};
+use crate::prompt::{self, PromptOn};
+use crate::prune::user_at_host;
 use crate::settings::{Format, Settings};
 
 /// How many rows are named for each kind.
@@ -24,6 +31,15 @@ pub(crate) struct Arguments {
     /// Only the rows of this session
     #[arg(long, value_name = "ID")]
     session: Option<String>,
+    /// Replace what is found by marks, on purpose, with a record of it in the chain
+    #[arg(long)]
+    redact: bool,
+    /// With --redact: say what would be replaced, and replace nothing
+    #[arg(long, requires = "redact")]
+    dry_run: bool,
+    /// With --redact: replace it without a question
+    #[arg(long, short, requires = "redact")]
+    yes: bool,
 }
 
 /// The secrets of one kind.
@@ -47,14 +63,97 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     let Some(redactor) = redactor.as_deref().or(built_in.as_ref()) else {
         anyhow::bail!("the built-in detectors cannot be used; please report this");
     };
-    let query = Query { session, ..Query::default() };
+    let query = Query { session: session.clone(), ..Query::default() };
     let (rows, found) = scan(&log, &query, redactor)?;
     let is_clean = found.is_empty();
+    if arguments.redact && !arguments.dry_run {
+        if format == Format::Text && !is_clean {
+            print(rows, &found, Paint(settings.colour))?;
+        }
+        let request = RedactRequest { session, by: user_at_host() };
+        let ask = !arguments.yes && !is_clean;
+        return redact(&request, redactor, ask, format, settings);
+    }
     match format {
         Format::Json => output::line(to_json(rows, &found).to_string())?,
         Format::Text => print(rows, &found, Paint(settings.colour))?,
     }
     Ok(if is_clean { Exit::Success } else { Exit::Failure })
+}
+
+/// Replaces the secrets. Also if none were found: a run that was interrupted may have left something to do for the file.
+fn redact(
+    request: &RedactRequest,
+    redactor: &Redactor,
+    ask: bool,
+    format: Format,
+    settings: &Settings,
+) -> Result<Exit> {
+    if ask {
+        if !prompt::is_interactive(PromptOn::Stderr) {
+            bail!("nobody can be asked here; pass `--yes` to redact these rows, or `--dry-run`");
+        }
+        let question = "replace these secrets by marks? It cannot be undone.";
+        if !prompt::yes_no(PromptOn::Stderr, question)? {
+            output::to_stderr("nothing was redacted");
+            return Ok(Exit::Failure);
+        }
+    }
+    let head = open_log(settings)?.head()?.map_or(0, |(seq, _)| seq.as_i64());
+    let mut progress = Progress::new(head.unsigned_abs(), "rows");
+    let find = |bytes: &[u8]| {
+        let redacted = redactor.redact(bytes);
+        let kinds = redacted.found.into_iter().map(|secret| secret.kind).collect();
+        match redacted.bytes {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(bytes) => Some(WithoutSecrets { bytes, kinds }),
+        }
+    };
+    let log = LogPath::in_home(&settings.home);
+    let done = redact_rows(&log, request, &find, &SystemClock, |seq| {
+        progress.update(seq.unsigned_abs());
+    })?;
+    drop(progress);
+    report(&done, format)?;
+    let is_clean = done.held.is_empty() && done.damaged == 0;
+    Ok(if is_clean { Exit::Success } else { Exit::Failure })
+}
+
+fn report(done: &RedactedRows, format: Format) -> Result<()> {
+    let number = |of: u64, what| count(usize::try_from(of).unwrap_or(usize::MAX), what);
+    if format == Format::Json {
+        output::line(
+            json!({
+                "redacted": done.rows,
+                "secrets": done.secrets,
+                "damaged": done.damaged,
+                "held": done.held,
+                "bytes_before": done.bytes_before,
+                "bytes_after": done.bytes_after,
+            })
+            .to_string(),
+        )?;
+        return Ok(());
+    }
+    output::line(match done.rows {
+        0 => "nothing to redact".to_owned(),
+        rows => format!(
+            "redacted {} in {}; `hookbus log --kind log.redacted` tells which",
+            number(done.secrets, "secret"),
+            number(rows, "row")
+        ),
+    })?;
+    for session in &done.held {
+        let session = sanitize(session);
+        output::line(format!(
+            "session {session} is held and stays as it is; `hookbus hold --release {session}` allows it to be redacted"
+        ))?;
+    }
+    if done.damaged > 0 {
+        let rows = number(done.damaged, "row");
+        output::line(format!("{rows} with secrets not as recorded; `hookbus verify` shows them"))?;
+    }
+    Ok(())
 }
 
 /// The number of rows, and what they hold.
@@ -84,7 +183,7 @@ fn scan(
 
 /// What a row holds. The text of your own policy is not looked at: it is recorded as it is.
 fn secrets_in(row: &Row, redactor: &Redactor) -> Vec<hookbus::redact::FoundSecret> {
-    if row.kind == "hooks.loaded" {
+    if ["hooks.loaded", "log.pruned", "log.redacted"].contains(&row.kind.as_str()) {
         return Vec::new();
     }
     let mut found = redactor.redact(&row.payload).found;
@@ -120,7 +219,8 @@ fn print(rows: usize, found: &BTreeMap<String, Found>, paint: Paint) -> Result<(
         output::line(format!("    rows {}", named.join(", ")))?;
     }
     output::line(
-        "hookbus log --seq N --raw shows a row. Change these secrets where they were issued.",
+        "hookbus log --seq N --raw shows a row. Change these secrets where they were issued; `hookbus scan --redact` \
+         replaces them here.",
     )?;
     Ok(())
 }

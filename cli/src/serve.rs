@@ -19,7 +19,9 @@ use hookbus::config::{DaemonMode, DaemonSettings};
 use hookbus::files::rotate_if_large;
 use hookbus::log::LogPath;
 use hookbus::redact::Redactor;
-use hookbus::server::{Daemon, DaemonOptions, Lifetime, ObserverProgram, ServeError};
+use hookbus::server::{
+    Daemon, DaemonOptions, Lifetime, ObserverProgram, RetentionProgram, ServeError,
+};
 use hookbus::sys::child_signal::make_children_waitable;
 use hookbus::sys::descriptors::close_inherited;
 use hookbus::sys::file_size_limit::survive_writes_beyond_limit;
@@ -105,6 +107,7 @@ pub(crate) fn run(arguments: &Arguments, settings: &Settings) -> Result<Exit> {
             in_background: arguments.background,
             nats_urls: settings.nats_urls(arguments.nats.as_deref()),
             observers: observer_program(arguments, settings).filter(|_| !arguments.no_observers),
+            retention: retention_program(arguments, settings),
         };
         let daemon = match Daemon::start(home, plans, || {
             Bus::for_daemon(home, &settings.spool_fallbacks)
@@ -152,6 +155,18 @@ fn observer_program(arguments: &Arguments, settings: &Settings) -> Option<Observ
     let log = arguments.background.then(|| log_file(settings));
     let env_file = settings.home.join("observers.env");
     Some(ObserverProgram { program, arguments: words, stderr_file: log, env_file })
+}
+
+/// How the daemon runs the rules of `retain:`: this program with the verb `prune`.
+fn retention_program(arguments: &Arguments, settings: &Settings) -> Option<RetentionProgram> {
+    let program = std::env::current_exe().ok()?;
+    let mut words: Vec<OsString> = vec!["--home".into(), settings.home.clone().into()];
+    words.extend(["prune".into(), "--yes".into(), "--scheduled".into()]);
+    if let Some(nats) = &arguments.nats {
+        words.extend(["--nats".into(), nats.into()]);
+    }
+    let stderr_file = arguments.background.then(|| log_file(settings));
+    Some(RetentionProgram { program, arguments: words, stderr_file })
 }
 
 /// Sets up logging to stderr, for processes in the foreground.

@@ -6,6 +6,7 @@ use hookbus::log::SessionSummary;
 use serde_json::json;
 
 use crate::args::{open_log, parse_agent};
+use crate::bus_names::BusNames;
 use crate::cli::Exit;
 use crate::output::{self, Paint, count, format_duration, local_time, sanitize};
 use crate::settings::{Format, Settings};
@@ -29,7 +30,9 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
     let agent = arguments.agent.as_deref().map(parse_agent).transpose()?;
-    let mut sessions = open_log(settings)?.sessions()?;
+    let log = open_log(settings)?;
+    let names = if log.is_archive() { BusNames::read(&log)? } else { BusNames::none() };
+    let mut sessions = log.sessions()?;
     sessions.retain(|session| agent.as_ref().is_none_or(|agent| *agent == session.agent));
     let skipped = arguments.last.map_or(0, |last| sessions.len().saturating_sub(last));
     let paint = Paint(settings.colour);
@@ -41,21 +44,26 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     }
     for session in sessions.iter().skip(skipped) {
         output::line(match format {
-            Format::Json => to_json(session),
-            Format::Text => describe(session, paint),
+            Format::Json => to_json(session, &names),
+            Format::Text => describe(session, &names, paint),
         })?;
     }
     Ok(Exit::Success)
 }
 
-fn to_json(session: &SessionSummary) -> String {
-    let SessionSummary { session, agent, first, last, events, blocked } = session;
-    json!({"session": session, "agent": agent, "first": first.to_string(), "last": last.to_string(),
-           "events": events, "blocked": blocked})
-    .to_string()
+fn to_json(session: &SessionSummary, names: &BusNames) -> String {
+    let SessionSummary { session, agent, first, last, events, blocked, bus } = session;
+    let mut object = json!({"session": session, "agent": agent, "first": first.to_string(),
+           "last": last.to_string(), "events": events, "blocked": blocked});
+    if let Some(bus) = bus {
+        object["bus"] = json!(bus.to_string());
+        object["bus_name"] = json!(names.name(*bus));
+    }
+    object.to_string()
 }
 
-fn describe(session: &SessionSummary, paint: Paint) -> String {
+fn describe(session: &SessionSummary, names: &BusNames, paint: Paint) -> String {
+    let bus = session.bus.map_or_else(String::new, |bus| format!(", on {}", names.describe(bus)));
     let blocked = match session.blocked {
         0 => String::new(),
         count => paint.bad(&format!(", {count} blocked")),
@@ -63,7 +71,7 @@ fn describe(session: &SessionSummary, paint: Paint) -> String {
     let name = sanitize(&session.session);
     let name = if name.is_empty() { "(no session)" } else { &name };
     format!(
-        "{:<38} {:<7} {}  {:>12}  {}{blocked}",
+        "{:<38} {:<7} {}  {:>12}  {}{blocked}{bus}",
         paint.bold(name),
         sanitize(&session.agent),
         local_time(session.first).format("%Y-%m-%d %H:%M:%S"),

@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use hookbus::active::HooksSource;
 use hookbus::config::DaemonMode;
-use hookbus::event::{Clock, SystemClock};
+use hookbus::event::{BusId, Clock, SystemClock};
 use hookbus::log::{LogPath, Spool};
 use hookbus::server::{
     DaemonError, DaemonReply, DaemonRequest, LockOwner, SocketPath, ask, describe,
@@ -176,6 +176,7 @@ fn print(state: &Value, settings: &Settings) -> Result<()> {
         ));
     }
     output::line(format!("home    {}", sanitize(&settings.home.to_string_lossy())))?;
+    output::line(describe_bus(&state["bus"]))?;
     output::line(describe_daemon(state, paint))?;
     let log = &state["log"];
     output::line(match log["error"].as_str() {
@@ -196,18 +197,32 @@ fn print(state: &Value, settings: &Settings) -> Result<()> {
     if let Some(relay) = describe_relay(&state["relay"], paint) {
         output::line(relay)?;
     }
+    if let Some(retention) = describe_retention(&state["retention"], paint) {
+        output::line(retention)?;
+    }
     for observer in state["observers"].as_array().into_iter().flatten() {
         output::line(describe_observer(observer, paint))?;
     }
     let hooks = &state["hooks"];
     let standing = hooks["standing"].as_str().unwrap_or_default();
     output::line(format!("hooks   {} ({standing})", hooks["count"]))?;
+    for choice in hooks["record"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        output::line(format!("record  {}", sanitize(choice)))?;
+    }
     let problems = hooks["problems"].as_array().into_iter().flatten();
     let errors = ["error", "consent_error"].iter().filter_map(|key| hooks[*key].as_str());
     for problem in errors.chain(problems.filter_map(Value::as_str)) {
         output::line(format!("        {}", paint.bad(&sanitize(problem))))?;
     }
     Ok(())
+}
+
+/// The line about the bus: its name, its id, and who records.
+fn describe_bus(bus: &Value) -> String {
+    let text = |key: &str| sanitize(bus[key].as_str().unwrap_or("?"));
+    let id = bus["id"].as_str().and_then(|id| id.parse::<BusId>().ok());
+    let id = id.map_or_else(|| "no id yet".to_owned(), |id| id.short(&[]));
+    format!("bus     {} ({id}), user {} on {}", text("name"), text("user"), text("host"))
 }
 
 /// The line about the daemon.
@@ -324,6 +339,25 @@ fn describe_observer(observer: &Value, paint: Paint) -> String {
         .as_str()
         .map_or_else(String::new, |error| format!(": {}", shorten(error, 100)));
     format!("observer {name}  {state}{pid}{lag}{dead}{refused}{restarts}{error}")
+}
+
+/// What the rules of `retain:` removed last, and what is wrong with them; none if there are none.
+fn describe_retention(retention: &Value, paint: Paint) -> Option<String> {
+    if let Some(error) = retention["error"].as_str() {
+        return Some(format!("retain  {}", paint.bad(&sanitize(error))));
+    }
+    let rules = retention["rules"].as_u64().filter(|rules| *rules > 0)?;
+    let rules = output::count(usize::try_from(rules).unwrap_or(usize::MAX), "rule");
+    let last = &retention["last"];
+    let Some(at) = last["at"].as_str() else { return Some(format!("retain  {rules}, never run")) };
+    let at = sanitize(at);
+    Some(match last["error"].as_str() {
+        Some(error) => format!("retain  {rules}, failed at {at}: {}", paint.bad(&sanitize(error))),
+        None => format!(
+            "retain  {rules}, last run at {at}: {} payloads and {} rows removed",
+            last["payloads"], last["rows"]
+        ),
+    })
 }
 
 fn describe_relay(relay: &Value, paint: Paint) -> Option<String> {

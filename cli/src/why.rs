@@ -9,6 +9,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use hookbus::active::HookSets;
 use hookbus::decide::explain_hooks;
+use hookbus::dialect::recorded_choice;
 use hookbus::event::{Event, RecordedDecision};
 use hookbus::rule::{Facts, Place, ShellLines};
 use hookbus_replay::{HooksError, RecordedHooks, decode_recorded};
@@ -61,8 +62,18 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     let aftermath = Aftermath::read(&log, &found.event, decision.as_ref())?;
     let lines = ShellLines::default();
     let place = place_of(&found, event.as_ref(), sets.as_ref().ok());
+    let choice = found.event.context.as_deref().and_then(recorded_choice);
+    if let Some(choice) = &choice {
+        let how = if choice == "without" { "without some fields" } else { "in outline only" };
+        output::to_stderr(format!(
+            "row {} was recorded {how} (`record:`), so that the conditions of rules cannot be explained",
+            found.event.seq
+        ));
+    }
     let hooks = match (&event, &sets) {
-        (Some(event), Ok(sets)) => explain_hooks(sets, &Facts::new(event, &place, &lines)),
+        (Some(event), Ok(sets)) if choice.is_none() => {
+            explain_hooks(sets, &Facts::new(event, &place, &lines))
+        }
         _ => Vec::new(),
     };
     let report = Report {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use hookbus::config::Hook;
 use hookbus::decide::{DecisionContext, HookResult, Plan, conclude, plan, run_rules};
-use hookbus::dialect::{Arrival, decode, dialect_of, recorded_wire};
+use hookbus::dialect::{Arrival, decode, dialect_of, recorded_choice, recorded_wire};
 use hookbus::event::{
     Agent, Body, Decision, Event, Kind, Outcome, PluginHistory, Rewrite, Ruling, Verdict,
     VerdictRecord,
@@ -103,6 +103,8 @@ enum RedecideError {
     Interrupted,
     #[error("its payload was removed")]
     Removed,
+    #[error("not recorded: hooks are asked about it, and the log holds {}", describe_choice(.0))]
+    NotRecorded(String),
     #[error(transparent)]
     Hooks(#[from] HooksError),
 }
@@ -146,7 +148,10 @@ impl<'a> Redecider<'a> {
                 (recorded, new)
             }
         };
-        if let Err(RedecideError::Decision(_) | RedecideError::Interrupted) = &new {
+        if let Err(
+            RedecideError::Decision(_) | RedecideError::Interrupted | RedecideError::NotRecorded(_),
+        ) = &new
+        {
             self.notify_plugins(&event, &row, KnownDecision::Unknown);
         }
         let is_empty = |new: &NewDecision| recorded.is_none() && new.is_empty();
@@ -235,6 +240,11 @@ impl<'a> Redecider<'a> {
         let mut plan = plan(event, &hooks);
         let carried = skip_unapproved(&mut plan, self.hooks, row, recorded);
         let refused = self.hooks.leave_out_refused(&mut plan, row);
+        if let Some(choice) = recorded_choice(row.context.as_deref().unwrap_or_default())
+            && plan.hooks().any(decides)
+        {
+            return Err(RedecideError::NotRecorded(choice));
+        }
         let same_hooks = hash == Some(plan.hooks_hash());
         let (place, lines) = (self.place(event, row, plan.home()), ShellLines::default());
         let facts = Facts::new(event, &place, &lines);
@@ -415,6 +425,13 @@ pub(crate) fn decode_row(row: &RecordedEvent, agent: Agent, raw: Vec<u8>) -> Eve
     let session_hint = Some(row.session.clone()).filter(|session| !session.is_empty());
     let wire = recorded_wire(row.context.as_deref().unwrap_or("{}"));
     decode(Arrival { id: row.id, at: row.at, agent, wire, raw, session_hint })
+}
+
+fn describe_choice(choice: &str) -> &str {
+    match choice {
+        "without" => "it without some fields (`record:`)",
+        _ => "only its outline (`record:`)",
+    }
 }
 
 /// Whether a difference may come from a secret that was replaced before the event was recorded. What is refused now is

@@ -242,8 +242,10 @@ mod tests {
             context: None,
             payload: Vec::new(),
             removed: None,
+            redaction: None,
             hash: [0; 32],
             origin: None,
+            identity: None,
         }
     }
 

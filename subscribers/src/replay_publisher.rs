@@ -97,7 +97,8 @@ impl ReplayPublisher {
         if body.len() > self.max_body {
             let object = row.id.to_string();
             let config = self.large_payloads.clone();
-            let stored = store_large_payload(&self.context, config, &object, &row.payload).await;
+            let object = object.as_str().into();
+            let stored = store_large_payload(&self.context, config, object, &row.payload).await;
             stored.map_err(NatsError::failed(ACTION))?;
             let bucket = &self.large_payloads.bucket;
             let stored = StoredPayload::new(bucket, row.id, &row.payload);

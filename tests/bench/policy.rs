@@ -17,6 +17,7 @@ use hookbus_tests::home::Home;
 use hookbus_tests::payloads::{gemini_shell, hermes_shell};
 use hookbus_tests::recording::{record_after, scan};
 use hookbus_tests::timing::{Percentiles, time};
+use hookbus_tests::words::Words;
 use serde_json::json;
 
 const ROUNDS: usize = 400;
@@ -38,10 +39,90 @@ const LINES: [&str; 8] = [
     "git commit -am 'Read the file once' && git push -u origin topic",
 ];
 
+/// How many random lines are read.
+const FUZZED: usize = 20_000;
+
+/// What random lines are made of: the words and signs that a reader of shell lines treats in a way of its own.
+const PIECES: [&str; 72] = [
+    " ",
+    "  ",
+    "\n",
+    "\t",
+    ";",
+    "&",
+    "&&",
+    "|",
+    "||",
+    "|&",
+    "(",
+    ")",
+    "((",
+    "))",
+    "{ ",
+    "}",
+    "[[ ",
+    " ]]",
+    "[",
+    "]",
+    "$(",
+    "`",
+    "${",
+    "${a:-",
+    "$((",
+    "$x",
+    "$@",
+    "$'",
+    "$\"",
+    "'",
+    "\"",
+    "\\",
+    "<",
+    ">",
+    ">>",
+    "<<E\n",
+    "E\n",
+    "<<<",
+    "<(",
+    ">&2",
+    "2>",
+    "#",
+    "!",
+    "*",
+    "?",
+    "~/",
+    "{a,b}",
+    "{1..9}",
+    "x=",
+    "x=$x",
+    "x+=(1 2)",
+    "if ",
+    "then ",
+    "else ",
+    "fi ",
+    "for a in 1 2; do ",
+    "while ",
+    "do ",
+    "done ",
+    "case x in ",
+    "esac ",
+    "f() ",
+    "eval ",
+    "sh -c '",
+    "xargs ",
+    "sudo ",
+    "env -S ",
+    "find . -exec ",
+    "python3 -c '",
+    "rm -rf ",
+    "git -c a=b push -f ",
+    "é漢🦀",
+];
+
 fn main() {
     front_door("with a daemon", "running");
     front_door("without a daemon", "off");
     shell_lines();
+    fuzzed_lines();
     replay_a_million();
 }
 
@@ -94,16 +175,51 @@ fn shell_lines() {
     }
 }
 
+/// Lines of random pieces, of up to 64 KiB: the slowest of them, and how many took longer than the aim.
+fn fuzzed_lines() {
+    const AIM: Duration = Duration::from_millis(5);
+    let start = Start { home: Some("/home/you".into()), ..Start::default() };
+    let mut random = Words::new(11);
+    let (mut slowest, mut late) = ((Duration::ZERO, String::new()), 0);
+    for round in 0..FUZZED {
+        // Most are short; every tenth is as long as a line may be read.
+        let length = if round % 10 == 0 { 65_536 } else { 16 + below(&mut random, 2_000) };
+        // A few pieces per line, so that each is repeated and nested.
+        let pieces: Vec<&str> = (0..1 + below(&mut random, 6))
+            .map(|_| PIECES[below(&mut random, PIECES.len())])
+            .collect();
+        let mut line = String::new();
+        while line.len() < length {
+            line.push_str(pieces[below(&mut random, pieces.len())]);
+        }
+        let first = timed_once(&line, &start);
+        // Other processes take time too: a line counts as slow if it is slow each time.
+        let took = if first > AIM { timed(&line, &start) } else { first };
+        late += usize::from(took > AIM);
+        if took > slowest.0 {
+            slowest = (took, line.chars().take(60).collect());
+        }
+    }
+    println!("{FUZZED} fuzzed lines: {late} took longer than {AIM:?}   (aim: none)");
+    println!("  the slowest: {:?} for {:?}", slowest.0, slowest.1);
+}
+
+fn below(random: &mut Words, limit: usize) -> usize {
+    let limit = u64::try_from(limit).expect("a small number");
+    usize::try_from(random.below(limit)).expect("a small number")
+}
+
 /// The fastest of some readings: what other processes take does not count.
 fn timed(line: &str, start: &Start) -> Duration {
-    let reading = |_| {
-        let started = Instant::now();
-        let view = read(line, start);
-        let took = started.elapsed();
-        drop(view);
-        took
-    };
-    (0..20).map(reading).min().expect("some readings")
+    (0..20).map(|_| timed_once(line, start)).min().expect("some readings")
+}
+
+fn timed_once(line: &str, start: &Start) -> Duration {
+    let started = Instant::now();
+    let view = read(line, start);
+    let took = started.elapsed();
+    drop(view);
+    took
 }
 
 fn replay_a_million() {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use hookbus::bus::Bus;
 use hookbus::caller::Caller;
 use hookbus::event::{Agent, EventId, Time};
+use hookbus::log::{LogPath, LogReader, Query, ReadError, Row};
 use hookbus::pipeline::{Call, handle};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
@@ -116,6 +117,43 @@ pub fn record_after(
         }
         bus.recorder.checkpoint().await;
     });
+}
+
+/// All rows of the log.
+pub fn rows(home: &Home) -> Vec<Row> {
+    let log = LogReader::open(&LogPath::in_home(&home.path())).expect("a log");
+    let mut rows = Vec::new();
+    log.each::<ReadError>(&Query::default(), None, |row| {
+        rows.push(row);
+        Ok(())
+    })
+    .expect("rows");
+    rows
+}
+
+/// Stores every payload whole, as versions before the parts did.
+#[expect(clippy::disallowed_methods, reason = "it writes what hookbus does not write any more")]
+pub fn store_whole(home: &Home) {
+    let rows = rows(home);
+    let mut db = Connection::open(home.path().join("log.db")).expect("a log");
+    let transaction = db.transaction().expect("a transaction");
+    let triggers: Vec<(String, String)> = transaction
+        .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
+        .and_then(|mut query| query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect())
+        .expect("triggers");
+    for (name, _) in &triggers {
+        transaction.execute_batch(&format!("DROP TRIGGER {name}")).expect("no trigger");
+    }
+    for row in rows {
+        let text = String::from_utf8(row.payload).expect("text");
+        let update = "UPDATE events SET payload = ?2, packed = NULL WHERE seq = ?1";
+        transaction.execute(update, (row.seq.as_i64(), text)).expect("a change");
+    }
+    transaction.execute("DELETE FROM parts", []).expect("no parts");
+    for (_, sql) in &triggers {
+        transaction.execute_batch(sql).expect("a trigger");
+    }
+    transaction.commit().expect("a commit");
 }
 
 /// The first column of a query, read with Python's SQLite.

@@ -2,15 +2,17 @@
 //! processes of its plugins.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
+use super::redaction::ActiveRedaction;
 use crate::caller::Caller;
-use crate::config::{Hook, HooksFile, Place, Problem, Reach};
+use crate::config::{Hook, HooksFile, Place, Problem, Reach, RetainRule, Retention};
 use crate::consent::{ApprovalCheck, ApprovalItem, ApprovalStore};
 use crate::log::HooksSnapshot;
 use crate::plugins::{PluginPool, PluginSelection, log_path};
+use crate::redact::Redactor;
 
 /// The hooks of one file, in force.
 #[derive(Debug)]
@@ -25,6 +27,8 @@ pub struct ActiveHooks {
     pub approvals: ApprovalCheck,
     /// The processes of their plugins, which end when the last reference to them is dropped.
     pub plugins: Arc<PluginPool>,
+    /// What removes secrets from what plugins print. Made when the first of them starts.
+    redactor: OnceLock<Option<Arc<Redactor>>>,
 }
 
 /// Where the hooks in force come from.
@@ -84,6 +88,20 @@ pub struct NotInForce {
 }
 
 impl ActiveHooks {
+    /// The rules of `retain:` in the file on disk, or why there are none. The last good version never counts: it may remove
+    /// more than the user wants by now.
+    pub fn retain_rules(&self) -> Result<&[RetainRule], String> {
+        if let Some(problem) = self.status.problem() {
+            return Err(format!(
+                "hookbus.yaml cannot be read, so that nothing is removed: {problem}"
+            ));
+        }
+        match &self.file.retention {
+            Retention::Rules(rules) => Ok(rules),
+            Retention::Broken { line, why } => Err(format!("hookbus.yaml, line {line}: {why}")),
+        }
+    }
+
     /// Puts `file`, read from `path`, in force.
     pub(super) fn new(
         file: HooksFile,
@@ -99,7 +117,14 @@ impl ActiveHooks {
             settings: settings_to_record(&file, &status),
         };
         let approvals = ApprovalCheck::new(store, &file);
-        Self { file, snapshot: Arc::new(snapshot), status, approvals, plugins: Arc::default() }
+        Self {
+            file,
+            snapshot: Arc::new(snapshot),
+            status,
+            approvals,
+            plugins: Arc::default(),
+            redactor: OnceLock::new(),
+        }
     }
 
     /// Puts `file` in force for a replay: the user has already agreed to everything that it runs.
@@ -157,17 +182,30 @@ impl ActiveHooks {
 
     /// Which plugins are loaded, and where they print to.
     pub fn plugin_selection(&self) -> PluginSelection<'_> {
-        let home = self.approvals.store().file().parent().unwrap_or(&self.file.base);
+        let redactor = || ActiveRedaction::new(self.home()).redactor(&self.file);
+        PluginSelection {
+            redactor: self.redactor.get_or_init(redactor).clone(),
+            ..self.plugin_selection_in(self.home())
+        }
+    }
+
+    /// The same for a replay, whose plugins print to a directory that is removed after it.
+    pub fn plugin_selection_in<'a>(&'a self, log_folder: &'a Path) -> PluginSelection<'a> {
         PluginSelection {
             lists: &self.file.plugins,
             of_project: self.file.project.is_some(),
-            log_folder: home,
+            log_folder,
+            redactor: None,
         }
+    }
+
+    fn home(&self) -> &Path {
+        self.approvals.store().file().parent().unwrap_or(&self.file.base)
     }
 
     /// The file that plugins print to.
     pub fn plugin_log(&self) -> PathBuf {
-        log_path(self.plugin_selection())
+        log_path(self.home())
     }
 
     /// Every entry that needs an approval.
@@ -193,6 +231,7 @@ impl ActiveHooks {
             status: self.status.clone(),
             approvals: self.approvals.clone(),
             plugins: Arc::clone(&self.plugins),
+            redactor: self.redactor.clone(),
         }
     }
 

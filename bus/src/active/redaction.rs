@@ -1,12 +1,12 @@
 //! The redactor in force: the settings of the hooks file in force, and the key of this home.
 
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::config::{HooksFile, Redaction};
+use crate::files::{create_secret, random_key};
 use crate::redact::{FingerprintKey, RedactionSettings, Redactor};
 
 /// The file with the key of the fingerprints, in the home.
@@ -50,7 +50,8 @@ impl ActiveRedaction {
         Redactor::new(self.key(), &RedactionSettings::default()).ok()
     }
 
-    fn key(&self) -> FingerprintKey {
+    /// The key of the fingerprints.
+    pub fn key(&self) -> FingerprintKey {
         self.key.get_or_init(|| key(&self.key_file)).clone()
     }
 }
@@ -68,32 +69,16 @@ fn key(file: &Path) -> FingerprintKey {
     });
     let bytes = made.or_else(|error| {
         tracing::warn!(%error, file = %file.display(), "no lasting key for fingerprints of secrets");
-        random()
+        random_key()
     });
     FingerprintKey::new(bytes.unwrap_or_default())
 }
 
-/// Writes the file whole or not at all: another process may make it at the same time, and the first one counts.
+/// Another process may make it at the same time, and the first one counts.
 fn make_key(file: &Path) -> io::Result<[u8; 32]> {
-    let key = random()?;
-    // With the first event there is no home yet.
-    if let Some(home) = file.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(home)?;
-    }
-    let unfinished = file.with_extension(format!("key.{}", std::process::id()));
-    let mut options = OpenOptions::new();
-    let mut new = options.write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
-    new.write_all(&key)?;
-    new.sync_all()?;
-    let linked = fs::hard_link(&unfinished, file);
-    fs::remove_file(&unfinished)?;
-    linked.map(|()| key)
-}
-
-fn random() -> io::Result<[u8; 32]> {
-    let mut bytes = [0; 32];
-    fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes)
+    let key = random_key()?;
+    create_secret(file, &key)?;
+    Ok(key)
 }
 
 #[cfg(test)]

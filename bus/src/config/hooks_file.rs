@@ -15,7 +15,9 @@ use super::nats::NatsSettings;
 use super::parse;
 use super::plugin_lists::PluginLists;
 use super::problem::{Problem, Reach};
+use super::recording::Recording;
 use super::redaction::Redaction;
+use super::retention::Retention;
 use crate::event::OnFailure;
 use crate::files::sha256;
 use crate::log::Durability;
@@ -39,6 +41,8 @@ pub struct HooksFile {
     pub content: String,
     /// The settings beside the hooks as the log records them: without secrets.
     pub settings: Map<String, Value>,
+    /// The readable name of the bus; none for `user@host`.
+    pub name: Option<String>,
     /// The hooks, in the order of the file.
     pub hooks: Vec<Hook>,
     /// The packs that it uses: names and texts.
@@ -65,6 +69,10 @@ pub struct HooksFile {
     pub plugins: PluginLists,
     /// Which secrets are replaced before an event is recorded.
     pub redaction: Redaction,
+    /// What is removed from the log by age and size.
+    pub retention: Retention,
+    /// What is recorded of which events.
+    pub recording: Recording,
 }
 
 /// Whether the user approved an entry of a project, given its key and its text.
@@ -79,6 +87,7 @@ impl HooksFile {
             hash: sha256(b""),
             content: String::new(),
             settings: Map::new(),
+            name: None,
             hooks: Vec::new(),
             packs: Vec::new(),
             problems: Vec::new(),
@@ -92,6 +101,8 @@ impl HooksFile {
             shadow: false,
             plugins: PluginLists::default(),
             redaction: Redaction::default(),
+            retention: Retention::default(),
+            recording: Recording::default(),
         }
     }
 

@@ -55,6 +55,7 @@ pub(super) fn with_last_good(
     }
     let Ok(mut merged) = parse_tree(&root, empty(), is_approved) else { return file };
     merged.nats = nats.or(merged.nats);
+    merged.retention = file.retention;
     merged.problems = problems(file.problems, merged.problems, &kept);
     with_content(merged, recorded_content(root.pairs().unwrap_or_default()))
 }
@@ -125,6 +126,10 @@ fn keep_settings(root: &mut Node, old: &OldVersion<'_>, problems: &[Problem]) ->
         let Some(index) = pairs.iter().position(|pair| meant_setting(&pair.key) == setting) else {
             continue;
         };
+        // What the user wants to have removed is what is written now, or nothing.
+        if setting == "retain" {
+            continue;
+        }
         if setting == "nats" {
             if let Some(nats) = old.nats {
                 result.nats = Some(nats.clone());

@@ -20,7 +20,9 @@ mod parse;
 mod plugin_lists;
 mod problem;
 mod recorded_settings;
+mod recording;
 mod redaction;
+mod retention;
 mod rule;
 mod yaml;
 
@@ -42,5 +44,9 @@ pub(crate) use parse::{LARGEST_PROJECT_FILE, is_blank};
 pub use plugin_lists::PluginLists;
 pub use problem::{Place, Problem, Reach, did_you_mean};
 pub(crate) use recorded_settings::changed_secrets;
+pub use recording::Recording;
 pub use redaction::Redaction;
+pub use retention::{
+    RetainRule, Retention, parse_duration, parse_kind, parse_pruned_kind, parse_size,
+};
 pub(crate) use yaml::parse as parse_yaml;

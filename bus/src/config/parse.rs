@@ -17,13 +17,16 @@ use super::observer::break_taken_names;
 use super::packs;
 use super::problem::{Place, Problem, did_you_mean, hint};
 use super::recorded_settings::recorded_settings;
+use super::recording;
 use super::redaction;
+use super::retention::{self, Retention};
 use super::yaml::{self, Data, Node, Pair};
-use crate::event::OnFailure;
+use crate::event::{BusIdentity, OnFailure};
 use crate::files::sha256;
 use crate::log::Durability;
 
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 17] = [
+    "name",
     "use",
     "change",
     "packs",
@@ -36,6 +39,8 @@ const KEYS: [&str; 14] = [
     "log",
     "max_continuations",
     "redact",
+    "retain",
+    "record",
     "plugins",
     "shadow",
 ];
@@ -247,7 +252,10 @@ impl Parser<'_> {
                     self.mistake(pair, key, why);
                 }
             },
+            "name" => self.name(pair),
+            "record" => self.recording(pair),
             "redact" => self.redaction(pair),
+            "retain" => self.retention(pair),
             "plugins" => self.plugin_lists(pair),
             "log" => self.log_settings(pair),
             "max_continuations" => match pair.value.number() {
@@ -269,6 +277,26 @@ impl Parser<'_> {
         Ok(())
     }
 
+    fn name(&mut self, pair: &Pair) {
+        let name = pair.value.text().unwrap_or_default();
+        match BusIdentity::refuse_name(&name) {
+            None => self.file.name = Some(name),
+            Some(why) => self.mistake(pair, "name", why),
+        }
+    }
+
+    fn recording(&mut self, pair: &Pair) {
+        match recording::read(&pair.value, pair.line) {
+            Ok(recording) => self.file.recording = recording,
+            Err((line, why)) => {
+                let why = format!("{why}; without an earlier value everything is recorded");
+                let problem = Problem::broken_entry(line, why);
+                let place = Place::Setting(pair.key.clone());
+                self.file.problems.push(problem.about(&pair.key, place));
+            }
+        }
+    }
+
     fn redaction(&mut self, pair: &Pair) {
         match redaction::read(&pair.value, pair.line) {
             Ok(redaction) => self.file.redaction = redaction,
@@ -279,6 +307,19 @@ impl Parser<'_> {
                 self.file.problems.push(problem.about(&pair.key, place));
             }
         }
+    }
+
+    fn retention(&mut self, pair: &Pair) {
+        self.file.retention = match retention::read(&pair.value, pair.line) {
+            Ok(rules) => Retention::Rules(rules),
+            Err((line, why)) => {
+                let why = format!("{why}; until then nothing is removed");
+                let problem = Problem::broken_entry(line, why.clone());
+                let place = Place::Setting(pair.key.clone());
+                self.file.problems.push(problem.about(&pair.key, place));
+                Retention::Broken { line, why }
+            }
+        };
     }
 
     fn shadow(&mut self, pair: &Pair) {

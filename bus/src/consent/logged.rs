@@ -115,7 +115,8 @@ impl LoggedApprovals {
                 BusRow::SettingsChanged(_)
                 | BusRow::DaemonStarted(_)
                 | BusRow::SessionHeld(_)
-                | BusRow::SessionReleased(_) => {}
+                | BusRow::SessionReleased(_)
+                | BusRow::LogCheckpoint(_) => {}
             }
         }
         Ok(records)

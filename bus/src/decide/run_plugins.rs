@@ -14,7 +14,7 @@ use crate::dialect::{Capabilities, dialect_of};
 use crate::event::{Event, OnFailure, VerdictRecord};
 use crate::plugins::{
     self, BACKING_OFF, CallContext, CallTimeout, NothingLoaded, PluginAnswer, PluginInstance,
-    PluginSelection, nothing_loaded,
+    nothing_loaded,
 };
 
 /// One record per plugin with a callback for the event, in the name of `hook`. `approved` is the entry
@@ -31,8 +31,7 @@ pub(super) async fn call_plugins(
     let limit = python.timeout.min(run.time_left());
     let (pool, selection) = match run.replay {
         Some(replay) => {
-            let log_folder = replay.sandbox.log_folder();
-            let selection = PluginSelection { log_folder, ..active.plugin_selection() };
+            let selection = active.plugin_selection_in(replay.sandbox.log_folder());
             (replay.plugins.pool(run.bus), selection)
         }
         None => (Arc::clone(&active.plugins), active.plugin_selection()),

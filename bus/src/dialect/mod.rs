@@ -37,8 +37,8 @@ pub use names::{can_be_event_of, event_names, is_event_of, kind_of, tool_class_o
 pub use notice_place::NoticePlace;
 pub use pattern::{Pattern, PatternFailure, PatternSize, is_cheap_regex};
 pub use recorded_context::{
-    RecordedProject, is_recorded_variable, record_caller, recorded_project, recorded_wire,
-    restore_caller,
+    RecordedProject, is_recorded_variable, mark_recorded, record_caller, recorded_choice,
+    recorded_project, recorded_wire, restore_caller,
 };
 pub use reports::{
     Answer, AnswerStanding, Question, QuestionAnswer, Reported, ReportedUsage, Reports,

@@ -81,6 +81,23 @@ pub fn recorded_wire(context: &str) -> Wire {
     context.get("wire").and_then(Value::as_str).and_then(Wire::parse).unwrap_or_default()
 }
 
+/// The context with what was recorded of the payload, if that is not everything.
+pub fn mark_recorded(context: &str, choice: &str) -> String {
+    let Some(open) = context.strip_suffix('}') else { return context.to_owned() };
+    let comma = if open == "{" { "" } else { "," };
+    format!("{open}{comma}{}}}", json!({"recorded": choice}).to_string().trim_matches(['{', '}']))
+}
+
+/// What was recorded of the payload of a row with this context; none if that is everything.
+pub fn recorded_choice(context: &str) -> Option<String> {
+    // Most events are recorded whole: do not parse those for it.
+    if !context.contains("\"recorded\"") {
+        return None;
+    }
+    let context: Value = serde_json::from_str(context).ok()?;
+    Some(context.get("recorded")?.as_str()?.to_owned())
+}
+
 /// The project's hooks in a context.
 pub fn recorded_project(context: &str) -> Option<RecordedProject> {
     // Most events happen outside of projects with hooks: do not parse those for it.

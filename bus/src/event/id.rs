@@ -74,6 +74,20 @@ impl BusId {
         Self(EventId::mint(at).0)
     }
 
+    /// The beginning of the id that none of the `others` shares, at least eight digits long. Ids begin with their time, so
+    /// buses that were made together begin alike.
+    pub fn short(&self, others: &[Self]) -> String {
+        const LEAST: usize = 8;
+        let id = self.to_string();
+        let common = |other: &Self| {
+            let other = other.to_string();
+            id.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count() + 1
+        };
+        let others = others.iter().filter(|other| *other != self);
+        let length = others.map(common).max().unwrap_or(0).clamp(LEAST, id.len());
+        id[..length].trim_end_matches('-').to_owned()
+    }
+
     /// The sixteen bytes that the log stores.
     pub const fn as_bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()
@@ -140,6 +154,17 @@ mod tests {
         assert!(event < event.of_decision());
         assert_eq!(event.of_decision(), event.of_decision().of_decision());
         assert_ne!(event, EventId::mint(Time::from_micros(1_700_000_000_000_000)));
+    }
+
+    #[test]
+    fn a_short_id_is_as_long_as_it_must_be_to_be_the_only_one() {
+        let bus = |text: &str| text.parse::<BusId>().expect("an id");
+        let first = bus("019a0000-1111-7000-8000-000000000000");
+        let second = bus("019a0000-1112-7000-8000-000000000000");
+        let third = bus("019a0000-1112-7000-8000-000000000001");
+        assert_eq!(first.short(&[first]), "019a0000");
+        assert_eq!(first.short(&[first, second]), "019a0000-1111");
+        assert_eq!(third.short(&[first, second, third]), third.to_string());
     }
 
     #[test]

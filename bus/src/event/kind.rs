@@ -73,6 +73,8 @@ kinds! {
     SessionHeld = "session.held", "The user keeps a session from being pruned.";
     SessionReleased = "session.released", "The user allows a session to be pruned again.";
     LogPruned = "log.pruned", "Payloads or rows were removed on purpose; tells which.";
+    LogRedacted = "log.redacted", "Secrets in older rows were redacted on purpose; tells which rows.";
+    LogCheckpoint = "log.checkpoint", "The last row and its hash were signed.";
     Other = "other", "The event's name is not in the dialect's table.";
 }
 
@@ -89,6 +91,8 @@ impl Kind {
                 | Self::SessionHeld
                 | Self::SessionReleased
                 | Self::LogPruned
+                | Self::LogRedacted
+                | Self::LogCheckpoint
         )
     }
 }

@@ -6,6 +6,7 @@ mod open_regular;
 mod private;
 mod real_path;
 mod rotate;
+mod secret;
 mod stamp;
 
 pub use hash_cache::{FileDigest, HashCache, HashReader, sha256};
@@ -16,4 +17,5 @@ pub use private::{
 };
 pub use real_path::{LeadsNowhere, lexical_path, real_path, real_path_with};
 pub use rotate::rotate_if_large;
+pub use secret::{create_secret, random_key, read_secret};
 pub use stamp::Stamp;

@@ -35,6 +35,9 @@ pub enum NotPrivate {
     /// Others can write it.
     #[error("other users can write {path}; run `chmod go-w {path}`", path = .0.display())]
     Writable(PathBuf),
+    /// Others can read a key.
+    #[error("other users can read {path}; run `chmod 600 {path}`, and replace the key if one of them may have read it", path = .0.display())]
+    Readable(PathBuf),
     /// Others can replace it, because they can write a directory above it.
     #[error("other users can replace {file}, because they can write {folder}; run `chmod o-w {folder}`", file = .file.display(), folder = .folder.display())]
     Replaceable {

@@ -1,5 +1,6 @@
 //! Appends a group of jobs in one transaction. Each new row gets its seq and its hash here.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -8,11 +9,12 @@ use serde_json::{Map, Value};
 
 use super::bus_row::{BusRow, SettingsChange, changed_settings};
 use super::chain::{self, Hash, Identity};
+use super::identity;
 use super::payload::{PayloadWriter, Stored};
 use super::row::{HooksSnapshot, RowDraft};
 use super::writer::{Appended, Arrival, Job};
 use super::{AppendError, open, payload, schema};
-use crate::event::{Clock, EventId, Seq};
+use crate::event::{BusIdentity, Clock, EventId, IdentityKey, Kind, Seq};
 
 /// What this process wrote last. Saves queries for as long as no other process has written.
 #[derive(Debug, Default)]
@@ -20,6 +22,7 @@ pub(super) struct AppendCache {
     head: Option<(Seq, Hash)>,
     hooks: LastHooks,
     versions: KnownVersions,
+    identities: HashSet<IdentityKey>,
     payloads: PayloadWriter,
 }
 
@@ -47,6 +50,10 @@ pub(super) struct AppendTransaction<'a> {
     /// The last hooks, as seen by this transaction.
     hooks: LastHooks,
     versions: KnownVersions,
+    /// The identities that are certainly in the log.
+    identities: HashSet<IdentityKey>,
+    /// Who records the job that is being appended; none if that is not known.
+    writer: Option<Arc<BusIdentity>>,
     payloads: PayloadWriter,
 }
 
@@ -63,13 +70,16 @@ impl<'a> AppendTransaction<'a> {
         }
         let mut hooks = std::mem::take(&mut cache.hooks);
         let mut versions = std::mem::take(&mut cache.versions);
+        let mut identities = std::mem::take(&mut cache.identities);
         let mut payloads = std::mem::take(&mut cache.payloads);
         if head != cache.head {
             payloads.forget(); // parts may have been deleted
             hooks.clear(); // another process has written, and its hooks may differ
             versions.clear(); // the log may be another one
+            identities.clear();
         }
-        Ok(Self { transaction, cache, clock, head, hooks, versions, payloads })
+        let writer = None;
+        Ok(Self { transaction, cache, clock, head, hooks, versions, identities, writer, payloads })
     }
 
     /// Appends the jobs in one commit. A job that was withdrawn (`None`) has no result.
@@ -83,6 +93,7 @@ impl<'a> AppendTransaction<'a> {
         self.cache.head = self.head;
         self.cache.hooks = self.hooks;
         self.cache.versions = self.versions;
+        self.cache.identities = self.identities;
         self.payloads.commit();
         self.cache.payloads = self.payloads;
         Ok(appended)
@@ -90,7 +101,8 @@ impl<'a> AppendTransaction<'a> {
 
     fn append(&mut self, job: &Job) -> Result<Appended, AppendError> {
         match job {
-            Job::Event { event, decision, hooks, arrival } => {
+            Job::Event { event, decision, hooks, arrival, identity } => {
+                self.writer.clone_from(identity);
                 for hooks in hooks {
                     match arrival {
                         Arrival::AtOnce => self.append_hooks(hooks)?,
@@ -103,7 +115,8 @@ impl<'a> AppendTransaction<'a> {
                 };
                 self.append_decision(event.id.of_decision(), seq, decision.as_deref())
             }
-            Job::Decision { decision, cause } => {
+            Job::Decision { decision, cause, identity } => {
+                self.writer = Some(Arc::clone(identity));
                 if !self.is_about(decision.id, *cause)? {
                     return Err(AppendError::Replaced); // the event was in the file before this one
                 }
@@ -224,8 +237,19 @@ impl<'a> AppendTransaction<'a> {
     }
 
     fn insert(&mut self, draft: &RowDraft, cause: Option<Seq>) -> Result<Seq, AppendError> {
+        let signed = match &self.writer {
+            Some(writer) => {
+                let key = writer.key();
+                if !self.identities.contains(&key) {
+                    identity::store(&self.transaction, writer)?;
+                    self.identities.insert(key);
+                }
+                Signed::by(draft, key)
+            }
+            None => Signed::by_nobody(draft),
+        };
         let (db, payloads) = (&self.transaction, &mut self.payloads);
-        let (seq, hash) = insert_after(self.head, draft, cause, db, payloads)?;
+        let (seq, hash) = insert_after(self.head, &signed, cause, db, payloads)?;
         self.head = Some((seq, hash));
         Ok(seq)
     }
@@ -242,17 +266,43 @@ fn head(db: &Connection) -> rusqlite::Result<Option<(Seq, Hash)>> {
 pub(super) fn append_bus_row(db: &Connection, draft: &RowDraft) -> Result<Seq, AppendError> {
     // Such rows are never packed.
     let mut payloads = PayloadWriter::default();
-    Ok(insert_after(head(db)?, draft, None, db, &mut payloads)?.0)
+    Ok(insert_after(head(db)?, &Signed::by_nobody(draft), None, db, &mut payloads)?.0)
+}
+
+/// A row with the key of who records it. What does not change is not copied: payloads are large.
+struct Signed<'a> {
+    draft: &'a RowDraft,
+    context: Option<Cow<'a, str>>,
+    payload: Cow<'a, [u8]>,
+}
+
+impl<'a> Signed<'a> {
+    fn by(draft: &'a RowDraft, key: IdentityKey) -> Self {
+        let mut signed = Self::by_nobody(draft);
+        if draft.kind != Kind::HooksLoaded {
+            signed.context = Some(identity::with_key(draft.context.as_deref(), key));
+        } else if let Ok(payload) = std::str::from_utf8(&draft.payload) {
+            let payload = identity::with_key(Some(payload), key).into_owned();
+            signed.payload = Cow::Owned(payload.into_bytes());
+        }
+        signed
+    }
+
+    fn by_nobody(draft: &'a RowDraft) -> Self {
+        let context = draft.context.as_deref().map(Cow::Borrowed);
+        Self { draft, context, payload: Cow::Borrowed(&draft.payload) }
+    }
 }
 
 /// Inserts a row after `head`, and returns its place and its hash.
 fn insert_after(
     head: Option<(Seq, Hash)>,
-    draft: &RowDraft,
+    signed: &Signed<'_>,
     cause: Option<Seq>,
     db: &Connection,
     payloads: &mut PayloadWriter,
 ) -> Result<(Seq, Hash), AppendError> {
+    let Signed { draft, context, payload: bytes } = signed;
     let (seq, before) = match head {
         Some((seq, hash)) => (seq.next(), hash),
         None => (Seq::FIRST, chain::genesis(open::bus_id(db)?)),
@@ -264,11 +314,11 @@ fn insert_after(
         agent: &draft.agent,
         name: &draft.name,
         cause,
-        context: draft.context.as_deref(),
+        context: context.as_deref(),
     };
-    let hash = chain::link(&before, &identity, &draft.payload);
+    let hash = chain::link(&before, &identity, bytes);
     let of = (draft.agent.as_str(), draft.kind.as_str());
-    let Stored { payload, packed } = payloads.store(db, of, &draft.payload)?;
+    let Stored { payload, packed } = payloads.store(db, of, bytes)?;
     let inserted = db
         .prepare_cached(
             "INSERT INTO events (seq, id, time, agent, session, turn, name, kind, tool, \
@@ -287,7 +337,7 @@ fn insert_after(
             draft.tool,
             draft.tool_class,
             cause.map(Seq::as_i64),
-            draft.context,
+            context.as_deref(),
             payload,
             hash,
             packed,

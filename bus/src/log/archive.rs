@@ -7,6 +7,7 @@
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
 use super::chain::{self, Hash, Identity};
+use super::identity;
 use super::lock::WriteLock;
 use super::open::{self, Durability, WritableLog, WriterRole};
 use super::payload::{PayloadReader, PayloadWriter, ReadParts, Stored};
@@ -57,6 +58,17 @@ pub enum ArchiveError {
         /// The row's seq there.
         seq: Seq,
     },
+    /// What its hash covers is not there any more.
+    #[error(
+        "row {seq} of bus {bus} is left out: its context was redacted on purpose after it was recorded, so that its hash \
+         cannot be checked outside of the log of its bus"
+    )]
+    RedactedContext {
+        /// The bus that recorded the row.
+        bus: BusId,
+        /// The row's seq there.
+        seq: Seq,
+    },
     /// The file cannot be written.
     #[error(transparent)]
     Append(#[from] AppendError),
@@ -69,6 +81,7 @@ impl ArchiveError {
             Self::Differs { .. }
             | Self::Broken { .. }
             | Self::KnownId { .. }
+            | Self::RedactedContext { .. }
             | Self::Impossible { .. } => true,
             Self::Append(_) => false,
         }
@@ -144,6 +157,9 @@ fn add_row(
     }
     if let Some(known) = hash_at(transaction, bus, seq)? {
         return if known == row.hash { Ok(false) } else { Err(ArchiveError::Differs { bus, seq }) };
+    }
+    if row.redaction.is_some_and(|redaction| redaction.of_columns) {
+        return Err(ArchiveError::RedactedContext { bus, seq });
     }
     if holds_id(transaction, row)? {
         return Err(ArchiveError::KnownId { bus, seq });
@@ -247,6 +263,11 @@ fn insert(
         Some(_) => Stored::REMOVED,
         None => payloads.store(transaction, (&row.agent, &row.kind), &row.payload)?,
     };
+    if let Some(identity) = row.identity.as_deref()
+        && row.identity_key() == Some(identity.key())
+    {
+        identity::store(transaction, identity)?;
+    }
     let here: i64 = transaction
         .prepare_cached("SELECT coalesce(max(seq), 0) + 1 FROM events")?
         .query_row([], |found| found.get(0))?;
@@ -259,8 +280,8 @@ fn insert(
     let events = transaction
         .prepare_cached(
         "INSERT INTO events (seq, id, time, agent, session, turn, name, kind, tool, tool_class, \
-         cause, context, payload, hash, packed, digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, \
-         (SELECT seq FROM origins WHERE bus = ?11 AND bus_seq = ?12), ?13, ?14, ?15, ?16, ?17)",
+         cause, context, payload, hash, packed, digest, redacted) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, \
+         (SELECT seq FROM origins WHERE bus = ?11 AND bus_seq = ?12), ?13, ?14, ?15, ?16, ?17, ?18)",
     )?
     .execute(rusqlite::params![
         here,
@@ -279,7 +300,8 @@ fn insert(
         payload,
         row.hash,
         packed,
-        row.removed,
+        row.removed.or(row.redaction.and_then(|redaction| redaction.original)),
+        row.redaction.map(|redaction| redaction.now),
     ])?;
     if (origins, events) == (1, 1) { Ok(()) } else { Err(AppendError::LeftOut) }
 }

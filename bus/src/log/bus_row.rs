@@ -1,8 +1,9 @@
-//! Rows about the bus itself: approvals, changed settings, daemon starts, held sessions, what was pruned. Their agent is `hookbus`, they belong to
+//! Rows about the bus itself: approvals, changed settings, daemon starts, held sessions, what was pruned, signed checkpoints. Their agent is `hookbus`, they belong to
 //! no session, and no hook decides about them; observers, the relay and `hookbus log` get them like all others.
 
 use serde_json::{Map, Value, json};
 
+use super::proof::SignedCheckpoint;
 use super::row::RowDraft;
 use crate::event::{EventId, Kind, Time};
 
@@ -24,6 +25,8 @@ pub enum BusRow {
     SessionHeld(SessionHold),
     /// The user allows a session to be pruned again.
     SessionReleased(SessionHold),
+    /// The last row was signed.
+    LogCheckpoint(Box<SignedCheckpoint>),
 }
 
 /// An approval of an entry in a hooks file.
@@ -99,6 +102,7 @@ impl BusRow {
             Self::DaemonStarted(_) => Kind::DaemonStarted,
             Self::SessionHeld(_) => Kind::SessionHeld,
             Self::SessionReleased(_) => Kind::SessionReleased,
+            Self::LogCheckpoint(_) => Kind::LogCheckpoint,
         }
     }
 
@@ -119,6 +123,7 @@ impl BusRow {
                 json!({"version": version, "pid": pid, "host": host, "how": how})
             }
             Self::SessionHeld(hold) | Self::SessionReleased(hold) => hold.to_json(),
+            Self::LogCheckpoint(checkpoint) => checkpoint.to_json(),
         }
     }
 }

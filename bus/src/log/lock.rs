@@ -54,6 +54,11 @@ impl WriteLock {
         }
     }
 
+    /// Takes the lock if no other process holds it.
+    pub(super) fn try_acquire(&self) -> Option<WriteLockGuard> {
+        file_lock::try_lock(&self.0).ok().map(|()| WriteLockGuard(Arc::clone(&self.0)))
+    }
+
     /// Waits until this process holds the lock.
     pub(super) fn acquire(&self) -> WriteLockGuard {
         // Some file systems have no flock. SQLite's own locks then keep writers apart, only slower.

@@ -2,7 +2,8 @@
 //!
 //! [`Recorder`] writes (one writer at a time, group commits, a spool file if the log cannot be
 //! written), [`LogReader`] reads, [`verify()`] checks the hash chain, [`Archive`] collects the rows of
-//! many buses, [`prune()`] removes on purpose.
+//! many buses, [`prune()`] removes on purpose,
+//! [`SignedCheckpoint`] is a signed statement about the last row, to be kept elsewhere.
 
 mod append;
 mod archive;
@@ -13,13 +14,16 @@ mod compact;
 mod cut;
 mod damage;
 mod error;
+mod identity;
 mod lock;
 mod open;
 mod payload;
+mod proof;
 mod prune;
 mod query_connection;
 mod read;
 mod recorder;
+mod redact;
 mod replay_reader;
 mod row;
 mod schema;
@@ -31,6 +35,9 @@ mod wal;
 mod watch;
 mod writer;
 
+#[cfg(test)]
+mod model_tests;
+
 pub use archive::{Archive, ArchiveError};
 pub use backup::{Backup, BackupError, Restored, back_up, restore};
 pub use bus_row::{
@@ -39,18 +46,26 @@ pub use bus_row::{
 pub use chain::row_hash;
 pub use compact::{CompactError, Compacted, compact};
 pub use error::{AppendError, OpenError, ReadError};
+pub use identity::local_identity;
 pub use open::{Durability, LogPath};
-pub use prune::{Hold, PruneError, PrunePlan, PruneRequest, Pruned, Strength, plan_prune, prune};
+pub use proof::{Checkpoint, CheckpointError, KeyError, PublicKey, SignedCheckpoint, SigningKey};
+pub use prune::{
+    Hold, OtherRun, PruneError, PrunePlan, PruneRequest, Pruned, Strength, plan_prune, prune,
+    selects_any,
+};
 pub use query_connection::open_for_queries;
 pub use read::{DamagedRow, LogReader, Query, SessionSummary};
 pub use recorder::{RecordOutcome, Recorder};
+pub use redact::{Found, RedactError, RedactRequest, RedactedRows, redact_rows};
 pub use replay_reader::{
     DetachedDecisions, LoadedHooks, RecordedEvent, ReplayReader, ScannedRow, Selection,
 };
-pub use row::{HooksSnapshot, Origin, Received, Row, RowDraft, StoredPayload, payload_digest};
+pub use row::{
+    HooksSnapshot, Origin, Received, Redaction, Row, RowDraft, StoredPayload, payload_digest,
+};
 pub use spool::{Backlog, Spool, SpoolThread};
 pub use told::PolicyChange;
 pub use verify::{
-    Flaw, FlawKind, HeldRows, Reference, RepairError, Repaired, SavedHead, Verification,
-    VerifyReport, repair, verify,
+    AgainstCheckpoints, Flaw, FlawKind, HeldRows, Reference, RepairError, Repaired, SavedHead,
+    Verification, VerifyOptions, VerifyReport, repair, verify,
 };

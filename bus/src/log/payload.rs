@@ -11,6 +11,8 @@ use rusqlite::types::{ToSqlOutput, Type, ValueRef};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::bus_row::BUS_AGENT;
+use super::chain::Hash;
+use super::row::Redaction;
 use crate::event::Kind;
 use crate::pack::{Packed, Packer, PartId, PartKey, PartSource, Parts, Unpacker};
 
@@ -59,6 +61,29 @@ pub(super) fn is_as_written(value: ValueRef<'_>, packed: ValueRef<'_>) -> bool {
             to_sql(bytes) == ToSqlOutput::Borrowed(value)
         }
         _ => false,
+    }
+}
+
+/// What became of a row since it was recorded, from its columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Change {
+    /// The digest of a payload that was removed.
+    pub(super) removed: Option<Hash>,
+    pub(super) redaction: Option<Redaction>,
+}
+
+impl Change {
+    /// From the columns `payload` and `packed`, `digest`, `redacted` and `redacted_columns`.
+    pub(super) fn of_columns(
+        (payload, packed): (ValueRef<'_>, ValueRef<'_>),
+        digest: Option<Hash>,
+        redacted: Option<Hash>,
+        of_columns: bool,
+    ) -> Self {
+        let is_empty = packed == ValueRef::Null && payload == ValueRef::Text(ELSEWHERE.as_bytes());
+        let redaction = redacted.map(|now| Redaction { original: digest, now, of_columns });
+        // The payload of a redacted row holds marks, so it is never empty.
+        Self { removed: digest.filter(|_| redacted.is_none() || is_empty), redaction }
     }
 }
 

@@ -16,8 +16,8 @@ use crate::event::{BusId, EventId, Time};
 const EVENTS: &str = "CREATE TEMP VIEW events AS \
     SELECT {bus} AS bus, e.seq, hookbus_id(e.id) AS id, hookbus_time(e.time) AS time, e.agent, e.session, \
            e.turn, e.name, e.kind, e.tool, e.tool_class, e.cause, e.context, \
-           CASE WHEN {digest} IS NULL THEN hookbus_payload(e.payload, {packed}) END AS payload, \
-           {digest} IS NOT NULL AS removed, lower(hex(e.hash)) AS hash \
+           CASE WHEN {removed} IS NULL THEN hookbus_payload(e.payload, {packed}) END AS payload, \
+           {removed} IS NOT NULL AS removed, lower(hex(e.hash)) AS hash \
     FROM main.events e {origins}";
 
 /// Opens the log for queries. The caller may add views of its own, and then has to make it read-only again.
@@ -58,7 +58,7 @@ pub fn open_for_queries(log: &LogPath) -> Result<Connection, OpenError> {
         .replace("{bus}", bus)
         .replace("{origins}", origins)
         .replace("{packed}", &schema::packed_column(&db, "e")?)
-        .replace("{digest}", &schema::digest_column(&db, "e")?);
+        .replace("{removed}", &schema::removed_expression(&db, "e")?);
     db.pragma_update(None, "query_only", false)?;
     // Before the view, which a change of this would delete. Sorting must not leave a copy of what it sorts on the disk.
     db.pragma_update(None, "temp_store", "MEMORY")?;

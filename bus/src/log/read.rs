@@ -2,22 +2,24 @@
 //! writer from checkpointing.
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 use super::append::{last_hooks, last_late_hooks};
 use super::bus_row::{BUS_AGENT, BusRow, RecordedApproval};
-use super::payload::{PayloadReader, ReadParts};
+use super::identity::KnownIdentities;
+use super::payload::{Change, PayloadReader, ReadParts};
 use super::prune::{self, Hold};
 use super::replay_reader::ReplayReader;
 use super::row::{HooksSnapshot, Origin, Row};
 use super::{LogPath, OpenError, ReadError, open, schema};
-use crate::event::{BusId, EventId, Kind, Seq, Time};
+use crate::event::{BusId, BusIdentity, EventId, Kind, Seq, Time};
 use crate::json::read_leniently;
 
 const COLUMNS: &str = "seq, id, time, agent, session, turn, name, kind, tool, tool_class, cause, \
-                       context, payload, hash, {packed}, {digest}";
+                       context, payload, hash, {packed}, {digest}, {redaction}";
 
 /// The origin of each row, and the table. Only an archive has origins.
 const OWN_ROWS: &str = "NULL, NULL, NULL FROM events";
@@ -26,6 +28,9 @@ const ARCHIVED_ROWS: &str =
 
 /// How many rows are read in one query.
 const PAGE: usize = 500;
+
+/// How many of the last rows are asked who recorded them.
+const LATEST: usize = 20;
 
 /// Which rows to read. A field that is not set does not restrict.
 #[derive(Debug, Clone, Default)]
@@ -65,6 +70,8 @@ pub struct SessionSummary {
     pub events: i64,
     /// How many events were blocked or stopped.
     pub blocked: i64,
+    /// The bus that recorded its first row, if this log is an archive.
+    pub bus: Option<BusId>,
 }
 
 /// A row that cannot be read.
@@ -86,7 +93,12 @@ pub struct LogReader {
     packed: String,
     /// The column with the digests of removed payloads.
     digest: String,
+    /// The columns about redaction.
+    redaction: String,
+    /// What is not NULL if the payload was removed.
+    removed: String,
     read_parts: ReadParts,
+    identities: KnownIdentities,
 }
 
 impl LogReader {
@@ -96,7 +108,10 @@ impl LogReader {
         let is_archive = schema::is_archive(&db)?;
         let packed = schema::packed_column(&db, "events")?;
         let digest = schema::digest_column(&db, "events")?;
-        Ok(Self { db, is_archive, packed, digest, read_parts: ReadParts::default() })
+        let redaction = schema::redaction_columns(&db, "events")?;
+        let removed = schema::removed_expression(&db, "events")?;
+        let (read_parts, identities) = (ReadParts::default(), KnownIdentities::new(&db)?);
+        Ok(Self { db, is_archive, packed, digest, redaction, removed, read_parts, identities })
     }
 
     /// The column of packed payloads.
@@ -104,14 +119,17 @@ impl LogReader {
         &self.packed
     }
 
-    /// The column with the digests of removed payloads.
-    pub(super) fn digest(&self) -> &str {
-        &self.digest
+    /// What is not NULL if the payload was removed.
+    pub(super) fn removed(&self) -> &str {
+        &self.removed
     }
 
     /// The columns that [`read_row`] reads, and the tables that have them.
     fn columns(&self) -> String {
-        let columns = COLUMNS.replace("{packed}", &self.packed).replace("{digest}", &self.digest);
+        let columns = COLUMNS
+            .replace("{packed}", &self.packed)
+            .replace("{digest}", &self.digest)
+            .replace("{redaction}", &self.redaction);
         let from = if self.is_archive { ARCHIVED_ROWS } else { OWN_ROWS };
         format!("{columns}, {from}")
     }
@@ -132,6 +150,25 @@ impl LogReader {
             Ok((BusId::from_bytes(row.get(0)?), row.get::<_, Option<i64>>(1)?.map(Seq::from_i64)))
         })?;
         Ok(buses.collect::<Result<_, _>>()?)
+    }
+
+    /// Who recorded the last rows of `bus`; none if none of the last few tells.
+    pub fn identity_of(&self, bus: BusId) -> Result<Option<Arc<BusIdentity>>, ReadError> {
+        // By the place there: rows can come to an archive in another order.
+        let rows = if self.is_archive {
+            format!(
+                "SELECT {} WHERE seq IN (SELECT seq FROM origins WHERE bus = ?1 ORDER BY bus_seq DESC \
+                 LIMIT {LATEST}) ORDER BY bus_seq DESC",
+                self.columns()
+            )
+        } else {
+            format!(
+                "SELECT {} WHERE ?1 IS NOT NULL ORDER BY seq DESC LIMIT {LATEST}",
+                self.columns()
+            )
+        };
+        let rows = self.rows(&rows, vec![Value::Blob(bus.as_bytes().to_vec())])?;
+        Ok(rows.into_iter().find_map(|row| row.identity))
     }
 
     /// Whether the log is an archive of other buses.
@@ -286,7 +323,8 @@ impl LogReader {
         let payloads = self.payloads();
         let rows = statement.query_map(params_from_iter(values), |row| {
             let seq = Seq::from_i64(row.get(0)?);
-            Ok(read_row(row, &payloads).map_err(|error| DamagedRow { seq, why: error.to_string() }))
+            let row = read_row(row, &payloads).and_then(|row| self.identified(row));
+            Ok(row.map_err(|error| DamagedRow { seq, why: error.to_string() }))
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
@@ -349,16 +387,28 @@ impl LogReader {
     fn rows(&self, sql: &str, values: Vec<Value>) -> Result<Vec<Row>, ReadError> {
         let mut statement = self.db.prepare_cached(sql)?;
         let payloads = self.payloads();
-        let rows = statement.query_map(params_from_iter(values), |row| read_row(row, &payloads))?;
+        let rows = statement.query_map(params_from_iter(values), |row| {
+            read_row(row, &payloads).and_then(|row| self.identified(row))
+        })?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The row with who recorded it.
+    fn identified(&self, row: Row) -> rusqlite::Result<Row> {
+        let Some(key) = row.identity_key() else { return Ok(row) };
+        Ok(Row { identity: self.identities.get(&self.db, key)?, ..row })
     }
 
     /// Every session, the most recently active one last.
     pub fn sessions(&self) -> Result<Vec<SessionSummary>, ReadError> {
         // Skips from session to session in the index, instead of scanning it. An archive can hold decisions that
         // no bus made, whose payload is not JSON; they block nothing.
-        let mut statement = self.db.prepare(
-            "WITH RECURSIVE each_session (session) AS ( \
+        let bus = if self.is_archive {
+            "(SELECT bus FROM origins WHERE origins.seq = e.seq)"
+        } else {
+            "NULL"
+        };
+        let sql = "WITH RECURSIVE each_session (session) AS ( \
                  SELECT min(session) FROM events \
                  UNION ALL \
                  SELECT (SELECT min(session) FROM events WHERE session > each_session.session) \
@@ -371,11 +421,12 @@ impl LogReader {
                        AND kind <> 'decision' AND agent <> 'hookbus'), \
                     (SELECT count(*) FROM events WHERE session = s.session AND kind = 'decision' \
                        AND CASE WHEN json_valid(CAST(payload AS TEXT)) \
-                           THEN CAST(payload AS TEXT) ->> '$.outcome' END IN ('block', 'stop')) \
+                           THEN CAST(payload AS TEXT) ->> '$.outcome' END IN ('block', 'stop')), \
+                    {bus} \
              FROM each_session s JOIN events e ON e.seq = \
                     (SELECT min(seq) FROM events WHERE session = s.session AND agent <> 'hookbus') \
-             WHERE s.session IS NOT NULL ORDER BY 4",
-        )?;
+             WHERE s.session IS NOT NULL ORDER BY 4";
+        let mut statement = self.db.prepare(&sql.replace("{bus}", bus))?;
         let sessions = statement.query_map([], |row| {
             Ok(SessionSummary {
                 session: row.get(0)?,
@@ -384,6 +435,7 @@ impl LogReader {
                 last: Time::from_micros(row.get(3)?),
                 events: row.get(4)?,
                 blocked: row.get(5)?,
+                bus: row.get::<_, Option<[u8; 16]>>(6)?.map(BusId::from_bytes),
             })
         })?;
         Ok(sessions.collect::<Result<_, _>>()?)
@@ -505,7 +557,10 @@ pub(super) fn condition(
 }
 
 fn read_row(row: &rusqlite::Row<'_>, payloads: &PayloadReader<'_>) -> rusqlite::Result<Row> {
-    let removed: Option<[u8; 32]> = row.get(15)?;
+    let stored = (row.get_ref(12)?, row.get_ref(14)?);
+    let of_columns = row.get::<_, Option<bool>>(17)?.unwrap_or(false);
+    let Change { removed, redaction } =
+        Change::of_columns(stored, row.get(15)?, row.get(16)?, of_columns);
     Ok(Row {
         seq: Seq::from_i64(row.get(0)?),
         id: EventId::from_bytes(row.get(1)?),
@@ -521,17 +576,19 @@ fn read_row(row: &rusqlite::Row<'_>, payloads: &PayloadReader<'_>) -> rusqlite::
         context: row.get(11)?,
         payload: match removed {
             Some(_) => Vec::new(),
-            None => payloads.read(row.get_ref(12)?, row.get_ref(14)?)?,
+            None => payloads.read(stored.0, stored.1)?,
         },
         removed,
+        redaction,
         hash: row.get(13)?,
-        origin: match row.get::<_, Option<[u8; 16]>>(16)? {
+        origin: match row.get::<_, Option<[u8; 16]>>(18)? {
             Some(bus) => Some(Origin {
                 bus: BusId::from_bytes(bus),
-                seq: Seq::from_i64(row.get(17)?),
-                cause: row.get::<_, Option<i64>>(18)?.map(Seq::from_i64),
+                seq: Seq::from_i64(row.get(19)?),
+                cause: row.get::<_, Option<i64>>(20)?.map(Seq::from_i64),
             }),
             None => None,
         },
+        identity: None,
     })
 }

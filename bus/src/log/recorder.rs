@@ -3,19 +3,20 @@
 //! agent gets an answer in any case.
 
 use std::io;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
 use super::bus_row::BusRow;
+use super::identity::local_identity;
 use super::open::{Durability, WriterRole};
 use super::row::{HooksSnapshot, RowDraft};
 use super::spool::{Intake, Spool, SpoolEntry, SpooledEvent};
 use super::writer::{Appended, Arrival, Job, Submitted, Writer};
 use super::{AppendError, LogPath};
-use crate::event::{Clock, Seq, Time};
+use crate::event::{BusIdentity, Clock, Seq, Time};
 
 /// How long a call waits for a log that another process has held for a while.
 const PATIENCE_IF_STUCK: Duration = Duration::from_millis(100);
@@ -52,6 +53,8 @@ pub enum RecordOutcome {
 pub struct Recorder {
     writer: Writer,
     spool: Spool,
+    home: PathBuf,
+    identity: Arc<Mutex<Arc<BusIdentity>>>,
 }
 
 impl Recorder {
@@ -62,7 +65,7 @@ impl Recorder {
         spool: Spool,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { writer: Writer::start(log, durability, WriterRole::Daemon, clock), spool }
+        Self::new(log, durability, spool, clock, WriterRole::Daemon)
     }
 
     /// A recorder for a client that handles one event without the daemon.
@@ -72,7 +75,34 @@ impl Recorder {
         spool: Spool,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { writer: Writer::start(log, durability, WriterRole::Client, clock), spool }
+        Self::new(log, durability, spool, clock, WriterRole::Client)
+    }
+
+    fn new(
+        log: LogPath,
+        durability: Durability,
+        spool: Spool,
+        clock: Arc<dyn Clock>,
+        role: WriterRole,
+    ) -> Self {
+        let home = log.file().parent().map_or_else(PathBuf::new, Path::to_owned);
+        let identity = Arc::new(Mutex::new(Arc::new(local_identity(&home, None))));
+        Self { writer: Writer::start(log, durability, role, clock), spool, home, identity }
+    }
+
+    /// The bus has this name from now on; none for `user@host`.
+    pub fn set_name(&self, name: Option<&str>) {
+        let mut identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner);
+        let default = || format!("{}@{}", identity.user, identity.host);
+        if name.map_or_else(|| identity.name == default(), |name| identity.name == name) {
+            return;
+        }
+        *identity = Arc::new(local_identity(&self.home, name));
+    }
+
+    /// Who records what is recorded from now on.
+    pub fn identity(&self) -> Arc<BusIdentity> {
+        Arc::clone(&self.identity.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Records an event, with its decision if there is one already. Waits for the log for at most
@@ -86,17 +116,20 @@ impl Recorder {
     ) -> RecordOutcome {
         let event = Box::new(event.fit());
         let decision = decision.map(|decision| Box::new(decision.fit()));
-        let job = Arc::new(Job::Event { event, decision, hooks, arrival: Arrival::AtOnce });
+        let (arrival, identity) = (Arrival::AtOnce, Some(self.identity()));
+        let job = Arc::new(Job::Event { event, decision, hooks, arrival, identity });
         let mut submitted = self.writer.submit(Arc::clone(&job));
         match submitted.wait(self.patience(timeout)).await {
             Ok(Appended { seq, earlier_decision }) => {
                 RecordOutcome::Logged { seq, earlier_decision }
             }
             Err(why) => {
+                let identity = self.identity();
                 let outcome = self.write_to_spool(why, move |spool, why| match job.as_ref() {
                     Job::Event { event, decision, hooks, .. } => {
                         let decision = decision.as_deref();
-                        spool.write(&SpoolEntry { event, decision, hooks, why })
+                        let identity = identity.as_ref();
+                        spool.write(&SpoolEntry { event, decision, hooks, why, identity })
                     }
                     Job::Decision { .. } | Job::Checkpoint => {
                         Err(io::ErrorKind::Unsupported.into())
@@ -123,7 +156,8 @@ impl Recorder {
         let Some(cause) = cause else {
             return self.spool_decision(event, decision, hooks, AppendError::EventSpooled).await;
         };
-        let job = Job::Decision { decision: Box::new(decision.clone()), cause };
+        let (row, identity) = (Box::new(decision.clone()), self.identity());
+        let job = Job::Decision { decision: row, cause, identity };
         let mut submitted = self.writer.submit(Arc::new(job));
         match submitted.wait(self.patience(timeout)).await {
             Ok(Appended { seq, earlier_decision }) => {
@@ -144,10 +178,10 @@ impl Recorder {
         hooks: Vec<Arc<HooksSnapshot>>,
         why: AppendError,
     ) -> RecordOutcome {
-        let event = event.fit();
+        let (event, identity) = (event.fit(), self.identity());
         self.write_to_spool(why, move |spool, why| {
             let (event, decision, hooks) = (&event, Some(&decision), hooks.as_slice());
-            spool.write(&SpoolEntry { event, decision, hooks, why })
+            spool.write(&SpoolEntry { event, decision, hooks, why, identity: &identity })
         })
         .await
     }
@@ -215,6 +249,7 @@ impl Recorder {
             decision: spooled.decision.map(Box::new),
             hooks: spooled.hooks.into_iter().map(Arc::new).collect(),
             arrival: Arrival::Late,
+            identity: spooled.identity.map(Arc::new),
         };
         (spooled.file, self.writer.submit(Arc::new(job)))
     }
@@ -237,8 +272,9 @@ impl Recorder {
         let (event, decision, why) =
             (event.fit(), decision.map(RowDraft::fit), AppendError::OutOfTime);
         let reason = why.to_string();
-        let (event, decision) = (&event, decision.as_ref());
-        spooled(self.spool.write(&SpoolEntry { event, decision, hooks, why: &reason }), why)
+        let (event, decision, identity) = (&event, decision.as_ref(), &self.identity());
+        let entry = SpoolEntry { event, decision, hooks, why: &reason, identity };
+        spooled(self.spool.write(&entry), why)
     }
 
     /// Writes to the spool on another thread: a slow disk must not stop the other calls.

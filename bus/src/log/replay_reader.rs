@@ -265,7 +265,7 @@ impl<'a> ReplayReader<'a> {
             "SELECT {COLUMNS}, {}, {}, {} FROM events WHERE {condition} ORDER BY seq LIMIT {PAGE_ROWS}",
             if self.log.is_archive() { ARCHIVED } else { OWN },
             self.log.packed(),
-            self.log.digest()
+            self.log.removed()
         );
         let mut statement = self.log.db.prepare_cached(&sql)?;
         let mut rows = statement.query(params_from_iter(values))?;

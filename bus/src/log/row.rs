@@ -1,10 +1,12 @@
 //! Rows of the log: a [`RowDraft`] before it is appended, a [`Row`] as it is stored.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::bus_row::bus_draft;
-use crate::event::{BusId, Decision, Event, EventId, Kind, Seq, Time};
+use crate::event::{BusId, BusIdentity, Decision, Event, EventId, Kind, Seq, Time};
 use crate::json::read_leniently;
 
 /// A row that was not appended yet.
@@ -177,10 +179,26 @@ pub struct Row {
     pub payload: Vec<u8>,
     /// The digest of a payload that was removed on purpose; none if the payload is there.
     pub removed: Option<[u8; 32]>,
+    /// What was redacted on purpose after the row was recorded.
+    pub redaction: Option<Redaction>,
     /// The hash chain up to and including this row.
     pub hash: [u8; 32],
     /// Where the row was recorded, if this log is an archive.
     pub origin: Option<Origin>,
+    /// Who recorded it; none in a row of an earlier version, and where the log does not hold it.
+    pub identity: Option<Arc<BusIdentity>>,
+}
+
+/// What was redacted in a row on purpose, after it was recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Redaction {
+    /// The digest of the payload as it was recorded, which the hash of the row covers; none if it is still there.
+    pub original: Option<[u8; 32]>,
+    /// The digest of the payload since then.
+    pub now: [u8; 32],
+    /// Whether the event's name or the context were redacted too. The hash of the row covers them as they were, so that it
+    /// cannot be computed any more: only the record in the log of the bus tells whether the row is right.
+    pub of_columns: bool,
 }
 
 /// A row of an archive in the log of its own bus.
@@ -195,9 +213,10 @@ pub struct Origin {
 }
 
 impl Row {
-    /// The digest of the payload, also of one that was removed.
+    /// The digest of the payload that the hash of the row covers, also of one that was removed or redacted.
     pub fn payload_digest(&self) -> [u8; 32] {
-        self.removed.unwrap_or_else(|| payload_digest(&self.payload))
+        let original = self.redaction.and_then(|redaction| redaction.original);
+        self.removed.or(original).unwrap_or_else(|| payload_digest(&self.payload))
     }
 
     /// The payload as JSON: parsed leniently, or as one string if it is not JSON. Null if it was removed.
@@ -231,8 +250,20 @@ impl Row {
         ] {
             object.insert(key.to_owned(), value);
         }
+        let identity = self.identity.as_deref();
+        for (key, value) in [
+            ("bus_name", identity.map(|it| &it.name)),
+            ("host", identity.map(|it| &it.host)),
+            ("user", identity.map(|it| &it.user)),
+            ("home", identity.map(|it| &it.home)),
+        ] {
+            object.insert(key.to_owned(), json!(value));
+        }
         if self.removed.is_some() {
             object.insert("removed".to_owned(), json!(true));
+        }
+        if self.redaction.is_some() {
+            object.insert("redacted".to_owned(), json!(true));
         }
         if let Some(origin) = &self.origin {
             object.insert("bus".to_owned(), json!(origin.bus.to_string()));
@@ -256,8 +287,9 @@ pub struct Received {
 impl Received {
     /// The digest of the payload, also of one that was not fetched; none if nothing tells it.
     pub fn payload_digest(&self) -> Option<[u8; 32]> {
+        let original = self.row.redaction.and_then(|redaction| redaction.original);
         match &self.stored {
-            Some(stored) if self.row.payload.is_empty() => stored.digest,
+            Some(stored) if self.row.payload.is_empty() => original.or(stored.digest),
             Some(_) | None => Some(self.row.payload_digest()),
         }
     }
@@ -268,7 +300,7 @@ impl Received {
 pub struct StoredPayload {
     /// `bucket/object`.
     pub object: String,
-    /// The digest that the row's hash covers. Envelopes of early versions do not name it.
+    /// The digest of the bytes in the object. Envelopes of early versions do not name it.
     pub digest: Option<[u8; 32]>,
 }
 

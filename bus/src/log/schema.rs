@@ -12,6 +12,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema/0002_archive.sql"),
     include_str!("schema/0003_parts.sql"),
     include_str!("schema/0004_retention.sql"),
+    include_str!("schema/0005_redaction.sql"),
+    include_str!("schema/0006_identities.sql"),
 ];
 
 /// Marks the file as ours, in SQLite's header: "hkbs".
@@ -46,6 +48,25 @@ pub(super) fn packed_column(db: &Connection, table: &str) -> rusqlite::Result<St
 pub(super) fn digest_column(db: &Connection, table: &str) -> rusqlite::Result<String> {
     Ok(if has_removals(db)? { format!("{table}.digest") } else { "NULL".to_owned() })
 }
+
+/// The columns that tell of redacted rows in the table `table`, or what stands for them in a file of an earlier version.
+pub(super) fn redaction_columns(db: &Connection, table: &str) -> rusqlite::Result<String> {
+    Ok(if version(db)? >= 5 {
+        format!("{table}.redacted, {table}.redacted_columns")
+    } else {
+        "NULL, NULL".to_owned()
+    })
+}
+
+/// An expression that is not NULL if the payload of a row in the table `table` was removed.
+pub(super) fn removed_expression(db: &Connection, table: &str) -> rusqlite::Result<String> {
+    let digest = digest_column(db, table)?;
+    Ok(if version(db)? >= 5 { format!("CASE WHEN {IS_REMOVED} THEN {digest} END") } else { digest })
+}
+
+/// Whether the payload of a row was removed. That of a redacted row is there, and never empty: it holds marks.
+pub(super) const IS_REMOVED: &str =
+    "(digest IS NOT NULL AND (redacted IS NULL OR (packed IS NULL AND payload = '{}')))";
 
 /// Whether the file is of a version that can hold removed payloads and rows.
 pub(super) fn has_removals(db: &Connection) -> rusqlite::Result<bool> {

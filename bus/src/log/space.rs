@@ -15,6 +15,16 @@ use super::{LogPath, OpenError};
 /// Space is given back if this share of the file is unused: the whole file is written anew. SQLite uses the rest again.
 const UNUSED_SHARE: u64 = 20;
 
+/// What became of the files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(super) enum Rewrite {
+    /// The write-ahead log is empty.
+    Done,
+    /// Another program reads the log and kept the write-ahead log from being emptied.
+    WalIsBusy,
+}
+
 /// The lock of `hookbus prune` and `hookbus compact`, only one of which runs at a time, and the space that is not given back
 /// yet.
 #[derive(Debug)]
@@ -29,8 +39,18 @@ impl Keeping {
     pub(super) fn begin(log: &LogPath) -> Result<Self, OpenError> {
         let lock = WriteLock::open(&log.keeping_lock_file())?;
         let guard = lock.acquire();
+        Ok(Self::of(lock, guard))
+    }
+
+    /// None if another process removes or packs.
+    pub(super) fn try_begin(log: &LogPath) -> Result<Option<Self>, OpenError> {
+        let lock = WriteLock::open(&log.keeping_lock_file())?;
+        Ok(lock.try_acquire().map(|guard| Self::of(lock, guard)))
+    }
+
+    fn of(lock: WriteLock, guard: WriteLockGuard) -> Self {
         let removed = lock.note().parse().unwrap_or(0);
-        Ok(Self { lock, _guard: guard, removed })
+        Self { lock, _guard: guard, removed }
     }
 
     /// Counts bytes that were removed.
@@ -39,13 +59,26 @@ impl Keeping {
         self.lock.set_note(&self.removed.to_string());
     }
 
+    /// Notes that the file has to be written anew, however little was removed: what was replaced must not stay in unused
+    /// places of it.
+    pub(super) fn needs_rewrite(&mut self, db: &Connection) -> rusqlite::Result<()> {
+        let number = |pragma: &str| -> rusqlite::Result<u64> {
+            db.query_row(pragma, [], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
+        };
+        let all = number("PRAGMA page_count")?.saturating_mul(number("PRAGMA page_size")?);
+        if self.removed < all {
+            self.add_removed(all);
+        }
+        Ok(())
+    }
+
     /// Writes the file anew if that makes it smaller by a good part, and empties the write-ahead log. `writers` is the lock
     /// of writers, who wait meanwhile.
     pub(super) fn give_back_space(
         &mut self,
         db: &Connection,
         writers: &WriteLock,
-    ) -> rusqlite::Result<()> {
+    ) -> rusqlite::Result<Rewrite> {
         let guard = writers.acquire();
         let number = |pragma: &str| -> rusqlite::Result<u64> {
             db.query_row(pragma, [], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
@@ -58,9 +91,9 @@ impl Keeping {
             self.removed = 0;
             self.lock.set_note("0");
         }
-        db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        let is_busy = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
         drop(guard);
-        Ok(())
+        Ok(if is_busy { Rewrite::WalIsBusy } else { Rewrite::Done })
     }
 }
 

@@ -21,7 +21,7 @@ use super::append::{AppendCache, AppendTransaction};
 use super::open::{self, Durability, Gone, WritableLog, WriterRole};
 use super::row::{HooksSnapshot, RowDraft};
 use super::{AppendError, LogPath, OpenError};
-use crate::event::{Clock, Seq};
+use crate::event::{BusIdentity, Clock, Seq};
 use crate::files::check_private;
 use crate::sys::thread::spawn;
 
@@ -56,9 +56,11 @@ pub(super) enum Job {
         decision: Option<Box<RowDraft>>,
         hooks: Vec<Arc<HooksSnapshot>>,
         arrival: Arrival,
+        /// Who records it; none in a spool file of an earlier version.
+        identity: Option<Arc<BusIdentity>>,
     },
     /// The decision about the event at `cause`.
-    Decision { decision: Box<RowDraft>, cause: Seq },
+    Decision { decision: Box<RowDraft>, cause: Seq, identity: Arc<BusIdentity> },
     /// Move the write-ahead log into the file, as far as readers allow.
     Checkpoint,
 }
@@ -76,7 +78,7 @@ impl Job {
     /// The same job with the beginning of each payload only; none if that is what it holds.
     fn cut(&self) -> Option<Self> {
         match self {
-            Self::Event { event, decision, hooks, arrival } => {
+            Self::Event { event, decision, hooks, arrival, identity } => {
                 let (cut_event, cut_decision) =
                     (event.cut(), decision.as_ref().and_then(|decision| decision.cut()));
                 if cut_event.is_none() && cut_decision.is_none() {
@@ -87,10 +89,12 @@ impl Job {
                     decision: cut_decision.map(Box::new).or_else(|| decision.clone()),
                     hooks: hooks.clone(),
                     arrival: *arrival,
+                    identity: identity.clone(),
                 })
             }
-            Self::Decision { decision, cause } => {
-                Some(Self::Decision { decision: Box::new(decision.cut()?), cause: *cause })
+            Self::Decision { decision, cause, identity } => {
+                let (decision, identity) = (Box::new(decision.cut()?), Arc::clone(identity));
+                Some(Self::Decision { decision, cause: *cause, identity })
             }
             Self::Checkpoint => None,
         }
@@ -481,6 +485,7 @@ mod tests {
             decision: None,
             hooks: Vec::new(),
             arrival: Arrival::AtOnce,
+            identity: None,
         };
         Arc::new(Mutex::new(Some(Arc::new(job))))
     }
@@ -583,6 +588,7 @@ mod tests {
         );
         let verified = crate::log::verify(
             &log,
+            crate::log::VerifyOptions::default(),
             &|_| crate::event::Derived {
                 kinds: vec!["tool.before".to_owned()],
                 ..Default::default()

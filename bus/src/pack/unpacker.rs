@@ -9,7 +9,7 @@ use super::error::{UnpackError, Unreadable};
 use super::packer::{FORMAT, LONGEST_PAYLOAD};
 use super::part::{PartId, PartSource};
 use super::recipe::{NoRecipe, Step, Steps};
-use super::sealed::{Body, Opener, Sealed};
+use super::sealed::{Body, Compression, Opener, Sealed, Sealer};
 use super::varint;
 
 /// Parts inside of parts. Those that we write are less deep: 24 levels of JSON, each a list with a few levels of nodes.
@@ -78,6 +78,25 @@ impl Unpacker {
             }
         }
         Ok(parts)
+    }
+
+    /// The part that the part with this data is compressed with. It is the first of its references.
+    pub fn base_of_part(data: &[u8]) -> Result<Option<PartId>, Unreadable> {
+        Ok(Sealed::read(data)?.base)
+    }
+
+    /// The data of the part `id`, compressed without another part, so that the part that it is compressed with now can be
+    /// deleted.
+    pub fn without_base<S: PartSource>(
+        &mut self,
+        id: PartId,
+        source: &mut S,
+    ) -> Result<Vec<u8>, UnpackError<S::Error>> {
+        let mut work = Work { unpacker: self, source, out: Vec::new(), len: LONGEST_PAYLOAD };
+        let (kind, body) = work.read(id)?;
+        let mut data = Vec::new();
+        Sealer::new(Compression::WhereItPays).seal(kind, &body, &mut data);
+        Ok(data)
     }
 }
 

@@ -1,9 +1,13 @@
-//! What is recorded of an event: its payload and its context without secrets. Hooks and the agent get the original.
+//! What is recorded of an event: its payload and its context without secrets, and without what `record:` leaves out. Hooks
+//! and the agent get the original.
 
 use std::borrow::Cow;
 
+use crate::active::{ActiveRedaction, HookSets};
+use crate::dialect::mark_recorded;
 use crate::event::Event;
 use crate::log::RowDraft;
+use crate::record::{Columns, RecordChoice, leave_out};
 use crate::redact::{FoundSecret, Redacted, Redactor};
 
 /// The part of an event that is recorded.
@@ -11,14 +15,37 @@ use crate::redact::{FoundSecret, Redacted, Redactor};
 pub(super) struct Recorded<'a> {
     redactor: Option<&'a Redactor>,
     payload: Redacted<'a>,
+    choice: &'a RecordChoice,
+    /// What is left of the payload, if something is left out.
+    left: Option<Vec<u8>>,
 }
 
 impl<'a> Recorded<'a> {
-    /// What `redactor` leaves of the event; all of it without one.
-    pub(super) fn new(event: &'a Event, redactor: Option<&'a Redactor>) -> Self {
+    /// What `redactor` (none: redaction is off) and the settings of `hooks` leave of the event.
+    pub(super) fn new(
+        event: &'a Event,
+        redactor: Option<&'a Redactor>,
+        hooks: &'a HookSets,
+        redaction: &ActiveRedaction,
+    ) -> Self {
         let whole = || Redacted { bytes: Cow::Borrowed(event.raw.as_slice()), found: Vec::new() };
         let payload = redactor.map_or_else(whole, |redactor| redactor.redact(&event.raw));
-        Self { redactor, payload }
+        let choice = hooks.own.file.recording.choice(event);
+        let mut recorded = Self { redactor, payload, choice, left: None };
+        if *choice != RecordChoice::Everything {
+            // As they are in the payload now.
+            let row = recorded.redact_columns(RowDraft::of_event(event, None, Vec::new()));
+            let (turn, tool) = (row.turn.unwrap_or_default(), row.tool.unwrap_or_default());
+            let columns = Columns { texts: [&row.session, &turn, &tool, &row.name] };
+            let key = redaction.key();
+            recorded.left = leave_out(&recorded.payload.bytes, choice, columns, &key);
+        }
+        recorded
+    }
+
+    /// Whether the event gets no row if no hook answers.
+    pub(super) fn is_nothing(&self) -> bool {
+        *self.choice == RecordChoice::Nothing
     }
 
     /// The secrets that were replaced; none if nothing looked for them.
@@ -28,8 +55,18 @@ impl<'a> Recorded<'a> {
 
     /// The row of the event with this context.
     pub(super) fn row(&self, event: &Event, context: &str) -> RowDraft {
-        let payload = self.payload.bytes.to_vec();
-        self.redact_columns(RowDraft::of_event(event, Some(context.to_owned()), payload))
+        let (payload, context) = match &self.left {
+            Some(left) => {
+                // Of an event that is not to be recorded, but was answered, the outline is.
+                let choice = match self.choice {
+                    RecordChoice::Nothing => &RecordChoice::Outline,
+                    other => other,
+                };
+                (left.clone(), mark_recorded(context, choice.as_str()))
+            }
+            None => (self.payload.bytes.to_vec(), context.to_owned()),
+        };
+        self.redact_columns(RowDraft::of_event(event, Some(context), payload))
     }
 
     /// The columns of a row without secrets. They follow from the payload, so they are redacted as that is.

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::dialect::derive;
 use crate::event::{Clock, SystemClock};
-use crate::log::{Query, ReadError, Row, verify};
+use crate::log::{Query, ReadError, Row, VerifyOptions, verify};
 
 const HOOKS: &str = "hooks:\n  '*':\n    - rule: {when: {command: rm}, block: no}\n      on_failure: block\n  \
                      turn.start:\n    - rule: {context: news}\n";
@@ -40,7 +40,8 @@ fn handle_all(hooks: &str, payloads: &[(Agent, Vec<u8>)]) -> (Vec<Answer>, Vec<R
         }
         answers
     });
-    let verified = verify(&bus.log, &derive, |_| {}).expect("a readable log");
+    let verified =
+        verify(&bus.log, VerifyOptions::default(), &derive, |_| {}).expect("a readable log");
     assert!(verified.is_sound(), "{verified:?}");
     let mut rows = Vec::new();
     let log = LogReader::open(&bus.log).expect("a log");

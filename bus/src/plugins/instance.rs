@@ -4,7 +4,6 @@
 
 use std::fmt;
 use std::future::poll_fn;
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,6 +15,7 @@ use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
 use super::call::MayStart;
 use super::event_mapping::subscription_covers;
+use super::log::PluginLog;
 use super::plugin_dir::{CodeVersion, PluginDir};
 use super::process::{Process, ProcessError};
 use crate::backoff::Backoff;
@@ -54,7 +54,7 @@ pub(super) enum OnRepeatedFailure {
 pub struct PluginInstance {
     pub(super) dir: PluginDir,
     launch: PythonLaunch,
-    log: PathBuf,
+    log: PluginLog,
     on_repeated_failure: OnRepeatedFailure,
     code: Mutex<CodeVersion>,
     state: Arc<AsyncMutex<State>>,
@@ -202,7 +202,7 @@ impl PluginInstance {
     pub(super) fn new(
         dir: PluginDir,
         launch: PythonLaunch,
-        log: PathBuf,
+        log: PluginLog,
         on_repeated_failure: OnRepeatedFailure,
     ) -> Self {
         Self {

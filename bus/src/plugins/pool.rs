@@ -10,10 +10,11 @@ use tokio::sync::Mutex as AsyncMutex;
 
 use super::code_files::CodeExtent;
 use super::instance::{OnRepeatedFailure, PluginInstance};
-use super::log;
+use super::log::{FILE_NAME, PluginLog};
 use super::plugin_dir::{PluginDir, find};
 use crate::config::{PluginLists, PythonLaunch};
 use crate::files::rotate_if_large;
+use crate::redact::Redactor;
 
 /// How long a listing of the disk is used.
 const LISTING_LIFETIME: Duration = Duration::from_secs(2);
@@ -21,7 +22,7 @@ const LISTING_LIFETIME: Duration = Duration::from_secs(2);
 type Key = (PathBuf, PythonLaunch);
 
 /// Which plugins of a directory are loaded, and where their output goes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct PluginSelection<'a> {
     /// The plugins that are enabled and disabled by name.
     pub lists: &'a PluginLists,
@@ -29,6 +30,15 @@ pub struct PluginSelection<'a> {
     pub of_project: bool,
     /// The directory of their log.
     pub log_folder: &'a Path,
+    /// What removes secrets from that log; none if redaction is switched off.
+    pub redactor: Option<Arc<Redactor>>,
+}
+
+impl PluginSelection<'_> {
+    /// Where they print to.
+    pub(super) fn log(&self) -> PluginLog {
+        PluginLog { path: self.log_folder.join(FILE_NAME), redactor: self.redactor.clone() }
+    }
 }
 
 /// The plugins that a hooks file names.
@@ -84,13 +94,14 @@ impl PluginPool {
             if let Some(plugins) = self.fresh(&key, selection.lists) {
                 return Some(plugins);
             }
-            let PluginSelection { lists, of_project, log_folder } = selection;
+            let PluginSelection { lists, of_project, log_folder, redactor } = selection;
             let (pool, log_folder, lists) =
                 (Arc::clone(self), log_folder.to_owned(), lists.clone());
             let key = key.clone();
             let list = move || {
                 let log_folder = &log_folder;
-                pool.list(key, PluginSelection { lists: &lists, of_project, log_folder })
+                let lists = &lists;
+                pool.list(key, &PluginSelection { lists, of_project, log_folder, redactor })
             };
             tokio::task::spawn_blocking(list).await.ok()
         };
@@ -126,9 +137,9 @@ impl PluginPool {
         is_fresh.then_some(listing.plugins)
     }
 
-    fn list(&self, key: Key, selection: PluginSelection<'_>) -> Vec<Arc<PluginInstance>> {
-        let log = selection.log_folder.join(log::FILE_NAME);
-        rotate_if_large(&log);
+    fn list(&self, key: Key, selection: &PluginSelection<'_>) -> Vec<Arc<PluginInstance>> {
+        let log = selection.log();
+        rotate_if_large(&log.path);
         let extent = CodeExtent::of(selection.of_project);
         let running = self.last_listing(&key).map(|listing| listing.plugins).unwrap_or_default();
         let plugins: Vec<Arc<PluginInstance>> = find(&key.0, selection.lists)

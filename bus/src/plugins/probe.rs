@@ -11,7 +11,7 @@ use super::call::{CallContext, plugin_call, unusable};
 use super::discovery::PluginForm;
 use super::event_mapping::plugin_event_name;
 use super::instance::{OnRepeatedFailure, PluginCall, PluginInstance};
-use super::log::FILE_NAME;
+use super::log::{FILE_NAME, PluginLog};
 use super::plugin_dir::{PluginDir, find};
 use super::pool::PluginSelection;
 use super::process::{Process, ProcessError};
@@ -135,9 +135,9 @@ impl ProbeScope {
     }
 }
 
-/// The file that plugins print to.
-pub(crate) fn log_path(selection: PluginSelection<'_>) -> PathBuf {
-    selection.log_folder.join(FILE_NAME)
+/// The file that plugins print to, in a home.
+pub(crate) fn log_path(folder: &Path) -> PathBuf {
+    folder.join(FILE_NAME)
 }
 
 /// Probes all plugins at `folder`, one after another, so that none slows another down.
@@ -148,7 +148,7 @@ pub(crate) async fn probe(
     events: &ProbeEvents<'_>,
     settings: &ProbeSettings<'_>,
 ) -> Vec<ProbeReport> {
-    let log = log_path(selection);
+    let log = selection.log();
     let mut reports = Vec::new();
     for dir in find(folder, selection.lists) {
         let policy = OnRepeatedFailure::TryAgain;
@@ -162,7 +162,7 @@ pub(crate) async fn probe(
 struct Probe<'a> {
     plugin: &'a PluginInstance,
     launch: &'a PythonLaunch,
-    log: &'a Path,
+    log: &'a PluginLog,
     events: &'a ProbeEvents<'a>,
     settings: &'a ProbeSettings<'a>,
 }

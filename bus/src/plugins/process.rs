@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ use tokio::sync::mpsc;
 
 use super::event_mapping::subscription_covers;
 use super::instance::PluginCall;
-use super::log;
+use super::log::{LogCopy, PluginLog};
 use super::plugin_dir::{CodeVersion, PluginDir};
 use crate::caller::Caller;
 use crate::config::{PythonLaunch, Refusal};
@@ -38,6 +39,8 @@ const LONGEST_ANSWER: usize = 16 << 20;
 pub(super) struct Process {
     child: Child,
     stdin: ChildStdin,
+    /// What it prints.
+    printed: Option<Arc<LogCopy>>,
     answers: mpsc::Receiver<Result<Vec<u8>, ReadEnd>>,
     subscriptions: Vec<String>,
     env: Vec<(OsString, OsString)>,
@@ -89,7 +92,7 @@ impl Process {
         code: &CodeVersion,
         launch: &PythonLaunch,
         call: &PluginCall,
-        log: &Path,
+        log: &PluginLog,
         limit: Duration,
     ) -> Result<Self, ProcessError> {
         let caller = &call.caller;
@@ -101,6 +104,7 @@ impl Process {
             )));
         };
         make_children_waitable();
+        let (stderr, printed) = log.for_process(&dir.key);
         let mut child = Command::new(interpreter)
             .arg0(&launch.interpreter)
             .args(["-u", "-c", HOST])
@@ -108,7 +112,7 @@ impl Process {
             .envs(caller.env.iter().map(|(key, value)| (key, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(log::open(log).map_or_else(|_| Stdio::null(), Stdio::from))
+            .stderr(stderr)
             .current_dir("/")
             .process_group(0)
             .spawn()
@@ -120,6 +124,7 @@ impl Process {
         let mut process = Self {
             child,
             stdin,
+            printed,
             answers: read_answers(stdout, &dir.key),
             subscriptions: Vec::new(),
             env: caller.env.clone(),
@@ -136,7 +141,10 @@ impl Process {
         let setup = Request { head, payload: String::new() };
         let loaded = process.exchange(setup, limit).await?;
         if let Some(why) = loaded["error"].as_str() {
-            return Err(broken(format!("it cannot be loaded: {why}{}", details(log, caller))));
+            return Err(broken(format!(
+                "it cannot be loaded: {why}{}",
+                details(&log.path, caller)
+            )));
         }
         process.subscriptions = strings(&loaded["hooks"]);
         let unused = strings(&loaded["unused"]);
@@ -270,6 +278,7 @@ impl Process {
 
     /// A process that did not complete its request is killed.
     fn finish(&mut self, completed: bool) {
+        self.printed.iter().for_each(|printed| printed.copy());
         if completed {
             self.unfinished = false;
         } else {
@@ -290,6 +299,7 @@ impl Drop for Process {
         if self.unfinished {
             self.kill();
         }
+        self.printed.iter().for_each(|printed| printed.finish());
     }
 }
 

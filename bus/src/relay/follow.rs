@@ -13,6 +13,7 @@ use super::batch::{MessageIds, PublishError, Publisher};
 use super::batch_builder::BatchLimits;
 use super::connect::{Connection, connect};
 use super::error::RelayError;
+use super::object_sweep::ObjectSweep;
 use super::position::{PositionReader, StreamMemory};
 use super::publish_loop::PublishLoop;
 use super::state::{Phase, RelayState};
@@ -102,8 +103,11 @@ impl Follower {
 
     async fn follow(&self) {
         let (mut failures, mut memory) = (0, StreamMemory::default());
+        let mut objects = ObjectSweep::default();
         while !self.stop.load(Ordering::Relaxed) {
-            let Err(error) = self.connect_and_publish(&mut failures, &mut memory).await else {
+            let Err(error) =
+                self.connect_and_publish(&mut failures, &mut memory, &mut objects).await
+            else {
                 return;
             };
             if failures == 0 {
@@ -120,6 +124,7 @@ impl Follower {
         &self,
         failures: &mut u32,
         memory: &mut StreamMemory,
+        objects: &mut ObjectSweep,
     ) -> Result<(), RelayError> {
         let connection = connect(&self.settings, "hookbus relay").await?;
         let (context, features) = (jetstream::new(connection.client.clone()), connection.features);
@@ -138,6 +143,7 @@ impl Follower {
             let reader = PositionReader { stream: &mut stream, features, bus, log: &log };
             let position = reader.find(memory).await?;
             self.state.position_found(position.seq, features.note(), memory.foreign);
+            objects.run(&publish_loop.context, &stream, (bus, &log)).await;
             // The server refused the ids as duplicates, but the position has not changed since: it
             // remembers the ids of messages that it no longer holds (after a purge). The expected
             // position alone then prevents duplicates.

@@ -2,7 +2,7 @@
 //! the object.
 
 use async_nats::jetstream::context::CreateObjectStoreError;
-use async_nats::jetstream::object_store::PutError;
+use async_nats::jetstream::object_store::{ObjectMetadata, PutError};
 use async_nats::jetstream::{Context, object_store};
 
 /// The bucket for payloads of the relay that do not fit a message.
@@ -31,7 +31,7 @@ pub enum StoreError {
 pub async fn store_large_payload(
     context: &Context,
     config: object_store::Config,
-    object: &str,
+    object: ObjectMetadata,
     mut payload: &[u8],
 ) -> Result<(), StoreError> {
     let bucket = match context.get_object_store(&config.bucket).await {

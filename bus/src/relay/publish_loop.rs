@@ -3,18 +3,23 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use async_nats::jetstream::object_store::ObjectMetadata;
 use async_nats::jetstream::{Context, object_store};
 
 use super::batch::{Committed, MessageIds, PublishError, Publisher};
 use super::batch_builder::{Batch, BatchLimits, build_next};
 use super::follow::Follower;
 use super::large::{BUCKET, store_large_payload};
+use super::object_sweep;
 use super::position::StreamPosition;
 use crate::event::{BusId, EventId, Seq, Time};
-use crate::log::LogReader;
+use crate::log::{LogReader, Row};
 
 /// While there are no new events, the position in the stream is checked this often.
 const CHECK_STREAM: Duration = Duration::from_secs(3);
+
+/// How much longer than a message its payload stays in the bucket, where the stream has a maximum age.
+const AFTER_MESSAGE: Duration = Duration::from_hours(1);
 
 /// Publishes the events of one bus.
 pub(super) struct PublishLoop<'a> {
@@ -84,7 +89,7 @@ impl PublishLoop<'_> {
         position: &mut StreamPosition,
     ) -> Result<InFlightBatch, PublishError> {
         for row in &batch.large {
-            self.store(&row.id.to_string(), &row.payload).await?;
+            self.store(row).await?;
         }
         let id = EventId::mint(self.relay.clock.now());
         let staged = self.publisher.stage(id, batch.messages, batch.last, ids).await?;
@@ -108,13 +113,23 @@ impl PublishLoop<'_> {
         Ok(())
     }
 
-    async fn store(&self, object: &str, payload: &[u8]) -> Result<(), PublishError> {
+    async fn store(&self, row: &Row) -> Result<(), PublishError> {
+        let settings = &self.relay.settings;
         let config = object_store::Config {
             bucket: BUCKET.to_owned(),
-            num_replicas: self.relay.settings.replicas,
+            num_replicas: settings.replicas,
+            // A payload is stored before its message, and must not be gone before it.
+            max_age: settings
+                .max_age
+                .map_or(Duration::ZERO, |age| age.saturating_add(AFTER_MESSAGE)),
             ..object_store::Config::default()
         };
-        let stored = store_large_payload(&self.context, config, object, payload).await;
+        let object = ObjectMetadata {
+            name: row.id.to_string(),
+            description: Some(object_sweep::description(self.bus, row.seq)),
+            ..ObjectMetadata::default()
+        };
+        let stored = store_large_payload(&self.context, config, object, &row.payload).await;
         stored.map_err(|error| PublishError::Interrupted(error.to_string()))
     }
 }

@@ -23,7 +23,7 @@ use crate::log::Received;
 /// Why the last row cannot be read from the stream.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-pub struct PublishedHeadError(#[from] RelayError);
+pub struct PublishedHeadError(#[from] pub(super) RelayError);
 
 /// Reads the last row of `bus` in the stream, with its hash; none if the stream holds nothing of it.
 pub async fn published_head(

@@ -167,8 +167,10 @@ mod tests {
             context: None,
             payload: b"{}".to_vec(),
             removed: None,
+            redaction: None,
             hash: [0; 32],
             origin: None,
+            identity: None,
         };
         row.hash = row_hash(bus, None, &row, &payload_digest(&row.payload));
         row

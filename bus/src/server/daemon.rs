@@ -20,6 +20,7 @@ use super::limits::{
 };
 use super::lock_owner::lock_file;
 use super::message::RECEIVED;
+use super::retention::{RetentionProgram, RetentionSchedule};
 use super::status::{Counters, describe, of_daemon};
 use super::supervise::{ObserverProgram, Supervisor};
 use super::version::VERSION;
@@ -101,6 +102,7 @@ pub struct Daemon {
     nats_urls: Option<Vec<String>>,
     relay: Mutex<Option<(NatsSettings, Relay)>>,
     supervisor: Mutex<Option<Supervisor>>,
+    retention: Mutex<Option<RetentionSchedule>>,
 }
 
 /// How to run a daemon.
@@ -114,6 +116,8 @@ pub struct DaemonOptions {
     pub nats_urls: Option<Vec<String>>,
     /// How to start observers; none are started without.
     pub observers: Option<ObserverProgram>,
+    /// How to run the rules of `retain:`; they are not run without.
+    pub retention: Option<RetentionProgram>,
 }
 
 impl Daemon {
@@ -158,6 +162,7 @@ impl Daemon {
             nats_urls: plans.nats_urls,
             relay: Mutex::new(None),
             supervisor: Mutex::new(plans.observers.map(Supervisor::new)),
+            retention: Mutex::new(plans.retention.map(RetentionSchedule::new)),
         })
     }
 
@@ -195,6 +200,7 @@ impl Daemon {
                     }
                     daemon.update_relay();
                     daemon.update_observers();
+                    daemon.update_retention();
                     daemon.bus.projects.drop_idle(Instant::now());
                 }
                 () = daemon.newer_client.notified() => break "a newer client called",
@@ -320,6 +326,22 @@ impl Daemon {
         }
     }
 
+    /// Runs the rules of `retain:` if that is due.
+    fn update_retention(&self) {
+        let active = self.bus.hooks.active();
+        let has_rules = active.retain_rules().is_ok_and(|rules| !rules.is_empty());
+        let mut retention = self.retention.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(retention) = retention.as_mut() {
+            retention.update(&self.home, has_rules, self.counters.idle(), self.bus.clock.now());
+        }
+    }
+
+    /// Whether the log is being pruned by the rules of `retain:`.
+    fn is_pruning(&self) -> bool {
+        let mut retention = self.retention.lock().unwrap_or_else(PoisonError::into_inner);
+        retention.as_mut().is_some_and(RetentionSchedule::is_running)
+    }
+
     /// Whether an observer still has events to handle.
     fn observers_are_busy(&self) -> bool {
         let state = describe(&self.bus.log, &self.bus.hooks);
@@ -344,7 +366,9 @@ impl Daemon {
     /// settings are noticed before the first event.
     fn record_later(&self, row: BusRow) {
         let (recorder, at) = (self.bus.recorder.clone(), self.bus.clock.now());
-        let hooks = self.bus.hooks.active().to_record().into_iter().collect();
+        let active = self.bus.hooks.active();
+        recorder.set_name(active.file.name.as_deref());
+        let hooks = active.to_record().into_iter().collect();
         drop(tokio::spawn(async move {
             let recorded = recorder.event(row.to_draft(at), None, hooks, RECORDING).await;
             if let RecordOutcome::Lost { why } = recorded {
@@ -402,7 +426,9 @@ impl Daemon {
         }
         match self.lifetime {
             Lifetime::UntilIdle(after)
-                if self.counters.idle() >= after && !self.observers_are_busy() =>
+                if self.counters.idle() >= after
+                    && !self.observers_are_busy()
+                    && !self.is_pruning() =>
             {
                 Some("idle")
             }
@@ -420,6 +446,10 @@ impl Daemon {
         }
         if let Err(error) = file_lock::unlock(&self.lock) {
             tracing::warn!(%error, "cannot unlock the home");
+        }
+        let retention = self.retention.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(mut retention) = retention {
+            retention.stop();
         }
         let supervisor = self.supervisor.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(mut supervisor) = supervisor {

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use chrono::DateTime;
 use serde_json::{Map, Value, json};
 
+use super::retention::last_retention;
 use super::version::VERSION;
-use crate::active::HooksSource;
+use crate::active::{ActiveHooks, HooksSource};
 use crate::config::{Hook, Reach, observer_folder};
-use crate::event::{Clock, SystemClock, Time};
+use crate::event::{BusIdentity, Clock, SystemClock, Time};
 use crate::files::check_private;
-use crate::log::{LogPath, LogReader, OpenError};
+use crate::log::{LogPath, LogReader, OpenError, local_identity};
 use crate::sys::process::is_running;
 
 /// What the daemon counts.
@@ -92,10 +93,22 @@ pub fn describe(log: &LogPath, hooks: &HooksSource) -> Map<String, Value> {
     let observers =
         active.file.observer_names().into_iter().map(|name| describe_observer(log, name));
     Map::from_iter([
+        ("bus".to_owned(), describe_bus(log, active.file.name.as_deref())),
         ("log".to_owned(), describe_log(log)),
         ("hooks".to_owned(), describe_hooks(hooks)),
         ("observers".to_owned(), observers.collect()),
+        ("retention".to_owned(), describe_retention(log, &active)),
     ])
+}
+
+/// The rules of `retain:`, what is wrong with them, and what their last run did.
+fn describe_retention(log: &LogPath, active: &ActiveHooks) -> Value {
+    let home = log.file().parent().unwrap_or(log.file());
+    let (rules, error) = match active.retain_rules() {
+        Ok(rules) => (rules.len(), None),
+        Err(error) => (0, Some(error)),
+    };
+    json!({"rules": rules, "error": error, "last": last_retention(home)})
 }
 
 /// What the observer's process last reported about itself, corrected if the process is gone.
@@ -122,8 +135,17 @@ fn describe_observer(log: &LogPath, name: &str) -> Value {
     state
 }
 
-fn parse_time(text: &str) -> Option<Time> {
+pub(super) fn parse_time(text: &str) -> Option<Time> {
     DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc().into())
+}
+
+/// Who records now. The id is null until there is a log.
+fn describe_bus(log: &LogPath, name: Option<&str>) -> Value {
+    let home = log.file().parent().unwrap_or(log.file());
+    let id = LogReader::open(log).ok().and_then(|log| log.bus().ok());
+    let BusIdentity { host, user, home, name } = local_identity(home, name);
+    let id = id.map(|id| id.to_string());
+    json!({"id": id, "name": name, "host": host, "user": user, "home": home})
 }
 
 fn describe_log(log: &LogPath) -> Value {
@@ -165,6 +187,7 @@ fn describe_hooks(hooks: &HooksSource) -> Value {
         "consent_error": consent_error.map(|problem| problem.to_string()),
         "hash": active.file.hash,
         "count": active.file.hooks.len(),
+        "record": active.file.recording.describe(),
         "problems": problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "broken": broken.map(ToString::to_string).collect::<Vec<_>>(),
     })

@@ -46,6 +46,11 @@ pub fn wait_readable(descriptor: &impl AsFd, limit: Duration) -> io::Result<bool
     Ok(poll(&mut ready, limit.as_ref())? > 0)
 }
 
+/// Reads what there is now from a descriptor that does not block.
+pub fn read_now(descriptor: &impl AsFd, buffer: &mut [u8]) -> io::Result<usize> {
+    Ok(rustix::io::read(descriptor, buffer)?)
+}
+
 /// Closes all descriptors but stdin, stdout and stderr: the process at the other end of an inherited pipe
 /// would wait for this one. Call it before anything else is opened.
 pub fn close_inherited() {

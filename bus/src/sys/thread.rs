@@ -3,7 +3,7 @@
 //! start; too small, the process dies of it. Either way no hook would be asked.
 
 use std::io;
-use std::thread::{Builder, JoinHandle};
+use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
 /// The size of a thread's stack, as Rust has it without the variable. Runtimes that start threads use it too.
 pub const STACK_SIZE: usize = 2 << 20;
@@ -14,4 +14,13 @@ pub fn spawn<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
     Builder::new().name(name.to_owned()).stack_size(STACK_SIZE).spawn(work)
+}
+
+/// Starts a thread that ends with `scope`. Fails if the system has no room for one more.
+pub fn spawn_scoped<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> io::Result<ScopedJoinHandle<'scope, T>> {
+    Builder::new().name(name.to_owned()).stack_size(STACK_SIZE).spawn_scoped(scope, work)
 }

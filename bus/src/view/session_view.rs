@@ -214,6 +214,8 @@ impl SessionView {
             | Kind::SessionHeld
             | Kind::SessionReleased
             | Kind::LogPruned
+            | Kind::LogRedacted
+            | Kind::LogCheckpoint
             | Kind::Other => self.add_other(event),
         }
     }

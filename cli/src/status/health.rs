@@ -23,6 +23,10 @@ pub(super) fn problems(state: &Value) -> Vec<String> {
     problems.extend(problems_of_spool(&state["spool"]));
     problems.extend(problems_of_hooks(&state["hooks"]));
     problems.extend(problem_of_relay(&state["relay"]));
+    let retention = &state["retention"];
+    let has_rules = retention["rules"].as_u64() > Some(0);
+    let failed = retention["last"]["error"].as_str().filter(|_| has_rules);
+    problems.extend(failed.map(|error| format!("retain: the last run failed: {error}")));
     let observers = state["observers"].as_array().into_iter().flatten();
     // The others run elsewhere, and are checked there.
     let supervised = observers.filter(|observer| !observer["process"].is_null());

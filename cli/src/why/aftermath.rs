@@ -251,8 +251,10 @@ mod tests {
             context: None,
             payload: payload.to_string().into_bytes(),
             removed: None,
+            redaction: None,
             hash: [0; 32],
             origin: None,
+            identity: None,
         }
     }
 

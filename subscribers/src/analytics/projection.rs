@@ -103,13 +103,19 @@ impl Projection {
             }),
         };
         (state.seq, state.row, state.is_changed) = (row.seq, row.id, true);
+        if let Some(identity) = &row.identity
+            && identity.host != state.host
+        {
+            state.host.clone_from(&identity.host);
+        }
         let kind = Kind::parse(&row.kind).unwrap_or(Kind::Other);
         if kind.is_of_bus() {
             let payload = row.payload_json();
-            if let Some(Value::String(host)) = payload.get("host") {
+            // Rows of earlier versions do not tell who recorded them; the start of a daemon does.
+            if let (None, Some(Value::String(host))) = (&row.identity, payload.get("host")) {
                 state.host = one_line(host, NAME);
             }
-            if kind == Kind::LogPruned {
+            if matches!(kind, Kind::LogPruned | Kind::LogRedacted) {
                 self.pruned.extend(pruned::read(state.number, &payload));
             }
             return Ok(Added::Counted);

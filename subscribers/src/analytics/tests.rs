@@ -43,8 +43,10 @@ fn row(draft: RowDraft, seq: i64, cause: Option<i64>) -> Row {
         context: draft.context,
         payload: draft.payload,
         removed: None,
+        redaction: None,
         hash: [0; 32],
         origin: None,
+        identity: None,
     }
 }
 

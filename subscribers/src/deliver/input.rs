@@ -54,6 +54,9 @@ impl DeliveryContext {
         let mut hookbus = json!({
             "id": row.id.to_string(),
             "bus": self.bus.to_string(),
+            "bus_name": row.identity.as_ref().map(|identity| identity.name.as_str()),
+            "host": row.identity.as_ref().map(|identity| identity.host.as_str()),
+            "user": row.identity.as_ref().map(|identity| identity.user.as_str()),
             "seq": seq.as_i64(),
             "time": row.at.to_string(),
             "agent": row.agent,

@@ -4,9 +4,10 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use futures_util::future::join_all;
+use hookbus::active::ActiveRedaction;
 use hookbus::caller::Caller;
 use hookbus::config::{Action, Hook, Python, PythonLaunch};
 use hookbus::dialect::is_recorded_variable;
@@ -16,6 +17,7 @@ use hookbus::plugins::{
     self, CallContext, CallTimeout, NothingLoaded, PluginInstance, PluginPool, PluginSelection,
     required_variables,
 };
+use hookbus::redact::Redactor;
 
 use super::input::DeliveryContext;
 use crate::observer::{Observer, recorded_event};
@@ -52,13 +54,19 @@ pub enum PluginsError {
 #[derive(Debug)]
 pub(super) struct PluginTargets {
     pool: Arc<PluginPool>,
+    /// What removes secrets from what they print. Events come without secrets; variables may hold some.
+    redactor: OnceLock<Option<Arc<Redactor>>>,
     /// The plugins that have handled the current event: a retry does not call them again.
     handled: Option<(EventId, Vec<String>)>,
 }
 
 impl Default for PluginTargets {
     fn default() -> Self {
-        Self { pool: Arc::new(PluginPool::without_backoff()), handled: None }
+        Self {
+            pool: Arc::new(PluginPool::without_backoff()),
+            redactor: OnceLock::new(),
+            handled: None,
+        }
     }
 }
 
@@ -114,7 +122,10 @@ impl PluginTargets {
     ) -> Result<Vec<Arc<PluginInstance>>, PluginsError> {
         let (folder, launch) = location(observer, python, caller);
         let lists = &observer.plugins;
-        let selection = PluginSelection { lists, of_project: false, log_folder: &observer.base };
+        let built_in = || ActiveRedaction::new(&observer.base).built_in().map(Arc::new);
+        let redactor = self.redactor.get_or_init(built_in).clone();
+        let selection =
+            PluginSelection { lists, of_project: false, log_folder: &observer.base, redactor };
         let plugins = self.pool.plugins(&folder, selection, &launch, python.timeout).await;
         let plugins = plugins.ok_or_else(|| PluginsError::Unreadable(folder.clone()))?;
         if let (true, Some(why)) = (plugins.is_empty(), NothingLoaded::find(&folder, lists)) {

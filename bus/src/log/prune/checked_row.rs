@@ -5,37 +5,41 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::event::{EventId, Seq, Time};
 use crate::log::chain::{self, Hash, Identity};
-use crate::log::payload::PayloadReader;
+use crate::log::payload::{Change, PayloadReader};
+use crate::log::redact::RecordedRedactions;
 use crate::log::{open, payload_digest};
 
 /// A row that is as it was recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct CheckedRow {
-    pub(super) seq: i64,
-    pub(super) id: EventId,
-    pub(super) session: String,
+pub(in crate::log) struct CheckedRow {
+    pub(in crate::log) seq: i64,
+    pub(in crate::log) id: EventId,
+    pub(in crate::log) session: String,
     /// The digest of its payload, also of one that is removed.
-    pub(super) digest: Hash,
+    pub(in crate::log) digest: Hash,
     /// The hash that it follows.
-    pub(super) before: Hash,
-    pub(super) hash: Hash,
+    pub(in crate::log) before: Hash,
+    pub(in crate::log) hash: Hash,
     /// How many bytes its payload takes, without parts that it may share.
-    pub(super) bytes: u64,
+    pub(in crate::log) bytes: u64,
 }
 
 impl CheckedRow {
-    /// Reads the row at `seq`; none if it is missing, cannot be read, or was changed.
-    pub(super) fn read(
+    /// Reads the row at `seq`; none if it is missing, cannot be read, or was changed otherwise than `redactions` tell.
+    pub(in crate::log) fn read(
         db: &Connection,
         payloads: &PayloadReader<'_>,
+        redactions: &RecordedRedactions,
         seq: i64,
     ) -> rusqlite::Result<Option<Self>> {
         let Some(before) = hash_before(db, seq)? else { return Ok(None) };
         let mut statement = db.prepare_cached(
             "SELECT id, time, agent, name, cause, context, payload, packed, digest, hash, session, \
-             length(CAST(payload AS BLOB)) + coalesce(length(packed), 0) FROM events WHERE seq = ?1",
+             length(CAST(payload AS BLOB)) + coalesce(length(packed), 0), redacted, redacted_columns \
+             FROM events WHERE seq = ?1",
         )?;
-        let read = |row: &rusqlite::Row<'_>| Self::of_columns(row, payloads, seq, before);
+        let read =
+            |row: &rusqlite::Row<'_>| Self::of_columns(row, payloads, redactions, seq, before);
         match statement.query_row([seq], read) {
             Ok(row) => Ok(row),
             Err(
@@ -50,13 +54,20 @@ impl CheckedRow {
     fn of_columns(
         row: &rusqlite::Row<'_>,
         payloads: &PayloadReader<'_>,
+        redactions: &RecordedRedactions,
         seq: i64,
         before: Hash,
     ) -> rusqlite::Result<Option<Self>> {
-        let digest: Hash = match row.get(8)? {
-            Some(removed) => removed,
-            None => payload_digest(&payloads.read(row.get_ref(6)?, row.get_ref(7)?)?),
+        let stored = (row.get_ref(6)?, row.get_ref(7)?);
+        let of_columns = row.get::<_, Option<bool>>(13)?.unwrap_or(false);
+        let Change { removed, redaction } =
+            Change::of_columns(stored, row.get(8)?, row.get(12)?, of_columns);
+        let now = match (removed, redaction) {
+            (Some(_), Some(redaction)) => redaction.now,
+            (Some(removed), None) => removed,
+            (None, _) => payload_digest(&payloads.read(stored.0, stored.1)?),
         };
+        let digest = row.get::<_, Option<Hash>>(8)?.unwrap_or(now);
         let (agent, name): (String, String) = (row.get(2)?, row.get(3)?);
         let (id, context) = (EventId::from_bytes(row.get(0)?), row.get::<_, Option<String>>(5)?);
         let identity = Identity {
@@ -69,7 +80,17 @@ impl CheckedRow {
             context: context.as_deref(),
         };
         let hash: Hash = row.get(9)?;
-        if chain::link_digest(&before, &identity, &digest) != hash {
+        let follows = chain::link_digest(&before, &identity, &digest) == hash;
+        let is_sound = match redaction {
+            None => follows,
+            Some(redaction) => {
+                let as_now = chain::link_digest(&before, &identity, &now);
+                (follows || redaction.of_columns)
+                    && redaction.now == now
+                    && redactions.tell(seq, &hash, &digest, &as_now)
+            }
+        };
+        if !is_sound {
             return Ok(None);
         }
         let (session, bytes) = (row.get(10)?, row.get::<_, i64>(11)?.unsigned_abs());

@@ -10,6 +10,9 @@ pub enum PruneError {
         "say what to prune: an age, a size, a session, an agent or a kind; nothing was removed"
     )]
     Everything,
+    /// Only one process removes or packs at a time.
+    #[error("another hookbus prunes, compacts or redacts this log; try again later")]
+    OtherRun,
     /// The rows of an archive belong to other buses.
     #[error(
         "this is an archive: a removal is recorded in the chain of a bus, and an archive has none of its own; \
@@ -32,6 +35,14 @@ pub enum PruneError {
     DamagedRow {
         /// Its seq.
         seq: i64,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A part cannot be read.
+    #[error("part {part} of payloads is damaged ({why}); `hookbus verify` shows what is wrong")]
+    DamagedPart {
+        /// Its number.
+        part: i64,
         /// What is wrong with it.
         why: String,
     },

@@ -21,14 +21,14 @@ pub struct Hold {
 /// The held sessions, as they are known while a prune runs. Sessions that are held meanwhile are added; one that is
 /// released meanwhile stays until the next run.
 #[derive(Debug)]
-pub(super) struct HeldSessions {
+pub(in crate::log) struct HeldSessions {
     sessions: BTreeSet<String>,
     /// The rows up to this one were looked at.
     seen_up_to: i64,
 }
 
 impl HeldSessions {
-    pub(super) fn read(db: &Connection) -> rusqlite::Result<Self> {
+    pub(in crate::log) fn read(db: &Connection) -> rusqlite::Result<Self> {
         // Before the holds: a row that is appended in between is looked at twice.
         let seen_up_to = head(db)?;
         let sessions = holds(db)?.into_iter().map(|it| it.hold.session).collect();
@@ -36,7 +36,7 @@ impl HeldSessions {
     }
 
     /// Adds the sessions that were held since. Only the rows since then are read: agents may be waiting.
-    pub(super) fn update(&mut self, db: &Connection) -> rusqlite::Result<()> {
+    pub(in crate::log) fn update(&mut self, db: &Connection) -> rusqlite::Result<()> {
         let now = head(db)?;
         let mut statement = db.prepare_cached(&format!(
             "SELECT payload FROM events WHERE seq > ?1 AND +session = '' AND agent = '{BUS_AGENT}' \
@@ -52,7 +52,7 @@ impl HeldSessions {
         Ok(())
     }
 
-    pub(super) fn contains(&self, session: &str) -> bool {
+    pub(in crate::log) fn contains(&self, session: &str) -> bool {
         self.sessions.contains(session)
     }
 }

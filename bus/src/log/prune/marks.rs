@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use super::error::PruneError;
 use crate::log::payload::PartTable;
-use crate::pack::{PartSource, Unpacker};
+use crate::pack::{PartId, PartSource, UnpackError, Unpacker};
 
 /// How many words a block has.
 const WORDS: usize = 64;
@@ -16,15 +16,49 @@ const BITS: i64 = 64 * 64;
 
 /// The parts that are needed, as far as rows were looked at.
 #[derive(Debug, Default)]
-pub(super) struct Marks {
+pub(in crate::log) struct Marks {
     /// A bit for each part, by its number, in blocks: a damaged log can name any number.
     bits: HashMap<i64, Box<[u64; WORDS]>>,
     unpacker: Unpacker,
+    bases: Bases,
+}
+
+/// Whether a part is needed because another one is compressed with it.
+#[derive(Debug, Default)]
+enum Bases {
+    /// It is.
+    #[default]
+    Needed,
+    /// It is not: before it is deleted, the needed parts that are compressed with it are written anew. They are here, by the
+    /// number of the part that they are compressed with.
+    Replaceable(HashMap<i64, Vec<PartId>>),
 }
 
 impl Marks {
+    /// Marks only parts whose own bytes are needed. A secret must not stay because another text is compressed with it.
+    pub(in crate::log) fn without_bases() -> Self {
+        Self { bases: Bases::Replaceable(HashMap::new()), ..Self::default() }
+    }
+
+    /// Writes the needed parts anew that are compressed with the part `base`, which is about to be deleted.
+    pub(in crate::log) fn detach(&mut self, db: &Connection, base: i64) -> Result<(), PruneError> {
+        let Bases::Replaceable(compressed_with) = &mut self.bases else { return Ok(()) };
+        let mut update = db.prepare_cached("UPDATE parts SET data = ?2 WHERE id = ?1")?;
+        for id in compressed_with.remove(&base).unwrap_or_default() {
+            let data = self.unpacker.without_base(id, &mut PartTable(db));
+            let data = data.map_err(|error| match error {
+                UnpackError::Store(error) => PruneError::from(error),
+                UnpackError::MissingPart(_) | UnpackError::Unreadable(_) => {
+                    PruneError::DamagedPart { part: id.as_i64(), why: error.to_string() }
+                }
+            })?;
+            update.execute((id.as_i64(), data))?;
+        }
+        Ok(())
+    }
+
     /// Marks what the row `seq` with this skeleton needs. Returns how many bytes the parts have that were not marked yet.
-    pub(super) fn add(
+    pub(in crate::log) fn add(
         &mut self,
         db: &Connection,
         seq: i64,
@@ -44,13 +78,19 @@ impl Marks {
             self.mark(id.as_i64());
             bytes += data.len() as u64;
             let references = self.unpacker.references_of_part(&data);
-            pending.extend(references.map_err(|error| damaged(error.to_string()))?);
+            let mut references = references.map_err(|error| damaged(error.to_string()))?;
+            let base = Unpacker::base_of_part(&data).map_err(|error| damaged(error.to_string()))?;
+            if let (Bases::Replaceable(compressed_with), Some(base)) = (&mut self.bases, base) {
+                compressed_with.entry(base.as_i64()).or_default().push(id);
+                references.retain(|part| *part != base);
+            }
+            pending.extend(references);
         }
         Ok(bytes)
     }
 
     /// Whether a part is needed.
-    pub(super) fn contains(&self, id: i64) -> bool {
+    pub(in crate::log) fn contains(&self, id: i64) -> bool {
         let Place { block, word, bit } = Place::of(id);
         let word = self.bits.get(&block).and_then(|words| words.get(word));
         word.is_some_and(|word| word & bit != 0)

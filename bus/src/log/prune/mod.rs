@@ -20,11 +20,15 @@ mod without_triggers;
 #[cfg(test)]
 mod tests;
 
-pub(super) use self::hold::holds;
+pub(super) use self::checked_row::CheckedRow;
+pub(super) use self::hold::{HeldSessions, holds};
+pub(super) use self::marks::Marks;
 pub(super) use self::record::{RangeChain, RecordedRemoval};
 pub(super) use self::seq_ranges::SeqRanges;
+pub(super) use self::sweep::Sweep;
+pub(super) use self::without_triggers::WithoutTriggers;
 
 pub use self::error::PruneError;
 pub use self::hold::Hold;
-pub use self::run::{PrunePlan, Pruned, plan_prune, prune};
-pub use self::selection::{PruneRequest, Strength};
+pub use self::run::{PrunePlan, Pruned, plan_prune, prune, selects_any};
+pub use self::selection::{OtherRun, PruneRequest, Strength};

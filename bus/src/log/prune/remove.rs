@@ -16,6 +16,8 @@ use crate::event::Time;
 use crate::log::append::append_bus_row;
 use crate::log::chain::Hash;
 use crate::log::payload::{ELSEWHERE, PayloadReader, ReadParts};
+use crate::log::redact::RecordedRedactions;
+use crate::log::schema::IS_REMOVED;
 
 /// What a batch did.
 #[derive(Debug, Default)]
@@ -34,7 +36,7 @@ pub(super) struct RemovedBatch {
 pub(super) fn remove_batch(
     db: &mut Connection,
     events: Vec<CheckedRow>,
-    held: &mut HeldSessions,
+    (held, redactions): (&mut HeldSessions, &RecordedRedactions),
     request: &PruneRequest,
     now: Time,
 ) -> Result<RemovedBatch, PruneError> {
@@ -47,7 +49,7 @@ pub(super) fn remove_batch(
             batch.held.insert(event.session);
             continue;
         }
-        match decision_of(&transaction, &event)? {
+        match decision_of(&transaction, &event, redactions)? {
             DecisionOf::None => rows.push(event),
             // It goes with its event, so both stay.
             DecisionOf::Sound(decision) if decision.seq > request.last() => {}
@@ -76,10 +78,14 @@ enum DecisionOf {
 }
 
 /// Looked up inside of the transaction: it may have been appended since the event was selected.
-fn decision_of(db: &Connection, event: &CheckedRow) -> Result<DecisionOf, PruneError> {
+fn decision_of(
+    db: &Connection,
+    event: &CheckedRow,
+    redactions: &RecordedRedactions,
+) -> Result<DecisionOf, PruneError> {
     let Some(seq) = decision_about(db, event.id)? else { return Ok(DecisionOf::None) };
     let parts = ReadParts::default();
-    let read = CheckedRow::read(db, &PayloadReader::new(db, &parts), seq)?;
+    let read = CheckedRow::read(db, &PayloadReader::new(db, &parts), redactions, seq)?;
     Ok(read.map_or(DecisionOf::Damaged, DecisionOf::Sound))
 }
 
@@ -93,10 +99,10 @@ fn remove_payloads(
     let triggers = WithoutTriggers::begin(transaction, &["events_are_never_changed"])?;
     let (mut seqs, mut bytes) = (SeqRanges::default(), 0);
     {
-        let mut update = transaction.prepare_cached(
+        let mut update = transaction.prepare_cached(&format!(
             "UPDATE events SET payload = ?2, packed = NULL, digest = ?3 \
-             WHERE seq = ?1 AND digest IS NULL",
-        )?;
+             WHERE seq = ?1 AND NOT {IS_REMOVED}"
+        ))?;
         for row in rows {
             if update.execute((row.seq, ELSEWHERE, row.digest))? == 1 {
                 seqs.push(row.seq);

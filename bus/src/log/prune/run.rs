@@ -11,14 +11,17 @@ use super::checked_row::CheckedRow;
 use super::error::PruneError;
 use super::hold::HeldSessions;
 use super::limit::Sizes;
+use super::marks::Marks;
+use super::record::Removal;
 use super::remove::remove_batch;
-use super::selection::{PruneRequest, Selected, decision_about};
+use super::selection::{OtherRun, PruneRequest, Selected, decision_about};
 use super::sweep::Sweep;
 use crate::event::{Clock, EventId};
 use crate::log::lock::WriteLock;
 use crate::log::open::{self, Durability, WritableLog, WriterRole};
 use crate::log::payload::{PayloadReader, ReadParts};
-use crate::log::space::{Keeping, log_size};
+use crate::log::redact::RecordedRedactions;
+use crate::log::space::{Keeping, Rewrite, log_size};
 use crate::log::{LogPath, schema};
 
 /// The limits of one batch: agents wait for it.
@@ -91,6 +94,16 @@ pub fn plan_prune(log: &LogPath, request: &PruneRequest) -> Result<PrunePlan, Pr
     Ok(plan)
 }
 
+/// Whether [`prune`] would find any event. Costs less than [`plan_prune`], for those who ask every hour.
+pub fn selects_any(log: &LogPath, request: &PruneRequest) -> Result<bool, PruneError> {
+    let db = open::for_reading(log)?;
+    if !schema::has_removals(&db)? {
+        return Ok(false);
+    }
+    let held = HeldSessions::read(&db)?;
+    Ok(!select(&db, request, &held)?.events.is_empty())
+}
+
 fn select(
     db: &Connection,
     request: &PruneRequest,
@@ -102,12 +115,26 @@ fn select(
     if schema::is_archive(db)? {
         return Err(PruneError::IsArchive);
     }
+    if let Some(most) = request.max_bytes.filter(|most| used_bytes(db).is_ok_and(|it| it <= *most))
+    {
+        tracing::debug!(most, "the log is not larger than that");
+        return Ok(Selected::default());
+    }
     let mut selected = Selected::find(db, request, held)?;
     if let Some(most) = request.max_bytes {
         let sizes = Sizes::measure(db, &selected.events, request.strength)?;
         selected.events = sizes.oldest_over(db, &selected.events, most)?;
     }
     Ok(selected)
+}
+
+/// The bytes of the pages that are used.
+fn used_bytes(db: &Connection) -> rusqlite::Result<u64> {
+    let number = |pragma: &str| -> rusqlite::Result<u64> {
+        db.query_row(pragma, [], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
+    };
+    let pages = number("PRAGMA page_count")?.saturating_sub(number("PRAGMA freelist_count")?);
+    Ok(pages.saturating_mul(number("PRAGMA page_size")?))
 }
 
 /// Removes what `request` names, and gives the space back to the disk. Calls `progress` with the number of events that
@@ -123,10 +150,14 @@ pub fn prune(
     let bytes_before = log_size(log);
     let opened = open::for_writing(log, Durability::PowerCut, WriterRole::Daemon, clock.now())?;
     let WritableLog { mut db, lock, .. } = opened;
-    let mut keeping = Keeping::begin(log)?;
+    let mut keeping = match request.other_run {
+        OtherRun::WaitFor => Keeping::begin(log)?,
+        OtherRun::GiveUp => Keeping::try_begin(log)?.ok_or(PruneError::OtherRun)?,
+    };
     // What was removed must not be found in unused pages of the file.
     db.pragma_update(None, "secure_delete", true)?;
     let mut held = HeldSessions::read(&db)?;
+    let redactions = RecordedRedactions::read(&db)?;
     let Selected { events, held: mut staying, latest } = select(&db, request, &held)?;
     let (mut pruned, parts) =
         (Pruned { bytes_before, latest, ..Pruned::default() }, ReadParts::default());
@@ -136,7 +167,7 @@ pub fn prune(
         while batch.len() < BATCH_ROWS && bytes < BATCH_BYTES {
             let Some(seq) = seqs.next() else { break };
             done += 1;
-            match CheckedRow::read(&db, &PayloadReader::new(&db, &parts), seq)? {
+            match CheckedRow::read(&db, &PayloadReader::new(&db, &parts), &redactions, seq)? {
                 Some(row) => {
                     bytes += row.bytes;
                     batch.push(row);
@@ -145,7 +176,7 @@ pub fn prune(
             }
         }
         let guard = lock.acquire();
-        let removed = remove_batch(&mut db, batch, &mut held, request, clock.now())?;
+        let removed = remove_batch(&mut db, batch, (&mut held, &redactions), request, clock.now())?;
         drop(guard);
         keeping.add_removed(removed.bytes + removed.rows.saturating_mul(ROW_BYTES));
         pruned.payloads += removed.payloads;
@@ -155,7 +186,9 @@ pub fn prune(
         progress(done, total);
     }
     sweep(&mut db, &lock, &mut keeping, request, clock)?;
-    keeping.give_back_space(&db, &lock).map_err(PruneError::Space)?;
+    // A reader may keep the write-ahead log from being emptied; the next checkpoint does it then.
+    let (Rewrite::Done | Rewrite::WalIsBusy) =
+        keeping.give_back_space(&db, &lock).map_err(PruneError::Space)?;
     pruned.held = staying.into_iter().collect();
     pruned.bytes_after = log_size(log);
     Ok(pruned)
@@ -169,10 +202,14 @@ fn sweep(
     request: &PruneRequest,
     clock: &dyn Clock,
 ) -> Result<(), PruneError> {
-    let mut sweep = Sweep::begin(db)?;
+    let mut sweep = Sweep::begin(db, Marks::default())?;
     while let Some(unneeded) = sweep.next(db)? {
         let guard = lock.acquire();
-        let bytes = sweep.delete(db, unneeded, request, clock.now())?;
+        let record = |parts, bytes| {
+            let removal = Removal { parts, bytes, ..Removal::default() };
+            removal.to_draft(request, clock.now())
+        };
+        let bytes = sweep.delete(db, unneeded, record)?;
         drop(guard);
         keeping.add_removed(bytes);
     }

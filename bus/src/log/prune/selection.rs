@@ -11,6 +11,7 @@ use super::seq_ranges::SeqRanges;
 use crate::event::{EventId, Seq, Time};
 use crate::log::Query;
 use crate::log::read::condition;
+use crate::log::schema::IS_REMOVED;
 
 /// What is removed of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +45,18 @@ pub struct PruneRequest {
     pub max_bytes: Option<u64>,
     /// Who wants it: `user@host`.
     pub by: String,
+    /// What to do while another process prunes, compacts or redacts.
+    pub other_run: OtherRun,
+}
+
+/// What to do while another process prunes, compacts or redacts: only one does at a time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OtherRun {
+    /// Wait for its end.
+    #[default]
+    WaitFor,
+    /// Leave it to another time.
+    GiveUp,
 }
 
 impl PruneRequest {
@@ -103,7 +116,7 @@ impl Selected {
         let (mut condition, values) = condition(&request.query, &(1..=request.last()), None);
         condition.push_str(" AND agent <> 'hookbus' AND kind <> 'decision'");
         if request.strength == Strength::Payloads {
-            condition.push_str(" AND digest IS NULL");
+            condition.push_str(&format!(" AND NOT {IS_REMOVED}"));
         }
         let sql = format!("SELECT seq, session FROM events WHERE {condition} ORDER BY seq");
         let mut statement = db.prepare(&sql)?;

@@ -10,11 +10,9 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::error::PruneError;
 use super::marks::Marks;
-use super::record::Removal;
-use super::selection::PruneRequest;
 use super::without_triggers::WithoutTriggers;
-use crate::event::Time;
 use crate::log::append::append_bus_row;
+use crate::log::row::RowDraft;
 
 /// The limits of one batch: agents wait for it.
 const BATCH_PARTS: usize = 5000;
@@ -25,7 +23,7 @@ const PAGE: usize = 1000;
 
 /// The search for parts that are not needed.
 #[derive(Debug)]
-pub(super) struct Sweep {
+pub(in crate::log) struct Sweep {
     marks: Marks,
     /// The rows up to this one were looked at.
     seen_up_to: i64,
@@ -35,22 +33,22 @@ pub(super) struct Sweep {
 
 /// Parts that were not needed when they were found.
 #[derive(Debug)]
-pub(super) struct Unneeded {
+pub(in crate::log) struct Unneeded {
     /// Their numbers, the largest first, with their lengths.
     parts: Vec<(i64, u64)>,
 }
 
 impl Sweep {
     /// Looks at all rows that there are now.
-    pub(super) fn begin(db: &Connection) -> Result<Self, PruneError> {
+    pub(in crate::log) fn begin(db: &Connection, marks: Marks) -> Result<Self, PruneError> {
         let next = db.query_row("SELECT coalesce(max(id), 0) FROM parts", [], |row| row.get(0))?;
-        let mut sweep = Self { marks: Marks::default(), seen_up_to: 0, next };
+        let mut sweep = Self { marks, seen_up_to: 0, next };
         sweep.mark_new_rows(db)?;
         Ok(sweep)
     }
 
     /// The next parts that are not needed; none if there are no more.
-    pub(super) fn next(&mut self, db: &Connection) -> Result<Option<Unneeded>, PruneError> {
+    pub(in crate::log) fn next(&mut self, db: &Connection) -> Result<Option<Unneeded>, PruneError> {
         let sql = "SELECT id, length(data) FROM parts WHERE id <= ?1 ORDER BY id DESC";
         let mut statement = db.prepare_cached(sql)?;
         let mut rows = statement.query([self.next])?;
@@ -70,34 +68,37 @@ impl Sweep {
         Ok((!parts.is_empty()).then_some(Unneeded { parts }))
     }
 
-    /// Deletes those of them that are still not needed, and returns how many bytes they had. The caller holds the lock of
-    /// writers.
-    pub(super) fn delete(
+    /// Deletes those of them that are still not needed, and returns how many bytes they had. `record` makes the row that
+    /// tells of so many parts and bytes. The caller holds the lock of writers.
+    pub(in crate::log) fn delete(
         &mut self,
         db: &mut Connection,
         unneeded: Unneeded,
-        request: &PruneRequest,
-        now: Time,
+        record: impl Fn(u64, u64) -> RowDraft,
     ) -> Result<u64, PruneError> {
         let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         self.mark_new_rows(&transaction)?;
-        let triggers = WithoutTriggers::begin(&transaction, &["parts_are_never_deleted"])?;
-        let mut removal = Removal::default();
+        let names = ["parts_are_never_deleted", "parts_are_never_changed"];
+        let triggers = WithoutTriggers::begin(&transaction, &names)?;
+        let (mut parts, mut bytes) = (0, 0);
         {
             let mut delete = transaction.prepare_cached("DELETE FROM parts WHERE id = ?1")?;
-            let still = unneeded.parts.into_iter().filter(|(id, _)| !self.marks.contains(*id));
-            for (id, len) in still {
+            for (id, len) in unneeded.parts {
+                if self.marks.contains(id) {
+                    continue;
+                }
+                self.marks.detach(&transaction, id)?;
                 delete.execute([id])?;
-                removal.parts += 1;
-                removal.bytes += len;
+                parts += 1;
+                bytes += len;
             }
         }
-        if removal.parts > 0 {
-            append_bus_row(&transaction, &removal.to_draft(request, now))?;
+        if parts > 0 {
+            append_bus_row(&transaction, &record(parts, bytes))?;
             triggers.restore(&transaction)?;
             transaction.commit()?;
         }
-        Ok(removal.bytes)
+        Ok(bytes)
     }
 
     /// Marks what rows need that were not looked at yet.

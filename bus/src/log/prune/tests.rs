@@ -7,18 +7,21 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::hold::HeldSessions;
+use super::marks::Marks;
+use super::record::Removal;
 use super::remove::remove_batch;
 use super::run::prune;
-use super::selection::{PruneRequest, Strength};
+use super::selection::{OtherRun, PruneRequest, Strength};
 use super::sweep::Sweep;
 use crate::event::{Clock, Derived, EventId, Kind, SystemClock};
 use crate::log::bus_row::SessionHold;
 use crate::log::open::{self, WriterRole};
 use crate::log::payload::{PayloadReader, ReadParts};
 use crate::log::prune::checked_row::CheckedRow;
+use crate::log::redact::RecordedRedactions;
 use crate::log::{
     BusRow, Durability, LogPath, LogReader, Query, RecordOutcome, Recorder, Row, RowDraft, Spool,
-    verify,
+    VerifyOptions, verify,
 };
 
 /// A recorder that stays open, as that of a daemon.
@@ -61,7 +64,9 @@ async fn append(recorder: &Recorder, session: &str, payload: &[u8]) -> i64 {
 
 fn request(session: &str, strength: Strength) -> PruneRequest {
     let query = Query { session: Some(session.to_owned()), ..Query::default() };
-    PruneRequest { query, strength, up_to: None, max_bytes: None, by: "jane@desk".to_owned() }
+    let by = "jane@desk".to_owned();
+    let other_run = OtherRun::WaitFor;
+    PruneRequest { query, strength, up_to: None, max_bytes: None, by, other_run }
 }
 
 fn row(home: &Path, seq: i64) -> Option<Row> {
@@ -78,7 +83,8 @@ fn writable(home: &Path) -> open::WritableLog {
 
 fn checked(db: &rusqlite::Connection, seq: i64) -> Option<CheckedRow> {
     let parts = ReadParts::default();
-    CheckedRow::read(db, &PayloadReader::new(db, &parts), seq).expect("a row")
+    let redactions = RecordedRedactions::default();
+    CheckedRow::read(db, &PayloadReader::new(db, &parts), &redactions, seq).expect("a row")
 }
 
 fn count(db: &rusqlite::Connection, sql: &str) -> i64 {
@@ -88,13 +94,16 @@ fn count(db: &rusqlite::Connection, sql: &str) -> i64 {
 fn remove(db: &mut rusqlite::Connection, seq: i64, strength: Strength) {
     let event = checked(db, seq).expect("a sound row");
     let mut held = HeldSessions::read(db).expect("holds");
-    let done = remove_batch(db, vec![event], &mut held, &request("s", strength), SystemClock.now());
+    let known = (&mut held, &RecordedRedactions::default());
+    let done = remove_batch(db, vec![event], known, &request("s", strength), SystemClock.now());
     done.expect("a batch");
 }
 
 /// The flaws that verifying finds.
 fn flaws(home: &Path) -> Vec<String> {
-    let found = verify(&LogPath::in_home(home), &|_| Derived::default(), |_| {}).expect("a log");
+    let found =
+        verify(&LogPath::in_home(home), VerifyOptions::default(), &|_| Derived::default(), |_| {})
+            .expect("a log");
     let all = found.flaws.iter().chain(found.buses.iter().flat_map(|bus| &bus.flaws));
     all.filter(|flaw| flaw.kind != crate::log::FlawKind::Derived).map(ToString::to_string).collect()
 }
@@ -109,12 +118,15 @@ async fn a_part_that_a_new_row_refers_to_is_not_deleted() {
     remove(&mut db, first, Strength::Payloads);
     let parts = count(&db, "SELECT count(*) FROM parts");
     assert!(parts > 0);
-    let mut sweep = Sweep::begin(&db).expect("marks");
+    let mut sweep = Sweep::begin(&db, Marks::default()).expect("marks");
     let unneeded = sweep.next(&db).expect("parts").expect("some are not needed");
     // An agent sends the same again before they are deleted.
     let second = append(&recorder, "t", &payload).await;
-    let bytes =
-        sweep.delete(&mut db, unneeded, &request("s", Strength::Payloads), SystemClock.now());
+    let record = |parts, bytes| {
+        let removal = Removal { parts, bytes, ..Removal::default() };
+        removal.to_draft(&request("s", Strength::Payloads), SystemClock.now())
+    };
+    let bytes = sweep.delete(&mut db, unneeded, record);
     assert_eq!(bytes.expect("no part"), 0);
     assert_eq!(count(&db, "SELECT count(*) FROM parts"), parts);
     assert_eq!(row(home, second).map(|row| row.payload), Some(payload));
@@ -192,7 +204,8 @@ async fn a_session_that_is_held_while_it_is_pruned_stays() {
     let hold = SessionHold { session: "s".to_owned(), note: None, by: "jane@desk".to_owned() };
     recorder.bus_row(&BusRow::SessionHeld(hold), SystemClock.now(), Duration::MAX).await;
     let request = request("s", Strength::Rows);
-    let done = remove_batch(&mut db, vec![event], &mut held, &request, SystemClock.now());
+    let known = (&mut held, &RecordedRedactions::default());
+    let done = remove_batch(&mut db, vec![event], known, &request, SystemClock.now());
     let done = done.expect("a batch");
     assert_eq!((done.rows, done.held.len()), (0, 1));
     assert!(row(home, first).is_some());

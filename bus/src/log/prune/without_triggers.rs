@@ -9,10 +9,13 @@ use crate::log::schema::{self, ObjectName};
 /// The triggers, to be put back before the transaction is committed.
 #[derive(Debug)]
 #[must_use]
-pub(super) struct WithoutTriggers(Vec<String>);
+pub(in crate::log) struct WithoutTriggers(Vec<String>);
 
 impl WithoutTriggers {
-    pub(super) fn begin(transaction: &Transaction<'_>, names: &[&str]) -> Result<Self, PruneError> {
+    pub(in crate::log) fn begin(
+        transaction: &Transaction<'_>,
+        names: &[&str],
+    ) -> Result<Self, PruneError> {
         let expected = schema::expected_objects(schema::version(transaction)?)?;
         let mut statements = Vec::new();
         for name in names {
@@ -23,7 +26,7 @@ impl WithoutTriggers {
         Ok(Self(statements))
     }
 
-    pub(super) fn restore(self, transaction: &Transaction<'_>) -> Result<(), PruneError> {
+    pub(in crate::log) fn restore(self, transaction: &Transaction<'_>) -> Result<(), PruneError> {
         self.0.iter().try_for_each(|statement| Ok(transaction.execute_batch(statement)?))
     }
 }

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::places::HomeId;
-use crate::event::{EventId, Kind, Time};
+use crate::event::{BusIdentity, EventId, Kind, Time};
+use crate::log::identity;
 use crate::log::row::{HooksSnapshot, RowDraft};
 use crate::sys::fs::open_without_blocking;
 
@@ -25,6 +26,8 @@ pub(in crate::log) struct SpoolEntry<'a> {
     pub(in crate::log) hooks: &'a [Arc<HooksSnapshot>],
     /// Why it is not in the log.
     pub(in crate::log) why: &'a str,
+    /// Who records it.
+    pub(in crate::log) identity: &'a BusIdentity,
 }
 
 /// An event read from a spool file.
@@ -34,6 +37,8 @@ pub(in crate::log) struct SpooledEvent {
     pub(in crate::log) event: RowDraft,
     pub(in crate::log) decision: Option<RowDraft>,
     pub(in crate::log) hooks: Vec<HooksSnapshot>,
+    /// None in a file of an earlier version.
+    pub(in crate::log) identity: Option<BusIdentity>,
 }
 
 /// Why a spool file cannot be read.
@@ -68,7 +73,8 @@ impl SpoolEntry<'_> {
             write_draft(&mut out, decision)?;
         }
         let hooks: Vec<Value> = self.hooks.iter().map(|hooks| hooks.to_json()).collect();
-        write!(out, ",\"hooks\":{}}}", Value::Array(hooks))?;
+        let identity = identity::to_json(self.identity);
+        write!(out, ",\"hooks\":{},\"identity\":{identity}}}", Value::Array(hooks))?;
         out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
     }
 }
@@ -160,6 +166,7 @@ pub(super) fn read(file: PathBuf, home: Option<&HomeId>) -> Result<SpooledEvent,
         event: event.fit(),
         decision: decision.map(RowDraft::fit),
         hooks: hooks(&fields),
+        identity: fields.get("identity").and_then(identity::from_json),
     })
 }
 

@@ -18,7 +18,13 @@ const RESTORE: &str = "restore log.db from a backup or an archive, or move it aw
 /// Checks all pages, all indexes and the schema.
 pub(super) fn find(db: &Connection) -> Result<Vec<Flaw>, ReadError> {
     let mut flaws: Vec<Flaw> = integrity(db)?.into_iter().map(|line| classify(db, &line)).collect();
-    flaws.extend(schema_differences(db)?);
+    flaws.extend(find_in_schema(db)?);
+    Ok(flaws)
+}
+
+/// Checks the schema only.
+pub(super) fn find_in_schema(db: &Connection) -> Result<Vec<Flaw>, ReadError> {
+    let mut flaws = schema_differences(db)?;
     if !lacks_table(db)? && !has_bus(db)? {
         let what = "the table `bus` does not hold exactly one id, so that the rows belong to no bus; restore a copy of the log";
         flaws.push(Flaw::of_file(FlawKind::Schema, what));

@@ -30,6 +30,8 @@ pub enum FlawKind {
     Index,
     /// The tables, indexes or triggers are not those of a log.
     Schema,
+    /// A checkpoint is not what it claims to be.
+    Checkpoint,
 }
 
 impl FlawKind {
@@ -46,6 +48,7 @@ impl FlawKind {
             Self::Page => "page",
             Self::Index => "index",
             Self::Schema => "schema",
+            Self::Checkpoint => "checkpoint",
         }
     }
 }

@@ -3,9 +3,9 @@
 
 use std::collections::VecDeque;
 
-use super::row::{Covered, ReadRow};
-use crate::event::BusId;
-use crate::log::chain::{self, Hash};
+use super::row::Covered;
+use super::walked_row::WalkedRow;
+use crate::log::chain::Hash;
 
 /// How many rows are remembered.
 const WINDOW: usize = 64;
@@ -40,7 +40,7 @@ pub(super) enum Predecessor {
 
 impl PassedRow {
     /// Whether `row` followed this one, and had the number `seq` then.
-    fn is_before(&self, row: &ReadRow, seq: i64) -> bool {
+    fn is_before(&self, row: &WalkedRow, seq: i64) -> bool {
         row.covered.hash(&self.hash, seq) == row.stored
     }
 
@@ -51,10 +51,10 @@ impl PassedRow {
 }
 
 impl PassedRows {
-    /// Before the first row of `bus`.
-    pub(super) fn of(bus: BusId) -> Self {
-        let genesis = PassedRow { seq: 0, original: 0, hash: chain::genesis(bus), suspect: None };
-        Self { recent: VecDeque::from([genesis]), before_gaps: Vec::new() }
+    /// The walk begins after the row `seq` with this hash.
+    pub(super) fn after(seq: i64, hash: Hash) -> Self {
+        let start = PassedRow { seq, original: seq, hash, suspect: None };
+        Self { recent: VecDeque::from([start]), before_gaps: Vec::new() }
     }
 
     pub(super) fn push(&mut self, row: PassedRow) {
@@ -77,13 +77,13 @@ impl PassedRows {
     }
 
     /// The number that `row` was recorded with, if it is the first of the rows that are missing in a gap.
-    pub(super) fn number_in_gap(&self, row: &ReadRow) -> Option<i64> {
+    pub(super) fn number_in_gap(&self, row: &WalkedRow) -> Option<i64> {
         let before = self.before_gaps.iter().find(|passed| passed.is_before(row, passed.next()));
         before.map(PassedRow::next)
     }
 
     /// The row that `row` followed when it was recorded; the last one that fits.
-    pub(super) fn predecessor_of(&self, row: &ReadRow) -> Option<Predecessor> {
+    pub(super) fn predecessor_of(&self, row: &WalkedRow) -> Option<Predecessor> {
         self.recent.iter().rev().find_map(|passed| {
             let PassedRow { seq, .. } = *passed;
             if passed.is_before(row, passed.next()) {
@@ -97,7 +97,7 @@ impl PassedRows {
     /// The row after `after` that seems to be changed, and that followed `row` when that had the number `original`.
     pub(super) fn follower_of(
         &self,
-        row: &ReadRow,
+        row: &WalkedRow,
         original: i64,
         after: i64,
     ) -> Option<&PassedRow> {

@@ -98,7 +98,13 @@ impl Verification {
 
 impl VerifyReport {
     /// Compares one row; returns whether it is the same in both.
-    fn compare_row(&mut self, seq: Seq, hash: &Hash, own: Option<&Hash>, place: &str) -> bool {
+    pub(super) fn compare_row(
+        &mut self,
+        seq: Seq,
+        hash: &Hash,
+        own: Option<&Hash>,
+        place: &str,
+    ) -> bool {
         match own {
             Some(own) if own == hash => true,
             Some(_) => {
@@ -137,7 +143,7 @@ impl VerifyReport {
     }
 
     /// The reference holds no row of this bus. That says nothing if both are empty.
-    fn is_unknown(&mut self, place: &str, holds_others: bool) {
+    pub(super) fn is_unknown(&mut self, place: &str, holds_others: bool) {
         if self.rows > 0 || holds_others {
             let what = format!(
                 "{place} holds nothing of bus {}: the log was replaced by another one, or it was never \
@@ -211,7 +217,11 @@ fn rows_of(log: &LogReader, bus: BusId, from: i64) -> Result<Vec<(Seq, Hash)>, R
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn hash_at(log: &LogReader, bus: BusId, seq: Seq) -> Result<Option<Hash>, ReadError> {
+pub(in crate::log) fn hash_at(
+    log: &LogReader,
+    bus: BusId,
+    seq: Seq,
+) -> Result<Option<Hash>, ReadError> {
     let sql = if log.is_archive() {
         "SELECT e.hash FROM origins o JOIN events e ON e.seq = o.seq WHERE o.bus = ?1 AND o.bus_seq = ?2"
     } else {

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use super::flaw::FlawKind;
 use super::flaw_list::FlawList;
-use super::row::ReadRow;
+use super::walked_row::WalkedRow;
 use crate::log::chain::Hash;
 use crate::log::prune::{RangeChain, SeqRanges};
 use crate::log::{ReadError, schema};
@@ -27,6 +27,8 @@ pub(super) struct RemovedRange {
 pub(super) struct Removals {
     /// The ranges that the walk has not come to yet.
     ahead: VecDeque<RemovedRange>,
+    /// The ranges that the walk has passed.
+    gone: Vec<(i64, i64)>,
     /// The rows without payload.
     payloads: SeqRanges,
     /// What records say about payloads.
@@ -37,18 +39,23 @@ pub(super) struct Removals {
     pub(super) payloads_removed: u64,
 }
 
-/// The latest record of removed rows; 0 if there is none.
+/// The latest record of removed rows, or of redacted ones; 0 if there is none.
 pub(super) fn last_record(db: &Connection) -> Result<i64, ReadError> {
     if !schema::has_removals(db)? {
         return Ok(0);
     }
-    let sql = "SELECT coalesce(max(record), 0) FROM removed";
+    let sql = "SELECT max((SELECT coalesce(max(record), 0) FROM removed), \
+               (SELECT coalesce(max(seq), 0) FROM events WHERE session = '' AND kind = 'log.redacted'))";
     Ok(db.query_row(sql, [], |row| row.get(0))?)
 }
 
 impl Removals {
-    /// Reads which rows are said to be removed. An archive has no such rows: what it does not hold is a gap.
-    pub(super) fn read(db: &Connection, is_archive: bool) -> Result<Self, ReadError> {
+    /// Reads which rows after `start` are said to be removed. An archive has no such rows: what it does not hold is a gap.
+    pub(super) fn read(
+        db: &Connection,
+        is_archive: bool,
+        start: Option<i64>,
+    ) -> Result<Self, ReadError> {
         if is_archive || !schema::has_removals(db)? {
             return Ok(Self::default());
         }
@@ -59,7 +66,18 @@ impl Removals {
             // A hash that is not one is that of no row.
             Ok(RemovedRange { first, last, hash: row.get(2).unwrap_or_default(), record })
         })?;
-        Ok(Self { ahead: ranges.collect::<Result<_, _>>()?, ..Self::default() })
+        let start = start.unwrap_or(i64::MIN);
+        let mut removals = Self::default();
+        for range in ranges {
+            let range = range?;
+            if range.first > start {
+                removals.ahead.push_back(range);
+            } else if range.record > start {
+                // The row before it is not looked at, so the digest cannot be compared; the record has to be there.
+                removals.ranges.insert(range.record, (range.first, None));
+            }
+        }
+        Ok(removals)
     }
 
     /// The next range that begins before `seq`.
@@ -71,6 +89,7 @@ impl Removals {
     pub(super) fn pass_range(&mut self, range: &RemovedRange, before: Option<&Hash>) {
         let RemovedRange { first, last, hash, record } = range;
         self.rows_removed += last.abs_diff(*first) + 1;
+        self.gone.push((*first, *last));
         let (_, chain) =
             self.ranges.entry(*record).or_insert_with(|| (*first, Some(RangeChain::default())));
         match (chain.as_mut(), before) {
@@ -81,15 +100,22 @@ impl Removals {
         }
     }
 
+    /// Whether this row is in a range that was removed. The ranges were passed in order.
+    pub(super) fn is_row_removed(&self, seq: i64) -> bool {
+        let after = self.gone.partition_point(|(first, _)| *first <= seq);
+        let range = after.checked_sub(1).and_then(|at| self.gone.get(at));
+        range.is_some_and(|(_, last)| seq <= *last)
+    }
+
     /// A row of the log.
-    pub(super) fn pass_row(&mut self, row: &ReadRow, flaws: &mut FlawList) {
+    pub(super) fn pass_row(&mut self, row: &WalkedRow, flaws: &mut FlawList) {
         if row.is_removed {
             self.payloads.push(row.seq);
             self.payloads_removed += 1;
         }
-        let Some(record) = row.recorded_removal() else { return };
+        let Some(record) = &row.recorded_removal else { return };
         if record.payloads.last().is_some_and(|last| last < row.seq) {
-            self.recorded.push(record.payloads);
+            self.recorded.push(record.payloads.clone());
         }
         match (self.ranges.remove(&row.seq), record.rows) {
             (Some((first, Some(chain))), Some(recorded)) if chain.clone().finish() != recorded => {

@@ -3,11 +3,14 @@
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
-use crate::event::{Column, Derived, DerivedFrom, EventId, Kind, Seq, Time};
+use crate::event::{Column, Derived, DerivedFrom, EventId, IdentityKey, Kind, Seq, Time};
 use crate::log::bus_row::BUS_AGENT;
 use crate::log::chain::{self, Hash, Identity};
-use crate::log::payload::{ELSEWHERE, PayloadReader};
+use crate::log::identity;
+use crate::log::payload::{Change, ELSEWHERE, PayloadReader};
 use crate::log::prune::RecordedRemoval;
+use crate::log::redact::read_record;
+use crate::log::row::Redaction;
 use crate::log::{payload, payload_digest, schema};
 
 /// The columns of [`ReadRow`] without the packed payload, from the tables `e` (the row) and `c` (the row that it names as its cause).
@@ -17,7 +20,8 @@ const COLUMNS: &str = "e.id, e.time, e.agent, e.name, e.context, e.payload, e.ha
 /// The columns of [`ReadRow`] in an open file.
 pub(super) fn columns(db: &Connection) -> rusqlite::Result<String> {
     let (packed, digest) = (schema::packed_column(db, "e")?, schema::digest_column(db, "e")?);
-    Ok(format!("{COLUMNS}, {packed}, {digest}"))
+    let redaction = schema::redaction_columns(db, "e")?;
+    Ok(format!("{COLUMNS}, {packed}, {digest}, {redaction}"))
 }
 
 /// One row.
@@ -32,6 +36,8 @@ pub(super) struct ReadRow {
     payload: Vec<u8>,
     /// Whether the payload was removed, and only its digest is there.
     pub(super) is_removed: bool,
+    /// What was redacted on purpose.
+    pub(super) redaction: Option<Redaction>,
     /// Whether the payload has the type in SQLite that hookbus writes.
     payload_type_is_right: bool,
     /// The id and the columns of the event that it is about.
@@ -60,6 +66,11 @@ struct Columns {
 }
 
 impl Covered {
+    /// The digest of the payload, also of one that was removed or redacted.
+    pub(super) const fn payload_digest(&self) -> &Hash {
+        &self.payload
+    }
+
     /// The hash that the row has at `seq` after a row with the hash `before`.
     pub(super) fn hash(&self, before: &Hash, seq: i64) -> Hash {
         let identity = Identity {
@@ -76,9 +87,21 @@ impl Covered {
 }
 
 impl ReadRow {
+    /// The key of the identity that recorded it.
+    pub(super) fn identity_key(&self) -> Option<IdentityKey> {
+        identity::key_of(&self.kind, self.covered.context.as_deref(), &self.payload)
+    }
+
     /// Reads seq and cause, then [`columns`].
     pub(super) fn read(row: &Row<'_>, payloads: &PayloadReader<'_>) -> rusqlite::Result<Self> {
-        let removed = removed_digest(row)?;
+        let digest = digest_in(row.get_ref(20)?);
+        let of_columns = row.get_ref(22)? == ValueRef::Integer(1);
+        let Change { removed, redaction } = Change::of_columns(
+            (row.get_ref(7)?, row.get_ref(19)?),
+            digest,
+            digest_in(row.get_ref(21)?),
+            of_columns,
+        );
         let payload = payloads.read(row.get_ref(7)?, row.get_ref(19)?)?;
         let payload_type_is_right = payload::is_as_written(row.get_ref(7)?, row.get_ref(19)?)
             && (removed.is_none() || row.get_ref(7)? == ValueRef::Text(ELSEWHERE.as_bytes()))
@@ -105,23 +128,40 @@ impl ReadRow {
                 name: row.get(5)?,
                 cause: row.get::<_, Option<i64>>(1)?.map(Seq::from_i64),
                 context: row.get(6)?,
-                payload: removed.unwrap_or_else(|| payload_digest(&payload)),
+                payload: digest.unwrap_or_else(|| payload_digest(&payload)),
             },
             columns: columns(10)?,
             kind: row.get(9)?,
             payload,
             payload_type_is_right,
             is_removed: removed.is_some(),
+            redaction,
             cause,
         })
     }
 
     /// What a record of removed payloads and rows says; none if the row is no such record.
     pub(super) fn recorded_removal(&self) -> Option<RecordedRemoval> {
-        let is_record = self.covered.agent == BUS_AGENT
-            && self.covered.name == Kind::LogPruned.as_str()
-            && !self.is_removed;
-        if is_record { RecordedRemoval::read(&self.payload) } else { None }
+        if self.is_record(Kind::LogPruned) { RecordedRemoval::read(&self.payload) } else { None }
+    }
+
+    /// The rows that a record of redactions names; none if the row is no such record.
+    pub(super) fn recorded_redaction(&self) -> Option<Vec<(i64, Hash)>> {
+        if self.is_record(Kind::LogRedacted) { read_record(&self.payload) } else { None }
+    }
+
+    fn is_record(&self, kind: Kind) -> bool {
+        self.covered.agent == BUS_AGENT
+            && self.covered.name == kind.as_str()
+            && !self.is_removed
+            && self.redaction.is_none()
+    }
+
+    /// What the hash of a redacted row would cover with what it holds now; none if it was not redacted.
+    pub(super) fn covered_now(&self) -> Option<Covered> {
+        let redaction = self.redaction?;
+        let now = if self.is_removed { redaction.now } else { payload_digest(&self.payload) };
+        Some(Covered { payload: now, ..self.covered.clone() })
     }
 
     pub(super) fn is_decision(&self) -> bool {
@@ -138,6 +178,12 @@ impl ReadRow {
                 "its `payload` has another type than hookbus writes: TEXT for text, BLOB for other bytes, '{}' for one that \
                  was removed",
             );
+        }
+        if self
+            .redaction
+            .is_some_and(|it| !self.is_removed && it.now != payload_digest(&self.payload))
+        {
+            return Some("its payload is not the one that took the place of the recorded one");
         }
         let is_before_first = |cause: Seq| cause < Seq::FIRST;
         self.covered
@@ -229,13 +275,13 @@ fn shortened(text: &str) -> String {
     text.chars().take(60).chain(['…']).collect()
 }
 
-/// The digest of a payload that was removed. One that is no digest becomes zeros, which no payload has.
-fn removed_digest(row: &Row<'_>) -> rusqlite::Result<Option<Hash>> {
-    Ok(match row.get_ref(20)? {
+/// The digest in a column. One that is no digest becomes zeros, which no payload has.
+fn digest_in(column: ValueRef<'_>) -> Option<Hash> {
+    match column {
         ValueRef::Null => None,
         ValueRef::Blob(bytes) => Some(bytes.try_into().unwrap_or_default()),
         ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Text(_) => Some([0; 32]),
-    })
+    }
 }
 
 /// A hash that is not one becomes zeros, which no row has.

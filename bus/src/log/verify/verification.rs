@@ -1,20 +1,22 @@
 //! Verifies a whole log: its file, and the rows of each bus in it.
 
+use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
-
-use rusqlite::ErrorCode;
+use std::thread::{self, available_parallelism};
 
 use super::damage;
 use super::flaw::{Flaw, FlawKind};
+use super::page::Derive;
+use super::page_threads::{PageThreads, Pages, TaskQueue};
+use super::redactions::Redactions;
 use super::removals::{self, Removals};
-use super::row::{ReadRow, columns};
 use super::walk::ChainWalk;
-use crate::event::{BusId, Derived, DerivedFrom, Seq};
+use super::walked_row::WalkedRow;
+use crate::event::{BusId, Seq};
 use crate::log::chain::Hash;
+use crate::log::identity;
 use crate::log::{LogPath, LogReader, ReadError, open};
-
-/// How many rows are read in one query: a long read transaction would keep the writer from checkpointing.
-const PAGE: usize = 1000;
+use crate::sys::thread::spawn_scoped;
 
 /// How often a log is verified while it is being pruned.
 const MOST_TRIES: usize = 3;
@@ -47,6 +49,10 @@ pub struct VerifyReport {
     pub removed_rows: u64,
     /// How many rows are there without their payload, which was removed on purpose.
     pub removed_payloads: u64,
+    /// How many rows were redacted on purpose after they were recorded.
+    pub redacted_rows: u64,
+    /// How many redacted rows of an archive are believed, because it does not hold the rows that tell of their redaction.
+    pub unconfirmed: u64,
     /// Ranges of rows that an archive does not hold; only the first few. Not an error.
     pub gaps: Vec<RangeInclusive<i64>>,
 }
@@ -67,30 +73,68 @@ impl VerifyReport {
     }
 }
 
-/// Verifies the whole log, and calls `progress` with the number of rows done. `derive` gives the columns that follow
+/// How to verify a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VerifyOptions {
+    /// How many threads read rows. The result does not depend on it.
+    pub threads: NonZeroUsize,
+    /// The row after which to begin, with the hash that it is known to have; none to verify everything. Rows up to this
+    /// one, the pages and the indexes of the file are not checked then.
+    pub start: Option<(Seq, Hash)>,
+}
+
+impl Default for VerifyOptions {
+    fn default() -> Self {
+        let threads = available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        Self { threads, start: None }
+    }
+}
+
+/// Verifies the log, and calls `progress` with the number of rows done. `derive` gives the columns that follow
 /// from the rest of a row.
 pub fn verify(
     log: &LogPath,
-    derive: &dyn Fn(&DerivedFrom<'_>) -> Derived,
+    options: VerifyOptions,
+    derive: &Derive<'_>,
     mut progress: impl FnMut(u64),
 ) -> Result<Verification, ReadError> {
     let db = open::for_reading(log)?;
-    let mut flaws = damage::find(&db)?;
     if damage::lacks_table(&db)? {
-        return Ok(Verification { flaws, buses: Vec::new() });
+        return Ok(Verification { flaws: damage::find(&db)?, buses: Vec::new() });
     }
-    let log = LogReader::open(log)?;
-    if log.is_archive() {
-        flaws.extend(wrong_origins(&log)?);
-    }
-    let mut buses = Vec::new();
-    let mut done = 0;
-    for bus in bus_ids(&log)? {
-        let report = verify_unpruned(&log, bus, derive, |rows| progress(done + rows))?;
-        done += report.rows;
-        buses.push(report);
-    }
-    Ok(Verification { flaws, buses })
+    let (queue, tasks) = TaskQueue::new();
+    thread::scope(|scope| {
+        // Beside the rows: it takes as long as reading them.
+        let beside = (options.start.is_none() && options.threads > NonZeroUsize::MIN)
+            .then(|| spawn_scoped(scope, "verify-file", || damage::find(&open::for_reading(log)?)))
+            .and_then(Result::ok);
+        let reader = LogReader::open(log)?;
+        let threads =
+            PageThreads::start(scope, (&queue, tasks), options.threads.get(), log, derive);
+        let mut buses = Vec::new();
+        let mut done = 0;
+        for bus in bus_ids(&reader)? {
+            let walk = Walk { log: &reader, bus, start: options.start, threads: &threads };
+            let report = walk.verify_unpruned(derive, |rows| progress(done + rows))?;
+            done += report.rows;
+            buses.push(report);
+        }
+        drop(threads);
+        let mut flaws = match beside.map(|thread| thread.join()) {
+            Some(Ok(found)) => found?,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None if options.start.is_some() => damage::find_in_schema(&db)?,
+            None => damage::find(&db)?,
+        };
+        flaws.extend(identity::changed(&reader.db)?.into_iter().map(|key| {
+            let what = format!("the identity {key} is not the one that rows refer to by this key");
+            Flaw::of_file(FlawKind::Altered, what)
+        }));
+        if reader.is_archive() {
+            flaws.extend(wrong_origins(&reader)?);
+        }
+        Ok(Verification { flaws, buses })
+    })
 }
 
 /// Rows of an archive whose origin cannot be right. A log that is made to look like an archive must not pass for one
@@ -131,103 +175,120 @@ fn bus_ids(log: &LogReader) -> Result<Vec<BusId>, ReadError> {
     Ok(buses.collect::<Result<_, _>>()?)
 }
 
-/// Verifies again if rows were removed on purpose meanwhile: the walk may have come to some of them, and not to others.
-fn verify_unpruned(
-    log: &LogReader,
+/// The walk along the rows of one bus.
+#[derive(Debug, Clone, Copy)]
+struct Walk<'a> {
+    log: &'a LogReader,
     bus: BusId,
-    derive: &dyn Fn(&DerivedFrom<'_>) -> Derived,
-    mut progress: impl FnMut(u64),
-) -> Result<VerifyReport, ReadError> {
-    let mut tries = 0;
-    loop {
-        let before = removals::last_record(&log.db)?;
-        let report = verify_bus(log, bus, derive, &mut progress)?;
-        tries += 1;
-        if report.flaw_count == 0
-            || tries == MOST_TRIES
-            || removals::last_record(&log.db)? == before
-        {
-            return Ok(report);
-        }
-    }
+    start: Option<(Seq, Hash)>,
+    threads: &'a PageThreads,
 }
 
-fn verify_bus(
-    log: &LogReader,
-    bus: BusId,
-    derive: &dyn Fn(&DerivedFrom<'_>) -> Derived,
-    mut progress: impl FnMut(u64),
-) -> Result<VerifyReport, ReadError> {
-    let is_archive = log.is_archive();
-    let mut walk = ChainWalk::new(bus, is_archive);
-    let mut removals = Removals::read(&log.db, is_archive)?;
-    let mut from = i64::MIN;
-    loop {
-        let page = read_page(log, bus, from)?;
-        let is_last = page.rows.len() < PAGE;
-        for (seq, row) in page.rows {
-            while let Some(range) = removals.next_before(seq) {
-                let before = walk.pass_removed(range.first, range.last, range.hash);
-                removals.pass_range(&range, before.as_ref());
+impl Walk<'_> {
+    /// Verifies again if rows were removed on purpose meanwhile: the walk may have come to some of them, and not to others.
+    fn verify_unpruned(
+        self,
+        derive: &Derive<'_>,
+        mut progress: impl FnMut(u64),
+    ) -> Result<VerifyReport, ReadError> {
+        let mut tries = 0;
+        loop {
+            let before = removals::last_record(&self.log.db)?;
+            let report = self.verify_bus(derive, &mut progress)?;
+            tries += 1;
+            if report.flaw_count == 0
+                || tries == MOST_TRIES
+                || removals::last_record(&self.log.db)? == before
+            {
+                return Ok(report);
             }
-            match row {
-                Ok(row) => {
-                    walk.step(&row);
-                    check_row(&mut walk, &row, is_archive, derive);
-                    removals.pass_row(&row, &mut walk.flaws);
-                }
-                Err(error) => walk.unreadable(seq, &error.to_string()),
-            }
-            from = seq;
-        }
-        progress(walk.rows);
-        if let Some(error) = page.damage {
-            let next = from.max(0).saturating_add(1);
-            let what = format!("the file cannot be read from here on ({error}); restore a copy");
-            walk.flaws.add(FlawKind::Page, next, what);
-            break;
-        }
-        match from.checked_add(1) {
-            Some(next) if !is_last => from = next,
-            Some(_) | None => break,
         }
     }
-    walk.finish();
-    removals.finish(is_archive, &mut walk.flaws);
-    let Removals { rows_removed: removed_rows, payloads_removed: removed_payloads, .. } = removals;
-    let ChainWalk { rows, first, head, flaws, gaps, .. } = walk;
-    let (flaws, flaw_count) = flaws.into_sorted();
-    Ok(VerifyReport {
-        bus,
-        rows,
-        first,
-        head,
-        flaws,
-        flaw_count,
-        removed_rows,
-        removed_payloads,
-        gaps,
-    })
+
+    fn verify_bus(
+        self,
+        derive: &Derive<'_>,
+        mut progress: impl FnMut(u64),
+    ) -> Result<VerifyReport, ReadError> {
+        let Self { log, bus, start, threads } = self;
+        let is_archive = log.is_archive();
+        let mut walk = ChainWalk::new(bus, is_archive, start);
+        let after = start.map(|(seq, _)| seq.as_i64());
+        let mut removals = Removals::read(&log.db, is_archive, after)?;
+        let mut redactions = Redactions::after(after.unwrap_or(0));
+        // Without the table nothing is said about the rows: the file is of an earlier version.
+        let mut identities = identity::Referred::new(&log.db)?;
+        let from = after.map_or(i64::MIN, |after| after.saturating_add(1));
+        let mut pages = Pages::new(threads, log, bus, from);
+        let mut last = after.unwrap_or(0);
+        while let Some(page) = pages.next(derive)? {
+            for (seq, row) in page.rows {
+                while let Some(range) = removals.next_before(seq) {
+                    let before = walk.pass_removed(range.first, range.last, range.hash);
+                    removals.pass_range(&range, before.as_ref());
+                }
+                match row {
+                    Ok(row) => {
+                        let before = walk.before().filter(|_| walk.is_next(row.seq));
+                        walk.step(&row);
+                        note_flaws(&mut walk, &row);
+                        if !is_archive && identities.lacks(&log.db, row.identity)? {
+                            let what = "the log does not hold who recorded this row; other rows may lack it too";
+                            walk.flaws.add(FlawKind::Missing, row.seq, what);
+                        }
+                        removals.pass_row(&row, &mut walk.flaws);
+                        redactions.pass_row(&row, before.as_ref());
+                    }
+                    Err(error) => walk.unreadable(seq, &error.to_string()),
+                }
+                last = seq;
+            }
+            progress(walk.rows);
+            if let Some(error) = page.damage {
+                let next = last.max(0).saturating_add(1);
+                let what =
+                    format!("the file cannot be read from here on ({error}); restore a copy");
+                walk.flaws.add(FlawKind::Page, next, what);
+                break;
+            }
+        }
+        walk.finish();
+        removals.finish(is_archive, &mut walk.flaws);
+        redactions.finish(is_archive, |seq| removals.is_row_removed(seq), &mut walk.flaws);
+        let Redactions { redacted: redacted_rows, unconfirmed, .. } = redactions;
+        let Removals { rows_removed: removed_rows, payloads_removed: removed_payloads, .. } =
+            removals;
+        let ChainWalk { rows, first, head, flaws, gaps, .. } = walk;
+        let (flaws, flaw_count) = flaws.into_sorted();
+        Ok(VerifyReport {
+            bus,
+            rows,
+            first,
+            head,
+            flaws,
+            flaw_count,
+            removed_rows,
+            removed_payloads,
+            redacted_rows,
+            unconfirmed,
+            gaps,
+        })
+    }
 }
 
 /// What is not in the hash.
-fn check_row(
-    walk: &mut ChainWalk,
-    row: &ReadRow,
-    is_archive: bool,
-    derive: &dyn Fn(&DerivedFrom<'_>) -> Derived,
-) {
-    if let Some(wrong) = row.never_written() {
+fn note_flaws(walk: &mut ChainWalk, row: &WalkedRow) {
+    if let Some(wrong) = row.never_written {
         walk.flaws.add(FlawKind::Altered, row.seq, wrong);
     }
     // `cause` counts in numbers that rows no longer have.
     if !walk.is_aligned() {
         return;
     }
-    if let Some(wrong) = row.wrong_cause(is_archive) {
+    if let Some(wrong) = row.wrong_cause {
         walk.flaws.add(FlawKind::Altered, row.seq, wrong);
     }
-    if let Some(wrong) = row.wrong_columns(derive) {
+    if let Some(wrong) = &row.wrong_columns {
         walk.flaws.add(
             FlawKind::Derived,
             row.seq,
@@ -236,45 +297,5 @@ fn check_row(
                  it; `hookbus verify --repair` mends it"
             ),
         );
-    }
-}
-
-/// Some rows in the order of the chain, each with its place in it.
-struct Page {
-    rows: Vec<(i64, rusqlite::Result<ReadRow>)>,
-    /// Why there are no more.
-    damage: Option<rusqlite::Error>,
-}
-
-fn read_page(log: &LogReader, bus: BusId, from: i64) -> Result<Page, ReadError> {
-    let columns = columns(&log.db)?;
-    // By the rowid, not by an index, which may be damaged.
-    let sql = if log.is_archive() {
-        format!(
-            "SELECT o.bus_seq, o.bus_cause, {columns} FROM origins o JOIN events e ON e.seq = o.seq \
-             LEFT JOIN events c ON c.seq = e.cause \
-             WHERE o.bus = ?1 AND o.bus_seq >= ?2 ORDER BY o.bus_seq LIMIT {PAGE}"
-        )
-    } else {
-        format!(
-            "SELECT e.seq, e.cause, {columns} FROM events e NOT INDEXED \
-             LEFT JOIN events c NOT INDEXED ON c.seq = e.cause \
-             WHERE ?1 IS NOT NULL AND e.seq >= ?2 ORDER BY e.seq LIMIT {PAGE}"
-        )
-    };
-    let mut statement = log.db.prepare_cached(&sql)?;
-    let mut rows = statement.query((bus.as_bytes(), from))?;
-    let mut page = Page { rows: Vec::new(), damage: None };
-    let payloads = log.payloads();
-    loop {
-        match rows.next() {
-            Ok(Some(row)) => page.rows.push((row.get(0)?, ReadRow::read(row, &payloads))),
-            Ok(None) => return Ok(page),
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
-                page.damage = Some(error);
-                return Ok(page);
-            }
-            Err(error) => return Err(error.into()),
-        }
     }
 }

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use super::flaw::{FlawKind, MAX_LISTED};
 use super::flaw_list::FlawList;
 use super::passed_rows::{PassedRow, PassedRows, Predecessor};
-use super::row::ReadRow;
+use super::walked_row::WalkedRow;
 use crate::event::{BusId, Seq};
 use crate::log::chain::{self, Hash};
 
@@ -51,26 +51,29 @@ struct Undecided {
 }
 
 impl ChainWalk {
-    pub(super) fn new(bus: BusId, is_archive: bool) -> Self {
+    /// Begins with the first row, or after the row `start` with its hash.
+    pub(super) fn new(bus: BusId, is_archive: bool, start: Option<(Seq, Hash)>) -> Self {
+        let (seq, hash) =
+            start.map_or_else(|| (0, chain::genesis(bus)), |(seq, hash)| (seq.as_i64(), hash));
         Self {
             is_archive,
-            before: Some(chain::genesis(bus)),
-            expected: Seq::FIRST.as_i64(),
+            before: Some(hash),
+            expected: seq.saturating_add(1),
             shift: 0,
-            passed: PassedRows::of(bus),
+            passed: PassedRows::after(seq, hash),
             undecided: None,
             searches: 0,
             flaws: FlawList::default(),
             rows: 0,
             first: None,
-            head: None,
+            head: start,
             gaps: Vec::new(),
         }
     }
 
     /// Checks the next row. Each line of the long condition is a way to explain its hash, the most likely first; one
     /// that explains it also notes the flaws that follow from that, and the lines below it are not tried.
-    pub(super) fn step(&mut self, row: &ReadRow) {
+    pub(super) fn step(&mut self, row: &WalkedRow) {
         self.rows += 1;
         if row.seq < Seq::FIRST.as_i64() {
             return self.flaws.add(FlawKind::Inserted, row.seq, "a log has no row before row 1");
@@ -120,6 +123,16 @@ impl ChainWalk {
         }
     }
 
+    /// Whether no row is missing before the row `seq`.
+    pub(super) const fn is_next(&self, seq: i64) -> bool {
+        self.expected == seq
+    }
+
+    /// The hash that the next row should follow; none if the row before it is missing.
+    pub(super) const fn before(&self) -> Option<Hash> {
+        self.before
+    }
+
     /// Whether the rows have the numbers that they were recorded with, as far as can be told.
     pub(super) const fn is_aligned(&self) -> bool {
         self.shift == 0 && self.undecided.is_none()
@@ -149,7 +162,7 @@ impl ChainWalk {
 
     /// The row before was undecided: whether this one follows it with the same shift. Then the rows between that one and
     /// the row that it followed were inserted; else that one was moved.
-    fn decides_about_row_before(&mut self, row: &ReadRow) -> bool {
+    fn decides_about_row_before(&mut self, row: &WalkedRow) -> bool {
         let Some(undecided) = self.undecided.take() else { return false };
         let original = row.seq.saturating_sub(undecided.shift);
         let follows =
@@ -166,19 +179,26 @@ impl ChainWalk {
 
     /// As in an unchanged log. After a gap there is nothing to compare with; the rows after this one show whether its hash
     /// is right.
-    fn follows_row_before(&self, row: &ReadRow) -> bool {
+    fn follows_row_before(&self, row: &WalkedRow) -> bool {
         let original = row.seq.saturating_sub(self.shift);
-        self.before.is_none_or(|before| row.covered.hash(&before, original) == row.stored)
+        self.before.is_none_or(|before| row.follows(&before, original))
+            || self.is_for_the_record(row)
     }
 
-    fn was_moved_out_of_gap(&mut self, row: &ReadRow) -> bool {
+    /// Whether the hash covers what was redacted on purpose: then the record of that tells whether the row is right. It
+    /// has to be in the log, but may not be in an archive, which does not take such rows.
+    fn is_for_the_record(&self, row: &WalkedRow) -> bool {
+        !self.is_archive && row.redaction.is_some_and(|redaction| redaction.of_columns)
+    }
+
+    fn was_moved_out_of_gap(&mut self, row: &WalkedRow) -> bool {
         let Some(original) = self.passed.number_in_gap(row) else { return false };
         self.note_moved(row.seq, original);
         true
     }
 
     /// Whether it follows a row further back than the one before it.
-    fn follows_earlier_row(&mut self, row: &ReadRow) -> bool {
+    fn follows_earlier_row(&mut self, row: &WalkedRow) -> bool {
         match self.passed.predecessor_of(row) {
             Some(Predecessor::InItsPlace { seq, next }) => {
                 if !self.has_changed_places(row, next, seq) {
@@ -198,7 +218,7 @@ impl ChainWalk {
 
     /// Whether a row between `after`, which this row followed as number `original`, and this row followed this one: the
     /// two have changed places.
-    fn has_changed_places(&mut self, row: &ReadRow, original: i64, after: i64) -> bool {
+    fn has_changed_places(&mut self, row: &WalkedRow, original: i64, after: i64) -> bool {
         let Some(follower) = self.passed.follower_of(row, original, after) else { return false };
         let (seq, hash) = (follower.seq, follower.hash);
         let what = format!("it and row {} have changed places", row.seq);
@@ -210,7 +230,7 @@ impl ChainWalk {
 
     /// The row before seemed to be changed. Whether this one follows it under another number: then rows were removed
     /// before it, and the rest was renumbered.
-    fn follows_removed_rows(&mut self, row: &ReadRow) -> bool {
+    fn follows_removed_rows(&mut self, row: &WalkedRow) -> bool {
         let Some(last) = self.passed.last_suspect() else { return false };
         if self.searches >= MAX_SEARCHES {
             return false;
@@ -243,7 +263,7 @@ impl ChainWalk {
     }
 
     /// Goes on to the row after this one.
-    fn pass(&mut self, row: &ReadRow, is_explained: bool) {
+    fn pass(&mut self, row: &WalkedRow, is_explained: bool) {
         self.passed.push(PassedRow {
             seq: row.seq,
             original: row.seq.saturating_sub(self.shift),

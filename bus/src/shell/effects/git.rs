@@ -88,7 +88,8 @@ const CHANGES: &[&str] = &[
 /// `git -C directory commit`: a repository elsewhere is changed.
 fn changes_elsewhere(directories: &[Text<'_>], reading: &Reading<'_>, uses: &mut Uses) {
     let mut operands = reading.arguments.operands.iter().map(|operand| operand.word.text);
-    let changes = operands.next().is_some_and(|name| CHANGES.contains(&name));
+    let action = operands.next();
+    let changes = action.is_some_and(|name| CHANGES.contains(&name));
     // `stash list`, `worktree list`
     if !changes || operands.next().is_some_and(|action| matches!(action, "list" | "show")) {
         return;
@@ -99,8 +100,12 @@ fn changes_elsewhere(directories: &[Text<'_>], reading: &Reading<'_>, uses: &mut
         for directory in before {
             uses.enter(*directory);
         }
-        uses.file(*last, Access::Write, Below::Yes);
+        if action == Some("clean") {
+            uses.file(*last, Access::Write, Below::Yes);
+        }
         uses.enter(*last);
+        // The directory itself is not written as a whole: it may contain other things, such as a home directory does.
+        uses.word(Word::literal(".git"), Access::Write, Below::Yes);
     }
     uses.files(reading.values("work-tree"), Access::Write, Below::Yes);
     uses.files(reading.values("git-dir"), Access::Write, Below::Yes);

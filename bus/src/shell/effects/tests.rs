@@ -238,13 +238,14 @@ fn git_touches_files_and_remotes() {
         ("git checkout main", ""),
         ("git checkout .", "W .**"),
         ("git restore a", "W a**"),
-        ("git -C /x rm -r a", "W /x**, D a** @/x"),
+        ("git -C /x rm -r a", "W .git** @/x, D a** @/x"),
         ("git -C /x status", ""),
         ("git -C /x stash list", ""),
-        ("git -C /x commit -m y", "W /x**"),
+        ("git -C /x commit -m y", "W .git** @/x"),
+        ("git -C /x clean -fd", "W /x**, W .git** @/x, D .** @/x"),
         ("git --git-dir=/x/.git --work-tree=/x checkout y", "W /x**, W /x/.git**"),
         ("git commit -m y", ""),
-        ("git -C /x -C y rm a", "W y** @/x, D a @/x/y"),
+        ("git -C /x -C y rm a", "W .git** @/x/y, D a @/x/y"),
         ("git mv a b", "D a**, W b**"),
         ("git clean -fdx", "D .**"),
         ("git clean -fd a", "D a**"),
@@ -338,8 +339,8 @@ fn relative_paths_start_where_the_program_runs() {
     assert_eq!(used_by(line), ["D a @/x"]);
     let mut line = invocation("git -C y rm a");
     line.cwd = Directory::Path("/x/".to_owned());
-    assert_eq!(used_by(line), ["W y** @/x/", "D a @/x/y"]);
+    assert_eq!(used_by(line), ["W .git** @/x/y", "D a @/x/y"]);
     let mut line = invocation("git -C $X rm a");
     line.cwd = Directory::Path("/x".to_owned());
-    assert_eq!(used_by(line), ["W …** @/x", "D a @?"]);
+    assert_eq!(used_by(line), ["W .git** @?", "D a @?"]);
 }
