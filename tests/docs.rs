@@ -31,12 +31,23 @@ const PREPARED: [(&str, &str); 3] = [
 /// Documents for users; the examples in them are run.
 fn for_users() -> Vec<PathBuf> {
     let named = ["README.md", "cli/README.md", "subscribers/README.md", "replay/README.md"];
-    named.iter().map(PathBuf::from).chain(markdown_in("cli/docs")).collect()
+    let folders = ["cli/docs", "subscribers/docs"];
+    named.iter().map(PathBuf::from).chain(folders.into_iter().flat_map(markdown_in)).collect()
 }
 
 /// All documents; the links in them are followed.
 fn all_documents() -> Vec<PathBuf> {
-    let folders = [".", "bus", "cli", "cli/docs", "subscribers", "replay", "tests", "tests/corpus"];
+    let folders = [
+        ".",
+        "bus",
+        "cli",
+        "cli/docs",
+        "subscribers",
+        "subscribers/docs",
+        "replay",
+        "tests",
+        "tests/corpus",
+    ];
     folders.into_iter().flat_map(markdown_in).collect()
 }
 

@@ -10,8 +10,8 @@ use crate::output::{self, StdoutClosed};
 use crate::settings::{Format, Settings};
 use crate::{
     anchor, backup, boot, compact, completions, connect, dead, demo, export, help, hold, hook,
-    hooks, import, init, log, man, observe, prune, replay, scan, serve, sessions, show, status,
-    stop, verify, why,
+    hooks, import, init, log, man, observe, prune, query, replay, scan, serve, sessions, show,
+    stats, status, stop, verify, why,
 };
 
 /// An event-sourced hook bus for AI agents
@@ -100,6 +100,18 @@ enum Verb {
     /// that it saw, what the agent was answered, and what it did next: a call that was blocked and ran all
     /// the same is told in red.
     Why(why::Arguments),
+    /// Count: sessions, tool calls, failures, blocks, tokens, latencies
+    ///
+    /// Reads the analytics database, which is built from the log if there is none and brought up to date
+    /// otherwise. An observer (`analytics: true`) keeps it up to date all the time.
+    #[command(after_help = help::STATS)]
+    Stats(stats::Arguments),
+    /// Ask in SQL
+    ///
+    /// Read-only SQL over documented views: events with their payloads, decisions, verdicts, sessions,
+    /// turns, tool calls, hooks, usage, files and hosts. `--views` lists them with their columns.
+    #[command(after_help = help::QUERY)]
+    Query(query::Arguments),
     /// Check that the log is whole and unchanged
     ///
     /// Recomputes the hash of every row and the columns that follow from it, and checks the pages and
@@ -167,7 +179,7 @@ enum Verb {
     /// directory, after they were listed and you confirmed. Nothing is written to the log.
     #[command(after_help = help::REPLAY)]
     Replay(Box<replay::Arguments>),
-    /// Write recorded events as JSON lines
+    /// Write recorded events as JSON lines, or a view as Parquet or CSV
     ///
     /// Writes one CloudEvents object per row, oldest first, with the row's hash, for another machine,
     /// a bug report or a test. `hookbus import` and `hookbus replay --log` read the result. The hooks
@@ -277,6 +289,8 @@ pub(crate) fn run() -> ExitCode {
         Verb::Sessions(arguments) => sessions::run(&arguments, format, &settings),
         Verb::Show(arguments) => show::run(&arguments, format, &settings),
         Verb::Why(arguments) => why::run(&arguments, format, &settings),
+        Verb::Stats(arguments) => stats::run(&arguments, format, &settings),
+        Verb::Query(arguments) => query::run(&arguments, format, &settings),
         Verb::Verify(arguments) => verify::run(&arguments, format, &settings),
         Verb::Backup(arguments) => backup::run_backup(&arguments, format, &settings),
         Verb::Restore(arguments) => backup::run_restore(&arguments, format, &settings),

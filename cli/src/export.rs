@@ -1,17 +1,22 @@
-//! `hookbus export`: writes rows of the log as JSON lines, each a CloudEvents envelope with the row's hash.
+//! `hookbus export`: writes rows of the log as JSON lines, each a CloudEvents envelope with the row's hash; or a view as
+//! Parquet or CSV.
+
+mod parquet;
+mod view;
 
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
-use clap::Args;
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
 use hookbus::envelope;
 use hookbus::event::Kind;
 use hookbus::log::{LogReader, Query, Row};
 use serde_json::json;
 
+use self::view::{Selection, ViewFormat};
 use crate::args::{find_session, open_log, parse_agent, parse_time};
 use crate::cli::Exit;
 use crate::output::{self, Progress, StdoutClosed, count};
@@ -43,8 +48,23 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
     /// Write to this file (default: stdout).
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, visible_alias = "out", value_name = "FILE")]
     output: Option<PathBuf>,
+    /// JSON lines of the log, or a view as Parquet or CSV.
+    #[arg(long, default_value = "jsonl")]
+    format: FileFormat,
+    /// The view to export as Parquet or CSV: events, sessions, turns, `tool_calls`, decisions, verdicts, hooks, usage,
+    /// files or hosts.
+    #[arg(long, value_name = "VIEW")]
+    view: Option<String>,
+}
+
+/// What is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FileFormat {
+    Jsonl,
+    Parquet,
+    Csv,
 }
 
 pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
@@ -65,6 +85,26 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         row.kind == Kind::HooksLoaded.as_str()
             || (in_session && agent.as_ref().is_none_or(|agent| *agent == row.agent))
     };
+    let format_of_view = match arguments.format {
+        FileFormat::Jsonl => None,
+        FileFormat::Parquet => Some(ViewFormat::Parquet),
+        FileFormat::Csv => Some(ViewFormat::Csv),
+    };
+    if let Some(view_format) = format_of_view {
+        let selection = Selection {
+            view: view::find(arguments.view.as_deref())?,
+            sessions: &sessions,
+            agent: agent.as_deref(),
+            since: query.since,
+            until: query.until,
+        };
+        let rows = view::write(&selection, view_format, arguments.output.as_deref(), settings)?;
+        tell(arguments, format, rows, 0)?;
+        return Ok(Exit::Success);
+    }
+    if arguments.view.is_some() {
+        bail!("a view is exported with --format parquet or --format csv");
+    }
     let (written, damaged) = match &arguments.output {
         None => write(&log, &query, is_selected, &mut output::JsonLines::on_stdout())?,
         Some(path) => {
@@ -73,13 +113,19 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
             write(&log, &query, is_selected, &mut BufWriter::new(file))?
         }
     };
+    tell(arguments, format, written, damaged)?;
+    Ok(if damaged == 0 { Exit::Success } else { Exit::Failure })
+}
+
+/// Tells what was written into a file.
+fn tell(arguments: &Arguments, format: Format, written: usize, damaged: usize) -> Result<()> {
     if let Some(path) = &arguments.output {
         output::line(match format {
             Format::Json => json!({"rows": written, "damaged": damaged, "file": path}).to_string(),
             Format::Text => format!("{} written to {}", count(written, "row"), path.display()),
         })?;
     }
-    Ok(if damaged == 0 { Exit::Success } else { Exit::Failure })
+    Ok(())
 }
 
 fn write(

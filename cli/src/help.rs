@@ -8,7 +8,7 @@ use clap::builder::{Resettable, StyledStr};
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Getting started", &["demo", "init", "connect", "disconnect"]),
     ("Policy", &["hooks"]),
-    ("Look at the log", &["log", "sessions", "show", "why", "verify"]),
+    ("Look at the log", &["log", "sessions", "show", "why", "stats", "query", "verify"]),
     ("Keep the log", &["backup", "restore", "scan", "compact", "prune", "hold", "anchor"]),
     ("Replay", &["replay", "export", "import"]),
     ("Daemon and observers", &["serve", "status", "stop", "observe", "dead"]),
@@ -44,6 +44,22 @@ Examples:
   hookbus hooks list                Show what is in force
   hookbus hooks approve             Review and approve what hooks run
   hookbus hooks test pre_tool_call  Try the hooks on a sample event";
+
+pub(crate) const STATS: &str = "\
+Examples:
+  hookbus stats                       Everything at a glance
+  hookbus stats --since 7d --by tool  The tools of the last week
+  hookbus stats --by hook             What hooks did, and how long they took
+  hookbus stats --by day --csv        A line per day, for a spreadsheet";
+
+pub(crate) const QUERY: &str = "\
+Examples:
+  hookbus query --views                What there is to ask about
+  hookbus query \"SELECT tool, count(*) FROM tool_calls WHERE status = 'failed'
+                 GROUP BY tool\"        Which tools fail
+  hookbus query \"SELECT time, payload ->> '$.prompt' FROM events
+                 WHERE kind = 'turn.start'\" --json
+                                       What users asked for";
 
 pub(crate) const VERIFY: &str = "\
 Examples:
@@ -86,7 +102,9 @@ Examples:
 pub(crate) const EXPORT: &str = "\
 Examples:
   hookbus export last -o session.jsonl    Export the latest session
-  hookbus export --since 7d > week.jsonl  Export a week";
+  hookbus export --since 7d > week.jsonl  Export a week
+  hookbus export --format parquet --view tool_calls -o calls.parquet
+                                          A view, for DuckDB and friends";
 
 pub(crate) const IMPORT: &str = "\
 Examples:

@@ -1,5 +1,6 @@
 //! The `hookbus` command: picks a verb and turns its result into an exit code.
 
+mod analytics;
 mod anchor;
 mod args;
 mod backup;
@@ -30,6 +31,7 @@ mod observe;
 mod output;
 mod prompt;
 mod prune;
+mod query;
 mod reference;
 mod replay;
 mod report;
@@ -39,8 +41,10 @@ mod serve;
 mod sessions;
 mod settings;
 mod show;
+mod stats;
 mod status;
 mod stop;
+mod tables;
 mod unusable_home;
 mod verify;
 mod why;

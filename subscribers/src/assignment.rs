@@ -77,9 +77,9 @@ impl Assignment {
 
     /// Where the observer starts if it has no position yet.
     pub(crate) fn first_position(&self) -> Result<ObserverPosition, ObserverError> {
-        // An archive is meant to be complete.
+        // An archive and analytics are meant to be complete.
         let default = match self.observer.action() {
-            ObserverAction::Archive(_) => StartAt::First,
+            ObserverAction::Archive(_) | ObserverAction::Analytics(_) => StartAt::First,
             ObserverAction::Command
             | ObserverAction::LongLived
             | ObserverAction::Webhook(_)

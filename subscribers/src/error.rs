@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use hookbus::envelope::EnvelopeError;
 use hookbus::log::{ArchiveError, ReadError};
 
+use crate::analytics::AnalyticsError;
 use crate::connection::NatsError;
 use crate::deliver::{CommandError, LongLivedError, PluginsError, WebhookError};
 use crate::source::FetchError;
@@ -35,6 +36,9 @@ pub enum DeliveryError {
     /// The archive did not take the event.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
+    /// The analytics database did not take the event.
+    #[error(transparent)]
+    Analytics(#[from] AnalyticsError),
     /// The payload could not be fetched from the object store.
     #[error("{0}")]
     Payload(FetchError),
@@ -63,6 +67,7 @@ impl DeliveryError {
             | Self::LongLived(_)
             | Self::Plugins(_)
             | Self::Webhook(_)
+            | Self::Analytics(_)
             | Self::Unreadable(_)
             | Self::NoServerForPayload
             | Self::NotWanted => false,
@@ -90,6 +95,9 @@ pub enum ObserverError {
     /// The archive cannot be written.
     #[error("{0}")]
     Archive(ArchiveError),
+    /// The analytics database cannot be written, or was rebuilt.
+    #[error("{0}")]
+    Analytics(AnalyticsError),
     /// The dead letter's event has no readable id.
     #[error("{0}")]
     Unreadable(EnvelopeError),

@@ -5,6 +5,8 @@
 //! order per bus. An event that fails its last attempt becomes a dead letter. Nothing here writes to
 //! the log of a bus.
 
+pub mod analytics;
+
 mod assignment;
 
 mod connection;

@@ -24,6 +24,8 @@ pub enum ObserverAction<'a> {
     Webhook(&'a Webhook),
     /// Appends it to a log elsewhere.
     Archive(&'a Path),
+    /// Counts it in a database.
+    Analytics(&'a Path),
     /// Calls plugins, which stay up.
     Plugins,
 }
@@ -76,6 +78,7 @@ impl Observer {
         match &self.first_entry().action {
             Action::Webhook(webhook) => ObserverAction::Webhook(webhook),
             Action::Archive(folder) => ObserverAction::Archive(folder),
+            Action::Analytics(file) => ObserverAction::Analytics(file),
             Action::Python(_) => ObserverAction::Plugins,
             _ if self.settings().long_lived => ObserverAction::LongLived,
             Action::Command(_)

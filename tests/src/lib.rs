@@ -9,6 +9,7 @@ pub mod client;
 pub mod consent;
 pub mod difference;
 pub mod docs;
+pub mod duckdb;
 pub mod home;
 pub mod log_holder;
 pub mod long_session;

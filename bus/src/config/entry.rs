@@ -10,7 +10,7 @@ use super::examples::{self, Example};
 use super::hook::{Action, Command, Hook, Mode, Placeholders, Python, PythonLaunch};
 use super::matcher::{EntryTrust, HookMatcher};
 use super::observer::ObserverSettings;
-use super::observer_entry::{self, KEYS as OBSERVER_KEYS, archive, webhook};
+use super::observer_entry::{self, KEYS as OBSERVER_KEYS, analytics, archive, webhook};
 use super::problem::{Place, Problem, Reach, did_you_mean, hint};
 use super::rule;
 use super::yaml::{Node, Pair};
@@ -47,7 +47,7 @@ const KEYS: [&str; 21] = [
 ];
 
 /// The keys that say what a hook does.
-const ACTIONS: [&str; 5] = ["webhook", "archive", "command", "rule", "python"];
+const ACTIONS: [&str; 6] = ["webhook", "archive", "analytics", "command", "rule", "python"];
 
 /// Where an entry comes from, and how much of it may be read.
 #[derive(Debug, Clone)]
@@ -176,6 +176,7 @@ impl EntryReader<'_> {
         self.text("name")
             .or_else(|| self.text("command").map(shortened))
             .or_else(|| self.text("python").map(shortened))
+            .or_else(|| self.get("analytics").map(|_| "analytics".to_owned()))
             .unwrap_or_else(|| format!("{on}#{index}"))
     }
 
@@ -315,7 +316,7 @@ impl EntryReader<'_> {
     }
 
     fn unread(&self) -> Action {
-        let actions = ["command", "python", "webhook", "archive"];
+        let actions = ["command", "python", "webhook", "archive", "analytics"];
         match actions.into_iter().find(|action| self.get(action).is_some()) {
             Some(action) => {
                 let command = self.text(action).map(|text| text.trim().to_owned());
@@ -348,6 +349,9 @@ impl EntryReader<'_> {
         }
         if let Some(pair) = self.get("archive") {
             return archive(pair, &self.source.base).map(Action::Archive);
+        }
+        if let Some(pair) = self.get("analytics") {
+            return analytics(pair, hook, &self.source.base).map(Action::Analytics);
         }
         if self.get("python").is_some() {
             return self.python();

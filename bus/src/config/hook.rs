@@ -40,6 +40,8 @@ pub enum Action {
     Webhook(Webhook),
     /// Appends to a log in another directory; observers only.
     Archive(PathBuf),
+    /// Keeps the projections of this database up to date; observers only.
+    Analytics(PathBuf),
     /// The entry is malformed: at every event it would be for, it counts as failed. The text says why.
     Broken(String),
     /// An entry of a project that the user has not approved. Only its key and its filters were read.
@@ -275,6 +277,7 @@ impl Hook {
             Action::Rule(_)
             | Action::Webhook(_)
             | Action::Archive(_)
+            | Action::Analytics(_)
             | Action::Broken(_)
             | Action::Unapproved { .. } => Duration::ZERO,
         }
@@ -288,6 +291,7 @@ impl Hook {
             Action::Rule(_)
             | Action::Webhook(_)
             | Action::Archive(_)
+            | Action::Analytics(_)
             | Action::Broken(_)
             | Action::Unapproved { .. } => &[],
         }
@@ -314,6 +318,7 @@ impl Hook {
             Action::Python(python) => ("python", Some(python.folder.clone())),
             Action::Webhook(webhook) => ("webhook", Some(webhook.url.clone())),
             Action::Archive(folder) => ("archive", Some(folder.to_string_lossy().into_owned())),
+            Action::Analytics(file) => ("analytics", Some(file.to_string_lossy().into_owned())),
             Action::Broken(_) => ("broken", None),
             Action::Unapproved { action, command } => (*action, command.clone()),
         };

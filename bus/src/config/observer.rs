@@ -110,7 +110,8 @@ fn does_the_same(one: &Hook, other: &Hook) -> bool {
             (&one.text, &one.env, &one.pass_env) == (&other.text, &other.env, &other.pass_env)
         }
         (Action::Webhook(one), Action::Webhook(other)) => one == other,
-        (Action::Archive(one), Action::Archive(other)) => one == other,
+        (Action::Archive(one), Action::Archive(other))
+        | (Action::Analytics(one), Action::Analytics(other)) => one == other,
         (Action::Python(one), Action::Python(other)) => one == other,
         _ => false,
     };

@@ -1,16 +1,18 @@
-//! Reading the keys of an entry that only observers have: how they are run, webhooks and archives.
+//! Reading the keys of an entry that only observers have: how they are run, webhooks, archives and analytics.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::entry::EntryReader;
+use super::event_key::EventKey;
+use super::hook::Hook;
 use super::observer::{ObserverSettings, ObserverSource, SecretSource, StartAt, Webhook};
 use super::problem::Problem;
 use super::yaml::{Node, Pair};
 
 /// Keys that mean something with `mode: observe` only.
-pub(super) const KEYS: [&str; 8] =
-    ["webhook", "archive", "long_lived", "tries", "wait", "share", "source", "from"];
+pub(super) const KEYS: [&str; 9] =
+    ["webhook", "archive", "analytics", "long_lived", "tries", "wait", "share", "source", "from"];
 
 const MOST_TRIES: f64 = 1000.0;
 
@@ -169,5 +171,36 @@ pub(super) fn archive(pair: &Pair, base: &Path) -> Result<PathBuf, Problem> {
             pair.line,
             "`archive` is a directory; write `archive: /srv/hookbus-archive`",
         )),
+    }
+}
+
+/// The database of an analytics observer that names none.
+const ANALYTICS_FILE: &str = "analytics.db";
+
+/// Reads `analytics:`: `true`, the name of a database beside the hooks file, or its path.
+pub(super) fn analytics(pair: &Pair, hook: &Hook, base: &Path) -> Result<PathBuf, Problem> {
+    let is_of_all = matches!(&hook.on, EventKey::Pattern(pattern) if pattern == "*");
+    let has_filters = hook.agent.is_some()
+        || hook.session.is_some()
+        || !hook.tools.is_empty()
+        || !hook.tool_names.is_empty()
+        || hook.matcher.is_some();
+    if !is_of_all || has_filters || hook.observer.shared {
+        return Err(Problem::broken_entry(
+            pair.line,
+            "analytics counts every event, in one process; put it under `\"*\"`, without filters and without `share`",
+        ));
+    }
+    let wrong = || {
+        Problem::broken_entry(
+            pair.line,
+            "`analytics` is `true`, a name or a path; write `analytics: true`, or remove the entry",
+        )
+    };
+    match (pair.value.flag(), pair.value.text().filter(|text| !text.trim().is_empty())) {
+        (Some(true), _) => Ok(base.join(ANALYTICS_FILE)),
+        (Some(false), _) | (None, None) => Err(wrong()),
+        (None, Some(name)) if name.contains(['/', '.']) => Ok(resolve(base, &name)),
+        (None, Some(name)) => Ok(base.join(format!("{name}.db"))),
     }
 }

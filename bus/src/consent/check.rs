@@ -253,6 +253,7 @@ impl ApprovalCheck {
             Action::Rule(_)
             | Action::Webhook(_)
             | Action::Archive(_)
+            | Action::Analytics(_)
             | Action::Broken(_)
             | Action::Unapproved { .. } => true,
         }

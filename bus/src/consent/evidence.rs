@@ -61,6 +61,7 @@ pub(super) fn collect(hook: &Hook, lookup: Lookup<'_>) -> Option<Evidence> {
         Action::Rule(_)
         | Action::Webhook(_)
         | Action::Archive(_)
+        | Action::Analytics(_)
         | Action::Broken(_)
         | Action::Unapproved { .. }
             if hook.of_project =>
@@ -70,6 +71,7 @@ pub(super) fn collect(hook: &Hook, lookup: Lookup<'_>) -> Option<Evidence> {
         Action::Rule(_)
         | Action::Webhook(_)
         | Action::Archive(_)
+        | Action::Analytics(_)
         | Action::Broken(_)
         | Action::Unapproved { .. } => return None,
     };

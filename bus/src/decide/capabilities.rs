@@ -163,6 +163,7 @@ impl Impossible {
             Action::Rule(_)
             | Action::Webhook(_)
             | Action::Archive(_)
+            | Action::Analytics(_)
             | Action::Broken(_)
             | Action::Unapproved { .. } => false,
         };

@@ -194,6 +194,7 @@ impl<'p> HookRun<'_, 'p> {
             Action::Rule(_)
             | Action::Webhook(_)
             | Action::Archive(_)
+            | Action::Analytics(_)
             | Action::Broken(_)
             | Action::Unapproved { .. } => {
                 let active = self.plan.active(hook);
@@ -322,6 +323,7 @@ fn answer_in_process(
         | Action::Python(_)
         | Action::Webhook(_)
         | Action::Archive(_)
+        | Action::Analytics(_)
         | Action::Unapproved { .. } => None,
     }
 }

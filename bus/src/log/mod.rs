@@ -20,6 +20,7 @@ mod open;
 mod payload;
 mod proof;
 mod prune;
+mod query_connection;
 mod read;
 mod recorder;
 mod redact;
@@ -53,6 +54,7 @@ pub use prune::{
     Hold, OtherRun, PruneError, PrunePlan, PruneRequest, Pruned, Strength, plan_prune, prune,
     selects_any,
 };
+pub use query_connection::open_for_queries;
 pub use read::{DamagedRow, LogReader, Query};
 pub use recorder::{RecordOutcome, Recorder};
 pub use redact::{Found, RedactError, RedactRequest, RedactedRows, redact_rows};

@@ -1,4 +1,4 @@
-//! The five kinds of delivery behind one type.
+//! The six kinds of delivery behind one type.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -6,6 +6,7 @@ use std::sync::Arc;
 use hookbus::config::Hook;
 use hookbus::event::Time;
 
+use super::analytics::AnalyticsWriter;
 use super::archive::ArchiveWriter;
 use super::command;
 use super::home_path::expand_home;
@@ -15,6 +16,7 @@ use super::plugins::{self, PluginTargets};
 use super::webhook::WebhookSender;
 use crate::error::DeliveryError;
 use crate::observer::{Observer, ObserverAction};
+use crate::position::ObserverPosition;
 use crate::source::SourceEvent;
 
 /// How the events of one observer are delivered.
@@ -33,6 +35,7 @@ enum Target {
     LongLived(Box<LongLivedProgram>),
     Webhook(WebhookSender),
     Archive(ArchiveWriter),
+    Analytics(AnalyticsWriter),
     Plugins(PluginTargets),
 }
 
@@ -54,6 +57,9 @@ impl Delivery {
             }
             ObserverAction::Archive(folder) => {
                 Target::Archive(ArchiveWriter::new(&expand_home(folder, &env)))
+            }
+            ObserverAction::Analytics(file) => {
+                Target::Analytics(AnalyticsWriter::new(&expand_home(file, &env)))
             }
             ObserverAction::Plugins => Target::Plugins(PluginTargets::default()),
         };
@@ -89,6 +95,11 @@ impl Delivery {
             Target::Archive(archive) => {
                 Ok(archive.append(std::slice::from_ref(event), attempt.now)?)
             }
+            // An event of a replay happened once.
+            Target::Analytics(_) if self.replayed => Ok(()),
+            Target::Analytics(database) => {
+                Ok(database.add(std::slice::from_ref(event), attempt.now)?)
+            }
             Target::Plugins(plugins) => Ok(plugins.call(observer, hook, row, &context).await?),
         }
     }
@@ -100,6 +111,7 @@ impl Delivery {
             Target::Command | Target::LongLived(_) => Ok(()),
             Target::Webhook(sender) => Ok(sender.check_ready(&self.env)?),
             Target::Archive(archive) => Ok(archive.append(&[], now)?),
+            Target::Analytics(database) => Ok(database.open(now).map(drop)?),
             Target::Plugins(_) => Ok(plugins::check_ready(&self.observer, &self.env)?),
         }
     }
@@ -110,15 +122,31 @@ impl Delivery {
         missing.map_or(Ok(()), |refusal| Err(DeliveryError::NotApproved(refusal.why)))
     }
 
-    /// Whether it is an archive, which takes many events in one transaction and skips those it has.
-    pub(crate) const fn is_archive(&self) -> bool {
-        matches!(self.target, Target::Archive(_))
+    /// Whether it takes many events in one transaction and skips those it has: an archive, or analytics.
+    pub(crate) const fn takes_batches(&self) -> bool {
+        matches!(self.target, Target::Archive(_) | Target::Analytics(_))
     }
 
-    /// Delivers many events to an archive, all or none; `false` if that failed or it is no archive.
+    /// The position of a target that keeps its own, in the same transactions as what it makes of the events.
+    pub(crate) fn own_position(
+        &mut self,
+        now: Time,
+    ) -> Result<Option<ObserverPosition>, DeliveryError> {
+        match &mut self.target {
+            Target::Analytics(database) => Ok(Some(database.position(now)?)),
+            Target::Command
+            | Target::LongLived(_)
+            | Target::Webhook(_)
+            | Target::Archive(_)
+            | Target::Plugins(_) => Ok(None),
+        }
+    }
+
+    /// Delivers many events at once, all or none; `false` if that failed or it takes them one by one only.
     pub(crate) fn deliver_batch(&mut self, events: &[SourceEvent], now: Time) -> bool {
         match &mut self.target {
             Target::Archive(archive) => archive.append(events, now).is_ok(),
+            Target::Analytics(database) => database.add(events, now).is_ok(),
             Target::Command | Target::LongLived(_) | Target::Webhook(_) | Target::Plugins(_) => {
                 false
             }

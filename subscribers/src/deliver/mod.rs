@@ -1,6 +1,7 @@
 //! What an observer does with an event: run a command, write it to a long-lived program, post it, archive
-//! it, or call plugins. One call delivers one event; the error says why it failed.
+//! it, count it, or call plugins. One call delivers one event; the error says why it failed.
 
+mod analytics;
 mod archive;
 mod command;
 mod delivery;

@@ -14,7 +14,7 @@ use super::retry_state::RetryState;
 use crate::dead_letter::DeadLetter;
 use crate::deliver::{Attempt, Delivery};
 use crate::error::{DeliveryError, ObserverError};
-use crate::observer::Observer;
+use crate::observer::{Observer, ObserverAction};
 use crate::partition::Partition;
 use crate::refused::{RefusedMessage, RefusedMessages};
 use crate::retry_delay::RetryDelay;
@@ -136,18 +136,27 @@ impl Processor {
         Ok(())
     }
 
-    /// Adds all events of a batch to an archive in one transaction; says whether it did.
+    /// Delivers all events of a batch in one transaction, if the target can; says whether it did.
     fn deliver_together(&mut self, events: &[SourceEvent]) -> bool {
         let incomplete = events.iter().any(|event| event.stored.is_some());
-        if events.len() < 2 || incomplete || !self.delivery.is_archive() {
+        if events.len() < 2 || incomplete || !self.delivery.takes_batches() {
             return false;
         }
         let wanted = |event: &&SourceEvent| {
             self.partition.contains(&event.row.session)
                 && self.observer.matching_entry(&event.row).is_some()
         };
+        let now = self.context.assignment.clock.now();
+        // Analytics has no filters.
+        if matches!(self.observer.action(), ObserverAction::Analytics(_)) {
+            let delivered = self.delivery.deliver_batch(events, now);
+            for event in events.iter().filter(|_| delivered) {
+                self.context.status.handled(event.row.at);
+            }
+            return delivered;
+        }
         let wanted: Vec<SourceEvent> = events.iter().filter(wanted).cloned().collect();
-        let delivered = self.delivery.deliver_batch(&wanted, self.context.assignment.clock.now());
+        let delivered = self.delivery.deliver_batch(&wanted, now);
         if delivered {
             for event in &wanted {
                 self.context.status.handled(event.row.at);
@@ -156,8 +165,8 @@ impl Processor {
         delivered
     }
 
-    /// Whether an event is in this partition and was not handled yet. An archive gets handled events too: it
-    /// recognises them, and reports one that differs from what it holds.
+    /// Whether an event is in this partition and was not handled yet. Archives and analytics get handled events too:
+    /// they recognise them, and report one that differs from what they hold.
     async fn is_due(
         &mut self,
         event: &SourceEvent,
@@ -166,7 +175,7 @@ impl Processor {
         if !self.partition.contains(&event.row.session) {
             return Ok(false);
         }
-        if self.delivery.is_archive() {
+        if self.delivery.takes_batches() {
             return Ok(true);
         }
         let handled = self.source.is_handled(&held.position, event).await;
@@ -183,7 +192,7 @@ impl Processor {
             return Ok(false);
         }
         self.deliver_with_retries(event, held).await?;
-        Ok(!self.delivery.is_archive())
+        Ok(!self.delivery.takes_batches())
     }
 
     /// Delivers an event until an attempt succeeds or `tries` is reached.
@@ -212,6 +221,10 @@ impl Processor {
             // A full disk is not the event's fault.
             if let DeliveryError::Archive(error @ ArchiveError::Append(_)) = error {
                 return Err(ObserverError::Archive(error).into());
+            }
+            // What cannot be counted is never given up: the figures would be wrong from then on.
+            if let DeliveryError::Analytics(error) = error {
+                return Err(ObserverError::Analytics(error).into());
             }
             if error.is_wrong_event() {
                 return self.set_event_aside(event, attempt, &error).await;

@@ -6,6 +6,7 @@ use super::held_partition::{HeldPartition, LeaveReason};
 use super::observe::{RunContext, stopped};
 use super::processor::Processor;
 use super::retry_state::RetryState;
+use crate::analytics::AnalyticsError;
 use crate::assignment::ReadFrom;
 use crate::error::ObserverError;
 use crate::partition::Partition;
@@ -72,6 +73,10 @@ impl Worker {
                     CLAIM_EVERY
                 }
                 LeaveReason::OverQuota => LEAVE_TO_OTHERS,
+                // The partition is claimed again, and read from where the new database is.
+                LeaveReason::Failed(ObserverError::Analytics(AnalyticsError::Rebuilt)) => {
+                    Duration::ZERO
+                }
                 LeaveReason::Failed(error) if drain => return WorkerOutcome::Failed(error),
                 LeaveReason::Failed(error) => self.failed(&error),
             };
@@ -102,6 +107,9 @@ impl Worker {
         let Some((claim, position)) = self.processor.store.claim(self.partition).await? else {
             return Ok(None);
         };
+        let now = self.context.assignment.clock.now();
+        let own = self.processor.delivery.own_position(now).map_err(ObserverError::NotReady)?;
+        let position = own.or(position);
         let position = position.map_or_else(|| self.context.assignment.first_position(), Ok)?;
         Ok(Some(HeldPartition::new(claim, position)))
     }
@@ -126,8 +134,10 @@ impl Worker {
         loop {
             let (Ok(reason) | Err(reason)) = self.processor.process(held, &mut self.retry).await;
             let LeaveReason::Failed(error) = &reason else { return reason };
-            // An archive that cannot be written is no failure of the source: reading goes on to succeed.
-            if !self.retry.is_brief() || matches!(error, ObserverError::Archive(_)) {
+            // A target that cannot be written is no failure of the source: reading goes on to succeed.
+            let is_of_target =
+                matches!(error, ObserverError::Archive(_) | ObserverError::Analytics(_));
+            if !self.retry.is_brief() || is_of_target {
                 return reason;
             }
             let pause = self.failed(error);

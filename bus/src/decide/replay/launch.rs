@@ -48,6 +48,7 @@ impl CommandPreview {
             Action::Rule(_)
             | Action::Webhook(_)
             | Action::Archive(_)
+            | Action::Analytics(_)
             | Action::Broken(_)
             | Action::Unapproved { .. } => Self { line: String::new(), env: Vec::new() },
         }
