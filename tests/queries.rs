@@ -260,8 +260,8 @@ fn the_log_rejects_updates_deletes_and_replaces() {
     for sql in [
         "UPDATE events SET agent = 'x'",
         "DELETE FROM events",
-        "INSERT OR REPLACE INTO events SELECT seq, id, time, 'x', session, turn, name, kind, tool, tool_class, cause, context, payload, hash, packed, digest FROM events",
-        "INSERT OR REPLACE INTO events SELECT 9, id, time, 'x', session, turn, name, kind, tool, tool_class, cause, context, payload, hash, packed, digest FROM events",
+        "INSERT OR REPLACE INTO events SELECT seq, id, time, 'x', session, turn, name, kind, tool, tool_class, cause, context, payload, hash, packed, digest, redacted, redacted_columns FROM events",
+        "INSERT OR REPLACE INTO events SELECT 9, id, time, 'x', session, turn, name, kind, tool, tool_class, cause, context, payload, hash, packed, digest, redacted, redacted_columns FROM events",
     ] {
         let program = "import sqlite3, sys\nsqlite3.connect(sys.argv[1]).execute(sys.argv[2])";
         let log = home.path().join("log.db");
