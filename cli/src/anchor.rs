@@ -174,7 +174,7 @@ fn describe(recorded: &Recorded, results: &[(&String, Result<Anchored>)]) -> Res
             Ok(Anchored::Added) => output::line(format!("kept in {place}"))?,
             Ok(Anchored::Known) => output::line(format!("{place} has it already"))?,
             Err(error) => {
-                output::to_stderr(sanitize(&format!("hookbus: not kept in {place}: {error:#}")))
+                output::to_stderr(sanitize(&format!("hookbus: not kept in {place}: {error:#}")));
             }
         }
     }

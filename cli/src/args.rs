@@ -99,7 +99,7 @@ pub(crate) fn find_bus(log: &LogReader, text: &str) -> Result<BusId> {
     match names.matching(text).as_slice() {
         [only] => Ok(*only),
         [] => bail!("`{text}` matches no bus; this archive holds {}", names.all()),
-        [several @ ..] => {
+        several => {
             let several: Vec<String> = several.iter().map(|bus| names.describe(*bus)).collect();
             bail!("`{text}` matches several buses: {}; write more of the id", several.join(", "))
         }

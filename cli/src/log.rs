@@ -148,7 +148,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
             }
             head
         }
-        None => each(&log, &query, &mut filter, None, &print)?,
+        None => each(&log, &query, &mut filter, None, print)?,
     };
     drop(pager);
     filter.check_hook()?;
@@ -157,7 +157,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     }
     loop {
         sleep(POLL_INTERVAL);
-        last = each(&log, &query, &mut filter, last, &print)?;
+        last = each(&log, &query, &mut filter, last, print)?;
     }
 }
 
