@@ -31,7 +31,7 @@ const RELAY_POLL: Duration = Duration::from_millis(300);
 pub(crate) struct Arguments {
     /// A file, `git:REPOSITORY`, `git:REPOSITORY#REF`, or `nats`; can be given several times
     ///
-    /// A file gets one more line. A git repository gets one more commit in refs/hookbus/<bus>, or in the
+    /// A file gets one more line. A git repository gets one more commit in refs/hookbus/BUS, or in the
     /// ref that is named; its work tree and branches are not touched. `nats`: the checkpoint is a row
     /// of the log, which the daemon relays; waits until the stream holds it. Without a place the
     /// checkpoint is only recorded and, with `--json`, printed.

@@ -142,7 +142,8 @@ fn redaction() {
 
 /// Appends to a log of many events and to an empty one, in turn; and the two verbs that people type first.
 fn many_events() {
-    let events = std::env::var("HOOKBUS_BENCH_EVENTS").ok().and_then(|text| text.parse().ok());
+    let events = std::env::var_os("HOOKBUS_BENCH_EVENTS");
+    let events = events.and_then(|text| text.to_str()?.parse().ok());
     let events: usize = events.unwrap_or(EVENTS);
     let (large, empty) = (Home::with_hooks("log: { synchronous: normal }\n"), Home::new());
     let started = Instant::now();
@@ -173,7 +174,7 @@ fn many_events() {
     println!("append to it               {with}");
     println!("append to an empty log     {without}");
     println!("large / empty  {:.2}   (aim: 1.3 or less)", with.median() / without.median());
-    logs.map(Recording::finish);
+    logs.into_iter().for_each(Recording::finish);
     for arguments in [&["show", "session-000500"][..], &["show", "last"], &["sessions", "-n", "20"]]
     {
         let run = |_| {
