@@ -27,7 +27,7 @@ fn history(index: usize) -> (Agent, Value) {
             digest.iter().take(8).fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
         };
         let words: Vec<String> = (0..60).map(word).collect();
-        let last = if at % 4 == 0 { token } else { "plain".to_owned() };
+        let last = if at.is_multiple_of(4) { token } else { "plain".to_owned() };
         json!({"role": "user", "content": format!("{} {last}", words.join(" "))})
     };
     let payload = json!({

@@ -116,7 +116,7 @@ fn what_a_plugin_prints_is_kept_without_secrets() {
             folder.display()
         ));
         for secret in secrets() {
-            home.hook("hermes", &hermes_shell(&format!("deploy {secret}")).to_string());
+            home.hook("hermes", hermes_shell(&format!("deploy {secret}")).to_string());
         }
         let printed = fs::read_to_string(home.path().join("plugins.log")).expect("a log");
         assert_eq!(printed.matches("chatty: called with").count(), secrets().len(), "{printed}");

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// Two sessions of two agents; the events are months old.
 fn old(index: usize) -> (Agent, Value) {
     let session = format!("session-{}", index % 2);
-    if index % 2 == 0 {
+    if index.is_multiple_of(2) {
         let payload = json!({"hook_event_name": "pre_llm_call", "session_id": session, "n": index});
         (Agent::Hermes, payload)
     } else {

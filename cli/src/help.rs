@@ -83,7 +83,7 @@ Examples:
 pub(crate) const ANCHOR: &str = "\
 Examples:
   hookbus anchor --to /mnt/usb/proof.jsonl  Add a line to a file
-  hookbus anchor --to git:~/proof           A commit in refs/hookbus/<bus>
+  hookbus anchor --to git:~/proof           A commit in refs/hookbus/BUS
   hookbus anchor --to nats                  Wait until the stream holds it
   hookbus verify --against git:~/proof      Is all still there that was then?";
 

@@ -185,9 +185,8 @@ fn fuzzed_lines() {
         // Most are short; every tenth is as long as a line may be read.
         let length = if round % 10 == 0 { 65_536 } else { 16 + below(&mut random, 2_000) };
         // A few pieces per line, so that each is repeated and nested.
-        let pieces: Vec<&str> = (0..1 + below(&mut random, 6))
-            .map(|_| PIECES[below(&mut random, PIECES.len())])
-            .collect();
+        let pieces: Vec<&str> =
+            (0..=below(&mut random, 6)).map(|_| PIECES[below(&mut random, PIECES.len())]).collect();
         let mut line = String::new();
         while line.len() < length {
             line.push_str(pieces[below(&mut random, pieces.len())]);
