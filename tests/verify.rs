@@ -84,7 +84,7 @@ fn verify_tells_altered_missing_inserted_and_reordered_rows_apart() {
     let copy_row = |from: i64, to: i64| {
         format!(
             "INSERT INTO events SELECT {to}, x'0000000000007000800000000000{to:02}00', time, agent, session, turn, name, kind, \
-             tool, tool_class, cause, context, payload, hash, packed, digest FROM events WHERE seq = {from}"
+             tool, tool_class, cause, context, payload, hash, packed, digest, redacted, redacted_columns FROM events WHERE seq = {from}"
         )
     };
     let swap = |one: i64, other: i64| {
@@ -404,7 +404,7 @@ fn an_archive_shows_a_cut_tail_and_a_row_with_a_huge_number_does_not_keep_verify
     tamper(
         &archive.join("log.db"),
         "INSERT INTO events SELECT 11, x'00000000000070008000000000000000', time, agent, session, turn, name, kind, tool, \
-         tool_class, cause, context, payload, hash, packed, digest FROM events WHERE seq = 10; \
+         tool_class, cause, context, payload, hash, packed, digest, redacted, redacted_columns FROM events WHERE seq = 10; \
          INSERT INTO origins SELECT 11, bus, 9000000000000000000, NULL FROM origins WHERE seq = 10",
     );
     let mut verify = home.command(["verify", "--json"]);

@@ -78,7 +78,7 @@ Examples:
   hookbus prune --older-than 90d            Payloads older than 90 days
   hookbus prune --max-size 2GB              The oldest payloads, until it fits
   hookbus prune --session 7f6c --rows       A session, with its rows
-  hookbus prune --dry-run                   What would the rules of `retain:` remove?";
+  hookbus prune --dry-run                   What would `retain:` remove?";
 
 pub(crate) const ANCHOR: &str = "\
 Examples:

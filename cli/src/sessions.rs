@@ -25,9 +25,9 @@ const ROWS_PER_PAGE: usize = 8000;
 const EXAMPLES: &str = "\
 Examples:
   hookbus sessions                        The latest sessions
-  hookbus sessions --project shop -n 50   The last 50 in a directory of this name
-  hookbus sessions --since 7d --failed    Those of this week in which something failed
-  hookbus sessions --grep 'deploy'        Those that were asked for something about it";
+  hookbus sessions --project shop -n 50   The last 50 in this directory
+  hookbus sessions --since 7d --failed    Those of a week with a failure
+  hookbus sessions --grep 'deploy'        Those whose prompt is about it";
 
 /// The arguments of `hookbus sessions`.
 #[derive(Debug, Args)]

@@ -24,9 +24,9 @@ const MAX_DEPTH: usize = 5;
 const EXAMPLES: &str = "\
 Examples:
   hookbus show last                     Show the latest session
-  hookbus show 2e141a                   Show the session with this short id, as `sessions` lists it
-  hookbus show last --full              Also print all of what the commands printed
-  hookbus show last --html report.html  Write one file that can be sent to a colleague";
+  hookbus show 2e141a                   Show the session with this short id
+  hookbus show last --full              Also show all that commands printed
+  hookbus show last --html report.html  Write a file for a colleague";
 
 /// The arguments of `hookbus show`.
 #[derive(Debug, Args)]

@@ -1,11 +1,9 @@
 //! Results of queries for people and programs: as a table, as CSV, as JSON.
 
-use std::fmt::Write;
-
 use hookbus_subscribers::analytics::SqlValue;
 use serde_json::{Map, Value, json};
 
-use crate::output::{Paint, shorten};
+use crate::output::{Paint, pad, pad_left, shorten, width};
 
 /// The widest column of a table.
 const WIDEST: usize = 60;
@@ -70,27 +68,17 @@ pub(crate) fn table(columns: &[String], rows: &[Vec<SqlValue>], paint: Paint) ->
         .map(|row| row.iter().map(|value| shorten(&shown(value), WIDEST)).collect())
         .collect();
     let heads: Vec<String> = columns.iter().map(|name| shorten(name, WIDEST)).collect();
-    let width = |at: usize| {
-        let of = |row: &Vec<String>| row.get(at).map_or(0, |cell| cell.chars().count());
-        cells.iter().map(of).chain([heads[at].chars().count()]).max().unwrap_or(0)
+    let column = |at: usize| {
+        let of = |row: &Vec<String>| row.get(at).map_or(0, |cell| width(cell));
+        cells.iter().chain([&heads]).map(of).max().unwrap_or(0)
     };
-    let widths: Vec<usize> = (0..heads.len()).map(width).collect();
-    let numeric: Vec<bool> = (0..heads.len()).map(|at| is_numeric(rows, at)).collect();
+    let columns: Vec<(usize, bool)> =
+        (0..heads.len()).map(|at| (column(at), is_numeric(rows, at))).collect();
     let line = |cells: &[String]| {
-        let mut line = String::new();
-        for (at, cell) in cells.iter().enumerate() {
-            let (width, gap) = (widths[at], if at == 0 { "" } else { "  " });
-            let is_last = at + 1 == cells.len();
-            let written = match (numeric[at], is_last) {
-                (true, _) => write!(line, "{gap}{cell:>width$}"),
-                (false, true) => write!(line, "{gap}{cell}"),
-                (false, false) => write!(line, "{gap}{cell:<width$}"),
-            };
-            if written.is_err() {
-                return line;
-            }
-        }
-        line
+        let padded = cells.iter().zip(&columns).map(|(cell, (columns, is_numeric))| {
+            if *is_numeric { pad_left(cell, *columns) } else { pad(cell, *columns) }
+        });
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     std::iter::once(paint.bold(&line(&heads))).chain(cells.iter().map(|row| line(row))).collect()
 }
@@ -122,6 +110,14 @@ mod tests {
     fn a_table_shows_no_character_that_moves_the_cursor() {
         let rows = [vec![SqlValue::Text("a\u{1b}[2Jb".to_owned()), SqlValue::Integer(7)]];
         let lines = table(&["x".to_owned(), "n".to_owned()], &rows, Paint(false));
-        assert_eq!(lines, ["x        n", "a\u{fffd}[2Jb  7"]);
+        assert_eq!(lines, ["x       n", "a\u{fffd}[2Jb  7"]);
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_a_terminal_shows_them() {
+        let rows =
+            ["漢字", "ab"].map(|text| vec![SqlValue::Text(text.to_owned()), SqlValue::Integer(7)]);
+        let lines = table(&["x".to_owned(), "n".to_owned()], &rows, Paint(false));
+        assert_eq!(lines, ["x     n", "漢字  7", "ab    7"]);
     }
 }

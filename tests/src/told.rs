@@ -38,7 +38,7 @@ pub fn tell(home: &Home, agent: &str, events: &[Value]) {
 
 /// What differs from run to run, replaced: times, durations, hashes, numbers of rows stay.
 pub fn stable(text: &str, home: &Home) -> String {
-    let mut text = text.replace(&*home.work().to_string_lossy(), "/work/dir");
+    let mut text = text.replace(&*home.work().to_string_lossy(), "DIRECTORY");
     for (pattern, stand_in) in [
         (r"/\S*hookbus-test-\S*", "HOME"),
         (r"\d\d-\d\d \d\d:\d\d:\d\d", "MM-DD hh:mm:ss"),

@@ -11,7 +11,7 @@ use super::yaml::{Data, Node};
 use crate::event::{Agent, Kind, Time};
 use crate::log::{OtherRun, PruneRequest, Query, Strength};
 
-/// Rules never remove events that are younger: whoever can write to the file must not be able to have the last day removed
+/// Rules never remove events that are younger: a program that can write to the file must not be able to have the last day removed
 /// at once. `hookbus prune` can.
 const YOUNGEST: Duration = Duration::from_hours(24);
 

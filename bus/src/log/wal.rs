@@ -76,6 +76,11 @@ impl Frames {
         Ok(Self { all, in_log, page_size })
     }
 
+    /// Whether `log.db` holds all of them: then the next commit may overwrite them.
+    pub(super) const fn are_in_log(&self) -> bool {
+        self.in_log == self.all
+    }
+
     /// How long a file that holds them is at least.
     fn bytes(&self) -> u64 {
         if self.all == 0 { 0 } else { self.offset(self.all) }

@@ -5,6 +5,7 @@
 //! processes. The length from before is kept until the shorter file is known to be sound, so that a loss that could not
 //! be dealt with is found again at the next look.
 
+use std::collections::HashSet;
 use std::fs;
 
 use rusqlite::{Connection, ErrorCode};
@@ -80,7 +81,12 @@ impl Watched {
         let before = Frames::of(db).ok()?;
         let is_sound = match page_count(db) {
             Ok(pages) => {
-                let in_wal = self.wal.pages(&before).ok()?;
+                // What `log.db` held already does not stay in the write-ahead log.
+                let in_wal = if before.are_in_log() {
+                    HashSet::new()
+                } else {
+                    self.wal.pages(&before).ok()?
+                };
                 let lock_page = LOCK_OFFSET.checked_div(before.page_size)? + 1;
                 let mut not_in_log = length.checked_div(before.page_size)? + 1..=pages;
                 not_in_log.all(|page| page == lock_page || in_wal.contains(&page))

@@ -1,5 +1,5 @@
 //! The signed checkpoints of a bus that a stream holds, for `hookbus verify --against` and `hookbus anchor --to nats`. They are
-//! rows of the log like all others, so that the relay publishes them, and nobody needs another permission.
+//! rows of the log like all others, so that the relay publishes them, and a bus needs no other permission.
 
 use async_nats::jetstream;
 use async_nats::jetstream::consumer::DeliverPolicy;

@@ -27,6 +27,8 @@ pub(super) const VARIABLES: usize = 512;
 pub(super) const PARSED_COMMANDS: usize = 4_000;
 /// How many words a command may have.
 pub(super) const WORDS: usize = 2_048;
+/// How many redirections a command may have; a text with more is only searched for words.
+pub(super) const REDIRECTS: usize = 256;
 /// How many bytes all expanded words may have together.
 pub(super) const EXPANDED_BYTES: usize = 512 * 1024;
 /// How many pieces (quotes, variables, plain text) a word may have.

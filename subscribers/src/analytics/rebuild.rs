@@ -77,7 +77,7 @@ fn replace_content(from: &Connection, to: &mut Connection) -> Result<(), Analyti
     }
 }
 
-/// Removes a database that is in nobody's use, with the files that SQLite keeps beside it.
+/// Removes a database that no process uses, with the files that SQLite keeps beside it.
 fn remove(path: &Path) -> Result<(), AnalyticsError> {
     for ending in ["", "-wal", "-shm", "-journal"] {
         let file = with_ending(path, ending);

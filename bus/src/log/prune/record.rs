@@ -1,4 +1,4 @@
-//! The rows of kind `log.pruned`: what one batch removed. They are hashed like all others, so that nobody can remove more
+//! The rows of kind `log.pruned`: what one batch removed. They are hashed like all others, so that no program can remove more
 //! and refer to them.
 //!
 //! For removed rows a record covers the hashes before and after each range ([`RangeChain`]): without them the rows before a

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 
 use super::flaw::FlawKind;
 use super::flaw_list::FlawList;
@@ -46,7 +46,11 @@ pub(super) fn last_record(db: &Connection) -> Result<i64, ReadError> {
     }
     let sql = "SELECT max((SELECT coalesce(max(record), 0) FROM removed), \
                (SELECT coalesce(max(seq), 0) FROM events WHERE session = '' AND kind = 'log.redacted'))";
-    Ok(db.query_row(sql, [], |row| row.get(0))?)
+    match db.query_row(sql, [], |row| row.get(0)) {
+        // The index is damaged, which is told.
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => Ok(0),
+        found => Ok(found?),
+    }
 }
 
 impl Removals {

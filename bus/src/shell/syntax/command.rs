@@ -3,6 +3,7 @@
 use super::parser::{Parser, Unreadable};
 use super::scan::{ends_word, name_length};
 use super::tree::{AndOr, Command, Document, Join, Pipeline, Redirect, RedirectKind, Simple};
+use crate::shell::limits;
 
 impl<'a> Parser<'a> {
     pub(super) fn and_or(&mut self) -> Result<AndOr<'a>, Unreadable> {
@@ -86,7 +87,7 @@ impl<'a> Parser<'a> {
         if let Some(compound) = self.nested(|parser| parser.compound(word))? {
             let mut redirects = Vec::new();
             while let Some(redirect) = self.redirect()? {
-                redirects.push(redirect);
+                add(&mut redirects, redirect)?;
             }
             return Ok(Command::Compound(compound, redirects));
         }
@@ -100,7 +101,7 @@ impl<'a> Parser<'a> {
         let mut simple = Simple::default();
         loop {
             if let Some(redirect) = self.redirect()? {
-                simple.redirects.push(redirect);
+                add(&mut simple.redirects, redirect)?;
                 continue;
             }
             match self.byte(self.at) {
@@ -238,4 +239,12 @@ impl<'a> Parser<'a> {
         };
         Some(found)
     }
+}
+
+fn add<'a>(redirects: &mut Vec<Redirect<'a>>, redirect: Redirect<'a>) -> Result<(), Unreadable> {
+    if redirects.len() >= limits::REDIRECTS {
+        return Err(Unreadable);
+    }
+    redirects.push(redirect);
+    Ok(())
 }
