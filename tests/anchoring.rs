@@ -240,7 +240,7 @@ fn a_log_that_was_cut_back_is_neither_signed_nor_anchored_over_its_own_past() {
     rewrite(&home, CUT);
     let text = failure(&home, &["anchor", "--to", &place]);
     assert!(text.contains("row 9") && text.contains("cut off"), "{text}");
-    // Somebody who writes the line by hand is told too.
+    // A user who writes the line by hand is told too.
     let line = home.json(&["anchor", "--json"])["checkpoint"].to_string();
     let file = home.work().join("proof.jsonl");
     let lines = fs::read_to_string(&file).expect("a file");

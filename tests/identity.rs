@@ -24,7 +24,7 @@ fn expected(home: &Home) -> [String; 3] {
 }
 
 fn who(row: &Value) -> [&str; 3] {
-    ["host", "user", "home"].map(|key| row[key].as_str().unwrap_or("nobody"))
+    ["host", "user", "home"].map(|key| row[key].as_str().unwrap_or("not recorded"))
 }
 
 fn sql(home: &Home, statement: &str) {
