@@ -7,6 +7,7 @@
 //! has not kept.
 
 mod budget;
+mod fields;
 
 use std::ops::Range;
 
@@ -14,6 +15,7 @@ use serde_json::Value;
 
 use budget::note_place;
 pub use budget::{PartialJson, read_within_budget};
+pub use fields::read_fields;
 
 /// A value nested deeper than this is read as `null` where a payload is repaired; `serde_json` itself fails at 128.
 const MAX_DEPTH: usize = 100;

@@ -23,6 +23,8 @@ mod command_runner;
 
 mod plugin_warmup;
 
+mod rule_memory;
+
 mod redecide;
 
 mod compare;

@@ -26,6 +26,7 @@ use crate::recorded_decision::{DecisionError, read_decision};
 use crate::recorded_hooks::HooksError;
 use crate::replay_hooks::ReplayHooks;
 use crate::replayed_event::{NondeterministicHook, ReplayedEvent, short_gist};
+use crate::rule_memory::RuleMemory;
 use crate::source::EventReader;
 use crate::unapproved::skip_unapproved;
 use hookbus::event::RecordedDecision;
@@ -55,6 +56,7 @@ pub struct Redecider<'a> {
     detail: Detail,
     /// The place of the event before. Most events of a session happen at the same one.
     last_place: RefCell<Option<KnownPlace>>,
+    rules: RefCell<RuleMemory>,
 }
 
 /// A place, and what it was read from.
@@ -114,7 +116,8 @@ impl<'a> Redecider<'a> {
     pub fn new(hooks: &'a ReplayHooks, commands: Commands<'a>, detail: Detail) -> io::Result<Self> {
         let runner = CommandRunner::new(commands)?;
         let has_plugins = runner.is_some() && hooks.has_plugins();
-        Ok(Self { hooks, runner, has_plugins, detail, last_place: RefCell::default() })
+        let (last_place, rules) = (RefCell::default(), RefCell::default());
+        Ok(Self { hooks, runner, has_plugins, detail, last_place, rules })
     }
 
     /// Decides on `row` again. Returns nothing if no hook gave a verdict then or now, unless all events are to be
@@ -248,7 +251,7 @@ impl<'a> Redecider<'a> {
             (Some(runner), true) => (runner.run(&plan, &facts, row), false),
             // The answer does not depend on hooks in shadow mode.
             (None, true) => (run_rules(&plan, &facts, Duration::MAX), plan.outside().any(decides)),
-            (_, false) => (run_rules(&plan, &facts, Duration::MAX), false),
+            (_, false) => (self.rules.borrow_mut().run(&plan, &hooks, &facts), false),
         };
         let skipped_commands = skipped_commands || refused.is_some();
         let verdicts = carried.insert_into(verdicts);

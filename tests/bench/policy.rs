@@ -123,7 +123,8 @@ fn main() {
     front_door("without a daemon", "off");
     shell_lines();
     fuzzed_lines();
-    replay_a_million();
+    replay_a_million("as agents repeat them", |_| String::new());
+    replay_a_million("no line twice", |index| format!(" # {index}"));
 }
 
 /// Both in turn, so that other load affects both.
@@ -221,7 +222,8 @@ fn timed_once(line: &str, start: &Start) -> Duration {
     took
 }
 
-fn replay_a_million() {
+/// A replay asks rules once about calls that repeat, so it also matters how often they do.
+fn replay_a_million(what: &str, end_of_line: impl Fn(usize) -> String + Sync) {
     let home = Home::with_hooks("log: { synchronous: normal }\n");
     let candidate = home.work().join("starter.yaml");
     fs::write(&candidate, STARTER).expect("a candidate");
@@ -232,13 +234,16 @@ fn replay_a_million() {
             _ => (Agent::Gemini, gemini.clone()),
         };
         payload["session_id"] = json!(format!("session-{:05}", index / 1000));
-        payload["tool_input"]["command"] = json!(LINES[index % LINES.len()]);
+        payload["tool_input"]["command"] =
+            json!(LINES[index % LINES.len()].to_owned() + &end_of_line(index));
         (agent, payload)
     });
     let scan = (0..2).map(|_| scan(&home)).min().expect("two runs");
     let replay =
         (0..2).map(|_| replay(&home, &candidate.to_string_lossy())).min().expect("two runs");
-    println!("a million calls: scan and parse {scan:.2?}, replay through the packs {replay:.2?}");
+    println!(
+        "a million calls, {what}: scan and parse {scan:.2?}, replay through the packs {replay:.2?}"
+    );
     println!(
         "replay / scan  {:.2}   (aim: 0.2 or more)",
         scan.as_secs_f64() / replay.as_secs_f64()

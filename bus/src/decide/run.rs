@@ -47,6 +47,11 @@ impl<'a> HookResult<'a> {
         }
     }
 
+    /// The hook; none if the bus itself answered.
+    pub const fn hook(&self) -> Option<&'a Hook> {
+        self.hook
+    }
+
     /// The part that is recorded.
     pub const fn record(&self) -> &VerdictRecord {
         &self.record

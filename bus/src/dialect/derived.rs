@@ -10,7 +10,7 @@ use super::decode::{session_in, text};
 use super::dialect_of;
 use super::names::{kind_of, tool_class_of};
 use crate::event::{Agent, Column, Derived, DerivedFrom, Kind, ToolClass};
-use crate::json::read_leniently;
+use crate::json::{read_fields, read_leniently};
 
 /// What earlier versions took an event for: agent, event name, kind.
 const EARLIER_KINDS: &[(&str, &str, Kind)] = &[];
@@ -20,6 +20,10 @@ const EARLIER_TOOL_CLASSES: &[(&str, &str, ToolClass)] = &[];
 
 /// The agent of rows about the bus itself, which are named after their kind.
 const BUS: &str = "hookbus";
+
+/// The fields of payloads that columns follow from: sessions, tools, and the turns of all dialects.
+const FIELDS: [&str; 6] =
+    ["extra", "parent_turn_id", "prompt_id", "session_id", "tool_name", "turn_id"];
 
 /// The columns that follow from `row`, which is not a decision: a decision has those of its event.
 pub fn derive(row: &DerivedFrom<'_>) -> Derived {
@@ -42,14 +46,17 @@ pub fn derive(row: &DerivedFrom<'_>) -> Derived {
         row.name,
     ));
     let kinds = kinds.map(|kind| kind.as_str().to_owned()).collect();
-    let context = row.context.and_then(|context| serde_json::from_str(context).ok());
-    let context: Value = context.unwrap_or_default();
-    if context.get("cut").is_some() {
+    let context = row.context.and_then(|it| read_fields(it.as_bytes(), &["cut", "session"]));
+    let context = context.unwrap_or_default();
+    if context.contains_key("cut") {
         return Derived { kinds, ..Derived::default() };
     }
-    let fields = match read_leniently(row.payload) {
-        Ok(Value::Object(fields)) => fields,
-        Ok(_) | Err(_) => Map::new(),
+    let fields = match read_fields(row.payload, &FIELDS) {
+        Some(fields) => fields,
+        None => match read_leniently(row.payload) {
+            Ok(Value::Object(fields)) => fields,
+            Ok(_) | Err(_) => Map::new(),
+        },
     };
     let dialect = dialect_of(agent);
     let turn = dialect.turn(&fields);
@@ -101,7 +108,11 @@ mod tests {
         ) {
             let mut payload = serde_json::json!({"hook_event_name": name, "rest": rest});
             if let Some(session) = session { payload["session_id"] = session.into(); }
-            if let Some(turn) = turn { payload["extra"] = serde_json::json!({"turn_id": turn}); }
+            if let Some(turn) = turn {
+                payload["prompt_id"] = turn.clone().into();
+                payload["turn_id"] = turn.clone().into();
+                payload["extra"] = serde_json::json!({"turn_id": turn});
+            }
             if let Some(tool) = tool { payload["tool_name"] = tool.into(); }
             for agent in Agent::ALL {
                 let at = Time::from_micros(1_700_000_000_000_000);

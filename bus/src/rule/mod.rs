@@ -22,6 +22,7 @@ mod explain;
 mod expression;
 mod expression_values;
 mod failure;
+mod same_call;
 
 pub use commands::CommandFact;
 pub use condition::{Condition, FileKey, HostMatch, SizeMatch, ToolMatch};
@@ -37,4 +38,5 @@ pub use hosts::HostFact;
 pub use path_match::{PathGlob, PathMatch};
 pub use place::Place;
 pub use program_match::{ProgramMatch, ProgramMatches, REASONS, RunSubject, SOURCES};
+pub use same_call::hash_call;
 pub use text_match::TextMatch;

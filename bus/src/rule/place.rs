@@ -3,6 +3,7 @@
 //! replay compares paths as they were when the event happened, whatever is on the disk today.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -179,6 +180,18 @@ impl Place {
             place.insert("links".to_owned(), json!(links));
         }
         place
+    }
+
+    /// Hashes all of a recorded place. Returns false for one whose links are followed on disk: they may change.
+    pub(super) fn hash_recorded(&self, state: &mut impl Hasher) -> bool {
+        let Links::Recorded(links) = &self.links else { return false };
+        let Self { cwd, project, home, claimed_home, temporary, bus, links: _ } = self;
+        // A path itself is hashed part by part, which takes longer.
+        [cwd, project, bus].map(|path| path.as_os_str()).hash(state);
+        [home, claimed_home].map(|path| path.as_deref().map(Path::as_os_str)).hash(state);
+        temporary.iter().for_each(|path| path.as_os_str().hash(state));
+        links.hash(state);
+        true
     }
 
     /// Whether any path may lead elsewhere than it says.

@@ -15,8 +15,12 @@ const STATISTICS: &str = "CREATE TABLE sqlite_stat1(tbl,idx,stat)";
 /// What to do about what cannot be computed again.
 const RESTORE: &str = "restore log.db from a backup or an archive, or move it away and keep it: a new log begins with the next event";
 
+/// How many KiB of pages SQLite may keep in memory while it looks up every row in every index.
+const CACHE_KIB: i64 = 128 << 10;
+
 /// Checks all pages, all indexes and the schema.
 pub(super) fn find(db: &Connection) -> Result<Vec<Flaw>, ReadError> {
+    db.pragma_update(None, "cache_size", -CACHE_KIB)?;
     let mut flaws: Vec<Flaw> = integrity(db)?.into_iter().map(|line| classify(db, &line)).collect();
     flaws.extend(find_in_schema(db)?);
     Ok(flaws)

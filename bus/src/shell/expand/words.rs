@@ -71,6 +71,11 @@ impl Follower<'_> {
         if is_plain(word) {
             return Arg { word: Word::literal(word), ..Arg::default() };
         }
+        // A command may have thousands of assignments, each of which makes a variable longer.
+        if !self.may_expand() {
+            self.cut(word);
+            return Arg { word: Word::unknown(), origin: Origin::Variable, ..Arg::default() };
+        }
         let mut fields = Fields::default();
         self.expand_into(word, &mut fields);
         self.spend(fields.bytes);

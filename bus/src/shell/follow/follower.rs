@@ -165,12 +165,17 @@ impl<'s> Follower<'s> {
     pub(crate) fn count(&mut self, text: &str) -> bool {
         self.commands += 1;
         let within = self.commands <= limits::COMMANDS
-            && self.expanded_bytes <= limits::EXPANDED_BYTES
+            && self.may_expand()
             && self.view.programs.len() < limits::PROGRAMS;
         if !within {
             self.cut(text);
         }
         within
+    }
+
+    /// Whether words are still expanded.
+    pub(crate) const fn may_expand(&self) -> bool {
+        self.expanded_bytes <= limits::EXPANDED_BYTES
     }
 
     /// Counts the bytes of expanded words.
