@@ -40,7 +40,8 @@ impl Bus {
     /// The bus of `home`, for the daemon. Events that cannot be written in the home are spooled in the `shared`
     /// directories.
     pub fn for_daemon(home: &Path, shared: &[PathBuf]) -> Self {
-        Self::new(home, shared, Recorder::for_daemon)
+        let bus = Self::new(home, shared, Recorder::for_daemon);
+        Self { redaction: bus.redaction.with_memory(), ..bus }
     }
 
     /// The bus of `home`, for a client that handles one event by itself.

@@ -96,7 +96,7 @@ async fn handle_within(
     }
     let (event, caller, deadline) = decode_call(call, bus);
     let redactor = bus.redaction.redactor(&hooks.own.file);
-    let record = Recorded::new(&event, redactor.as_deref(), &hooks, &bus.redaction);
+    let record = Recorded::new(&event, redactor.as_ref(), &hooks, &bus.redaction);
     let plan = plan_for(&event, &hooks, bus);
     let (place, lines) = (place_of(&event, &plan, &caller), ShellLines::default());
     let facts = Facts::new(&event, &place, &lines).with_secrets(record.secrets());
@@ -129,7 +129,7 @@ pub fn answer_by_rules_alone(call: Call, bus: &Bus, cause: RulesAlone) -> Answer
     let hooks = bus.hooks_for(&call.caller);
     let (event, caller, deadline) = decode_call(call, bus);
     let redactor = bus.redaction.redactor(&hooks.own.file);
-    let record = Recorded::new(&event, redactor.as_deref(), &hooks, &bus.redaction);
+    let record = Recorded::new(&event, redactor.as_ref(), &hooks, &bus.redaction);
     let plan = plan_for(&event, &hooks, bus);
     let (place, lines) = (place_of(&event, &plan, &caller), ShellLines::default());
     let facts = Facts::new(&event, &place, &lines).with_secrets(record.secrets());

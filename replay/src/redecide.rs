@@ -11,8 +11,7 @@ use hookbus::config::Hook;
 use hookbus::decide::{DecisionContext, HookResult, Plan, conclude, plan, run_rules};
 use hookbus::dialect::{Arrival, decode, dialect_of, recorded_choice, recorded_wire};
 use hookbus::event::{
-    Agent, Body, Decision, Event, Kind, Outcome, PluginHistory, Rewrite, Ruling, Verdict,
-    VerdictRecord,
+    Agent, Decision, Event, Kind, Outcome, PluginHistory, Rewrite, Ruling, Verdict, VerdictRecord,
 };
 use hookbus::log::RecordedEvent;
 use hookbus::redact::Mark;
@@ -385,7 +384,7 @@ impl<'a> Redecider<'a> {
             let why = "redacted: a secret that the hooks saw is not in the log";
             return Comparison { hook: comparison.hook, ..Comparison::not_comparable(why) };
         }
-        if let Body::Unreadable { why } = &event.body
+        if let Some(why) = event.why_unreadable()
             && comparison.category != Category::Unchanged
         {
             comparison.notes.push(format!("the payload cannot be read: {why}"));

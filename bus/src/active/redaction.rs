@@ -5,9 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use super::clean_payloads::CleanPayloads;
 use crate::config::{HooksFile, Redaction};
+use crate::event::Event;
 use crate::files::{create_secret, random_key};
-use crate::redact::{FingerprintKey, RedactionSettings, Redactor};
+use crate::redact::{FingerprintKey, Redacted, RedactionSettings, Redactor};
 
 /// The file with the key of the fingerprints, in the home.
 const KEY_FILE: &str = "redaction.key";
@@ -18,12 +20,31 @@ pub struct ActiveRedaction {
     key_file: PathBuf,
     key: OnceLock<FingerprintKey>,
     last: Mutex<Option<(RedactionSettings, Arc<Redactor>)>>,
+    /// None in a process that handles one event.
+    clean: Option<Mutex<CleanPayloads>>,
 }
 
 impl ActiveRedaction {
     /// That of `home`. Its key is read or made when it is first needed.
     pub fn new(home: &Path) -> Self {
-        Self { key_file: home.join(KEY_FILE), key: OnceLock::new(), last: Mutex::default() }
+        let key_file = home.join(KEY_FILE);
+        Self { key_file, key: OnceLock::new(), last: Mutex::default(), clean: None }
+    }
+
+    /// The same, for a process that handles many events: it remembers what it has searched lately.
+    #[must_use]
+    pub fn with_memory(self) -> Self {
+        Self { clean: Some(Mutex::default()), ..self }
+    }
+
+    /// The payload of `event` without secrets.
+    pub fn redact<'e>(&self, redactor: &Arc<Redactor>, event: &'e Event) -> Redacted<'e> {
+        match &self.clean {
+            Some(clean) => {
+                clean.lock().unwrap_or_else(PoisonError::into_inner).redact(redactor, event)
+            }
+            None => redactor.redact(&event.raw),
+        }
     }
 
     /// The redactor for the settings of `file`; none if it switches redaction off.

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::active::{ActiveHooks, HookSets, HooksStatus};
 use crate::config::{Action, Hook, Problem};
 use crate::dialect::dialect_of;
-use crate::event::{Agent, Body, Event, OnFailure};
+use crate::event::{Agent, Event, OnFailure};
 
 /// The hooks that will be asked about one event, plugins first, then in the configured order.
 #[derive(Debug, Clone)]
@@ -146,7 +146,7 @@ impl<'a> Plan<'a> {
 
 /// The plan for `event`.
 pub fn plan<'a>(event: &Event, sets: &'a HookSets) -> Plan<'a> {
-    let unreadable = matches!(event.body, Body::Unreadable { .. });
+    let unreadable = event.is_unreadable();
     let answered = dialect_of(event.agent).is_answered();
     let is_asked = |hook: &&Hook| hook.is_asked() && hook.is_for(event);
     let mut hooks: Vec<&Hook> =

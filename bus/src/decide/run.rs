@@ -16,7 +16,7 @@ use super::run_plugins::{call_plugins, end_plugins};
 use crate::active::ActiveHooks;
 use crate::caller::Caller;
 use crate::config::{Action, Hook, Problem, Refusal};
-use crate::event::{Body, BusId, Event, Kind, OnFailure, Ruling, Seq, Verdict, VerdictRecord};
+use crate::event::{BusId, Event, Kind, OnFailure, Ruling, Seq, Verdict, VerdictRecord};
 use crate::exec::{UserEnvironment, hook_caller};
 use crate::plugins::can_gateway_hooks_answer;
 use crate::rule::{Facts, Rule, ShellLines};
@@ -402,10 +402,7 @@ const fn holds_back(verdict: &Verdict) -> bool {
 
 /// The block of an event that cannot be read, because `guard` blocks when it fails.
 fn refuse_unreadable(guard: &str, event: &Event) -> VerdictRecord {
-    let why = match &event.body {
-        Body::Unreadable { why } => why.as_str(),
-        Body::Read(_) | Body::Partial { .. } => "",
-    };
+    let why = event.why_unreadable().unwrap_or_default();
     VerdictRecord {
         hook: guard.to_owned(),
         verdict: Verdict::block(format!(
@@ -450,14 +447,15 @@ fn refuse_without_hooks(problem: &Problem) -> VerdictRecord {
 /// prompt, changed request.
 fn apply_to_next(event: &mut Event, verdict: &Verdict) {
     // The next hook of a partial event gets it as it arrived: the payload cannot be put together again.
-    let Body::Read(fields) = &mut event.body else { return };
+    let kind = event.kind;
+    let Some(fields) = event.complete_fields_mut() else { return };
     if let (Some(rewrite), Some(Value::Object(input))) =
         (&verdict.rewrite, fields.get_mut("tool_input"))
     {
         let changed = rewrite.apply(input);
         input.extend(changed);
     } else if let (Some(context), Some(Value::String(prompt)), Kind::TurnStart) =
-        (&verdict.context, fields.get_mut("prompt"), event.kind)
+        (&verdict.context, fields.get_mut("prompt"), kind)
     {
         prompt.push_str("\n\n");
         prompt.push_str(context);

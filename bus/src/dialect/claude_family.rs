@@ -118,9 +118,11 @@ impl Dialect for ClaudeFamily {
         _answer: Option<&Value>,
         _caller: &Caller,
     ) -> NoticePlace {
-        match (event.name.as_str(), &event.body) {
-            ("SessionStart", Body::Read(_)) => NoticePlace::InAnswer,
-            _ => NoticePlace::Nowhere,
+        let is_read = || matches!(event.body(), Body::Read(_));
+        if event.name == "SessionStart" && is_read() {
+            NoticePlace::InAnswer
+        } else {
+            NoticePlace::Nowhere
         }
     }
 

@@ -6,14 +6,17 @@ use serde_json::{Map, Value};
 use super::names::{kind_of, tool_class_of};
 use super::{Dialect, dialect_of};
 use crate::caller::Caller;
-use crate::event::{Agent, Body, Event, EventId, Time, Tool, Wire};
-use crate::json::{PartialJson, read_within_budget};
+use crate::event::{Agent, Body, Event, EventId, Kind, LazyBody, Time, Tool, Wire};
+use crate::json::{PartialJson, read_fields, read_within_budget};
 
 /// The name of an event whose payload does not name one.
 const UNREADABLE: &str = "unreadable";
 
 /// Under this key our bridge names the places of an event at which it has left something out.
 const LEFT_OUT: &str = "hookbus_incomplete";
+
+/// From this many bytes on, a payload is parsed when a hook first asks for a field.
+const LONG: usize = 16 << 10;
 
 /// An event as the client received it.
 #[derive(Debug, Clone)]
@@ -35,12 +38,83 @@ pub struct Arrival {
 /// The event in `arrival`. Cannot fail: an unreadable payload is an event too.
 pub fn decode(arrival: Arrival) -> Event {
     let Arrival { id, at, agent, wire, raw, session_hint } = arrival;
-    let body = match read_within_budget(&raw) {
+    let parse = match (agent, wire) {
+        (Agent::Hermes, Wire::Bridge) => parse_of_bridge,
+        _ => parse,
+    };
+    // A long payload is only checked here, and searched for its ids.
+    let ids = if raw.len() < LONG { None } else { read_fields(&raw, &IDS) };
+    let body = ids.map_or_else(|| parse(&raw).into(), |ids| LazyBody::of_object(ids, parse));
+    let mut event = Event {
+        id,
+        at,
+        agent,
+        wire,
+        name: String::new(),
+        kind: Kind::Other,
+        session: String::new(),
+        turn: None,
+        tool: None,
+        body,
+        raw,
+    };
+    let Columns { name, turn, session, tool } =
+        Columns::of(agent, event.ids().unwrap_or(&Map::new()));
+    event.kind = kind_of(agent, &name);
+    event.session = session.or(session_hint).unwrap_or_default();
+    (event.name, event.turn, event.tool) = (name, turn, tool);
+    event
+}
+
+/// The fields of payloads that say which event, session, turn, task and tool it is, in all dialects.
+pub(super) const IDS: [&str; 9] = [
+    "extra",
+    "hook_event_name",
+    "parent_turn_id",
+    "prompt_id",
+    "session_id",
+    "session_key",
+    "task_id",
+    "tool_name",
+    "turn_id",
+];
+
+/// What the payload says about the event.
+struct Columns {
+    name: String,
+    turn: Option<String>,
+    session: Option<String>,
+    tool: Option<Tool>,
+}
+
+impl Columns {
+    fn of(agent: Agent, fields: &Map<String, Value>) -> Self {
+        let dialect = dialect_of(agent);
+        let turn = dialect.turn(fields);
+        let tool = |name: &str| Tool { name: name.to_owned(), class: tool_class_of(agent, name) };
+        Self {
+            name: text(fields, "hook_event_name").unwrap_or(UNREADABLE).to_owned(),
+            session: session_in(fields, dialect, turn).map(str::to_owned),
+            turn: turn.map(str::to_owned),
+            tool: text(fields, "tool_name").map(tool),
+        }
+    }
+}
+
+fn parse(raw: &[u8]) -> Body {
+    body(raw, |_| Vec::new())
+}
+
+fn parse_of_bridge(raw: &[u8]) -> Body {
+    body(raw, left_out_by_bridge)
+}
+
+/// The payload, parsed; `left_out` names places at which the sender has left something out.
+fn body(raw: &[u8], left_out: impl Fn(&Map<String, Value>) -> Vec<String>) -> Body {
+    match read_within_budget(raw) {
         Ok(PartialJson { value: Value::Object(mut fields), mut incomplete }) => {
             incomplete.extend(read_input_text(&mut fields));
-            if wire == Wire::Bridge && agent == Agent::Hermes {
-                incomplete.extend(left_out_by_bridge(&fields));
-            }
+            incomplete.extend(left_out(&fields));
             if incomplete.is_empty() {
                 Body::Read(fields)
             } else {
@@ -49,21 +123,7 @@ pub fn decode(arrival: Arrival) -> Event {
         }
         Ok(_) => Body::Unreadable { why: "the payload is JSON, but not an object".to_owned() },
         Err(why) => Body::Unreadable { why: why.to_string() },
-    };
-    let empty = Map::new();
-    let fields = match &body {
-        Body::Read(fields) | Body::Partial { fields, .. } => fields,
-        Body::Unreadable { .. } => &empty,
-    };
-    let dialect = dialect_of(agent);
-    let name = text(fields, "hook_event_name").unwrap_or(UNREADABLE).to_owned();
-    let tool = text(fields, "tool_name")
-        .map(|name| Tool { name: name.to_owned(), class: tool_class_of(agent, name) });
-    let turn = dialect.turn(fields);
-    let session = session_in(fields, dialect, turn).map(str::to_owned);
-    let session = session.or(session_hint).unwrap_or_default();
-    let (kind, turn) = (kind_of(agent, &name), turn.map(str::to_owned));
-    Event { id, at, agent, wire, name, kind, session, turn, tool, body, raw }
+    }
 }
 
 /// Puts the object in place of a tool's input that is the JSON text of one, so that rules and plugins look into it.
@@ -114,9 +174,8 @@ pub(super) fn session_in<'a>(
 /// The session of an event whose payload does not name it, for the event's context: the hash of the row covers
 /// the context, so that `verify` can tell whether the session was changed. None if the payload names it.
 pub fn session_to_record(event: &Event) -> Option<&str> {
-    let in_payload = event
-        .fields()
-        .and_then(|fields| session_in(fields, dialect_of(event.agent), event.turn.as_deref()));
+    let in_payload =
+        event.ids().and_then(|ids| session_in(ids, dialect_of(event.agent), event.turn.as_deref()));
     in_payload.is_none().then_some(event.session.as_str())
 }
 
@@ -130,7 +189,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::event::{Kind, ToolClass};
+    use crate::event::ToolClass;
 
     fn decoded(agent: Agent, raw: &[u8]) -> Event {
         let at = Time::from_micros(1_700_000_000_000_000);

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-use super::decode::{session_in, text};
+use super::decode::{IDS, session_in, text};
 use super::dialect_of;
 use super::names::{kind_of, tool_class_of};
 use crate::event::{Agent, Column, Derived, DerivedFrom, Kind, ToolClass};
@@ -20,10 +20,6 @@ const EARLIER_TOOL_CLASSES: &[(&str, &str, ToolClass)] = &[];
 
 /// The agent of rows about the bus itself, which are named after their kind.
 const BUS: &str = "hookbus";
-
-/// The fields of payloads that columns follow from: sessions, tools, and the turns of all dialects.
-const FIELDS: [&str; 6] =
-    ["extra", "parent_turn_id", "prompt_id", "session_id", "tool_name", "turn_id"];
 
 /// The columns that follow from `row`, which is not a decision: a decision has those of its event.
 pub fn derive(row: &DerivedFrom<'_>) -> Derived {
@@ -51,7 +47,7 @@ pub fn derive(row: &DerivedFrom<'_>) -> Derived {
     if context.contains_key("cut") {
         return Derived { kinds, ..Derived::default() };
     }
-    let fields = match read_fields(row.payload, &FIELDS) {
+    let fields = match read_fields(row.payload, &IDS) {
         Some(fields) => fields,
         None => match read_leniently(row.payload) {
             Ok(Value::Object(fields)) => fields,

@@ -2,11 +2,12 @@
 
 use serde_json::{Map, Value};
 
+use super::body::{Body, LazyBody};
 use crate::event::{Agent, EventId, Kind, Time, ToolClass, Wire};
 
 /// An event. Immutable: the payload is kept byte for byte, so that a later version can derive the rest (kind,
 /// session, turn, tool) from it again.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Event {
     /// Minted by the client that received it.
     pub id: EventId,
@@ -27,7 +28,7 @@ pub struct Event {
     /// The tool it is about.
     pub tool: Option<Tool>,
     /// The payload, parsed.
-    pub body: Body,
+    pub body: LazyBody,
     /// The payload as it arrived.
     pub raw: Vec<u8>,
 }
@@ -41,43 +42,49 @@ pub struct Tool {
     pub class: ToolClass,
 }
 
-/// A parsed payload. Parsing cannot fail: an unreadable payload is a body too.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Body {
-    /// A JSON object.
-    Read(Map<String, Value>),
-    /// A JSON object of which only a part was kept, here or by our bridge, because it was too large or
-    /// nested too deep.
-    Partial {
-        /// What was kept.
-        fields: Map<String, Value>,
-        /// The values that are not complete, as dotted paths; an empty path is the payload.
-        incomplete: Vec<String>,
-    },
-    /// Anything else.
-    Unreadable {
-        /// Why it cannot be read.
-        why: String,
-    },
-}
-
 impl Event {
     /// The payload's fields; none if it could not be read.
-    pub const fn fields(&self) -> Option<&Map<String, Value>> {
-        match &self.body {
-            Body::Read(fields) | Body::Partial { fields, .. } => Some(fields),
-            Body::Unreadable { .. } => None,
+    pub fn fields(&self) -> Option<&Map<String, Value>> {
+        self.body().fields()
+    }
+
+    /// The fields that say which event, session, turn, task and tool it is, and perhaps others. Does not parse a long
+    /// payload as [`Event::fields`] does.
+    pub fn ids(&self) -> Option<&Map<String, Value>> {
+        self.body.ids().or_else(|| self.fields())
+    }
+
+    /// The payload, parsed.
+    pub fn body(&self) -> &Body {
+        self.body.get(&self.raw)
+    }
+
+    /// The payload's fields, to be changed; none if it could not be read completely.
+    pub fn complete_fields_mut(&mut self) -> Option<&mut Map<String, Value>> {
+        match self.body.get_mut(&self.raw)? {
+            Body::Read(fields) => Some(fields),
+            Body::Partial { .. } | Body::Unreadable { .. } => None,
         }
     }
 
+    /// Why the payload cannot be read; none if it can.
+    pub fn why_unreadable(&self) -> Option<&str> {
+        self.body.why_unreadable()
+    }
+
+    /// Whether the payload cannot be read.
+    pub fn is_unreadable(&self) -> bool {
+        self.why_unreadable().is_some()
+    }
+
     /// Whether only a part of the payload was kept: it is too large or nested too deep.
-    pub const fn is_partial(&self) -> bool {
-        matches!(self.body, Body::Partial { .. })
+    pub fn is_partial(&self) -> bool {
+        matches!(self.body(), Body::Partial { .. })
     }
 
     /// Whether the value at a dotted path of the payload may be missing, or may miss some of its parts.
     pub fn is_incomplete_at(&self, path: &str) -> bool {
-        let Body::Partial { incomplete, .. } = &self.body else { return false };
+        let Body::Partial { incomplete, .. } = self.body() else { return false };
         let is_within = |inner: &str, outer: &str| {
             outer.is_empty()
                 || inner

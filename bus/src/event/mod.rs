@@ -2,6 +2,7 @@
 //! Nothing here depends on a file, a socket or an agent's JSON.
 
 mod agent;
+mod body;
 mod decision;
 mod derived;
 #[expect(clippy::module_inception, reason = "the room is named after its main type")]
@@ -21,9 +22,10 @@ mod verdict;
 mod wire;
 
 pub use agent::{Agent, AgentName, UnknownAgent};
+pub use body::{Body, LazyBody};
 pub use decision::{Decision, Outcome, PluginHistory, VerdictRecord};
 pub use derived::{Column, Derived, DerivedFrom};
-pub use event::{Body, Event, Tool};
+pub use event::{Event, Tool};
 pub use gist::gist;
 pub use id::{BusId, EventId, Seq};
 pub use identity::{BusIdentity, IdentityKey};

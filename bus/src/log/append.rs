@@ -316,9 +316,10 @@ fn insert_after(
         cause,
         context: context.as_deref(),
     };
-    let hash = chain::link(&before, &identity, bytes);
     let of = (draft.agent.as_str(), draft.kind.as_str());
-    let Stored { payload, packed } = payloads.store(db, of, bytes)?;
+    let (digest, stored) = chain::digest_beside(bytes, || payloads.store(db, of, bytes));
+    let Stored { payload, packed } = stored?;
+    let hash = chain::link(&before, &identity, &digest);
     let inserted = db
         .prepare_cached(
             "INSERT INTO events (seq, id, time, agent, session, turn, name, kind, tool, \

@@ -166,7 +166,7 @@ fn add_row(
     }
     let fits = match hash_before(transaction, bus, seq)? {
         Some(before) => {
-            chain::link_digest(&before, &Identity::of(row), &row.payload_digest()) == row.hash
+            chain::link(&before, &Identity::of(row), &row.payload_digest()) == row.hash
                 || seq != Seq::FIRST && is_wrong(transaction, bus, previous(seq))?
         }
         // Without the row before it, the one after it tells; without both, `verify` reports the gap.
@@ -228,7 +228,7 @@ fn continues_with(
                 Some(removed) => removed,
                 None => payload_digest(&payloads.read(row.get_ref(6)?, row.get_ref(8)?)?),
             };
-            Ok(chain::link_digest(before, &identity, &digest) == row.get::<_, Hash>(7)?)
+            Ok(chain::link(before, &identity, &digest) == row.get::<_, Hash>(7)?)
         })
         .optional()
 }

@@ -4,10 +4,15 @@
 //!
 //! `bus/README.md` documents the hashed bytes, so that other programs can verify a log.
 
+use std::thread;
+
 use sha2::{Digest, Sha256};
 
 use super::row::{Row, payload_digest};
 use crate::event::{BusId, EventId, Seq, Time};
+
+/// The digest of a payload from this length on takes longer than to start a thread.
+const LONG: usize = 256 << 10;
 
 /// One link of the chain.
 pub(super) type Hash = [u8; 32];
@@ -50,16 +55,25 @@ pub(super) fn genesis(bus: BusId) -> Hash {
 /// The hash of a row in the log of its own bus, if the row before it has the hash `before` (`None`: it is
 /// the first row) and its payload has this digest.
 pub fn row_hash(bus: BusId, before: Option<&Hash>, row: &Row, payload: &Hash) -> Hash {
-    link_digest(&before.copied().unwrap_or_else(|| genesis(bus)), &Identity::of(row), payload)
+    link(&before.copied().unwrap_or_else(|| genesis(bus)), &Identity::of(row), payload)
 }
 
-/// The hash of a row after `before`.
-pub(super) fn link(before: &Hash, row: &Identity<'_>, payload: &[u8]) -> Hash {
-    link_digest(before, row, &payload_digest(payload))
+/// The digest of a payload, and the result of `work`, which runs at the same time if the payload is long enough.
+pub(super) fn digest_beside<T>(payload: &[u8], work: impl FnOnce() -> T) -> (Hash, T) {
+    let digest = || payload_digest(payload);
+    if payload.len() < LONG {
+        return (digest(), work());
+    }
+    thread::scope(|scope| {
+        // A process that may not start a thread does one after the other.
+        let beside = thread::Builder::new().spawn_scoped(scope, digest);
+        let result = work();
+        (beside.ok().and_then(|thread| thread.join().ok()).unwrap_or_else(digest), result)
+    })
 }
 
-/// The same as [`link`], with the digest of the payload.
-pub(super) fn link_digest(before: &Hash, row: &Identity<'_>, payload: &Hash) -> Hash {
+/// The hash of a row after `before` whose payload has this digest.
+pub(super) fn link(before: &Hash, row: &Identity<'_>, payload: &Hash) -> Hash {
     let mut hasher = Sha256::new();
     hasher.update(before);
     hasher.update(row.seq.as_i64().to_be_bytes());

@@ -13,7 +13,7 @@ use crate::active::{ActiveHooks, HookSets, NotInForce};
 use crate::caller::Caller;
 use crate::config::{Approval, Hook, KEPT, Mode, Reach};
 use crate::dialect::{NoticePlace, dialect_of};
-use crate::event::{Body, Decision, Event, Kind, Notice};
+use crate::event::{Decision, Event, Kind, Notice};
 use crate::log::{LogPath, LogReader};
 
 /// How long the approvals may be checked at the start of a session. Hooks that could not be checked by then are told
@@ -114,14 +114,14 @@ impl<'a> Situation<'a> {
 
     /// An event that cannot be read and is let through, if there are hooks that might have stopped it.
     fn unseen(&self) -> Option<Finding> {
-        let Body::Unreadable { why } = &self.event.body else { return None };
+        let why = self.event.why_unreadable()?;
         if self.decision.is_some() || !dialect_of(self.event.agent).is_answered() {
             return None;
         }
         let may_decide =
             |hook: &&Hook| hook.mode == Mode::Decide && hook.concerns(self.event.agent);
         let hooks = self.hooks.hooks().filter(may_decide).count();
-        (hooks > 0).then(|| Finding::Unreadable { hooks, why: why.clone() })
+        (hooks > 0).then(|| Finding::Unreadable { hooks, why: why.to_owned() })
     }
 
     /// The hooks that are not in force. Approvals are checked at the start of a session, and when one is missing.

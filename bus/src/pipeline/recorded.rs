@@ -2,6 +2,7 @@
 //! and the agent get the original.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::active::{ActiveRedaction, HookSets};
 use crate::dialect::mark_recorded;
@@ -24,13 +25,16 @@ impl<'a> Recorded<'a> {
     /// What `redactor` (none: redaction is off) and the settings of `hooks` leave of the event.
     pub(super) fn new(
         event: &'a Event,
-        redactor: Option<&'a Redactor>,
+        redactor: Option<&'a Arc<Redactor>>,
         hooks: &'a HookSets,
         redaction: &ActiveRedaction,
     ) -> Self {
-        let whole = || Redacted { bytes: Cow::Borrowed(event.raw.as_slice()), found: Vec::new() };
-        let payload = redactor.map_or_else(whole, |redactor| redactor.redact(&event.raw));
+        let payload = match redactor {
+            Some(redactor) => redaction.redact(redactor, event),
+            None => Redacted::unchanged(&event.raw),
+        };
         let choice = hooks.own.file.recording.choice(event);
+        let redactor = redactor.map(Arc::as_ref);
         let mut recorded = Self { redactor, payload, choice, left: None };
         if *choice != RecordChoice::Everything {
             // As they are in the payload now.

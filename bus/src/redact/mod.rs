@@ -8,6 +8,7 @@
 
 mod alphabet;
 mod boundary;
+mod clean;
 mod detectors;
 mod fingerprint;
 mod glob;
@@ -17,6 +18,7 @@ mod look;
 mod mark;
 mod own;
 mod redactor;
+mod repeats;
 mod replace;
 mod rules;
 mod settings;
@@ -26,6 +28,7 @@ mod unescape;
 #[cfg(test)]
 mod tests;
 
+pub use clean::CleanPayload;
 pub use fingerprint::{Fingerprint, FingerprintKey};
 pub use mark::Mark;
 pub use redactor::{Redacted, Redactor};

@@ -1,12 +1,13 @@
 //! The map of redaction: one function from raw bytes to redacted bytes.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use serde_json::Value;
 
 use super::fingerprint::FingerprintKey;
 use super::json_walk::starts_like_json;
-use super::look::{Look, Rank};
+use super::look::{Candidate, Look, Rank};
 use super::own::Own;
 use super::replace::{FoundSecret, Places, replace};
 use super::rules::{Rule, Rules, kinds};
@@ -32,6 +33,13 @@ pub struct Redacted<'a> {
     pub bytes: Cow<'a, [u8]>,
     /// What was replaced: in the order of the payload, then what only the other marks made visible.
     pub found: Vec<FoundSecret>,
+}
+
+impl<'a> Redacted<'a> {
+    /// A payload in which there is nothing to replace.
+    pub const fn unchanged(raw: &'a [u8]) -> Self {
+        Self { bytes: Cow::Borrowed(raw), found: Vec::new() }
+    }
 }
 
 impl Redactor {
@@ -71,7 +79,25 @@ impl Redactor {
 
     fn pass<'a>(&self, raw: &'a [u8]) -> Redacted<'a> {
         let view = Unescaped::new(raw);
-        let mut look = Look::new(&view, starts_like_json(raw));
+        let (found, places) = self.search(&view, starts_like_json(raw));
+        replace(raw, &view, found, &places, &self.own, &self.key)
+    }
+
+    /// Whether keywords alone say where to look: the settings name no places, and have no patterns without keywords.
+    pub(super) fn searches_by_keyword_alone(&self) -> bool {
+        !self.own.has_places() && self.own.patterns.is_empty()
+    }
+
+    /// Whether the search finds nothing in a stretch of a payload.
+    pub(super) fn is_clean(&self, raw: &[u8], stretch: Range<usize>) -> bool {
+        let view = Unescaped::new(raw.get(stretch).unwrap_or_default());
+        let (found, places) = self.search(&view, starts_like_json(raw));
+        found.is_empty() && places.unexamined.is_empty()
+    }
+
+    /// What looks like a secret.
+    fn search(&self, view: &Unescaped<'_>, is_json: bool) -> (Vec<Candidate>, Places) {
+        let mut look = Look::new(view, is_json);
         let mut places = Places::default();
         let mut tried = vec![false; self.own.patterns.len()];
         self.rules.search(view.text(), |rule, hit| {
@@ -90,7 +116,7 @@ impl Redactor {
         self.match_own_patterns(&mut look, &tried);
         let mut found = std::mem::take(&mut look.found);
         found.retain(|candidate| !self.off.iter().any(|kind| *kind == candidate.kind));
-        replace(raw, &view, found, &places, &self.own, &self.key)
+        (found, places)
     }
 
     /// Replaces the secrets in a text: an error text, a line of a log.

@@ -327,10 +327,10 @@ fn an_exemption_is_not_the_models_word() {
     let rule = "{ when: { runs: rm }, unless: { permission_mode: plan }, block: x }";
     let mut event =
         call("run_shell_command", &json!({"command": "rm a", "permission_mode": "plan"}));
-    let crate::event::Body::Read(fields) = &mut event.body else { panic!("a payload") };
+    let fields = event.complete_fields_mut().expect("a payload");
     fields.insert("permission_mode".to_owned(), json!("default"));
     assert!(applies(rule, &event), "the model has put a field of that name beside the agent's own");
-    let crate::event::Body::Read(fields) = &mut event.body else { panic!("a payload") };
+    let fields = event.complete_fields_mut().expect("a payload");
     fields.insert("permission_mode".to_owned(), json!("plan"));
     assert!(!applies(rule, &event));
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::{Capabilities, NoticePlace};
-use crate::event::{Body, Event};
+use crate::event::Event;
 
 /// How Gemini merges the answers of several hooks, by event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(super) fn own_answers(event: &Event) -> &'static [&'static str] {
 
 /// Which answers Gemini acts on at this event.
 pub(super) fn capabilities(event: &Event) -> Capabilities {
-    if let Body::Unreadable { .. } = event.body {
+    if event.is_unreadable() {
         return Capabilities { block: true, ..Capabilities::NONE };
     }
     let none = Capabilities::NONE;
@@ -73,11 +73,7 @@ pub(super) fn notice_place(event: &Event, answer: Option<&Value>) -> NoticePlace
     let has = |key: &str| answer.is_some_and(|answer| answer.get(key).is_some());
     match event.name.as_str() {
         "BeforeToolSelection" => NoticePlace::Nowhere,
-        _ if matches!(event.body, Body::Unreadable { .. })
-            && (has("decision") || has("continue")) =>
-        {
-            NoticePlace::Nowhere
-        }
+        _ if event.is_unreadable() && (has("decision") || has("continue")) => NoticePlace::Nowhere,
         "BeforeAgent" | "AfterAgent" | "BeforeModel" | "AfterModel"
             if has("decision") || has("continue") =>
         {

@@ -1,7 +1,7 @@
 //! Which form of answer Hermes reads at each event, by wire.
 
 use super::super::Capabilities;
-use crate::event::{Body, Event, Kind, Wire};
+use crate::event::{Event, Kind, Wire};
 
 /// The one form of answer that Hermes reads at an event.
 #[derive(Clone, Copy)]
@@ -26,10 +26,10 @@ pub(super) enum AnswerSlot {
 
 impl AnswerSlot {
     pub(super) fn at(event: &Event) -> Self {
-        match (event.name.as_str(), &event.body, event.wire) {
+        match (event.name.as_str(), event.is_unreadable(), event.wire) {
             // The event is unknown, so give the one answer that can stop a tool call.
-            (_, Body::Unreadable { .. }, Wire::Shell) => Self::Block,
-            (_, Body::Unreadable { .. }, Wire::Bridge) => Self::Directive,
+            (_, true, Wire::Shell) => Self::Block,
+            (_, true, Wire::Bridge) => Self::Directive,
             ("pre_tool_call", _, Wire::Shell) => Self::Block,
             ("pre_tool_call", _, Wire::Bridge) => Self::Directive,
             ("pre_verify", ..) => Self::Continue,

@@ -5,8 +5,6 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
-use serde_json::Value;
-
 use crate::event::{Agent, Event};
 
 /// The oldest links are dropped beyond this many.
@@ -70,13 +68,13 @@ impl Links {
 }
 
 fn names_its_session(event: &Event) -> bool {
-    let own = event.field("session_id").and_then(Value::as_str).unwrap_or_default();
+    let own = event.ids().and_then(|ids| ids.get("session_id")?.as_str()).unwrap_or_default();
     let in_turn = event.turn.as_deref().and_then(|turn| turn.split(':').next()).unwrap_or_default();
     !event.session.is_empty() && [own, in_turn].contains(&event.session.as_str())
 }
 
 fn keys_of(event: &Event) -> Vec<Key> {
-    let extra = event.field("extra").and_then(Value::as_object);
+    let extra = event.ids().and_then(|ids| ids.get("extra")?.as_object());
     let text = |name: &str| {
         let value = extra?.get(name)?.as_str()?;
         (!value.is_empty() && value != NO_TASK).then(|| value.to_owned())
@@ -87,7 +85,7 @@ fn keys_of(event: &Event) -> Vec<Key> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::dialect::decode::{Arrival, decode};

@@ -80,11 +80,11 @@ impl CheckedRow {
             context: context.as_deref(),
         };
         let hash: Hash = row.get(9)?;
-        let follows = chain::link_digest(&before, &identity, &digest) == hash;
+        let follows = chain::link(&before, &identity, &digest) == hash;
         let is_sound = match redaction {
             None => follows,
             Some(redaction) => {
-                let as_now = chain::link_digest(&before, &identity, &now);
+                let as_now = chain::link(&before, &identity, &now);
                 (follows || redaction.of_columns)
                     && redaction.now == now
                     && redactions.tell(seq, &hash, &digest, &as_now)

@@ -121,7 +121,7 @@ impl CleanRow {
             cause: self.cause,
             context: self.context.as_deref(),
         };
-        chain::link_digest(before, &identity, &self.payload_now)
+        chain::link(before, &identity, &self.payload_now)
     }
 }
 

@@ -82,7 +82,7 @@ impl Covered {
             cause: self.cause,
             context: self.context.as_deref(),
         };
-        chain::link_digest(before, &identity, &self.payload)
+        chain::link(before, &identity, &self.payload)
     }
 }
 
