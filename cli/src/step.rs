@@ -8,6 +8,9 @@ mod draw;
 mod load;
 mod model;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use compared::Compared;
 pub(crate) use draw::draw;
 pub(crate) use load::{SessionEvents, payload_of};

@@ -58,8 +58,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         return Ok(Exit::Success);
     }
     let mut tail = LogTail::new(LogPath::in_home(&settings.home));
-    let snapshot =
-        Snapshot { log: tail.look(SystemClock.now()), state: status::state(settings) };
+    let snapshot = Snapshot { log: tail.look(SystemClock.now()), state: status::state(settings) };
     match format {
         Format::Json => output::line(snapshot.to_json().to_string())?,
         Format::Text => {

@@ -218,8 +218,8 @@ fn whole(number: usize) -> i64 {
 mod tests {
     use super::*;
     use crate::event::{EventId, Kind};
-    use crate::log::{LogPath, RowHead};
     use crate::log::open::{self, Durability, WriterRole};
+    use crate::log::{LogPath, RowHead};
 
     /// A log with a row for each session, in this order; `bus` is a row of the bus itself.
     fn log(sessions: &[&str]) -> (tempfile::TempDir, LogReader) {

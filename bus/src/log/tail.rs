@@ -74,10 +74,7 @@ impl LogReader {
     }
 
     /// The rows of these that tell how things ended, with their payloads, in log order. A damaged row is an error of its own.
-    pub fn endings_of(
-        &self,
-        heads: &[RowHead],
-    ) -> Result<Vec<Result<Row, DamagedRow>>, ReadError> {
+    pub fn endings_of(&self, heads: &[RowHead]) -> Result<Vec<Result<Row, DamagedRow>>, ReadError> {
         let wanted = heads.iter().filter(|head| ENDINGS.contains(&head.kind)).count();
         let (Some(first), Some(last)) = (heads.first(), heads.last()) else {
             return Ok(Vec::new());
@@ -89,7 +86,9 @@ impl LogReader {
         let before = Seq::from_i64(first.seq.as_i64() - 1);
         let mut rows = self.after_with_damage(&query, Some(before), wanted)?;
         // Rows of these may have been removed meanwhile; then later ones came in their place.
-        rows.retain(|row| row.as_ref().map_or_else(|damaged| damaged.seq, |row| row.seq) <= last.seq);
+        rows.retain(|row| {
+            row.as_ref().map_or_else(|damaged| damaged.seq, |row| row.seq) <= last.seq
+        });
         Ok(rows)
     }
 }

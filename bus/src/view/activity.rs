@@ -246,3 +246,89 @@ fn percentile(spans: &[Duration], percent: usize) -> Option<Duration> {
 fn second_of(at: Time) -> i64 {
     at.micros().div_euclid(SECOND)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::tests::{decision, payload, row};
+    use super::*;
+    use crate::event::Kind;
+
+    fn head(row: &Row) -> RowHead {
+        RowHead {
+            seq: row.seq,
+            at: row.at,
+            agent: row.agent.clone(),
+            session: row.session.clone(),
+            name: row.name.clone(),
+            kind: Kind::parse(&row.kind).expect("a kind"),
+            tool: row.tool.clone(),
+        }
+    }
+
+    /// A row of a call, so many seconds after the first one.
+    fn call(second: i64) -> Row {
+        row(second, "hermes", &payload("hermes", "pre_tool_call"))
+    }
+
+    #[test]
+    fn rates_count_events_of_whole_seconds_and_no_decisions() {
+        let mut activity = Activity::new(Duration::from_mins(15));
+        for second in [1, 1, 1, 30, 61, 61] {
+            activity.add(&head(&call(second)));
+            activity.add(&head(&decision(99, &call(second), "block")));
+        }
+        // Within second 62, so that 61 is the last whole one and 1 is 61 seconds ago.
+        let now = Time::from_micros(call(62).at.micros() + 300_000);
+        let rates = activity.rates(now);
+        assert_eq!((rates.last_second(), rates.last_minute()), (2, 3));
+        assert!((rates.per_second() - 0.05).abs() < 0.001);
+        activity.forget_before(now);
+        assert_eq!(activity.rates(now), rates, "only what is not shown is forgotten");
+        assert_eq!(activity.rates(call(200).at).last_minute(), 0);
+    }
+
+    #[test]
+    fn the_latest_blocks_and_questions_are_kept_with_the_hook_that_held_the_agent_back() {
+        let mut activity = Activity::new(Duration::from_mins(15));
+        for outcome in ["block", "context", "ask", "none", "stop"] {
+            activity.add_decision(&decision(2, &call(1), outcome));
+        }
+        let held: Vec<(Outcome, Option<&str>)> =
+            activity.held().iter().map(|held| (held.outcome, held.hook.as_deref())).collect();
+        let hook = Some("guard");
+        assert_eq!(held, [(Outcome::Block, hook), (Outcome::Ask, hook), (Outcome::Stop, hook)]);
+        assert_eq!(activity.held()[0].reason.as_deref(), Some("no"));
+        assert_eq!(activity.unexplained().count(), 3);
+        for seq in 3..500 {
+            activity.add_decision(&decision(seq, &call(1), "block"));
+        }
+        assert_eq!(activity.held().len(), MOST_HELD);
+        assert_eq!(activity.held().back().map(|held| held.seq), Some(Seq::from_i64(499)));
+    }
+
+    #[test]
+    fn hooks_are_counted_within_the_window_with_their_latencies() {
+        let mut activity = Activity::new(Duration::from_mins(1));
+        for at in 1..=100 {
+            let took = f64::from(i32::try_from(at).expect("small"));
+            let verdicts = json!([
+                {"hook": "slow", "verdict": if at % 2 == 0 { "block" } else { "none" }, "ms": took},
+                {"hook": "slow", "verdict": "block", "ms": 1.0, "shadow": true},
+                {"hook": "broken", "verdict": "none", "failed": true, "failure": "exit 3"},
+            ]);
+            let told = json!({"outcome": "none", "verdicts": verdicts}).to_string().into_bytes();
+            activity.add_decision(&Row { payload: told, ..decision(at, &call(at), "none") });
+        }
+        let figures = activity.hooks();
+        let names: Vec<(&str, bool)> = figures.iter().map(|it| (&*it.hook, it.shadow)).collect();
+        assert_eq!(names, [("broken", false), ("slow", false), ("slow", true)]);
+        assert_eq!((figures[0].calls, figures[0].failed, figures[0].p50), (100, 100, None));
+        assert_eq!((figures[1].calls, figures[1].blocked), (100, 50));
+        let millis = |number| Some(Duration::from_millis(number));
+        assert_eq!((figures[1].p50, figures[1].p95), (millis(50), millis(95)));
+        activity.forget_before(call(130).at);
+        assert_eq!(activity.hooks()[0].calls, 31, "those of the last minute");
+    }
+}

@@ -141,11 +141,55 @@ fn join_results(view: &SessionView, places: &HashMap<Seq, usize>, steps: &mut [S
             let Some(step) = step.filter(|step| step.result.is_none()) else { continue };
             step.result = Some(result.clone());
             step.took = item.took();
-            step.call =
-                (seq == result.seq && call.is_start_recorded).then_some(item.seq);
+            step.call = (seq == result.seq && call.is_start_recorded).then_some(item.seq);
         }
     }
     for inside in view.subagents().filter_map(|subagent| subagent.inside.as_ref()) {
         join_results(inside, places, steps);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{decision, payload, row};
+    use super::*;
+
+    #[test]
+    fn each_event_is_a_step_with_its_decision_and_the_result_of_its_call() {
+        let prompt = row(1, "hermes", &payload("hermes", "pre_llm_call"));
+        let before = row(2, "hermes", &payload("hermes", "pre_tool_call"));
+        let refused = decision(3, &before, "block");
+        let after = row(4, "hermes", &payload("hermes", "post_tool_call"));
+        let bus = Row {
+            agent: BUS_AGENT.to_owned(),
+            ..row(5, "hermes", &payload("hermes", "pre_llm_call"))
+        };
+        let mut steps = Steps::new("s");
+        for row in [&prompt, &before, &refused] {
+            steps.add(row);
+        }
+        assert_eq!(steps.steps().iter().filter(|step| step.result.is_some()).count(), 0);
+        for row in [&after, &bus] {
+            steps.add(row);
+        }
+        let all = steps.steps().to_vec();
+        let seqs: Vec<i64> = all.iter().map(|step| step.seq.as_i64()).collect();
+        assert_eq!(seqs, [1, 2, 4]);
+        let [prompt, before, after] = all.as_slice() else { panic!("three steps") };
+        assert!(before.is_blocked() && !prompt.is_blocked() && !before.has_failure());
+        assert_eq!(before.about, "echo hello-from-tool");
+        assert_eq!((before.call, after.call), (None, Some(before.seq)));
+        assert_eq!((&before.result, after.ended()), (&after.result, Some(ToolStatus::Ok)));
+        assert_eq!(before.to_json()["result"]["exit_code"], 0);
+    }
+
+    #[test]
+    fn what_happens_inside_of_a_sub_agent_is_stepped_through_too() {
+        let codex = ["SubagentStart", "UserPromptSubmit.subagent", "SubagentStop"];
+        let mut steps = Steps::new("s");
+        for (name, seq) in codex.iter().zip(1..) {
+            steps.add(&row(seq, "codex", &payload("codex", name)));
+        }
+        assert_eq!(steps.steps().len(), 3);
     }
 }

@@ -231,9 +231,6 @@ impl Arguments {
 
     /// Whether any argument selects events of the log.
     pub(super) const fn selects(&self) -> bool {
-        self.all
-            || !self.sessions.is_empty()
-            || self.has_filters()
-            || self.explain.is_some()
+        self.all || !self.sessions.is_empty() || self.has_filters() || self.explain.is_some()
     }
 }

@@ -17,13 +17,19 @@ pub(crate) fn draw_keys(frame: &mut Frame<'_>, keys: &[(&str, &str)], theme: The
         Constraint::Fill(1),
     ])
     .areas(area);
-    let [_, page, _] =
-        Layout::vertical([Constraint::Fill(1), Constraint::Length(height.min(area.height)), Constraint::Fill(1)])
-            .areas(middle);
+    let [_, page, _] = Layout::vertical([
+        Constraint::Fill(1),
+        Constraint::Length(height.min(area.height)),
+        Constraint::Fill(1),
+    ])
+    .areas(middle);
     let lines: Vec<Line<'_>> = keys
         .iter()
         .map(|(key, what)| {
-            Line::from(vec![Span::styled(format!(" {key:<15} "), theme.notable()), Span::from(*what)])
+            Line::from(vec![
+                Span::styled(format!(" {key:<15} "), theme.notable()),
+                Span::from(*what),
+            ])
         })
         .collect();
     frame.render_widget(Clear, page);

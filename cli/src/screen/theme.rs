@@ -10,16 +10,20 @@ pub(crate) struct Theme {
 }
 
 impl Theme {
-    pub(crate) fn bold(self) -> Style {
+    pub(crate) const fn bold() -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    pub(crate) fn dim(self) -> Style {
+    pub(crate) const fn dim() -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
 
     pub(crate) fn bad(self) -> Style {
-        self.colour(Color::Red).add_modifier(if self.colour { Modifier::empty() } else { Modifier::BOLD })
+        self.colour(Color::Red).add_modifier(if self.colour {
+            Modifier::empty()
+        } else {
+            Modifier::BOLD
+        })
     }
 
     pub(crate) fn good(self) -> Style {
@@ -31,13 +35,13 @@ impl Theme {
     }
 
     /// The line that is selected.
-    pub(crate) fn selected(self) -> Style {
+    pub(crate) const fn selected() -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
     /// The border of the panel that keys go to.
     pub(crate) fn border(self, has_focus: bool) -> Style {
-        if has_focus { self.notable().add_modifier(Modifier::BOLD) } else { self.dim() }
+        if has_focus { self.notable().add_modifier(Modifier::BOLD) } else { Self::dim() }
     }
 
     fn colour(self, colour: Color) -> Style {

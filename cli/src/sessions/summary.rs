@@ -55,19 +55,30 @@ impl SessionSummary {
             return Ok(None);
         };
         Ok(Some(Self {
-            session: session.to_owned(),
-            agent: first.agent.clone(),
             project: EventView::new(&first).project(),
             prompt: prompt.and_then(|row| EventView::new(&row).prompt()),
-            first: first.at,
             bus: first.origin.map(|origin| origin.bus),
             last,
+            ..Self::empty(session, &first.agent, first.at)
+        }))
+    }
+
+    /// A session of which nothing is known but when it began.
+    pub(crate) fn empty(session: &str, agent: &str, first: Time) -> Self {
+        Self {
+            session: session.to_owned(),
+            agent: agent.to_owned(),
+            project: None,
+            prompt: None,
+            first,
+            last: first,
+            bus: None,
             rows: RowCounts::default(),
             blocked: 0,
             failed: 0,
             is_at_least: false,
             prompts: Vec::new(),
-        }))
+        }
     }
 
     /// Counts its rows, blocks and failures before `before`, or all of them.

@@ -127,7 +127,10 @@ impl Detail {
             self.verdict(verdict);
         }
         if let Some(answer) = &decision.answer {
-            self.add(Tone::Plain, format!("  the agent receives {}", shorten(&answer.to_string(), 600)));
+            self.add(
+                Tone::Plain,
+                format!("  the agent receives {}", shorten(&answer.to_string(), 600)),
+            );
         }
         if !decision.waited_for {
             self.add(Tone::Bad, "  the agent did not wait for the answer");
@@ -141,21 +144,16 @@ impl Detail {
     }
 
     fn verdict(&mut self, verdict: &RecordedVerdict) {
-        let mut line = format!("  {}: ", shorten(&verdict.hook, 80));
         let word = if verdict.verdict.is_empty() { "none" } else { &verdict.verdict };
-        line.push_str(&shorten(word, 40));
-        if verdict.shadow {
-            line.push_str(" (shadow)");
-        }
-        if verdict.unapproved {
-            line.push_str(", not run: not approved");
-        }
-        if let Some(exit) = verdict.exit {
-            line.push_str(&format!(", exit {exit}"));
-        }
-        if let Some(ms) = verdict.ms {
-            line.push_str(&format!(", {ms:.1} ms"));
-        }
+        let shadow = if verdict.shadow { " (shadow)" } else { "" };
+        let first = format!("  {}: {}{shadow}", shorten(&verdict.hook, 80), shorten(word, 40));
+        let parts = [
+            Some(first),
+            verdict.unapproved.then(|| "not run: not approved".to_owned()),
+            verdict.exit.map(|exit| format!("exit {exit}")),
+            verdict.ms.map(|ms| format!("{ms:.1} ms")),
+        ];
+        let line = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
         let outcome = Outcome::parse(&verdict.verdict).unwrap_or(Outcome::None);
         let tone = if verdict.failure.is_some() { Tone::Bad } else { tone_of(outcome) };
         self.add(tone, line);
@@ -204,7 +202,8 @@ impl Detail {
         self.add(Tone::Title, format!("result{place}"));
         let outcome = &result.outcome;
         let exit = outcome.exit_code.map_or_else(String::new, |code| format!(", exit code {code}"));
-        let took = step.took.map_or_else(String::new, |took| format!(", {}", format_duration(took)));
+        let took =
+            step.took.map_or_else(String::new, |took| format!(", {}", format_duration(took)));
         let tone = match outcome.status {
             ToolStatus::Ok => Tone::Good,
             ToolStatus::Failed | ToolStatus::Denied => Tone::Bad,

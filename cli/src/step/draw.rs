@@ -51,7 +51,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, model: &mut StepModel, theme: Theme) {
     let line = match (&model.typing, &model.message) {
         (Some(typed), _) => Line::from(format!(" /{}▏", sanitize(typed))),
         (None, Some(message)) => Line::styled(format!(" {message}"), theme.notable()),
-        (None, None) => Line::styled(format!(" {hint}"), theme.dim()),
+        (None, None) => Line::styled(format!(" {hint}"), Theme::dim()),
     };
     frame.render_widget(line, foot);
     if model.shows_help {
@@ -67,14 +67,13 @@ fn draw_list(frame: &mut Frame<'_>, model: &StepModel, theme: Theme, area: Rect)
     let most = model.steps.len().saturating_sub(rows);
     let first = model.current.saturating_sub(rows / 2).min(most);
     let shown = model.steps.iter().skip(first).take(rows);
-    let items = shown.map(|step| {
-        ListItem::new(list_line(step, model, has_time, columns, theme))
-    });
+    let items = shown.map(|step| ListItem::new(list_line(step, model, has_time, columns, theme)));
     let place = if model.steps.is_empty() { 0 } else { model.current + 1 };
     let title = format!(" {} {place}/{} ", model.title, model.steps.len());
     let block = Block::bordered().border_style(theme.border(true)).title(title);
-    let list = List::new(items).block(block).highlight_style(theme.selected());
-    let mut state = ListState::default().with_selected(Some(model.current - first.min(model.current)));
+    let list = List::new(items).block(block).highlight_style(Theme::selected());
+    let mut state =
+        ListState::default().with_selected(Some(model.current - first.min(model.current)));
     frame.render_stateful_widget(list, area, &mut state);
 }
 
@@ -104,7 +103,7 @@ fn list_line(
     let room = columns.saturating_sub(taken + crate::output::width(&name) + 1);
     let about_style = if step.failed { theme.bad() } else { Style::new() };
     Line::from(vec![
-        Span::styled(time, theme.dim()),
+        Span::styled(time, Theme::dim()),
         Span::styled(mark.to_string(), style),
         Span::styled(format!("{compared} "), theme.notable()),
         Span::styled(name, name_style),
@@ -117,9 +116,9 @@ fn name_of(step: &Step, theme: Theme) -> (String, Style) {
     match (&step.tool, step.kind) {
         (Some(tool), Kind::ToolBefore) => (shorten(tool, 60), theme.notable()),
         (Some(tool), Kind::ToolAfter | Kind::ToolFailed) => {
-            (format!("└ {}", shorten(tool, 60)), theme.dim())
+            (format!("└ {}", shorten(tool, 60)), Theme::dim())
         }
-        (_, Kind::TurnStart | Kind::AgentStart) => (step.kind.to_string(), theme.bold()),
+        (_, Kind::TurnStart | Kind::AgentStart) => (step.kind.to_string(), Theme::bold()),
         (_, Kind::Other) => (shorten(&step.name, 60), Style::new()),
         _ => (step.kind.to_string(), Style::new()),
     }
@@ -144,8 +143,8 @@ fn draw_detail(frame: &mut Frame<'_>, model: &mut StepModel, theme: Theme, area:
     model.scroll = model.scroll.min(most);
     let style = |tone: Tone| match tone {
         Tone::Plain => Style::new(),
-        Tone::Title => theme.bold(),
-        Tone::Dim => theme.dim(),
+        Tone::Title => Theme::bold(),
+        Tone::Dim => Theme::dim(),
         Tone::Bad => theme.bad(),
         Tone::Good => theme.good(),
         Tone::Notable => theme.notable(),
@@ -157,7 +156,6 @@ fn draw_detail(frame: &mut Frame<'_>, model: &mut StepModel, theme: Theme, area:
         shown.map(|(tone, line)| Line::styled(format!(" {line}"), style(tone))).collect();
     let about = &model.about;
     let about = if about.is_empty() { String::new() } else { format!(" {} ", fit(about, columns)) };
-    let block =
-        Block::bordered().border_style(theme.border(false)).title(about).title_bottom(more);
+    let block = Block::bordered().border_style(theme.border(false)).title(about).title_bottom(more);
     frame.render_widget(Paragraph::new(text).block(block), area);
 }

@@ -135,6 +135,7 @@ impl StepModel {
         self.set_current(to);
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other key does nothing")]
     pub(crate) fn press(&mut self, key: KeyEvent) -> StepNext {
         self.message = None;
         if is_interrupt(key) {
@@ -207,6 +208,7 @@ impl StepModel {
     }
 
     /// A key while a text to search for is typed.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other key does nothing")]
     fn type_key(&mut self, key: KeyEvent) {
         let Some(typed) = &mut self.typing else { return };
         match key.code {

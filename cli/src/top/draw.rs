@@ -50,7 +50,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, model: &Model, theme: Theme) {
     draw_held(frame, model, theme, held);
     draw_hooks(frame, model, theme, hooks);
     let hint = model.message.as_deref().unwrap_or("q quit  Tab list  Enter open  ? keys");
-    frame.render_widget(Line::styled(format!(" {hint}"), theme.dim()), foot);
+    frame.render_widget(Line::styled(format!(" {hint}"), Theme::dim()), foot);
     if model.shows_help {
         draw_keys(frame, &KEYS, theme);
     }
@@ -67,16 +67,18 @@ fn draw_state(
         Problem::Yes => theme.bad(),
         Problem::No => Style::new(),
     };
-    let mut text: Vec<Line<'_>> =
-        lines.iter().map(|(problem, line)| Line::styled(format!(" {line}"), style(*problem))).collect();
+    let mut text: Vec<Line<'_>> = lines
+        .iter()
+        .map(|(problem, line)| Line::styled(format!(" {line}"), style(*problem)))
+        .collect();
     if let Some(first) = text.first_mut() {
-        first.spans.insert(0, Span::styled(" hookbus top ", theme.bold()));
+        first.spans.insert(0, Span::styled(" hookbus top ", Theme::bold()));
     }
     frame.render_widget(Paragraph::new(text), area);
     let clock = clock(model.snapshot.log.at);
     let right = Rect { height: 1.min(area.height), ..area };
     if area.width > 60 {
-        frame.render_widget(Line::styled(clock, theme.dim()).alignment(Alignment::Right), right);
+        frame.render_widget(Line::styled(clock, Theme::dim()).alignment(Alignment::Right), right);
     }
     if area.height > 1 && area.width >= 60 + CHART {
         let chart = Rect { x: area.right() - CHART, y: area.y + 1, width: CHART, height: 1 };
@@ -92,23 +94,20 @@ fn clock(at: Time) -> String {
 
 /// A frame with a title around a list.
 fn framed(title: String, has_focus: bool, theme: Theme) -> Block<'static> {
-    let title = Span::styled(title, if has_focus { theme.bold() } else { Style::new() });
+    let title = Span::styled(title, if has_focus { Theme::bold() } else { Style::new() });
     Block::bordered().border_style(theme.border(has_focus)).title(title)
 }
 
-fn draw_table(
-    frame: &mut Frame<'_>,
-    area: Rect,
-    table: Table<'_>,
-    model: &Model,
-    panel: Panel,
-    theme: Theme,
-) {
+fn draw_table(frame: &mut Frame<'_>, area: Rect, table: Table<'_>, model: &Model, panel: Panel) {
     let has_focus = model.panel == panel;
     let selected = model.selected(panel).filter(|_| has_focus);
-    let style = if has_focus { theme.selected() } else { Style::new() };
+    let style = if has_focus { Theme::selected() } else { Style::new() };
     let mut state = TableState::default().with_selected(selected);
-    frame.render_stateful_widget(table.row_highlight_style(style).column_spacing(1), area, &mut state);
+    frame.render_stateful_widget(
+        table.row_highlight_style(style).column_spacing(1),
+        area,
+        &mut state,
+    );
 }
 
 fn number_cell(text: String, style: Style) -> Cell<'static> {
@@ -117,16 +116,16 @@ fn number_cell(text: String, style: Style) -> Cell<'static> {
 
 /// Numbers that are not 0 stand out.
 fn alarm(text: String, theme: Theme) -> Cell<'static> {
-    let style = if text == "0" { theme.dim() } else { theme.bad() };
+    let style = if text == "0" { Theme::dim() } else { theme.bad() };
     number_cell(text, style)
 }
 
-fn header(names: &[&'static str], numbers_from: usize, theme: Theme) -> Row<'static> {
+fn header(names: &[&'static str], numbers_from: usize) -> Row<'static> {
     let cells = names.iter().enumerate().map(|(at, name)| {
         let alignment = if at >= numbers_from { Alignment::Right } else { Alignment::Left };
         Cell::from(Line::from(*name).alignment(alignment))
     });
-    Row::new(cells.collect::<Vec<_>>()).style(theme.dim())
+    Row::new(cells.collect::<Vec<_>>()).style(Theme::dim())
 }
 
 fn draw_sessions(frame: &mut Frame<'_>, model: &Model, theme: Theme, area: Rect) {
@@ -146,7 +145,7 @@ fn draw_sessions(frame: &mut Frame<'_>, model: &Model, theme: Theme, area: Rect)
         ]);
         match live.state(log.at) {
             SessionState::Live => row,
-            SessionState::Idle | SessionState::Ended => row.style(theme.dim()),
+            SessionState::Idle | SessionState::Ended => row.style(Theme::dim()),
         }
     });
     let names = ["agent", "project", "prompt", "age", "last", "events", "block", "fail"];
@@ -159,9 +158,9 @@ fn draw_sessions(frame: &mut Frame<'_>, model: &Model, theme: Theme, area: Rect)
     let title = format!(" sessions ({} live) ", model.snapshot.live_sessions());
     let empty = log.sessions.is_empty().then(|| nothing("no sessions yet"));
     let table = Table::new(rows.chain(empty), widths)
-        .header(header(&names, 3, theme))
+        .header(header(&names, 3))
         .block(framed(title, has_focus, theme));
-    draw_table(frame, area, table, model, Panel::Sessions, theme);
+    draw_table(frame, area, table, model, Panel::Sessions);
 }
 
 fn nothing(text: &'static str) -> Row<'static> {
@@ -174,7 +173,7 @@ fn draw_held(frame: &mut Frame<'_>, model: &Model, theme: Theme, area: Rect) {
         let [time, outcome, hook, about] = describe_held(held);
         let style = if outcome == "asked" { theme.notable() } else { theme.bad() };
         Row::new([
-            Cell::from(time).style(theme.dim()),
+            Cell::from(time).style(Theme::dim()),
             Cell::from(outcome).style(style),
             Cell::from(hook),
             Cell::from(about),
@@ -192,14 +191,14 @@ fn draw_held(frame: &mut Frame<'_>, model: &Model, theme: Theme, area: Rect) {
     });
     let has_focus = model.panel == Panel::Held;
     let block = framed(" blocked and asked ".to_owned(), has_focus, theme);
-    draw_table(frame, area, Table::new(rows.chain(empty), widths).block(block), model, Panel::Held, theme);
+    draw_table(frame, area, Table::new(rows.chain(empty), widths).block(block), model, Panel::Held);
 }
 
 fn draw_hooks(frame: &mut Frame<'_>, model: &Model, theme: Theme, area: Rect) {
     let hooks = &model.snapshot.log.hooks;
     let rows = hooks.iter().map(|hook| {
         let [name, calls, blocked, failed, p50, p95] = cells_of_hook(hook);
-        let blocks = if blocked == "0" { theme.dim() } else { theme.notable() };
+        let blocks = if blocked == "0" { Theme::dim() } else { theme.notable() };
         Row::new([
             Cell::from(name),
             number_cell(calls, Style::new()),
@@ -216,8 +215,10 @@ fn draw_hooks(frame: &mut Frame<'_>, model: &Model, theme: Theme, area: Rect) {
     });
     let empty = hooks.is_empty().then(|| Row::new([Cell::from("no hook was asked lately")]));
     let has_focus = model.panel == Panel::Hooks;
-    let table = Table::new(rows.chain(empty), widths)
-        .header(header(&names, 1, theme))
-        .block(framed(" hooks, last 15 min ".to_owned(), has_focus, theme));
-    draw_table(frame, area, table, model, Panel::Hooks, theme);
+    let table = Table::new(rows.chain(empty), widths).header(header(&names, 1)).block(framed(
+        " hooks, last 15 min ".to_owned(),
+        has_focus,
+        theme,
+    ));
+    draw_table(frame, area, table, model, Panel::Hooks);
 }

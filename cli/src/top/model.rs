@@ -27,7 +27,10 @@ pub(super) enum Next {
     Stay,
     Quit,
     /// Shows the events of a session, at this row if one is named.
-    Open { session: String, at: Option<Seq> },
+    Open {
+        session: String,
+        at: Option<Seq>,
+    },
 }
 
 /// The state of the screen.
@@ -85,9 +88,8 @@ impl Model {
         let log = &self.snapshot.log;
         let at = match panel {
             Panel::Sessions => {
-                let is_it = |id: &String| {
-                    log.sessions.iter().position(|live| live.summary.session == *id)
-                };
+                let is_it =
+                    |id: &String| log.sessions.iter().position(|live| live.summary.session == *id);
                 self.session.as_ref().and_then(is_it)
             }
             Panel::Held => {
@@ -116,6 +118,7 @@ impl Model {
         self.select(at.saturating_add_signed(by).min(last));
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other key does nothing")]
     pub(super) fn press(&mut self, key: KeyEvent) -> Next {
         self.message = None;
         if is_interrupt(key) {

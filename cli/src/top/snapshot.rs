@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use hookbus::event::Time;
+use hookbus::event::{Seq, Time};
+use hookbus::view::{HeldBack, HookFigures};
 use serde_json::{Value, json};
 
 use super::live_session::{LiveSession, SessionState};
@@ -41,7 +42,7 @@ impl Snapshot {
             "daemon": self.state["daemon"],
             "daemon_off": self.state["daemon_off"] == true,
             "hung": self.state["hung"],
-            "log": {"rows": head.map_or(0, |seq| seq.as_i64()), "error": error},
+            "log": {"rows": head.map_or(0, Seq::as_i64), "error": error},
             "events": {
                 "last_second": rates.last_second(),
                 "last_minute": rates.last_minute(),
@@ -49,8 +50,8 @@ impl Snapshot {
             },
             "live_sessions": self.live_sessions(),
             "sessions": sessions.iter().map(|live| live.to_json(*at)).collect::<Vec<_>>(),
-            "held": held.iter().map(|held| held.to_json()).collect::<Vec<_>>(),
-            "hooks": hooks.iter().map(|hook| hook.to_json()).collect::<Vec<_>>(),
+            "held": held.iter().map(HeldBack::to_json).collect::<Vec<_>>(),
+            "hooks": hooks.iter().map(HookFigures::to_json).collect::<Vec<_>>(),
             "observers": self.state["observers"],
             "relay": self.state["relay"],
             "spool": self.state["spool"],

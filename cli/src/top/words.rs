@@ -222,7 +222,10 @@ mod tests {
     fn what_waits_too_long_is_a_problem() {
         let relayed = |value: Value| relay(&value).expect("a relay");
         let fine = json!({"phase": "publishing", "lag_events": 3, "lag_s": 1});
-        assert_eq!(relayed(fine), (Problem::No, "relay publishing, 3 rows behind, 1.0 s".to_owned()));
+        assert_eq!(
+            relayed(fine),
+            (Problem::No, "relay publishing, 3 rows behind, 1.0 s".to_owned())
+        );
         let late = json!({"phase": "publishing", "lag_events": 3, "lag_s": 61});
         assert_eq!(relayed(late).0, Problem::Yes);
         let state = json!({"observers": [
