@@ -13,5 +13,5 @@ mod tests;
 
 pub(crate) use compared::Compared;
 pub(crate) use draw::draw;
-pub(crate) use load::{SessionEvents, payload_of};
+pub(crate) use load::SessionEvents;
 pub(crate) use model::{StepModel, StepNext};

@@ -135,7 +135,7 @@ impl Detail {
         if !decision.waited_for {
             self.add(Tone::Bad, "  the agent did not wait for the answer");
         }
-        for note in &decision.note {
+        if let Some(note) = &decision.note {
             self.add(Tone::Dim, format!("  {}", sanitize_lines(note)));
         }
         if let Some(notice) = &decision.notice {
@@ -181,7 +181,7 @@ impl Detail {
         };
         self.add(Tone::Title, "replayed decision");
         self.add(tone, format!("  {word}{hook}"));
-        for why in &compared.why {
+        if let Some(why) = &compared.why {
             self.add(Tone::Plain, format!("  {}", shorten(why, 600)));
         }
         for note in &compared.notes {

@@ -102,7 +102,7 @@ impl SessionEvents {
 }
 
 /// The payload of a row as JSON; as text if it is no JSON.
-pub(crate) fn payload_of(row: &Row) -> Value {
+fn payload_of(row: &Row) -> Value {
     if row.removed.is_some() {
         return Value::String(REMOVED.to_owned());
     }
