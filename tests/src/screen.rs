@@ -17,6 +17,9 @@ use crate::pty::Pty;
 /// How long something may take to appear. Nothing here takes this long.
 const LIMIT: Duration = Duration::from_mins(1);
 
+/// How U+FFFD is shown.
+const REPLACED: u8 = b'?';
+
 const POLL: Duration = Duration::from_millis(20);
 
 /// A program on a terminal of its own.
@@ -30,6 +33,29 @@ pub struct ScreenUser {
 struct Shown {
     terminal: vt100::Parser,
     written: Vec<u8>,
+}
+
+impl Shown {
+    /// Draws what was written after the first `from` bytes; returns how many bytes that were. The parser shows nothing for
+    /// U+FFFD, which every terminal gives a column, so that it gets another character.
+    fn draw_from(&mut self, from: usize) -> usize {
+        let new = &self.written[from..];
+        let whole = match new {
+            [.., 0xef] => new.len() - 1,
+            [.., 0xef, 0xbf] => new.len() - 2,
+            _ => new.len(),
+        };
+        let mut shown = Vec::new();
+        let mut rest = &new[..whole];
+        while let Some(at) = rest.windows(3).position(|it| it == "\u{fffd}".as_bytes()) {
+            shown.extend_from_slice(&rest[..at]);
+            shown.push(REPLACED);
+            rest = &rest[at + 3..];
+        }
+        shown.extend_from_slice(rest);
+        self.terminal.process(&shown);
+        whole
+    }
 }
 
 impl fmt::Debug for ScreenUser {
@@ -54,11 +80,11 @@ impl ScreenUser {
         let shown = Arc::new(Mutex::new(Shown { terminal, written: Vec::new() }));
         let (sink, mut ours) = (Arc::clone(&shown), pty.ours.try_clone().expect("a terminal"));
         thread::spawn(move || {
-            let mut chunk = vec![0; 65536];
+            let (mut chunk, mut drawn) = (vec![0; 65536], 0);
             while let Ok(count @ 1..) = ours.read(&mut chunk) {
                 let mut shown = sink.lock().expect("no thread panics with the lock");
-                shown.terminal.process(&chunk[..count]);
                 shown.written.extend_from_slice(&chunk[..count]);
+                drawn += shown.draw_from(drawn);
             }
         });
         Self { pty, child, shown }

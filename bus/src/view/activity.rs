@@ -61,6 +61,8 @@ pub struct HeldBack {
 pub struct Rates {
     /// The events of each of the last 60 whole seconds, the latest last.
     pub seconds: [u64; MINUTE],
+    /// The events of the present second, which is not over yet.
+    pub present: u64,
 }
 
 /// What a hook did within the window, and how long it took.
@@ -165,12 +167,12 @@ impl Activity {
 
     /// How many events there are.
     pub fn rates(&self, now: Time) -> Rates {
+        let count = |back| self.events.get(&(second_of(now) - back)).copied().unwrap_or(0);
         let mut seconds = [0; MINUTE];
-        // The present second is not over yet.
         for (second, back) in seconds.iter_mut().rev().zip(1..) {
-            *second = self.events.get(&(second_of(now) - back)).copied().unwrap_or(0);
+            *second = count(back);
         }
-        Rates { seconds }
+        Rates { seconds, present: count(0) }
     }
 
     /// The decisions that held an agent back, the latest last.
@@ -225,9 +227,9 @@ impl Rates {
         self.seconds[MINUTE - 1]
     }
 
-    /// The events of the last minute.
+    /// The events of the last minute: of the present second and the 59 before it.
     pub fn last_minute(&self) -> u64 {
-        self.seconds.iter().sum()
+        self.present + self.seconds[1..].iter().sum::<u64>()
     }
 
     /// Events a second, in the last minute.
@@ -275,15 +277,15 @@ mod tests {
     #[test]
     fn rates_count_events_of_whole_seconds_and_no_decisions() {
         let mut activity = Activity::new(Duration::from_mins(15));
-        for second in [1, 1, 1, 30, 61, 61] {
+        for second in [1, 2, 2, 30, 61, 61, 62] {
             activity.add(&head(&call(second)));
             activity.add(&head(&decision(99, &call(second), "block")));
         }
-        // Within second 62, so that 61 is the last whole one and 1 is 61 seconds ago.
+        // Within second 62, so that 61 is the last whole one, and 2 is a minute ago.
         let now = Time::from_micros(call(62).at.micros() + 300_000);
         let rates = activity.rates(now);
-        assert_eq!((rates.last_second(), rates.last_minute()), (2, 3));
-        assert!((rates.per_second() - 0.05).abs() < 0.001);
+        assert_eq!((rates.last_second(), rates.last_minute()), (2, 4));
+        assert!((rates.per_second() * 15.0 - 1.0).abs() < 0.001);
         activity.forget_before(now);
         assert_eq!(activity.rates(now), rates, "only what is not shown is forgotten");
         assert_eq!(activity.rates(call(200).at).last_minute(), 0);

@@ -63,12 +63,14 @@ impl Detail {
         detail
     }
 
-    /// As lines of at most so many columns.
+    /// As lines of at most so many columns; the rest of a long line is indented as its start.
     pub(super) fn wrapped(&self, columns: usize) -> Vec<(Tone, String)> {
         let wrapped = self.lines.iter().flat_map(|(tone, line)| {
-            let lines = wrap(line, columns, usize::MAX);
+            let text = line.trim_start();
+            let indent = (line.len() - text.len()).min(columns / 2);
+            let lines = wrap(text, columns - indent, usize::MAX);
             let lines = if lines.is_empty() { vec![String::new()] } else { lines };
-            lines.into_iter().map(|line| (*tone, line))
+            lines.into_iter().map(move |line| (*tone, format!("{:indent$}{line}", "")))
         });
         wrapped.collect()
     }

@@ -11,7 +11,7 @@ use ratatui::widgets::{Block, Cell, Paragraph, Row, Sparkline, Table, TableState
 use super::live_session::SessionState;
 use super::model::{Model, Panel};
 use super::words::{Problem, cells_of_hook, cells_of_session, describe_held, state_lines};
-use crate::output::local_time;
+use crate::output::{fit, local_time};
 use crate::screen::{Theme, draw_keys};
 
 /// The most lines about what is wrong or waits.
@@ -29,7 +29,7 @@ const KEYS: [(&str, &str); 9] = [
     ("?", "this page"),
     ("q, Esc, Ctrl-C", "quit"),
     ("", ""),
-    ("3+", "at least three: earlier rows of a long session are not counted"),
+    ("3+", "at least three: older rows of it were not counted"),
 ];
 
 /// Draws everything.
@@ -169,8 +169,12 @@ fn nothing(text: &'static str) -> Row<'static> {
 
 fn draw_held(frame: &mut Frame<'_>, model: &Model, theme: Theme, area: Rect) {
     let held = &model.snapshot.log.held;
+    let hook_width: u16 = if area.width < 100 { 16 } else { 26 };
+    let about_width = area.width.saturating_sub(8 + 7 + hook_width + 3 + 2);
     let rows = held.iter().map(|held| {
         let [time, outcome, hook, about] = describe_held(held);
+        let (hook, about) =
+            (fit(&hook, usize::from(hook_width)), fit(&about, usize::from(about_width)));
         let style = if outcome == "asked" { theme.notable() } else { theme.bad() };
         Row::new([
             Cell::from(time).style(Theme::dim()),
@@ -179,11 +183,10 @@ fn draw_held(frame: &mut Frame<'_>, model: &Model, theme: Theme, area: Rect) {
             Cell::from(about),
         ])
     });
-    let hook = if area.width < 100 { 16 } else { 26 };
     let widths = [
         Constraint::Length(8),
         Constraint::Length(7),
-        Constraint::Length(hook),
+        Constraint::Length(hook_width),
         Constraint::Fill(1),
     ];
     let empty = held.is_empty().then(|| {

@@ -102,7 +102,7 @@ fn everything_is_on_a_screen_of_80_by_24() {
         "1,234     2    0",
         "blocked no-force-push    terminal git push --force — Never.",
         "no-force-push",
-        "0.3ms    12ms",
+        "300µs    12ms",
         "q quit  Tab list  Enter open  ? keys",
     ] {
         assert!(shown.contains(text), "{text:?} in\n{shown}");

@@ -30,13 +30,14 @@ pub(super) fn short_span(span: Duration) -> String {
     }
 }
 
-/// A latency in few characters: `0.3ms`, `12ms`, `1.2s`.
+/// A latency in few characters: `30µs`, `1.3ms`, `12ms`, `1.2s`.
 pub(super) fn latency(span: Option<Duration>) -> String {
     let Some(span) = span else { return "-".to_owned() };
-    let millis = span.as_secs_f64() * 1000.0;
-    match millis {
-        0.0..10.0 => format!("{millis:.1}ms"),
-        10.0..1000.0 => format!("{millis:.0}ms"),
+    let micros = span.as_micros();
+    match micros {
+        0..1000 => format!("{micros}µs"),
+        1000..10_000 => format!("{}.{}ms", micros / 1000, micros / 100 % 10),
+        10_000..1_000_000 => format!("{}ms", micros / 1000),
         _ => format!("{:.1}s", span.as_secs_f64()),
     }
 }
@@ -60,11 +61,13 @@ pub(super) fn cells_of_session(live: &LiveSession, now: Time) -> [String; 8] {
         SessionState::Ended => format!("{ago} end"),
         SessionState::Live | SessionState::Idle => ago,
     };
+    let end = if live.state(now) == SessionState::Live { now } else { summary.last };
+    let age = end.since(summary.first);
     [
         sanitize(&summary.agent),
         project,
         prompt.filter(|prompt| !prompt.is_empty()).unwrap_or_else(id),
-        short_span(summary.last.since(summary.first)),
+        short_span(age),
         last,
         count(summary.rows.events, summary.rows.has_more),
         count(summary.blocked, summary.is_at_least),
@@ -214,7 +217,7 @@ mod tests {
         assert_eq!(told, ["0s", "59s", "1m", "59m", "1h", "23h", "9d"]);
         let told = [0, 300, 9_960, 12_345, 999_400, 1_234_000]
             .map(|micros| latency(Some(Duration::from_micros(micros))));
-        assert_eq!(told, ["0.0ms", "0.3ms", "10.0ms", "12ms", "999ms", "1.2s"]);
+        assert_eq!(told, ["0µs", "300µs", "9.9ms", "12ms", "999ms", "1.2s"]);
         assert_eq!(latency(None), "-");
     }
 
