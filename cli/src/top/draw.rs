@@ -34,7 +34,8 @@ const KEYS: [(&str, &str); 9] = [
 
 /// Draws everything.
 pub(super) fn draw(frame: &mut Frame<'_>, model: &Model, theme: Theme) {
-    let lines = state_lines(&model.snapshot);
+    let columns = usize::from(frame.area().width.saturating_sub(2));
+    let lines = state_lines(&model.snapshot, columns);
     let most = if frame.area().height < 20 { 2 } else { MOST_STATE_LINES };
     let state_height = u16::try_from(lines.len().min(most)).unwrap_or(u16::MAX);
     let [head, sessions, held, hooks, foot] = Layout::vertical([

@@ -61,7 +61,7 @@ impl Snapshot {
     /// The same as text.
     pub(super) fn lines(&self, columns: usize, paint: Paint) -> Vec<String> {
         let now = self.log.at;
-        let mut lines: Vec<String> = state_lines(self)
+        let mut lines: Vec<String> = state_lines(self, columns)
             .into_iter()
             .map(|(problem, line)| match problem {
                 Problem::Yes => paint.bad(&fit(&line, columns)),

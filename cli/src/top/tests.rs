@@ -96,7 +96,7 @@ fn everything_is_on_a_screen_of_80_by_24() {
     for text in [
         "jane@box  daemon running, pid 4, up 2h, 99 calls",
         "0 events/s, 0.0/s in the last minute, 1 session live, 12,345 rows",
-        "relay publishing, no lag · audit working, 12 rows behind, 3.0 s",
+        "relay publishing, no lag · observer audit working, 12 rows behind, 3.0 s",
         "sessions (1 live)",
         "hermes  shop       Fix the build",
         "1,234     2    0",

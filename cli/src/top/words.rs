@@ -10,7 +10,9 @@ use serde_json::Value;
 use super::live_session::{LiveSession, SessionState};
 use super::snapshot::Snapshot;
 use crate::args::short_session;
-use crate::output::{format_duration, local_time, number, sanitize, shorten, shorten_middle};
+use crate::output::{
+    format_duration, local_time, number, sanitize, shorten, shorten_middle, width,
+};
 use crate::status::describe_spool;
 
 /// Whether a line tells of something that is wrong.
@@ -109,8 +111,9 @@ pub(super) fn cells_of_hook(hook: &HookFigures) -> [String; 6] {
     ]
 }
 
-/// The first lines: the bus and its daemon, the events, and what is wrong or waits.
-pub(super) fn state_lines(snapshot: &Snapshot) -> Vec<(Problem, String)> {
+/// The first lines: the bus and its daemon, the events, and what is wrong or waits. What is well shares lines of so many
+/// columns.
+pub(super) fn state_lines(snapshot: &Snapshot, columns: usize) -> Vec<(Problem, String)> {
     let state = &snapshot.state;
     let (problem, daemon) = daemon(state);
     let bus = state["bus"]["name"].as_str().map(sanitize).unwrap_or_default();
@@ -123,8 +126,17 @@ pub(super) fn state_lines(snapshot: &Snapshot) -> Vec<(Problem, String)> {
     let readers = relay(&state["relay"]).into_iter().chain(observers(state));
     let (bad, good): (Vec<_>, Vec<_>) = readers.partition(|(problem, _)| *problem == Problem::Yes);
     lines.extend(bad);
-    let good: Vec<String> = good.into_iter().map(|(_, text)| text).collect();
-    lines.extend((!good.is_empty()).then(|| (Problem::No, good.join(" · "))));
+    let mut packed: Vec<String> = Vec::new();
+    for (_, text) in good {
+        match packed.last_mut() {
+            Some(line) if width(line) + 3 + width(&text) <= columns => {
+                line.push_str(" · ");
+                line.push_str(&text);
+            }
+            Some(_) | None => packed.push(text),
+        }
+    }
+    lines.extend(packed.into_iter().map(|line| (Problem::No, line)));
     lines
 }
 
@@ -201,7 +213,7 @@ fn observer(observer: &Value) -> (Problem, String) {
     let dead = dead.map_or_else(String::new, |dead| format!(", {dead} dead letters"));
     let problem = if is_fine { Problem::No } else { Problem::Yes };
     let standing = sanitize(standing);
-    (problem, format!("{name} {standing}, {lag}{dead}{}", error.unwrap_or_default()))
+    (problem, format!("observer {name} {standing}, {lag}{dead}{}", error.unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -236,7 +248,7 @@ mod tests {
             {"name": "gone"},
         ]});
         let told = observers(&state);
-        assert_eq!(told[0], (Problem::No, "audit\u{fffd}[2J working, no lag".to_owned()));
+        assert_eq!(told[0], (Problem::No, "observer audit\u{fffd}[2J working, no lag".to_owned()));
         assert_eq!(told[1].0, Problem::Yes);
         assert_eq!(relay(&Value::Null), None);
     }
