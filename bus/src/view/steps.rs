@@ -93,14 +93,14 @@ impl Step {
 #[derive(Debug)]
 pub struct Steps {
     view: SessionView,
-    steps: Vec<Step>,
+    all: Vec<Step>,
     places: HashMap<Seq, usize>,
 }
 
 impl Steps {
     /// No events yet of this session.
     pub fn new(session: &str) -> Self {
-        Self { view: SessionView::new(session), steps: Vec::new(), places: HashMap::new() }
+        Self { view: SessionView::new(session), all: Vec::new(), places: HashMap::new() }
     }
 
     /// Adds a row of the session, in log order.
@@ -108,21 +108,21 @@ impl Steps {
         self.view.add(row);
         if row.kind == Kind::Decision.as_str() {
             let cause = row.cause.and_then(|cause| self.places.get(&cause));
-            if let Some(step) = cause.and_then(|place| self.steps.get_mut(*place)) {
+            if let Some(step) = cause.and_then(|place| self.all.get_mut(*place)) {
                 step.decision = Some(DecisionView::new(row, Some(step.kind)));
             }
             return;
         }
         if row.agent != BUS_AGENT {
-            self.places.insert(row.seq, self.steps.len());
-            self.steps.push(Step::new(&EventView::new(row)));
+            self.places.insert(row.seq, self.all.len());
+            self.all.push(Step::new(&EventView::new(row)));
         }
     }
 
     /// The events so far, with the results of their calls.
     pub fn steps(&mut self) -> &[Step] {
-        join_results(&self.view, &self.places, &mut self.steps);
-        &self.steps
+        join_results(&self.view, &self.places, &mut self.all);
+        &self.all
     }
 
     /// The session as a whole.

@@ -91,7 +91,9 @@ impl SessionSummary {
         self.rows = log.session_counts(&self.session, before, MOST_ROWS)?;
         let endings = log.session_endings(&self.session, before, detail.rows)?;
         self.is_at_least = endings.len() == detail.rows;
-        endings.iter().for_each(|row| self.add_ending(row));
+        for row in &endings {
+            self.add_ending(row);
+        }
         if detail.prompts {
             let kinds = vec![Kind::TurnStart, Kind::AgentStart];
             let query = Query { session: Some(self.session.clone()), kinds, ..Query::default() };
