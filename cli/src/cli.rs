@@ -11,7 +11,7 @@ use crate::settings::{Format, Settings};
 use crate::{
     anchor, backup, boot, compact, completions, connect, dead, demo, export, help, hold, hook,
     hooks, import, init, log, man, observe, prune, query, replay, scan, serve, sessions, show,
-    stats, status, stop, verify, why,
+    stats, status, stop, top, verify, why,
 };
 
 /// An event-sourced hook bus for AI agents
@@ -94,6 +94,13 @@ enum Verb {
     /// printed, questions to the user, sub-agents, the decisions with their reasons, and the answer. A call
     /// that was blocked and ran all the same stands out.
     Show(show::Arguments),
+    /// Watch what happens: sessions, rates, blocks, hooks
+    ///
+    /// One screen with the sessions of your agents, events per second, what was blocked or asked about, how
+    /// often hooks were asked and how long they took, and what waits for the relay and the observers. Enter
+    /// opens a session event by event. Reads only what is new, and never writes to the log. Without a
+    /// terminal it prints the figures once.
+    Top(top::Arguments),
     /// Explain a decision: each hook, what it saw, what came of it
     ///
     /// Shows what each hook that was in force made of an event, each condition of a rule with the value
@@ -288,6 +295,7 @@ pub(crate) fn run() -> ExitCode {
         Verb::Log(arguments) => log::run(&arguments, format, &settings),
         Verb::Sessions(arguments) => sessions::run(&arguments, format, &settings),
         Verb::Show(arguments) => show::run(&arguments, format, &settings),
+        Verb::Top(arguments) => top::run(&arguments, format, &settings),
         Verb::Why(arguments) => why::run(&arguments, format, &settings),
         Verb::Stats(arguments) => stats::run(&arguments, format, &settings),
         Verb::Query(arguments) => query::run(&arguments, format, &settings),

@@ -8,7 +8,7 @@ use clap::builder::{Resettable, StyledStr};
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Getting started", &["demo", "init", "connect", "disconnect"]),
     ("Policy", &["hooks"]),
-    ("Look at the log", &["log", "sessions", "show", "why", "stats", "query", "verify"]),
+    ("Look at the log", &["log", "sessions", "show", "top", "why", "stats", "query", "verify"]),
     ("Keep the log", &["backup", "restore", "scan", "compact", "prune", "hold", "anchor"]),
     ("Replay", &["replay", "export", "import"]),
     ("Daemon and observers", &["serve", "status", "stop", "observe", "dead"]),
@@ -96,6 +96,7 @@ Examples:
 pub(crate) const REPLAY: &str = "\
 Examples:
   hookbus replay last                      Replay the latest session
+  hookbus replay --step last               Walk through it, event by event
   hookbus replay --since 7d --list         Replay a week, show each difference
   hookbus replay --all --hooks draft.yaml  Try a changed policy on the whole log";
 

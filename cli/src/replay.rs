@@ -8,6 +8,7 @@ mod options;
 mod redeliver;
 mod report;
 mod setup;
+mod step;
 
 use std::time::Instant;
 
@@ -32,6 +33,9 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     if arguments.to_observers {
         return redeliver::run(arguments, format, settings);
     }
+    if arguments.step {
+        step::check(arguments, format, settings)?;
+    }
     let mut setup = ReplaySetup::new(arguments, settings)?;
     let sandbox = match confirm::confirm(&mut setup, arguments, format, settings)? {
         Confirmation::DryRun => return Ok(Exit::Success),
@@ -50,6 +54,9 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     };
     if arguments.explain.is_some() {
         return explain::run(&drive, format, settings);
+    }
+    if arguments.step {
+        return step::run(&drive, &setup, arguments, format, settings);
     }
     let started = Instant::now();
     // Opened first, so that nothing of the report is printed if a file cannot be written.

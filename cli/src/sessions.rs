@@ -8,8 +8,7 @@ use hookbus::event::{Clock, SystemClock, Time};
 use hookbus::log::{LogReader, SessionCursor};
 use regex::{Regex, RegexBuilder};
 
-pub(crate) use self::summary::is_project;
-use self::summary::{Detail, SessionSummary};
+pub(crate) use self::summary::{Detail, SessionSummary, is_project};
 use crate::args::{open_log, parse_agent, parse_time};
 use crate::bus_names::BusNames;
 use crate::cli::Exit;
@@ -142,7 +141,7 @@ fn each_session(
             if !selection.may_have(&summary) {
                 continue;
             }
-            summary.count(log, detail)?;
+            summary.count(log, None, detail)?;
             if selection.has(&summary) {
                 each(&summary)?;
                 listed += 1;

@@ -47,6 +47,8 @@ pub(crate) struct Settings {
     pub(crate) colour: bool,
     /// The window that text is fitted to.
     pub(crate) window: Window,
+    /// Whether a program can draw on the whole terminal and read its keys.
+    pub(crate) has_screen: bool,
     /// `PAGER`: what shows a long text at a terminal.
     pub(crate) pager: String,
     /// `HOOKBUS_LOG`: the log level of the daemon and the observers; none: as the home's file says.
@@ -75,6 +77,7 @@ impl Settings {
             gemini: gemini(),
             colour: colour(),
             window: Window::of_stdout(),
+            has_screen: has_screen(),
             pager: pager(),
             log_level: None,
         }
@@ -101,6 +104,7 @@ impl Settings {
             gemini: gemini(),
             colour: colour(),
             window: Window::of_stdout(),
+            has_screen: has_screen(),
             pager: pager(),
             log_level: var("HOOKBUS_LOG").and_then(|value| value.into_string().ok()),
         }
@@ -141,6 +145,11 @@ fn gemini() -> Option<PathBuf> {
 fn colour() -> bool {
     let is_forced = || var("CLICOLOR_FORCE").is_some_and(|value| value != "0");
     var("NO_COLOR").is_none() && (is_forced() || std::io::stdout().is_terminal())
+}
+
+fn has_screen() -> bool {
+    let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    is_terminal && var("TERM").is_some_and(|term| term != "dumb")
 }
 
 fn pager() -> String {

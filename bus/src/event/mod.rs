@@ -33,7 +33,7 @@ pub use kind::Kind;
 pub use notice::Notice;
 pub use on_failure::OnFailure;
 pub use plain_text::{is_plain, one_line};
-pub use recorded_decision::{DecisionError, RecordedDecision, RecordedVerdict};
+pub use recorded_decision::{DecisionError, RecordedDecision, RecordedVerdict, VerdictFigure};
 pub use subject::{bus_subjects, decode_token, encode_token, event_filter, parse_subject, subject};
 pub use time::{Clock, SystemClock, Time};
 pub use tool_class::ToolClass;

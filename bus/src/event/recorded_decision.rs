@@ -63,6 +63,27 @@ pub struct RecordedVerdict {
     pub ms: Option<f64>,
 }
 
+/// What a verdict counts as in figures about hooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VerdictFigure {
+    /// The hook was not asked, because it is not approved.
+    Unapproved,
+    /// The hook failed.
+    Failed,
+    /// It blocked or stopped.
+    Blocked,
+    /// It wanted the user to be asked.
+    Asked,
+    /// It changed the input.
+    Rewritten,
+    /// It added context.
+    Context,
+    /// It allowed.
+    Allowed,
+    /// It had nothing to say, or said something that this version does not know.
+    Nothing,
+}
+
 /// A payload that is not a decision this version can read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecisionError {
@@ -137,6 +158,24 @@ impl RecordedVerdict {
             exit: fields.get("exit").and_then(Value::as_i64),
             ms: fields.get("ms").and_then(Value::as_f64),
         })
+    }
+
+    /// What it counts as in figures about hooks.
+    pub fn figure(&self) -> VerdictFigure {
+        if self.unapproved {
+            return VerdictFigure::Unapproved;
+        }
+        if self.failure.is_some() {
+            return VerdictFigure::Failed;
+        }
+        match Outcome::parse(&self.verdict) {
+            Some(Outcome::Block | Outcome::Stop) => VerdictFigure::Blocked,
+            Some(Outcome::Ask) => VerdictFigure::Asked,
+            Some(Outcome::Rewrite) => VerdictFigure::Rewritten,
+            Some(Outcome::Context) => VerdictFigure::Context,
+            Some(Outcome::Allow) => VerdictFigure::Allowed,
+            Some(Outcome::None) | None => VerdictFigure::Nothing,
+        }
     }
 
     /// Whether the hook gave no answer.

@@ -30,6 +30,7 @@ mod schema;
 mod sessions;
 mod space;
 mod spool;
+mod tail;
 mod told;
 mod verify;
 mod wal;
@@ -66,6 +67,7 @@ pub use row::{
 };
 pub use sessions::{RowCounts, SessionBounds, SessionCursor};
 pub use spool::{Backlog, Spool, SpoolThread};
+pub use tail::{ENDINGS, RowHead};
 pub use told::PolicyChange;
 pub use verify::{
     AgainstCheckpoints, Flaw, FlawKind, HeldRows, Reference, RepairError, Repaired, SavedHead,

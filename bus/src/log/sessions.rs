@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use rusqlite::OptionalExtension;
 
 use super::bus_row::BUS_AGENT;
-use super::{LogReader, Query, ReadError, Row};
-use crate::event::{Kind, Seq, Time};
+use super::{ENDINGS, LogReader, Query, ReadError, Row};
+use crate::event::{Seq, Time};
 
 /// How many rows are walked before the index is used.
 const WALK: usize = 20_000;
@@ -163,13 +163,20 @@ impl LogReader {
         Ok(Some(SessionBounds { first, prompt, last: Time::from_micros(last) }))
     }
 
-    /// How many rows a session has, among its latest `most`.
-    pub fn session_counts(&self, session: &str, most: usize) -> Result<RowCounts, ReadError> {
+    /// How many rows a session has before `before` (up to now if none), among the latest `most`.
+    pub fn session_counts(
+        &self,
+        session: &str,
+        before: Option<Seq>,
+        most: usize,
+    ) -> Result<RowCounts, ReadError> {
         let mut statement = self.db.prepare_cached(
             "SELECT count(*), coalesce(sum(kind = 'decision'), 0), coalesce(sum(agent = 'hookbus'), 0) \
-             FROM (SELECT kind, agent FROM events WHERE session = ?1 ORDER BY seq DESC LIMIT ?2)",
+             FROM (SELECT kind, agent FROM events WHERE session = ?1 AND seq < ?3 \
+             ORDER BY seq DESC LIMIT ?2)",
         )?;
-        let counts = statement.query_row((session, whole(most)), |row| {
+        let before = before.map_or(i64::MAX, Seq::as_i64);
+        let counts = statement.query_row((session, whole(most), before), |row| {
             let number = |column: usize| {
                 Ok::<_, rusqlite::Error>(usize::try_from(row.get::<_, i64>(column)?).unwrap_or(0))
             };
@@ -180,17 +187,16 @@ impl LogReader {
         Ok(counts)
     }
 
-    /// The latest rows of a session that tell how things ended: results, decisions, ends of turns.
-    pub fn session_endings(&self, session: &str, most: usize) -> Result<Vec<Row>, ReadError> {
-        let kinds = vec![
-            Kind::Decision,
-            Kind::ToolAfter,
-            Kind::ToolFailed,
-            Kind::TurnEnd,
-            Kind::TurnFailed,
-        ];
+    /// The latest rows of a session before `before` (up to now if none) that tell how things ended.
+    pub fn session_endings(
+        &self,
+        session: &str,
+        before: Option<Seq>,
+        most: usize,
+    ) -> Result<Vec<Row>, ReadError> {
+        let kinds = ENDINGS.to_vec();
         let query = Query { session: Some(session.to_owned()), kinds, ..Query::default() };
-        self.before(&query, None, most)
+        self.before(&query, before, most)
     }
 
     /// Every session for which `is_meant` holds, at most `most`.
@@ -211,9 +217,9 @@ fn whole(number: usize) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::EventId;
-    use crate::log::LogPath;
+    use crate::event::{EventId, Kind};
     use crate::log::open::{self, Durability, WriterRole};
+    use crate::log::{LogPath, RowHead};
 
     /// A log with a row for each session, in this order; `bus` is a row of the bus itself.
     fn log(sessions: &[&str]) -> (tempfile::TempDir, LogReader) {
@@ -269,13 +275,34 @@ mod tests {
     #[test]
     fn a_session_is_counted_up_to_a_limit() {
         let (_home, log) = log(&["a"; 9]);
-        let all = log.session_counts("a", 100).expect("counts");
+        let all = log.session_counts("a", None, 100).expect("counts");
         assert_eq!((all.events, all.decisions, all.has_more), (6, 3, false));
-        assert!(log.session_counts("a", 5).expect("counts").has_more);
+        assert!(log.session_counts("a", None, 5).expect("counts").has_more);
+        let early = log.session_counts("a", Some(Seq::from_i64(4)), 100).expect("counts");
+        assert_eq!((early.events, early.decisions), (2, 1));
         let bounds = log.session_bounds("a").expect("bounds").expect("a session");
         assert_eq!((bounds.first.seq, bounds.last), (Seq::FIRST, Time::from_micros(9)));
         assert!(bounds.prompt.is_some());
         assert_eq!(log.session_bounds("b").expect("bounds"), None);
-        assert_eq!(log.session_endings("a", 2).expect("rows").len(), 2);
+        assert_eq!(log.session_endings("a", None, 2).expect("rows").len(), 2);
+        let early = log.session_endings("a", Some(Seq::from_i64(6)), 9).expect("rows");
+        assert_eq!(early.iter().map(|row| row.seq.as_i64()).collect::<Vec<_>>(), [3]);
+    }
+
+    #[test]
+    fn the_end_of_the_log_is_read_without_payloads_and_endings_with_them() {
+        let (_home, log) = log(&["a", "b", "a", "bus", "a", "b"]);
+        let seqs = |heads: &[RowHead]| -> Vec<i64> {
+            heads.iter().map(|head| head.seq.as_i64()).collect()
+        };
+        let last = log.last_heads(3).expect("heads");
+        assert_eq!((seqs(&last), last[0].is_event()), (vec![4, 5, 6], false));
+        let next = log.heads_after(Seq::from_i64(2), 2).expect("heads");
+        assert_eq!((seqs(&next), next[0].kind), (vec![3, 4], Kind::Decision));
+        let endings = log.endings_of(&last).expect("rows");
+        let endings: Vec<i64> =
+            endings.iter().flatten().map(|row: &Row| row.seq.as_i64()).collect();
+        assert_eq!(endings, [6], "only of these rows");
+        assert!(log.endings_of(&[]).expect("rows").is_empty());
     }
 }

@@ -1,12 +1,13 @@
-//! A session as JSON: the shape of `hookbus show --json`, documented in `cli/docs/output.md`.
+//! A session as JSON, the shape of `hookbus show --json`, and the parts of `top --json` and `replay --step --json`. All are
+//! documented in `cli/docs/output.md`.
 
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
 use super::{
-    CallResult, DecisionView, Effects, HookSaid, Item, ModelCall, SessionView, Subagent, ToolCall,
-    Totals, Turn, What,
+    CallResult, DecisionView, Effects, HeldBack, HookFigures, HookSaid, Item, ModelCall,
+    SessionView, Step, Subagent, ToolCall, Totals, Turn, What,
 };
 use crate::dialect::Usage;
 use crate::event::{Kind, Outcome, Seq, Time, ToolClass};
@@ -123,6 +124,43 @@ impl DecisionView {
     }
 }
 
+impl Step {
+    /// The event, as a line of `hookbus replay --step --json` begins.
+    pub fn to_json(&self) -> Value {
+        let result = self.result.as_ref().map(|result| call_result(result, self.took));
+        json!({
+            "seq": self.seq.as_i64(), "time": self.at.to_string(), "agent": self.agent,
+            "name": self.name, "kind": self.kind.as_str(), "tool": self.tool,
+            "about": self.about, "failed": self.failed, "failure": self.failure,
+            "decision": self.decision.as_ref().map(DecisionView::to_json),
+            "result": result, "call": self.call.map(Seq::as_i64),
+        })
+    }
+}
+
+impl HeldBack {
+    /// The decision, as it is in `hookbus top --json`.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "seq": self.seq.as_i64(), "event_seq": self.cause.map(Seq::as_i64),
+            "time": self.at.to_string(), "agent": self.agent, "session": self.session,
+            "outcome": self.outcome.as_str(), "hook": self.hook, "reason": self.reason,
+            "tool": self.tool, "about": self.about,
+        })
+    }
+}
+
+impl HookFigures {
+    /// The figures, as they are in `hookbus top --json`.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "hook": self.hook, "shadow": self.shadow, "calls": self.calls,
+            "blocked": self.blocked, "asked": self.asked, "failed": self.failed,
+            "unapproved": self.unapproved, "p50_ms": millis(self.p50), "p95_ms": millis(self.p95),
+        })
+    }
+}
+
 impl HookSaid {
     fn to_json(&self) -> Value {
         json!({
@@ -135,15 +173,6 @@ impl HookSaid {
 }
 
 fn tool(item: &Item, call: &ToolCall) -> Value {
-    let result = |result: &CallResult| {
-        let outcome = &result.outcome;
-        json!({
-            "seq": result.seq.as_i64(), "time": result.at.to_string(),
-            "status": outcome.status.as_str(), "exit_code": outcome.exit_code,
-            "error": outcome.error, "output": outcome.output, "ms": millis(item.took()),
-            "removed": result.is_removed,
-        })
-    };
     let Effects { programs, files, hosts } = &call.effects;
     let paths = |access: Access| {
         let own = files.iter().filter(move |file| file.access == access);
@@ -157,12 +186,22 @@ fn tool(item: &Item, call: &ToolCall) -> Value {
         "call_id": call.call_id,
         "started": call.is_start_recorded,
         "removed": call.is_removed,
-        "result": call.result.as_ref().map(result),
+        "result": call.result.as_ref().map(|result| call_result(result, item.took())),
         "ran_despite_block": item.ran_despite_block(),
         "effects": {
             "programs": programs, "hosts": hosts, "reads": paths(Access::Read),
             "writes": paths(Access::Write), "deletes": paths(Access::Delete),
         },
+    })
+}
+
+fn call_result(result: &CallResult, took: Option<Duration>) -> Value {
+    let outcome = &result.outcome;
+    json!({
+        "seq": result.seq.as_i64(), "time": result.at.to_string(),
+        "status": outcome.status.as_str(), "exit_code": outcome.exit_code,
+        "error": outcome.error, "output": outcome.output, "ms": millis(took),
+        "removed": result.is_removed,
     })
 }
 

@@ -11,7 +11,7 @@ use crate::event::{Kind, Seq, Time};
 use crate::log::Row;
 
 /// The agent of rows that are about the bus itself.
-const BUS_AGENT: &str = "hookbus";
+pub(super) const BUS_AGENT: &str = "hookbus";
 
 /// How many calls can wait for their result at a time. Blocked calls never get one, so the oldest are given up.
 const MOST_OPEN: usize = 2000;

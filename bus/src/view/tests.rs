@@ -13,14 +13,14 @@ use crate::event::{Agent, EventId, Kind, Outcome, Seq, Time, Wire};
 use crate::log::{Row, RowDraft};
 
 /// A recorded payload of a real agent.
-fn payload(agent: &str, name: &str) -> Value {
+pub(super) fn payload(agent: &str, name: &str) -> Value {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/payloads");
     let text = fs::read(folder.join(agent).join(format!("{name}.json"))).expect("a payload");
     serde_json::from_slice(&text).expect("JSON")
 }
 
 /// The row that the bus would record for a payload.
-fn row(seq: i64, agent: &str, payload: &Value) -> Row {
+pub(super) fn row(seq: i64, agent: &str, payload: &Value) -> Row {
     let at = Time::from_micros(1_700_000_000_000_000 + seq * 1_000_000);
     let id = EventId::mint(at);
     let event = decode(Arrival {
@@ -54,7 +54,7 @@ fn row(seq: i64, agent: &str, payload: &Value) -> Row {
     }
 }
 
-fn decision(seq: i64, cause: &Row, outcome: &str) -> Row {
+pub(super) fn decision(seq: i64, cause: &Row, outcome: &str) -> Row {
     let verdict = json!({"hook": "guard", "verdict": outcome, "reason": "no"});
     let payload =
         json!({"outcome": outcome, "verdicts": [verdict, {"hook": "quiet", "verdict": "none"}]});

@@ -95,6 +95,7 @@ pub(super) fn install() -> Result<()> {
 
 #[expect(clippy::exit, reason = "a signal ends the whole process, whatever it is doing")]
 fn clean_up_and_exit(code: i32) {
+    crate::screen::restore_for_exit();
     // Locked until the exit, so that no other thread creates a directory.
     let resources = resources();
     resources.environments.iter().for_each(ReplayEnvironment::end);

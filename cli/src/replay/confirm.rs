@@ -73,7 +73,7 @@ pub(super) fn confirm(
     format: Format,
     settings: &Settings,
 ) -> Result<Confirmation> {
-    let has_commands = setup.hooks.has_commands() && !arguments.rules_only;
+    let has_commands = setup.hooks.has_commands() && !arguments.skips_commands();
     setup.hooks.approve_foreign(arguments.run.iter().cloned());
     let mut found = if has_commands { plan(setup)? } else { DryRun::default() };
     check_names(&found, arguments)?;

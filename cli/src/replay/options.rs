@@ -104,6 +104,15 @@ pub(crate) struct Arguments {
     /// Show one event in detail: payload, verdicts, answers and timing, both recorded and replayed.
     #[arg(long, value_name = "SEQ", conflicts_with_all = ["check", "junit", "fail_on", "last"], help_heading = REPORT)]
     pub(super) explain: Option<i64>,
+    /// Step through one session event by event at a terminal: payload, decision, result, and what the hooks would
+    /// decide. `?` shows the keys. Commands are skipped unless you add --yes or --run.
+    #[arg(
+        long,
+        requires = "sessions",
+        conflicts_with_all = ["check", "explain", "junit", "fail_on", "list", "dry_run"],
+        help_heading = REPORT
+    )]
+    pub(super) step: bool,
     /// Write a JUnit report to this file, for CI.
     #[arg(long, value_name = "FILE", help_heading = REPORT)]
     pub(super) junit: Option<PathBuf>,
@@ -112,7 +121,7 @@ pub(crate) struct Arguments {
     pub(super) fail_on: Option<FailOn>,
 
     /// Deliver the events to observers again, marked as a replay and apart from the live stream.
-    #[arg(long, conflicts_with_all = ["check", "explain", "junit", "fail_on"], help_heading = OBSERVERS)]
+    #[arg(long, conflicts_with_all = ["check", "explain", "junit", "fail_on", "step"], help_heading = OBSERVERS)]
     pub(super) to_observers: bool,
     /// With --to-observers: only to this observer; can be repeated.
     #[arg(long, value_name = "NAME", requires = "to_observers", help_heading = OBSERVERS)]
@@ -186,11 +195,26 @@ impl Arguments {
     pub(super) const fn detail(&self) -> Detail {
         if self.update || self.explain.is_some() {
             Detail::Payloads
-        } else if self.junit.is_some() {
+        } else if self.junit.is_some() || self.step {
             Detail::AllEvents
         } else {
             Detail::Differences
         }
+    }
+
+    /// Whether commands and plugins do not run. Stepping through a session is for looking: it runs none unless it is told to.
+    pub(super) const fn skips_commands(&self) -> bool {
+        self.rules_only || (self.step && !self.yes && self.run.is_empty())
+    }
+
+    /// Whether only some events of the sessions are selected.
+    pub(super) const fn has_filters(&self) -> bool {
+        self.agent.is_some()
+            || self.kind.is_some()
+            || self.tool.is_some()
+            || self.since.is_some()
+            || self.until.is_some()
+            || self.last.is_some()
     }
 
     /// The arguments that name the log and the hooks, for a hint to the user.
@@ -207,14 +231,6 @@ impl Arguments {
 
     /// Whether any argument selects events of the log.
     pub(super) const fn selects(&self) -> bool {
-        self.all
-            || !self.sessions.is_empty()
-            || self.agent.is_some()
-            || self.kind.is_some()
-            || self.tool.is_some()
-            || self.since.is_some()
-            || self.until.is_some()
-            || self.last.is_some()
-            || self.explain.is_some()
+        self.all || !self.sessions.is_empty() || self.has_filters() || self.explain.is_some()
     }
 }

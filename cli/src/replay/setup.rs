@@ -34,6 +34,8 @@ pub(super) struct ReplaySetup {
     pub(super) expectations: Option<PathBuf>,
     /// Whether the expectations file has lines that cannot be read.
     pub(super) has_damaged_lines: bool,
+    /// The log that the events come from; none if they come from an expectations file.
+    pub(super) log: Option<LogPath>,
     /// Holds the log if it is a temporary copy.
     _copy: Option<TempDirectory>,
 }
@@ -79,11 +81,12 @@ impl ReplaySetup {
             Detail::AllEvents | Detail::Differences => CHUNK,
         };
         Ok(Self {
-            source: Box::new(LogSource::open(path, selection, rows)?),
+            source: Box::new(LogSource::open(path.clone(), selection, rows)?),
             hooks,
             hooks_name,
             expectations: arguments.check.then(|| expectations_path(arguments, settings)),
             has_damaged_lines: false,
+            log: Some(path),
             _copy: copy,
         })
     }
@@ -111,6 +114,7 @@ impl ReplaySetup {
             hooks_name,
             expectations: Some(path),
             has_damaged_lines: damaged > 0,
+            log: None,
             _copy: None,
         })
     }

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use anyhow::Result;
-use hookbus::event::{BusId, Kind, Time};
-use hookbus::log::{LogReader, Query, RowCounts, SessionBounds};
+use hookbus::event::{BusId, Kind, Seq, Time};
+use hookbus::log::{LogReader, Query, Row, RowCounts, RowHead, SessionBounds};
 use hookbus::view::{DecisionView, EventView};
 use regex::Regex;
 use serde_json::{Value, json};
@@ -22,65 +22,77 @@ const MOST_PROMPTS: usize = 1000;
 
 /// How much is read of each session.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Detail {
+pub(crate) struct Detail {
     /// How many results and decisions.
-    pub(super) rows: usize,
+    pub(crate) rows: usize,
     /// Whether all of its prompts.
-    pub(super) prompts: bool,
+    pub(crate) prompts: bool,
 }
 
 /// A session in the list.
-#[derive(Debug)]
-pub(super) struct SessionSummary {
-    pub(super) session: String,
-    pub(super) agent: String,
-    pub(super) project: Option<String>,
-    pub(super) prompt: Option<String>,
-    pub(super) first: Time,
-    pub(super) last: Time,
+#[derive(Debug, Clone)]
+pub(crate) struct SessionSummary {
+    pub(crate) session: String,
+    pub(crate) agent: String,
+    pub(crate) project: Option<String>,
+    pub(crate) prompt: Option<String>,
+    pub(crate) first: Time,
+    pub(crate) last: Time,
     /// The bus that recorded its first row, if the log is an archive.
-    pub(super) bus: Option<BusId>,
-    pub(super) rows: RowCounts,
-    pub(super) blocked: usize,
-    pub(super) failed: usize,
+    pub(crate) bus: Option<BusId>,
+    pub(crate) rows: RowCounts,
+    pub(crate) blocked: usize,
+    pub(crate) failed: usize,
     /// Whether there may be more of them than were read.
-    pub(super) is_at_least: bool,
+    pub(crate) is_at_least: bool,
     prompts: Vec<String>,
 }
 
 impl SessionSummary {
     /// Where it begins and ends; none if it has no event.
-    pub(super) fn read(log: &LogReader, session: &str) -> Result<Option<Self>> {
+    pub(crate) fn read(log: &LogReader, session: &str) -> Result<Option<Self>> {
         let Some(SessionBounds { first, prompt, last }) = log.session_bounds(session)? else {
             return Ok(None);
         };
         Ok(Some(Self {
-            session: session.to_owned(),
-            agent: first.agent.clone(),
             project: EventView::new(&first).project(),
             prompt: prompt.and_then(|row| EventView::new(&row).prompt()),
-            first: first.at,
             bus: first.origin.map(|origin| origin.bus),
             last,
+            ..Self::empty(session, &first.agent, first.at)
+        }))
+    }
+
+    /// A session of which nothing is known but when it began.
+    pub(crate) fn empty(session: &str, agent: &str, first: Time) -> Self {
+        Self {
+            session: session.to_owned(),
+            agent: agent.to_owned(),
+            project: None,
+            prompt: None,
+            first,
+            last: first,
+            bus: None,
             rows: RowCounts::default(),
             blocked: 0,
             failed: 0,
             is_at_least: false,
             prompts: Vec::new(),
-        }))
+        }
     }
 
-    /// Counts its rows, blocks and failures.
-    pub(super) fn count(&mut self, log: &LogReader, detail: Detail) -> Result<()> {
-        self.rows = log.session_counts(&self.session, MOST_ROWS)?;
-        let endings = log.session_endings(&self.session, detail.rows)?;
+    /// Counts its rows, blocks and failures before `before`, or all of them.
+    pub(crate) fn count(
+        &mut self,
+        log: &LogReader,
+        before: Option<Seq>,
+        detail: Detail,
+    ) -> Result<()> {
+        self.rows = log.session_counts(&self.session, before, MOST_ROWS)?;
+        let endings = log.session_endings(&self.session, before, detail.rows)?;
         self.is_at_least = endings.len() == detail.rows;
         for row in &endings {
-            if row.kind == Kind::Decision.as_str() {
-                self.blocked += usize::from(DecisionView::new(row, None).refuses());
-                continue;
-            }
-            self.failed += usize::from(EventView::new(row).has_failed());
+            self.add_ending(row);
         }
         if detail.prompts {
             let kinds = vec![Kind::TurnStart, Kind::AgentStart];
@@ -91,24 +103,44 @@ impl SessionSummary {
         Ok(())
     }
 
+    /// Counts one more row.
+    pub(crate) fn add(&mut self, head: &RowHead) {
+        if head.is_event() {
+            self.rows.events += 1;
+            self.last = self.last.max(head.at);
+        } else if head.kind == Kind::Decision {
+            self.rows.decisions += 1;
+        }
+    }
+
+    /// Counts what a row says about how something ended.
+    pub(crate) fn add_ending(&mut self, row: &Row) {
+        if row.kind == Kind::Decision.as_str() {
+            self.blocked += usize::from(DecisionView::new(row, None).refuses());
+        } else {
+            self.failed += usize::from(EventView::new(row).has_failed());
+        }
+    }
+
     /// Whether its project has this directory name, or is in this directory.
-    pub(super) fn is_in_project(&self, wanted: &str) -> bool {
+    pub(crate) fn is_in_project(&self, wanted: &str) -> bool {
         let Some(project) = self.project.as_deref() else { return false };
         is_project(project, wanted)
     }
 
     /// Whether its id or one of its prompts matches.
-    pub(super) fn matches(&self, pattern: &Regex) -> bool {
+    pub(crate) fn matches(&self, pattern: &Regex) -> bool {
         let texts = self.prompts.iter().chain(&self.prompt).chain([&self.session]);
         texts.into_iter().any(|text| pattern.is_match(text))
     }
 
-    fn project_name(&self) -> Option<String> {
+    /// The name of its project's directory.
+    pub(crate) fn project_name(&self) -> Option<String> {
         let path = Path::new(self.project.as_deref()?);
         Some(path.file_name()?.to_string_lossy().into_owned())
     }
 
-    pub(super) fn to_json(&self, names: &BusNames) -> Value {
+    pub(crate) fn to_json(&self, names: &BusNames) -> Value {
         let mut object = json!({
             "session": self.session, "short": short_session(&self.session), "agent": self.agent,
             "project": self.project, "prompt": self.prompt,
@@ -125,7 +157,7 @@ impl SessionSummary {
     }
 
     /// Two lines: what was asked, and the rest.
-    pub(super) fn lines(&self, now: Time, names: &BusNames, paint: Paint) -> [String; 2] {
+    pub(crate) fn lines(&self, now: Time, names: &BusNames, paint: Paint) -> [String; 2] {
         let title = match self.prompt.as_deref().map(|prompt| shorten(prompt, 1000)) {
             Some(prompt) if !prompt.is_empty() => prompt,
             Some(_) | None => "(no prompt)".to_owned(),

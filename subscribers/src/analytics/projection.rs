@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use hookbus::dialect::{ToolStatus, UsageScope};
-use hookbus::event::{BusId, EventId, Kind, Outcome, RecordedDecision, Seq, one_line};
+use hookbus::event::{
+    BusId, EventId, Kind, Outcome, RecordedDecision, Seq, VerdictFigure, one_line,
+};
 use hookbus::log::Row;
 use hookbus::shell::Access;
 use hookbus::view::EventView;
@@ -460,13 +462,7 @@ impl Part<'_> {
         if let Some(decision) = &decision {
             self.outcome(decision, cell, figures);
             for verdict in &decision.verdicts {
-                let figure = if verdict.unapproved {
-                    Some(HookFigure::Unapproved)
-                } else if verdict.failure.is_some() {
-                    Some(HookFigure::Failed)
-                } else {
-                    hook_figure(Outcome::parse(&verdict.verdict))
-                };
+                let figure = hook_figure(verdict.figure());
                 let hook = name(&verdict.hook);
                 let key = HookCell { cell, hook, shadow: verdict.shadow };
                 figures.hook(key, figure, micros_of(verdict.ms));
@@ -522,14 +518,16 @@ impl Part<'_> {
     }
 }
 
-/// What a verdict counts as.
-const fn hook_figure(outcome: Option<Outcome>) -> Option<HookFigure> {
-    match outcome {
-        Some(Outcome::Block | Outcome::Stop) => Some(HookFigure::Blocked),
-        Some(Outcome::Ask) => Some(HookFigure::Asked),
-        Some(Outcome::Rewrite) => Some(HookFigure::Rewritten),
-        Some(Outcome::Context) => Some(HookFigure::Context),
-        Some(Outcome::Allow) => Some(HookFigure::Allowed),
-        Some(Outcome::None) | None => None,
+/// The figure that a verdict is counted in.
+const fn hook_figure(figure: VerdictFigure) -> Option<HookFigure> {
+    match figure {
+        VerdictFigure::Unapproved => Some(HookFigure::Unapproved),
+        VerdictFigure::Failed => Some(HookFigure::Failed),
+        VerdictFigure::Blocked => Some(HookFigure::Blocked),
+        VerdictFigure::Asked => Some(HookFigure::Asked),
+        VerdictFigure::Rewritten => Some(HookFigure::Rewritten),
+        VerdictFigure::Context => Some(HookFigure::Context),
+        VerdictFigure::Allowed => Some(HookFigure::Allowed),
+        VerdictFigure::Nothing => None,
     }
 }

@@ -10,11 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
-
 use super::process::{ProcessResult, wait};
 use super::process_group::ProcessGroup;
+use crate::pty::Pty;
 
 /// One step of the user.
 #[derive(Clone, Copy)]
@@ -72,23 +70,14 @@ fn run_until(
     limit: Duration,
     exit_limit: Duration,
 ) -> ProcessResult {
-    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-    let ours = openpt(flags).expect("a terminal");
-    grantpt(&ours).expect("a terminal");
-    unlockpt(&ours).expect("a terminal");
-    let name = ptsname(&ours, Vec::new()).expect("a terminal has a name");
-    let size = Winsize { ws_row: 40, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
-    tcsetwinsize(&ours, size).expect("a terminal has a size");
-    let theirs = || {
-        let path = name.to_str().expect("a plain name");
-        File::options().read(true).write(true).open(path).expect("the other end")
-    };
+    let pty = Pty::open(40, 120);
+    let theirs = || pty.other_end();
     command.stdin(theirs()).stdout(theirs()).stderr(theirs()).process_group(0);
     let started = Instant::now();
     let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     drop(command); // closes our copies of the other end
     let mut group = ProcessGroup::of(&child);
-    let screen = Screen::watch(File::from(ours));
+    let screen = Screen::watch(pty.ours);
     screen.perform(acts, started, limit);
     let ended = wait(&mut child, Instant::now(), exit_limit);
     if ended.is_none() {
