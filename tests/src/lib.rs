@@ -19,6 +19,7 @@ pub mod payloads;
 pub mod plugins;
 pub mod port;
 pub mod recording;
+pub mod secrets;
 pub mod timing;
 pub mod told;
 pub mod wiring;
