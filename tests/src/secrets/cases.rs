@@ -137,7 +137,7 @@ pub(super) fn lines(list: &str) -> impl Iterator<Item = &str> {
     list.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty())
 }
 
-/// Turns `\n`, `\r`, `\t`, `\e` and `\0` into the characters; `\\` before one of them stays as it is.
+/// Turns `\n`, `\r`, `\t`, `\e` and `\0` into the characters, `\c` into a backslash and a line break; `\\` before one of them stays as it is.
 pub(super) fn unescape(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text.chars().peekable();
@@ -150,6 +150,11 @@ pub(super) fn unescape(text: &str) -> String {
             ('\\', Some('0')) => Some('\0'),
             _ => None,
         };
+        if (letter, rest.peek()) == ('\\', Some(&'c')) {
+            rest.next();
+            out.push_str("\\\n");
+            continue;
+        }
         out.push(replaced.unwrap_or(letter));
         if replaced.is_some() || (letter == '\\' && rest.peek() == Some(&'\\')) {
             let next = rest.next();

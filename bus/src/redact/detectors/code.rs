@@ -7,7 +7,7 @@ use super::super::shape::Piece::{OneOf, Run, Text};
 use super::super::shape::{Token, fixed, parts, ranged};
 use super::service::{Service, between, exact};
 
-pub(super) const TOKENS: [Token; 63] = [
+pub(super) const TOKENS: [Token; 67] = [
     ranged("github-token", "ghp_", ALNUM, 36, 255),
     ranged("github-oauth-token", "gho_", ALNUM, 36, 255),
     ranged("github-app-token", "ghu_", ALNUM, 36, 255),
@@ -99,6 +99,10 @@ pub(super) const TOKENS: [Token; 63] = [
         "eyJ0eXAiOiAiVENWMiJ9",
         &[Text("."), Run(URL_SAFE, 20, 80), Text("."), Run(URL_SAFE, 30, 80)],
     ),
+    ranged("ionic-token", "ion_", ALNUM, 42, 42),
+    ranged("thunderstore-token", "tss_", ALNUM, 32, 48),
+    fixed("packagist-token", "packagist_ack_", HEX, 64),
+    fixed("packagist-token", "packagist_uut_", HEX, 64),
 ];
 
 pub(super) const SERVICES: [Service; 38] = [
