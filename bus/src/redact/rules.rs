@@ -37,6 +37,9 @@ pub(super) enum Rule {
     RandomPassword,
     SessionCookie,
     Csv,
+    Call,
+    UserAndPassword,
+    RedisAuth,
     /// A mark of an earlier run.
     Mark,
     OwnKey(usize),
@@ -44,7 +47,10 @@ pub(super) enum Rule {
 }
 
 /// Keywords of rules that are not in a table.
-const KEYWORDS: [(&str, Rule); 28] = [
+const KEYWORDS: [(&str, Rule); 31] = [
+    ("auth ", Rule::RedisAuth),
+    ("| password", Rule::Csv),
+    ("password |", Rule::Csv),
     ("\"random_password\"", Rule::RandomPassword),
     ("\"sessionid\"", Rule::SessionCookie),
     (",password", Rule::Csv),
@@ -132,6 +138,12 @@ impl Rules {
         for (keyword, rule) in KEYWORDS {
             rules.add(keyword.as_bytes(), rule);
         }
+        for keyword in look::FUNCTIONS {
+            rules.add(keyword.as_bytes(), Rule::Call);
+        }
+        for keyword in look::PAIRS {
+            rules.add(keyword.as_bytes(), Rule::UserAndPassword);
+        }
         for keyword in look::READERS {
             rules.add(keyword.as_bytes(), Rule::Piped);
         }
@@ -182,6 +194,9 @@ impl Rules {
             | Rule::RandomPassword
             | Rule::SessionCookie
             | Rule::Csv
+            | Rule::Call
+            | Rule::UserAndPassword
+            | Rule::RedisAuth
             | Rule::Mark
             | Rule::OwnKey(_)
             | Rule::OwnPattern(_) => None,
@@ -254,6 +269,9 @@ impl Rule {
             Self::RandomPassword => look::random_password(look, keyword),
             Self::SessionCookie => look::session_cookie(look, keyword),
             Self::Csv => look::csv_column(look, keyword),
+            Self::Call => look::last_argument(look, keyword),
+            Self::UserAndPassword => look::user_and_password(look, keyword),
+            Self::RedisAuth => look::redis_auth(look, keyword),
             Self::OwnKey(index) => {
                 let Some(name) = own.key_names.get(index) else { return };
                 let Some(found) = assignment(look, keyword, 0) else { return };

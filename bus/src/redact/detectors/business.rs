@@ -7,7 +7,7 @@ use super::super::shape::Piece::{Run, Text};
 use super::super::shape::{Token, around, fixed, parts, ranged};
 use super::service::{Service, between, exact};
 
-pub(super) const TOKENS: [Token; 21] = [
+pub(super) const TOKENS: [Token; 24] = [
     around("salesforce-session", Run(ALNUM, 15, 18), "!AQ", &[Run(DOTTED, 20, 200)]),
     parts("salesforce-refresh-token", "5Aep861", &[Run(DOTTED, 60, 120)]),
     parts("salesforce-key", "3MVG9", &[Run(DOTTED, 70, 90)]),
@@ -29,6 +29,9 @@ pub(super) const TOKENS: [Token; 21] = [
     ranged("aikido-token", "AIK_CI_", ALNUM, 20, 64),
     ranged("aikido-secret", "AIK_SECRET_", ALNUM, 32, 80),
     parts("endor-key", "endr+", &[Run(URL_SAFE, 16, 40)]),
+    fixed("builder-key", "bpk-", HEX, 32),
+    fixed("coveo-key", "xx", UUID, 36),
+    ranged("nightfall-key", "NF-", ALNUM, 32, 32),
 ];
 
 pub(super) const SERVICES: [Service; 56] = [

@@ -4,7 +4,7 @@ use super::super::alphabet::{
     ALNUM, Alphabet, BASE64, DIGIT, HEX, LOWER_ALNUM, URL_SAFE, UUID, WORD,
 };
 use super::super::shape::Piece::{OneOf, Run, Text};
-use super::super::shape::{Piece, Token, around, parts, ranged};
+use super::super::shape::{Piece, Token, around, fixed, parts, ranged};
 use super::service::{Service, between, exact};
 
 const PERCENT: Alphabet = ALNUM.and(Alphabet::of("%"));
@@ -20,7 +20,7 @@ const DISCORD_BOT: &[Piece] = &[
     Run(URL_SAFE, 27, 40),
 ];
 
-pub(super) const TOKENS: [Token; 54] = [
+pub(super) const TOKENS: [Token; 57] = [
     ranged("slack-bot-token", "xoxb-", URL_SAFE, 20, 200),
     ranged("slack-user-token", "xoxp-", URL_SAFE, 20, 200),
     ranged("slack-app-token", "xapp-", URL_SAFE, 20, 200),
@@ -131,6 +131,9 @@ pub(super) const TOKENS: [Token; 54] = [
     parts("svix-key", "sk_", &[Run(ALNUM, 32, 32), OneOf(&[".eu", ".us", ".ca", ".in", ".au"])]),
     parts("intercom-token", "dG9rO", &[Run(BASE64, 40, 80)]),
     parts("onesignal-key", "os_v2_", &[OneOf(&["app_", "org_"]), Run(LOWER_ALNUM, 60, 120)]),
+    around("fcm-key", Run(URL_SAFE, 7, 12), ":APA91b", &[Run(URL_SAFE, 100, 200)]),
+    fixed("retell-key", "key_", HEX, 28),
+    ranged("knock-key", "sk_", ALNUM, 40, 64),
 ];
 
 pub(super) const SERVICES: [Service; 33] = [

@@ -14,7 +14,7 @@ const PERCENT: Alphabet = BASE64.and(Alphabet::of("%_-"));
 /// What stands between the two parts of a key in a CSV file or a list.
 const AFTER_KEY_ID: &[&str] = &[",", ":", " ", "\t", "\n", "/"];
 
-pub(super) const TOKENS: [Token; 116] = [
+pub(super) const TOKENS: [Token; 120] = [
     fixed("aws-access-key", "AKIA", UPPER_ALNUM, 16),
     parts(
         "aws-key-pair",
@@ -153,6 +153,10 @@ pub(super) const TOKENS: [Token; 116] = [
     ranged("jumpcloud-key", "jca_", ALNUM, 36, 40),
     parts("configcat-key", "configcat-sdk-", &[Run(ALNUM.and(Alphabet::of("_-/")), 47, 64)]),
     parts("azure-logic-app-url", "logic.azure.com", &[Run(DOTTED.and(Alphabet::of("/:?=&%")), 60, 600)]),
+    ranged("docker-swarm-token", "SWMTKN-1-", URL_SAFE, 60, 90),
+    parts("k3s-token", "K10", &[Run(HEX, 64, 64), Text("::"), Run(ALNUM.and(Alphabet::of(":")), 8, 80)]),
+    ranged("ecr-password", "eyJwYXlsb2FkIjoi", BASE64, 100, 8192),
+    ranged("volcengine-key", "AKLT", ALNUM, 30, 60),
 ];
 
 pub(super) const SERVICES: [Service; 40] = [

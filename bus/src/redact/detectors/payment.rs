@@ -5,7 +5,7 @@ use super::super::shape::Piece::{OneOf, Run, Text};
 use super::super::shape::{Token, around, fixed, parts, ranged};
 use super::service::{Service, between, exact};
 
-pub(super) const TOKENS: [Token; 47] = [
+pub(super) const TOKENS: [Token; 49] = [
     ranged("stripe-secret-key", "sk_live_", ALNUM, 10, 255),
     ranged("stripe-secret-key", "sk_test_", ALNUM, 10, 255),
     ranged("stripe-secret-key", "sk_prod_", ALNUM, 10, 255),
@@ -78,6 +78,8 @@ pub(super) const TOKENS: [Token; 47] = [
     parts("infura-url", "infura.io/v3/", &[Run(HEX, 32, 32)]),
     parts("alchemy-url", "alchemy.com/v2/", &[Run(URL_SAFE, 32, 32)]),
     around("adyen-key", Run(ALNUM, 4, 4), "hmfx", &[Run(BASE64.and(Alphabet::of("-")), 80, 220)]),
+    ranged("shopify-theme-token", "shptka_", ALNUM, 32, 64),
+    ranged("shopify-refresh-token", "shprt_", ALNUM, 32, 64),
 ];
 
 pub(super) const SERVICES: [Service; 31] = [

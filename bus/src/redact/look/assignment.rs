@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::super::alphabet::{ALNUM, Alphabet};
+use super::super::alphabet::{ALNUM, Alphabet, DIGIT};
 use super::encoded::encoded_assignment;
 use super::operator::{Operator, operator};
 use super::{Look, Rank};
@@ -90,7 +90,20 @@ fn start_of_value(look: &Look<'_>, operator: Operator, start: usize) -> usize {
             let behind = look.skip_blanks(start + 1 + anchor, 4);
             if anchor > 0 && behind > start + 1 + anchor { behind } else { start }
         }
-        [b'|' | b'>' | b'\n' | b'\r', ..] => next_line(look, start).unwrap_or(start),
+        [b'|' | b'>' | b'\n' | b'\r', ..] => {
+            let start = next_line(look, start).unwrap_or(start);
+            // `string(12) "…"` of PHP.
+            let length = look.from(start).strip_prefix(b"string(");
+            let digits = length.map_or(0, |rest| DIGIT.prefix(rest, 6));
+            if digits > 0 { look.skip_blanks(start + 8 + digits, 2) } else { start }
+        }
+        // `{"sensitive": true, "value": "…"}` of Terraform.
+        [b'{', rest @ ..] => {
+            let object = rest.get(..160).unwrap_or(rest);
+            let end = memchr::memchr2(b'{', b'}', object).unwrap_or(object.len());
+            let found = memchr::memmem::find(object.get(..end).unwrap_or_default(), b"\"value\":");
+            found.map_or(start, |at| look.skip_blanks(start + 1 + at + 8, 4))
+        }
         _ => start,
     }
 }

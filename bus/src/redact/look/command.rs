@@ -33,7 +33,7 @@ const fn command(program: &'static str, options: &'static [&'static str], form: 
     Command { program, options, form }
 }
 
-pub(crate) const COMMANDS: [Command; 61] = [
+pub(crate) const COMMANDS: [Command; 67] = [
     command("curl", &["-u", "--user", "--proxy-user", "-U"], Form::Pair(b':')),
     command("http ", &["-a", "--auth"], Form::Pair(b':')),
     command("smbclient", &["-U", "--user"], Form::Pair(b'%')),
@@ -95,6 +95,12 @@ pub(crate) const COMMANDS: [Command; 61] = [
     command("net user", &[], Form::Positional(2)),
     command("convertto-securestring", &[], Form::Positional(1)),
     command("rclone obscure", &[], Form::Positional(1)),
+    command("gh secret set", &["--body", "-b"], Form::Whole),
+    command("openssl enc", &["-k"], Form::Whole),
+    command("acl setuser", &[">"], Form::Attached),
+    command("x11vnc", &["-passwd"], Form::Whole),
+    command("enable secret", &[], Form::Positional(2)),
+    command("snmp-server community", &[], Form::Positional(1)),
 ];
 
 /// How much of a line is read.

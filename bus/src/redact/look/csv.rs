@@ -1,4 +1,4 @@
-//! Tables with commas whose header names a password: what browsers and password managers export.
+//! Tables whose header names a password: what browsers and password managers export, what `psql` and `mysql` print.
 
 use std::ops::Range;
 
@@ -12,7 +12,8 @@ const MAX_LINE: usize = 4096;
 pub(crate) fn csv_column(look: &mut Look<'_>, keyword: Range<usize>) {
     let before = look.before(keyword.start);
     let before = before.get(before.len().saturating_sub(512)..).unwrap_or_default();
-    let is_header = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-., \"".contains(byte);
+    let mark = if look.slice(keyword.clone()).contains(&b'|') { b'|' } else { b',' };
+    let is_header = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == mark || b"_-. \"".contains(byte);
     let start = keyword.start - before.iter().rev().take_while(|byte| is_header(byte)).count();
     let rest = look.from(keyword.start);
     let len = rest.iter().take(512).take_while(|byte| is_header(byte)).count();
@@ -24,17 +25,23 @@ pub(crate) fn csv_column(look: &mut Look<'_>, keyword: Range<usize>) {
     };
     look.spend(end - start);
     let header = look.slice(start..end);
-    let columns = header.iter().filter(|byte| **byte == b',').count() + 1;
-    let comma = usize::from(look.byte(keyword.start) == Some(b','));
-    let column = look.slice(start..keyword.start + comma).iter().filter(|byte| **byte == b',').count();
+    let columns = header.iter().filter(|byte| **byte == mark).count() + 1;
+    let front = usize::from(look.byte(keyword.start) == Some(mark));
+    let column = look.slice(start..keyword.start + front).iter().filter(|byte| **byte == mark).count();
+    // The line between the header and the rows.
+    let line = look.from(at);
+    let rule = line.iter().take(MAX_LINE).take_while(|byte| b"-+|: \r".contains(byte)).count();
+    if mark == b'|' && rule > 0 && line.get(rule) == Some(&b'\n') {
+        at += rule + 1;
+    }
     for _ in 0..MAX_ROWS {
-        let Some(next) = row(look, at, columns, column) else { return };
+        let Some(next) = row(look, at, columns, column, mark) else { return };
         at = next;
     }
 }
 
 /// Adds the value in `column` of the row at `at` if the row has as many columns as the header. Returns where the next one starts.
-fn row(look: &mut Look<'_>, at: usize, columns: usize, column: usize) -> Option<usize> {
+fn row(look: &mut Look<'_>, at: usize, columns: usize, column: usize, mark: u8) -> Option<usize> {
     let line = look.from(at);
     let line = line.get(..MAX_LINE).unwrap_or(line);
     let is_end = |at: usize| look.is_json && look.view.quote_level(at) == 0;
@@ -51,7 +58,7 @@ fn row(look: &mut Look<'_>, at: usize, columns: usize, column: usize) -> Option<
     for (index, byte) in line.get(..len)?.iter().enumerate() {
         match byte {
             b'"' => in_quotes = !in_quotes,
-            b',' if !in_quotes => {
+            byte if *byte == mark && !in_quotes => {
                 fields.push(start..at + index);
                 start = at + index + 1;
             }

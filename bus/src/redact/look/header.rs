@@ -61,6 +61,13 @@ fn credentials(look: &mut Look<'_>, start: usize) {
         Some((_, kind)) if rest.get(word..).is_some_and(|rest| rest.starts_with(b"%20")) => {
             (*kind, start + word + 3)
         }
+        // A scheme of a service: `Bot …`, `SSWS …`, `GenieKey …`.
+        None if rest.get(word) == Some(&b' ') => {
+            let next = look.skip_blanks(start + word, 4);
+            let value = look.value_at(next).range;
+            let is_token = word > 0 && looks_random(look.slice(value), 16);
+            ("authorization", if is_token { next } else { start })
+        }
         Some(_) | None => ("authorization", start),
     };
     if scheme.eq_ignore_ascii_case(b"digest") {

@@ -2,6 +2,7 @@
 //! come of it.
 
 mod assignment;
+mod call;
 mod command;
 mod credentials;
 mod csv;
@@ -19,6 +20,7 @@ mod url;
 mod value;
 
 pub(super) use assignment::{Assignment, assignment};
+pub(super) use call::{FUNCTIONS, PAIRS, last_argument, redis_auth, user_and_password};
 pub(super) use command::{COMMANDS, Command};
 pub(super) use credentials::{docker_auth, sql_password};
 pub(super) use csv::csv_column;

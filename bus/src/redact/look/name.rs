@@ -13,7 +13,8 @@ pub(crate) const NAME_KEYWORDS: &str = r#"password passwd passphrase passwort pa
     credential _auth mnemonic seed_phrase _pw="#;
 
 /// Keywords with a blank in them.
-pub(crate) const NAME_PHRASES: [&str; 31] = [
+pub(crate) const NAME_PHRASES: [&str; 32] = [
+    "key content",
     "api key",
     "app key",
     "consumer key",
@@ -69,7 +70,8 @@ pub(super) enum Strength {
 }
 
 /// Endings of a word, or of two words together, and what they say.
-const ENDINGS: [(&str, Strength, &str); 44] = [
+const ENDINGS: [(&str, Strength, &str); 45] = [
+    ("keycontent", Strength::Strong, "password"),
     ("password", Strength::Strong, "password"),
     ("passwords", Strength::Strong, "password"),
     ("kennwort", Strength::Strong, "password"),
@@ -241,7 +243,7 @@ pub(crate) fn named_secret(look: &mut Look<'_>, keyword: Range<usize>) {
 /// Whether a name in a sentence is the word itself: "two-pass" and "tokens" are not.
 fn names_password(look: &Look<'_>, found: &Assignment) -> bool {
     let name = look.slice(found.name.clone()).to_ascii_lowercase();
-    let words = ["password", "passphrase", "passwort", "kennwort", "token", "secret"];
+    let words = ["password", "passphrase", "passwort", "kennwort", "psk", "token", "secret"];
     words.iter().any(|word| name.ends_with(word.as_bytes())) || !name.is_ascii()
 }
 

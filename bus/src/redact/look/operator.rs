@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::super::alphabet::{Alphabet, LOWER, UPPER_ALNUM};
+use super::super::alphabet::{ALNUM, Alphabet, LOWER, UPPER_ALNUM};
 use super::Look;
 
 /// What joins a name and its value.
@@ -66,9 +66,19 @@ pub(super) fn operator(
         [b'|', b'|', b'=', ..] => Some((Operator::Equals, at + 3)),
         // `process.env.TOKEN || "…"`: what counts if the variable is not set.
         [b'|', b'|', ..] | [b'?', b'?', ..] => Some((Operator::Argument, at + 2)),
-        // A row of a table.
+        // A row of a table, with `|` or a line of box drawing.
         [b'|', b' ', ..] if at > name.end => Some((Operator::Is, at + 2)),
-        [b'>', ..] if look.before(name.start).ends_with(b"<") => Some((Operator::Tag, at + 1)),
+        [0xe2, 0x94, 0x82, ..] => Some((Operator::Is, at + 3)),
+        [b'>', ..] if is_tag(look, name) => Some((Operator::Tag, at + 1)),
+        [_, ..] if at > name.end && !quoted_name && is_tag(look, name) => {
+            let attributes = look.from(at);
+            let attributes = attributes.get(..256).unwrap_or(attributes);
+            memchr::memchr2(b'>', b'\n', attributes).map(|len| (Operator::Tag, at + len + 1))
+        }
+        // A part of a form that a browser sends.
+        [b'\r', b'\n', b'\r', b'\n', ..] if is_key_attribute(look, name) => {
+            Some((Operator::Pair, at + 4))
+        }
         [b'>', ..] if quoted_name && is_key_attribute(look, name) => {
             Some((Operator::Argument, at + 1))
         }
@@ -128,6 +138,16 @@ fn behind_purpose(look: &Look<'_>, at: usize) -> Option<(Operator, usize)> {
     let colon = memchr::memmem::find(rest, b": ").map(|found| found + 2);
     let equals = memchr::memmem::find(rest, b" = ").map(|found| found + 3);
     is.or(colon).or(equals).map(|len| (Operator::Is, at + len))
+}
+
+/// `<password>`, `<wsse:Password …>`.
+fn is_tag(look: &Look<'_>, name: &Range<usize>) -> bool {
+    let before = look.before(name.start);
+    let prefix = match before.strip_suffix(b":") {
+        Some(front) => ALNUM.suffix(front, 16) + 1,
+        None => 0,
+    };
+    before.get(..before.len() - prefix).is_some_and(|front| front.ends_with(b"<"))
 }
 
 /// `<entry key="password">`, `<param name="password">`.

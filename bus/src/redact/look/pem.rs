@@ -33,7 +33,8 @@ fn pem(look: &mut Look<'_>, keyword: Range<usize>) {
     let Some(label) = memmem::find(header, b"-----").and_then(|len| header.get(..len)) else {
         return;
     };
-    if !memmem::find(label, b"PRIVATE KEY").is_some_and(|_| label.starts_with(b" ")) {
+    let is_private = memmem::find(label, b"PRIVATE KEY").is_some() || label == b" OpenVPN Static key V1";
+    if !is_private || !label.starts_with(b" ") {
         return;
     }
     let body = keyword.end + label.len() + 5;
