@@ -27,10 +27,30 @@ const FAILS: &str = "#!/bin/sh\ncat >&2\nexit 3\n";
 
 /// Places in which every kind of rule is used: names, headers, URLs, commands, files, encodings.
 const PLACES: [&str; 24] = [
-    "netrc", "npmrc-auth", "docker-config", "kubeconfig-key", "aws-credentials", "wp-config", "maven-settings", "url-mongodb-srv",
-    "url-redis", "azure-account-key", "curl-user", "header-authorization-basic", "header-cookie", "prose-password-is",
-    "option-sshpass", "option-docker-login-stdin", "env-dump", "env-dump-zero", "json-password", "yaml-block", "sql-insert",
-    "code-python-kwarg", "url-encoded-json", "escaped-thrice",
+    "netrc",
+    "npmrc-auth",
+    "docker-config",
+    "kubeconfig-key",
+    "aws-credentials",
+    "wp-config",
+    "maven-settings",
+    "url-mongodb-srv",
+    "url-redis",
+    "azure-account-key",
+    "curl-user",
+    "header-authorization-basic",
+    "header-cookie",
+    "prose-password-is",
+    "option-sshpass",
+    "option-docker-login-stdin",
+    "env-dump",
+    "env-dump-zero",
+    "json-password",
+    "yaml-block",
+    "sql-insert",
+    "code-python-kwarg",
+    "url-encoded-json",
+    "escaped-thrice",
 ];
 
 /// Some thirty tokens, and the places.
@@ -100,7 +120,8 @@ fn assert_nowhere(written: &BTreeMap<String, Vec<u8>>, cases: &[Case]) {
     for case in cases {
         for (place, bytes) in written {
             let text = String::from_utf8_lossy(bytes);
-            let found = [&case.secret.value, &case.secret.part].into_iter().find(|it| text.contains(*it));
+            let found =
+                [&case.secret.value, &case.secret.part].into_iter().find(|it| text.contains(*it));
             assert_eq!(found, None, "{} ({}) is in {place}", case.kind, case.place);
         }
     }
@@ -149,4 +170,39 @@ fn no_file_and_no_report_holds_a_secret() {
         assert_nowhere(&written, &cases);
         drop(daemon);
     }
+}
+
+#[test]
+fn the_log_of_the_daemon_knows_the_patterns_of_the_user() {
+    let home = Home::with_daemon("auto");
+    let fails = home.script("fails.sh", FAILS);
+    home.write_hooks(&format!(
+        "redact: {{patterns: [{{name: badge, regex: 'itk-[0-9]{{6}}'}}]}}\nhooks:\n  tool.before:\n    \
+         - {{name: fails, command: {fails}}}\n"
+    ));
+    let mut payload = one("hermes", "pre_tool_call");
+    payload["tool_input"] = json!({"command": "enter itk-471147"});
+    home.hook("hermes", payload.to_string());
+    let log = || fs::read_to_string(home.path().join("hookbus.log")).unwrap_or_default();
+    wait_until("the daemon tells of the failure", || log().contains("fails"));
+    assert!(!log().contains("itk-471147"), "{}", log());
+    let written = everything_written(&home, &home.path());
+    let found = written.iter().find(|(_, bytes)| bytes.windows(10).any(|it| it == b"itk-471147"));
+    assert_eq!(found.map(|(place, _)| place), None);
+}
+
+#[test]
+fn columns_are_redacted_as_the_payload_is_by_the_paths_of_the_user() {
+    let home = Home::new();
+    home.write_hooks("redact: {paths: [session_id, tool_name, cwd]}\nhooks: {tool.before: [{rule: {context: noted}}]}\n");
+    let mut payload = one("claude", "PreToolUse");
+    payload["session_id"] = json!("project-nightingale");
+    payload["tool_name"] = json!("Nightjar");
+    payload["cwd"] = json!("/srv/nightingale");
+    home.hook("claude", payload.to_string());
+    let log = home.text(&["log", "--json"]);
+    for hidden in ["project-nightingale", "Nightjar", "/srv/nightingale"] {
+        assert!(!log.contains(hidden), "{hidden}: {log}");
+    }
+    assert!(home.is_sound());
 }

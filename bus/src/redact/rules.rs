@@ -6,7 +6,8 @@ use super::alphabet::{Alphabet, LOWER_ALNUM, entropy};
 use super::detectors::{SERVICES, Service, TOKENS};
 use super::keywords::{Hit, Keywords};
 use super::look::{
-    self, COMMANDS, Command, Look, NAME_KEYWORDS, NAME_PHRASES, Operator, Rank, assignment, is_placeholder,
+    self, COMMANDS, Command, Look, NAME_KEYWORDS, NAME_PHRASES, Operator, Rank, assignment,
+    is_placeholder,
 };
 use super::mark;
 use super::own::Own;

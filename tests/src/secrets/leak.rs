@@ -26,6 +26,7 @@ pub fn leak(redacted: &[u8], secret: &Secret) -> Option<Leak> {
     }
     let part = secret.part.as_bytes();
     let pieces = part.windows(WINDOW.min(part.len()));
-    let found = pieces.filter_map(|piece| std::str::from_utf8(piece).ok()).any(|p| text.contains(p));
+    let found =
+        pieces.filter_map(|piece| std::str::from_utf8(piece).ok()).any(|p| text.contains(p));
     found.then_some(Leak::Part)
 }

@@ -7,8 +7,8 @@ mod cases;
 mod form;
 mod leak;
 mod ordinary;
-mod pem;
 mod payload;
+mod pem;
 
 pub use cases::{Case, places, tokens, values_of_names};
 pub use form::{Dice, Secret, make};

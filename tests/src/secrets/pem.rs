@@ -17,8 +17,14 @@ pub(super) fn private_key(label: &str, lines: usize, dice: &mut Dice) -> String 
 /// Every kind of key in every way to carry it. The secret is the last full line.
 pub fn private_keys(dice: &mut Dice) -> Vec<Case> {
     let labels = [
-        "RSA PRIVATE KEY", "EC PRIVATE KEY", "DSA PRIVATE KEY", "PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "OPENSSH PRIVATE KEY",
-        "PGP PRIVATE KEY BLOCK", "ANY PRIVATE KEY",
+        "RSA PRIVATE KEY",
+        "EC PRIVATE KEY",
+        "DSA PRIVATE KEY",
+        "PRIVATE KEY",
+        "ENCRYPTED PRIVATE KEY",
+        "OPENSSH PRIVATE KEY",
+        "PGP PRIVATE KEY BLOCK",
+        "ANY PRIVATE KEY",
     ];
     let mut cases = Vec::new();
     for label in labels {
@@ -106,7 +112,9 @@ fn carriers() -> Vec<(&'static str, Carry)> {
 fn whole(label: &str, body: &[String], between: &str, headers: &str) -> String {
     let headers = headers.replace('\n', between);
     let body = body.join(between);
-    format!("-----BEGIN {label}-----{between}{headers}{body}{between}-----END {label}-----{between}")
+    format!(
+        "-----BEGIN {label}-----{between}{headers}{body}{between}-----END {label}-----{between}"
+    )
 }
 
 /// Key files that are no PEM.

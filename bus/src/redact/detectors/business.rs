@@ -1,7 +1,8 @@
 //! Business software: sales, documents, human resources, devices.
 
 use super::super::alphabet::{
-    ALNUM, ANY_HEX, Alphabet, BASE64, DIGIT, DOTTED, HEX, LOWER_ALNUM, UPPER_ALNUM, URL_SAFE, UUID, WORD,
+    ALNUM, ANY_HEX, Alphabet, BASE64, DIGIT, DOTTED, HEX, LOWER_ALNUM, UPPER_ALNUM, URL_SAFE, UUID,
+    WORD,
 };
 use super::super::shape::Piece::{Run, Text};
 use super::super::shape::{Token, around, fixed, parts, ranged};

@@ -126,8 +126,16 @@ pub(super) const TOKENS: [Token; 57] = [
     parts("discord-bot-token", "OD", DISCORD_BOT),
     parts("discord-bot-token", "OT", DISCORD_BOT),
     parts("twitch-token", "oauth:", &[Run(LOWER_ALNUM, 30, 30)]),
-    parts("discord-webhook-url", "/api/webhooks/", &[Run(DIGIT, 17, 20), Text("/"), Run(URL_SAFE, 60, 80)]),
-    parts("svix-key", "testsk_", &[Run(ALNUM, 24, 48), OneOf(&[".eu", ".us", ".ca", ".in", ".au"])]),
+    parts(
+        "discord-webhook-url",
+        "/api/webhooks/",
+        &[Run(DIGIT, 17, 20), Text("/"), Run(URL_SAFE, 60, 80)],
+    ),
+    parts(
+        "svix-key",
+        "testsk_",
+        &[Run(ALNUM, 24, 48), OneOf(&[".eu", ".us", ".ca", ".in", ".au"])],
+    ),
     parts("svix-key", "sk_", &[Run(ALNUM, 32, 32), OneOf(&[".eu", ".us", ".ca", ".in", ".au"])]),
     parts("intercom-token", "dG9rO", &[Run(BASE64, 40, 80)]),
     parts("onesignal-key", "os_v2_", &[OneOf(&["app_", "org_"]), Run(LOWER_ALNUM, 60, 120)]),

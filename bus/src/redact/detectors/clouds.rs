@@ -136,7 +136,12 @@ pub(super) const TOKENS: [Token; 120] = [
     ranged("upcloud-token", "ucat_", ALNUM, 26, 40),
     around("azure-key", Run(ALNUM, 52, 52), "JQQJ9", &[Run(ALNUM, 20, 32)]),
     around("azure-key", Run(ALNUM, 42, 42), "AzSe", &[Run(ALNUM, 6, 6)]),
-    around("azure-key", Run(URL_SAFE, 43, 44), "AzFu", &[Run(URL_SAFE.and(Alphabet::of("=")), 4, 12)]),
+    around(
+        "azure-key",
+        Run(URL_SAFE, 43, 44),
+        "AzFu",
+        &[Run(URL_SAFE.and(Alphabet::of("=")), 4, 12)],
+    ),
     around("azure-key", Run(PLAIN_BASE64, 33, 76), "+AMC", &[Run(BASE64, 4, 12)]),
     around("azure-key", Run(PLAIN_BASE64, 33, 76), "AIoT", &[Run(BASE64, 4, 12)]),
     around("azure-key", Run(PLAIN_BASE64, 33, 76), "APIM", &[Run(BASE64, 4, 12)]),
@@ -152,9 +157,17 @@ pub(super) const TOKENS: [Token; 120] = [
     parts("flyio-token", "FlyV1 ", &[Run(BASE64.and(Alphabet::of("_-,")), 40, 8192)]),
     ranged("jumpcloud-key", "jca_", ALNUM, 36, 40),
     parts("configcat-key", "configcat-sdk-", &[Run(ALNUM.and(Alphabet::of("_-/")), 47, 64)]),
-    parts("azure-logic-app-url", "logic.azure.com", &[Run(DOTTED.and(Alphabet::of("/:?=&%")), 60, 600)]),
+    parts(
+        "azure-logic-app-url",
+        "logic.azure.com",
+        &[Run(DOTTED.and(Alphabet::of("/:?=&%")), 60, 600)],
+    ),
     ranged("docker-swarm-token", "SWMTKN-1-", URL_SAFE, 60, 90),
-    parts("k3s-token", "K10", &[Run(HEX, 64, 64), Text("::"), Run(ALNUM.and(Alphabet::of(":")), 8, 80)]),
+    parts(
+        "k3s-token",
+        "K10",
+        &[Run(HEX, 64, 64), Text("::"), Run(ALNUM.and(Alphabet::of(":")), 8, 80)],
+    ),
     ranged("ecr-password", "eyJwYXlsb2FkIjoi", BASE64, 100, 8192),
     ranged("volcengine-key", "AKLT", ALNUM, 30, 60),
 ];

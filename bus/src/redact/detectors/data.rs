@@ -40,7 +40,12 @@ pub(super) const TOKENS: [Token; 31] = [
     fixed("mongodb-service-secret", "mdb_sa_sk_", URL_SAFE, 40),
     ranged("confluent-key", "cflt", ALNUM.and(Alphabet::of("+/")), 60, 60),
     fixed("databento-key", "db-", ALNUM, 29),
-    around("convex-key", Run(LOWER_ALNUM.and(Alphabet::of(":-")), 6, 60), "|eyJ2MiI6", &[Run(BASE64, 30, 400)]),
+    around(
+        "convex-key",
+        Run(LOWER_ALNUM.and(Alphabet::of(":-")), 6, 60),
+        "|eyJ2MiI6",
+        &[Run(BASE64, 30, 400)],
+    ),
     parts("password-hash", "SCRAM-SHA-", &[Run(ALNUM.and(Alphabet::of("+/=$:")), 80, 200)]),
     ranged("ubidots-key", "BBFF-", ALNUM, 30, 40),
 ];

@@ -1,13 +1,11 @@
 //! Mail, SMS, telephony and marketing.
 
-use super::super::alphabet::{
-    ALNUM, Alphabet, DIGIT, DOTTED, HEX, LOWER_ALNUM, UPPER_ALNUM, URL_SAFE, UUID,
-};
+use super::super::alphabet::{ALNUM, Alphabet, DIGIT, DOTTED, HEX, LOWER_ALNUM, URL_SAFE, UUID};
 use super::super::shape::Piece::{OneOf, Run, Text};
 use super::super::shape::{Token, around, parts, ranged};
 use super::service::{Service, between, exact};
 
-pub(super) const TOKENS: [Token; 16] = [
+pub(super) const TOKENS: [Token; 15] = [
     ranged("sendgrid-key", "SG.", DOTTED.and(Alphabet::of("=")), 66, 70),
     parts("brevo-key", "xkeysib-", &[Run(HEX, 64, 64), Text("-"), Run(ALNUM, 16, 16)]),
     parts("brevo-smtp-key", "xsmtpsib-", &[Run(HEX, 64, 64), Text("-"), Run(ALNUM, 16, 16)]),
@@ -27,7 +25,6 @@ pub(super) const TOKENS: [Token; 16] = [
     ),
     parts("convertkit-key", "kit_", &[Run(HEX, 32, 64)]),
     parts("smtp2go-key", "api-", &[Run(ALNUM, 32, 32)]),
-    parts("telnyx-key", "KEY", &[Run(UPPER_ALNUM, 32, 32), Text("_"), Run(ALNUM, 22, 22)]),
 ];
 
 pub(super) const SERVICES: [Service; 29] = [

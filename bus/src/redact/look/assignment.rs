@@ -139,7 +139,8 @@ fn skip_words(look: &Look<'_>, at: usize, limit: usize) -> usize {
 pub(super) fn add_rest_of_list(look: &mut Look<'_>, found: &Assignment, kind: &'static str) {
     let mut at = found.value.end + 1;
     for _ in 0..32 {
-        let gap = look.from(at).iter().take(16).take_while(|byte| b" ,\n\r\t".contains(byte)).count();
+        let gap =
+            look.from(at).iter().take(16).take_while(|byte| b" ,\n\r\t".contains(byte)).count();
         at += gap;
         if gap == 0 || !matches!(look.byte(at), Some(b'"' | b'\'')) {
             return;

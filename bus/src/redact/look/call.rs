@@ -7,9 +7,8 @@ use super::plausible::{is_placeholder, looks_random};
 use super::{Look, Rank};
 
 /// Functions whose last argument is a password.
-pub(crate) const FUNCTIONS: [&str; 7] = [
-    "basicauth(", "basic_auth(", "networkcredential(", ".login(", "getconnection(", "auth=(", "auth=basicauth(",
-];
+pub(crate) const FUNCTIONS: [&str; 6] =
+    ["basicauth(", "basic_auth(", "networkcredential(", ".login(", "getconnection(", "auth=("];
 /// Members that hold `user:password`.
 pub(crate) const PAIRS: [&str; 4] = ["auth: '", "auth: \"", "auth='", "auth=\""];
 
@@ -37,7 +36,9 @@ pub(crate) fn last_argument(look: &mut Look<'_>, keyword: Range<usize>) {
         }
         at += 1;
     }
-    let Some(value) = last.filter(|_| arguments >= 2 && look.byte(at) == Some(b')')) else { return };
+    let Some(value) = last.filter(|_| arguments >= 2 && look.byte(at) == Some(b')')) else {
+        return;
+    };
     let text = look.slice(value.clone());
     if looks_random(text, 6) && !is_placeholder(text) {
         look.add(value, "password", Rank::Placed);
@@ -58,7 +59,10 @@ pub(crate) fn user_and_password(look: &mut Look<'_>, keyword: Range<usize>) {
 /// `AUTH secret` and `AUTH user secret` of Redis.
 pub(crate) fn redis_auth(look: &mut Look<'_>, keyword: Range<usize>) {
     let is_command = look.slice(keyword.clone()) == b"AUTH "
-        && look.before(keyword.start).last().is_none_or(|byte| *byte <= b' ' || b"\"'".contains(byte));
+        && look
+            .before(keyword.start)
+            .last()
+            .is_none_or(|byte| *byte <= b' ' || b"\"'".contains(byte));
     if !is_command {
         return;
     }

@@ -13,8 +13,14 @@ pub(crate) fn csv_column(look: &mut Look<'_>, keyword: Range<usize>) {
     let before = look.before(keyword.start);
     let before = before.get(before.len().saturating_sub(512)..).unwrap_or_default();
     let mark = if look.slice(keyword.clone()).contains(&b'|') { b'|' } else { b',' };
-    let is_header = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == mark || b"_-. \"".contains(byte);
-    let start = keyword.start - before.iter().rev().take_while(|byte| is_header(byte)).count();
+    let is_header =
+        |byte: &u8| byte.is_ascii_alphanumeric() || *byte == mark || b"_-. \"".contains(byte);
+    // A bare quote begins the JSON string around the table.
+    let is_outside =
+        |at: usize| look.is_json && look.byte(at) == Some(b'"') && look.view.quote_level(at) == 0;
+    let inside =
+        |(index, byte): &(usize, &u8)| is_header(byte) && !is_outside(keyword.start - 1 - index);
+    let start = keyword.start - before.iter().rev().enumerate().take_while(inside).count();
     let rest = look.from(keyword.start);
     let len = rest.iter().take(512).take_while(|byte| is_header(byte)).count();
     let end = keyword.start + len;
@@ -27,7 +33,8 @@ pub(crate) fn csv_column(look: &mut Look<'_>, keyword: Range<usize>) {
     let header = look.slice(start..end);
     let columns = header.iter().filter(|byte| **byte == mark).count() + 1;
     let front = usize::from(look.byte(keyword.start) == Some(mark));
-    let column = look.slice(start..keyword.start + front).iter().filter(|byte| **byte == mark).count();
+    let column =
+        look.slice(start..keyword.start + front).iter().filter(|byte| **byte == mark).count();
     // The line between the header and the rows.
     let line = look.from(at);
     let rule = line.iter().take(MAX_LINE).take_while(|byte| b"-+|: \r".contains(byte)).count();
@@ -73,7 +80,8 @@ fn row(look: &mut Look<'_>, at: usize, columns: usize, column: usize, mark: u8) 
     let text = look.slice(field.clone());
     let trimmed = text.trim_ascii();
     let open = text.len() - text.trim_ascii_start().len();
-    let quote = usize::from(trimmed.len() > 2 && trimmed.starts_with(b"\"") && trimmed.ends_with(b"\""));
+    let quote =
+        usize::from(trimmed.len() > 2 && trimmed.starts_with(b"\"") && trimmed.ends_with(b"\""));
     let value = field.start + open + quote..field.start + open + trimmed.len() - quote;
     if value.len() >= 4 && !is_placeholder(look.slice(value.clone())) {
         look.add(value, "password", Rank::Placed);

@@ -38,7 +38,9 @@ pub(super) fn encoded_assignment(look: &mut Look<'_>, at: usize) -> Option<(Rang
     let ends = |index: usize| {
         let rest = rest.get(index..).unwrap_or_default();
         let plain = rest.first().is_none_or(|byte| *byte <= b' ' || b"&\"'<>".contains(byte));
-        plain || starts_with_one_of(rest, &QUOTES).is_some() || starts_with_one_of(rest, &ENDS).is_some()
+        plain
+            || starts_with_one_of(rest, &QUOTES).is_some()
+            || starts_with_one_of(rest, &ENDS).is_some()
     };
     let len = (0..rest.len()).find(|index| ends(*index)).unwrap_or(rest.len());
     look.spend(len);

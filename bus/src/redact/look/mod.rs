@@ -15,6 +15,7 @@ mod pem;
 mod piped;
 mod places;
 mod plausible;
+mod strength;
 mod text;
 mod url;
 mod value;
@@ -26,7 +27,7 @@ pub(super) use credentials::{docker_auth, sql_password};
 pub(super) use csv::csv_column;
 pub(super) use header::{authorization, bearer, cookies, session_cookie};
 pub(super) use manifest::kubernetes_secret;
-pub(super) use name::{NAME_KEYWORDS, NAME_PHRASES, named_secret, words};
+pub(super) use name::{NAME_KEYWORDS, NAME_PHRASES, named_secret};
 pub(super) use operator::Operator;
 pub(super) use pem::private_key;
 pub(super) use piped::{READERS, piped_secret};
@@ -35,5 +36,6 @@ pub(super) use places::{
     url_parameter,
 };
 pub(super) use plausible::is_placeholder;
+pub(super) use strength::words;
 pub(super) use text::{Candidate, Look, Rank};
 pub(super) use url::{url_keywords, url_password};

@@ -31,9 +31,8 @@ pub(crate) enum Operator {
 }
 
 /// Words after which `name value` is an assignment.
-const SETTERS: [&str; 11] = [
-    "ENV", "ARG", "set", "setx", "setenv", "SetEnv", "config", "export", "#define", "def", "(def",
-];
+const SETTERS: [&str; 11] =
+    ["ENV", "ARG", "set", "setx", "setenv", "SetEnv", "config", "export", "#define", "def", "(def"];
 
 /// The operator at `at`, and where its value starts. The name may have been closed by a quote at `closed`.
 pub(super) fn operator(
@@ -119,9 +118,10 @@ pub(super) fn operator(
         },
         [_, ..] if at > name.end && !quoted_name => {
             let beside = || !matches!(look.byte(at), Some(b'\n' | b'\r'));
-            match may_be_blank(look, name, dashes) {
-                true => Some((Operator::Blank, at)),
-                false => pair(look, closed).or_else(|| beside().then_some((Operator::Beside, at))),
+            if may_be_blank(look, name, dashes) {
+                Some((Operator::Blank, at))
+            } else {
+                pair(look, closed).or_else(|| beside().then_some((Operator::Beside, at)))
             }
         }
         _ => pair(look, closed),

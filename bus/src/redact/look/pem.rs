@@ -33,7 +33,8 @@ fn pem(look: &mut Look<'_>, keyword: Range<usize>) {
     let Some(label) = memmem::find(header, b"-----").and_then(|len| header.get(..len)) else {
         return;
     };
-    let is_private = memmem::find(label, b"PRIVATE KEY").is_some() || label == b" OpenVPN Static key V1";
+    let is_private =
+        memmem::find(label, b"PRIVATE KEY").is_some() || label == b" OpenVPN Static key V1";
     if !is_private || !label.starts_with(b" ") {
         return;
     }
@@ -75,7 +76,8 @@ fn lines_in_list(look: &mut Look<'_>, mut at: usize) {
 fn tail(look: &mut Look<'_>, keyword: Range<usize>) {
     let label = look.from(keyword.end);
     let label = label.get(..60).unwrap_or(label);
-    let is_known = look.found.iter().rev().take(8).any(|found| found.range.contains(&keyword.start));
+    let is_known =
+        look.found.iter().rev().take(8).any(|found| found.range.contains(&keyword.start));
     if is_known || memmem::find(label, b"PRIVATE KEY").is_none() {
         return;
     }
@@ -85,7 +87,8 @@ fn tail(look: &mut Look<'_>, keyword: Range<usize>) {
     for (index, line) in lines_from_the_end(before).enumerate() {
         let text = line.trim_ascii();
         let text = text.strip_prefix(b"> ").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);
-        let is_body = BASE64.prefix(text, text.len()) == text.len() && (text.len() >= 16 || index < 2);
+        let is_body =
+            BASE64.prefix(text, text.len()) == text.len() && (text.len() >= 16 || index < 2);
         if !is_body {
             // The first line may stand behind a quote, a number or a colon.
             let line = line.trim_ascii_end();

@@ -6,8 +6,14 @@ use super::plausible::{is_placeholder, looks_random};
 use super::{Look, Rank};
 
 /// Options and programs that read a password from standard input.
-pub(crate) const READERS: [&str; 6] =
-    ["--password-stdin", "sudo -s", "passwd --stdin", "--with-token", "chpasswd", "--passphrase-fd"];
+pub(crate) const READERS: [&str; 6] = [
+    "--password-stdin",
+    "sudo -s",
+    "passwd --stdin",
+    "--with-token",
+    "chpasswd",
+    "--passphrase-fd",
+];
 
 /// How far in front of the program the line is read.
 const MAX_LINE: usize = 512;

@@ -3,13 +3,23 @@
 
 use std::ops::Range;
 
-use super::name::Strength;
 use super::plausible::{is_placeholder, looks_random};
+use super::strength::Strength;
 use super::{Look, Rank};
 
 /// Parameters whose names say little.
 pub(crate) const PARAMETERS: [&str; 11] = [
-    "signature=", "?key=", "&key=", "appid=", "?sig=", "&sig=", "?code=", "&code=", "samlresponse=", "&hmac=", "assertion=",
+    "signature=",
+    "?key=",
+    "&key=",
+    "appid=",
+    "?sig=",
+    "&sig=",
+    "?code=",
+    "&code=",
+    "samlresponse=",
+    "&hmac=",
+    "assertion=",
 ];
 /// The ports of `PostgreSQL` in `.pgpass`.
 pub(crate) const PGPASS_PORTS: [&str; 3] = [":5432:", ":5433:", ":6432:"];
@@ -24,7 +34,8 @@ pub(crate) fn url_parameter(look: &mut Look<'_>, keyword: Range<usize>) {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some((first, behind)) = rest.split_first() {
-        let escape = *first == b'%' && behind.get(..2).is_some_and(|it| it.iter().all(u8::is_ascii_hexdigit));
+        let escape = *first == b'%'
+            && behind.get(..2).is_some_and(|it| it.iter().all(u8::is_ascii_hexdigit));
         if !escape {
             plain.push(*first);
         }
@@ -54,7 +65,8 @@ pub(crate) fn random_password(look: &mut Look<'_>, keyword: Range<usize>) {
 pub(crate) fn json_web_key(look: &mut Look<'_>, keyword: Range<usize>) {
     let before = look.before(keyword.start);
     let low = before.len().saturating_sub(MAX_OBJECT);
-    let start = memchr::memrchr(b'{', before.get(low..).unwrap_or_default()).map_or(low, |at| low + at);
+    let start =
+        memchr::memrchr(b'{', before.get(low..).unwrap_or_default()).map_or(low, |at| low + at);
     let behind = look.from(keyword.end);
     let behind = behind.get(..MAX_OBJECT).unwrap_or(behind);
     let end = keyword.end + memchr::memchr(b'}', behind).unwrap_or(behind.len());
@@ -77,12 +89,14 @@ pub(crate) fn json_web_key(look: &mut Look<'_>, keyword: Range<usize>) {
 pub(crate) fn pgpass(look: &mut Look<'_>, keyword: Range<usize>) {
     let is_end = |byte: &u8| *byte <= b' ' || b"\"'`<>|".contains(byte);
     let before = look.before(keyword.start);
-    let host = before.iter().rev().take(256).take_while(|byte| !is_end(byte) && **byte != b':').count();
+    let host =
+        before.iter().rev().take(256).take_while(|byte| !is_end(byte) && **byte != b':').count();
     let rest = look.from(keyword.end);
     let len = rest.iter().take(512).take_while(|byte| !is_end(byte)).count();
     look.spend(host + len);
     let mut fields = rest.get(..len).unwrap_or_default().splitn(3, |byte| *byte == b':');
-    let (Some(database), Some(user), Some(password)) = (fields.next(), fields.next(), fields.next())
+    let (Some(database), Some(user), Some(password)) =
+        (fields.next(), fields.next(), fields.next())
     else {
         return;
     };
@@ -124,7 +138,8 @@ pub(crate) fn insert_values(look: &mut Look<'_>, keyword: Range<usize>) {
         .collect();
     let behind = rest.get(open + close + 1..).unwrap_or_default();
     let gap = behind.iter().take_while(|byte| **byte <= b' ').count();
-    let is_values = behind.get(gap..gap + 6).is_some_and(|word| word.eq_ignore_ascii_case(b"values"));
+    let is_values =
+        behind.get(gap..gap + 6).is_some_and(|word| word.eq_ignore_ascii_case(b"values"));
     if is_values && strengths.iter().any(Option::is_some) {
         let mut at = keyword.end + open + close + 1 + gap + 6;
         for _ in 0..256 {
@@ -138,7 +153,8 @@ pub(crate) fn insert_values(look: &mut Look<'_>, keyword: Range<usize>) {
 
 /// Adds the secret values of the tuple that starts behind `at`. Returns where it ends.
 fn tuple(look: &mut Look<'_>, at: usize, strengths: &[Option<Strength>]) -> Option<usize> {
-    let gap = look.from(at).iter().take(16).take_while(|byte| **byte <= b' ' || **byte == b',').count();
+    let gap =
+        look.from(at).iter().take(16).take_while(|byte| **byte <= b' ' || **byte == b',').count();
     if look.byte(at + gap) != Some(b'(') {
         return None;
     }

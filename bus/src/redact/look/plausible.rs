@@ -3,7 +3,7 @@
 use super::super::alphabet::{ALNUM, Alphabet, entropy};
 use super::super::mark;
 use super::Operator;
-use super::name::{Strength, is_one_of};
+use super::strength::{Strength, is_one_of};
 
 /// What is known about a value from its surroundings.
 #[derive(Debug)]
