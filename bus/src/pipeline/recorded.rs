@@ -107,10 +107,8 @@ impl<'a> Recorded<'a> {
         if self.key.is_none() {
             return context;
         }
-        match serde_json::from_str::<Value>(&context) {
-            Ok(mut value) if self.clean_strings(&mut value) => value.to_string(),
-            Ok(_) | Err(_) => context,
-        }
+        let Ok(mut value) = serde_json::from_str::<Value>(&context) else { return context };
+        if self.clean_strings(&mut value) { value.to_string() } else { context }
     }
 
     /// Whether a string of the value was replaced.
