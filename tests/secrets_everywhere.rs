@@ -154,7 +154,8 @@ fn no_file_and_no_report_holds_a_secret() {
         for (index, case) in cases.iter().enumerate() {
             let (agent, payload) = event(index, &case.text);
             let answer = home.hook(agent, payload.to_string());
-            if index % 6 < 4 {
+            // Claude Code and Codex are recorded; Hermes and Gemini CLI are answered.
+            if index % 6 < 2 {
                 let heard = answer.stdout;
                 let escaped = serde_json::to_string(&case.secret.part).expect("JSON");
                 let part = escaped.trim_matches('"');
@@ -170,25 +171,6 @@ fn no_file_and_no_report_holds_a_secret() {
         assert_nowhere(&written, &cases);
         drop(daemon);
     }
-}
-
-#[test]
-fn the_log_of_the_daemon_knows_the_patterns_of_the_user() {
-    let home = Home::with_daemon("auto");
-    let fails = home.script("fails.sh", FAILS);
-    home.write_hooks(&format!(
-        "redact: {{patterns: [{{name: badge, regex: 'itk-[0-9]{{6}}'}}]}}\nhooks:\n  tool.before:\n    \
-         - {{name: fails, command: {fails}}}\n"
-    ));
-    let mut payload = one("hermes", "pre_tool_call");
-    payload["tool_input"] = json!({"command": "enter itk-471147"});
-    home.hook("hermes", payload.to_string());
-    let log = || fs::read_to_string(home.path().join("hookbus.log")).unwrap_or_default();
-    wait_until("the daemon tells of the failure", || log().contains("fails"));
-    assert!(!log().contains("itk-471147"), "{}", log());
-    let written = everything_written(&home, &home.path());
-    let found = written.iter().find(|(_, bytes)| bytes.windows(10).any(|it| it == b"itk-471147"));
-    assert_eq!(found.map(|(place, _)| place), None);
 }
 
 #[test]

@@ -235,3 +235,21 @@ async fn rotate_log(log: PathBuf) {
         tokio::time::sleep(ROTATION_INTERVAL).await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_of_the_daemon_knows_own_patterns_and_heeds_no_exceptions() {
+        let home = tempfile::tempdir().expect("a home");
+        assert!(own_redaction(home.path()).is_none(), "without a file");
+        let text = "redact: {patterns: [{name: badge, regex: 'itk-[0-9]{6}'}], off: [jwt], allow: [hunter2]}\n";
+        fs::write(home.path().join("hookbus.yaml"), text).expect("a hooks file");
+        let own = own_redaction(home.path()).expect("settings");
+        assert_eq!(own.patterns.len(), 1);
+        assert!(own.off.is_empty() && own.allowed.is_empty());
+        fs::write(home.path().join("hookbus.yaml"), "redact: false\n").expect("a hooks file");
+        assert!(own_redaction(home.path()).is_none(), "the built-in detectors stay");
+    }
+}
