@@ -5,9 +5,9 @@ mod redacted_lines;
 mod systemd;
 
 use std::ffi::OsString;
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use hookbus::active::{ActiveRedaction, HooksSource};
 use hookbus::bus::Bus;
-use hookbus::config::{DaemonMode, DaemonSettings};
+use hookbus::config::{DaemonMode, DaemonSettings, HooksFile, Redaction};
 use hookbus::files::rotate_if_large;
 use hookbus::log::LogPath;
-use hookbus::redact::Redactor;
+use hookbus::redact::{RedactionSettings, Redactor};
 use hookbus::server::{
     Daemon, DaemonOptions, Lifetime, ObserverProgram, RetentionProgram, ServeError,
 };
@@ -176,11 +176,24 @@ pub(crate) fn log_to_stderr(settings: &Settings) {
     lines.with_writer(move || RedactedLines::new(std::io::stderr(), Arc::clone(&redactor))).init();
 }
 
-/// Replaces secrets in what processes of this home log.
+/// Replaces secrets in what processes of this home log: with the user's own patterns as they are when the process starts, and
+/// with all built-in detectors, also those that the user switched off, because nobody looks for secrets in a log of the bus.
 fn redactor(settings: &Settings) -> Arc<Option<Redactor>> {
     let active = ActiveRedaction::new(&settings.home);
-    // With the built-in detectors, whatever the file says: nobody looks for secrets in a log of the bus.
-    Arc::new(active.built_in())
+    let own = own_redaction(&settings.home);
+    let redactor = own.and_then(|own| Redactor::new(active.key(), &own).ok());
+    Arc::new(redactor.or_else(|| active.built_in()))
+}
+
+/// What `redact:` in the hooks file of a home adds to the built-in detectors; none without a readable file.
+fn own_redaction(home: &Path) -> Option<RedactionSettings> {
+    let text = fs::read_to_string(home.join("hookbus.yaml")).ok()?;
+    match HooksFile::parse(&text, home).ok()?.redaction {
+        Redaction::On(own) => {
+            Some(RedactionSettings { off: Vec::new(), allowed: Vec::new(), ..own })
+        }
+        Redaction::Off => None,
+    }
 }
 
 fn filter(settings: &Settings) -> EnvFilter {
@@ -220,5 +233,23 @@ async fn rotate_log(log: PathBuf) {
             tracing::debug!(%error, "log rotation failed");
         }
         tokio::time::sleep(ROTATION_INTERVAL).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_of_the_daemon_knows_own_patterns_and_heeds_no_exceptions() {
+        let home = tempfile::tempdir().expect("a home");
+        assert!(own_redaction(home.path()).is_none(), "without a file");
+        let text = "redact: {patterns: [{name: badge, regex: 'itk-[0-9]{6}'}], off: [jwt], allow: [hunter2]}\n";
+        fs::write(home.path().join("hookbus.yaml"), text).expect("a hooks file");
+        let own = own_redaction(home.path()).expect("settings");
+        assert_eq!(own.patterns.len(), 1);
+        assert!(own.off.is_empty() && own.allowed.is_empty());
+        fs::write(home.path().join("hookbus.yaml"), "redact: false\n").expect("a hooks file");
+        assert!(own_redaction(home.path()).is_none(), "the built-in detectors stay");
     }
 }

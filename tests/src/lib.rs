@@ -21,6 +21,7 @@ pub mod port;
 pub mod pty;
 pub mod recording;
 pub mod screen;
+pub mod secrets;
 pub mod timing;
 pub mod told;
 pub mod wiring;

@@ -4,18 +4,22 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::active::{ActiveRedaction, HookSets};
 use crate::dialect::mark_recorded;
 use crate::event::Event;
 use crate::log::RowDraft;
 use crate::record::{Columns, RecordChoice, leave_out};
-use crate::redact::{FoundSecret, Redacted, Redactor};
+use crate::redact::{FingerprintKey, FoundSecret, Mark, Redacted, Redactor};
 
 /// The part of an event that is recorded.
 #[derive(Debug)]
 pub(super) struct Recorded<'a> {
     redactor: Option<&'a Redactor>,
     payload: Redacted<'a>,
+    /// What tells whether a text is one of the secrets of the payload; none if it holds none.
+    key: Option<FingerprintKey>,
     choice: &'a RecordChoice,
     /// What is left of the payload, if something is left out.
     left: Option<Vec<u8>>,
@@ -35,7 +39,8 @@ impl<'a> Recorded<'a> {
         };
         let choice = hooks.own.file.recording.choice(event);
         let redactor = redactor.map(Arc::as_ref);
-        let mut recorded = Self { redactor, payload, choice, left: None };
+        let key = (!payload.found.is_empty()).then(|| redaction.key());
+        let mut recorded = Self { redactor, payload, key, choice, left: None };
         if *choice != RecordChoice::Everything {
             // As they are in the payload now.
             let row = recorded.redact_columns(RowDraft::of_event(event, None, Vec::new()));
@@ -79,7 +84,7 @@ impl<'a> Recorded<'a> {
     pub(super) fn redact_columns(&self, row: RowDraft) -> RowDraft {
         let Some(redactor) = self.redactor else { return row };
         let clean = |text: String| match redactor.redact_text(&text) {
-            Cow::Borrowed(_) => text,
+            Cow::Borrowed(_) => self.mark_of(&text).unwrap_or(text),
             Cow::Owned(redacted) => redacted,
         };
         RowDraft {
@@ -87,8 +92,46 @@ impl<'a> Recorded<'a> {
             turn: row.turn.map(clean),
             name: clean(row.name),
             tool: row.tool.map(clean),
-            context: row.context.map(clean),
+            context: row.context.map(clean).map(|context| self.clean_context(context)),
             ..row
+        }
+    }
+
+    /// The mark of a text that the payload held as a secret: a path or a key of the user's settings says so, and the text
+    /// itself does not.
+    fn mark_of(&self, text: &str) -> Option<String> {
+        let fingerprint = self.key.as_ref()?.fingerprint(text.as_bytes());
+        let found = self.payload.found.iter().find(|found| found.fingerprint == fingerprint)?;
+        let FoundSecret { kind, chars, fingerprint, .. } = found.clone();
+        Some(Mark { kind, chars, fingerprint }.to_string())
+    }
+
+    /// A context without the texts that the payload held as secrets.
+    fn clean_context(&self, context: String) -> String {
+        if self.key.is_none() {
+            return context;
+        }
+        let Ok(mut value) = serde_json::from_str::<Value>(&context) else { return context };
+        if self.clean_strings(&mut value) { value.to_string() } else { context }
+    }
+
+    /// Whether a string of the value was replaced.
+    fn clean_strings(&self, value: &mut Value) -> bool {
+        match value {
+            Value::String(text) => match self.mark_of(text) {
+                Some(mark) => {
+                    *text = mark;
+                    true
+                }
+                None => false,
+            },
+            Value::Array(items) => {
+                items.iter_mut().fold(false, |changed, item| self.clean_strings(item) || changed)
+            }
+            Value::Object(members) => members
+                .values_mut()
+                .fold(false, |changed, member| self.clean_strings(member) || changed),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }
 

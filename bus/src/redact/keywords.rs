@@ -61,7 +61,8 @@ impl Keywords {
         let mut offset = 0;
         match (text.len(), next) {
             (4.., _) => {
-                let best = text.windows(4).enumerate().max_by_key(|(_, gram)| rarity(gram));
+                // The first of the rarest: names of services end alike (`…base`, `…able`), but seldom begin alike.
+                let best = text.windows(4).enumerate().rev().max_by_key(|(_, gram)| rarity(gram));
                 if let Some((at, gram)) = best {
                     offset = at;
                     self.insert(fold(gram), index);
@@ -187,14 +188,23 @@ fn bucket(gram: u32) -> usize {
 /// How seldom four bytes are in English text and code, roughly.
 fn rarity(gram: &[u8]) -> u32 {
     let of_byte = |byte: &u8| match byte {
-        b'e' | b't' | b'a' | b'o' | b'i' | b'n' | b's' | b'r' => 0,
+        b'e' | b't' | b'a' | b'o' | b'i' | b'n' | b's' | b'r' | b'l' | b'd' | b'c' | b'y' => 0,
         b'j' | b'q' | b'x' | b'z' | b'k' | b'w' | b'v' => 3,
         b'a'..=b'z' => 1,
-        b' ' | b'=' | b'"' => 1,
+        b' ' | b'=' | b'"' => 0,
         _ => 3,
     };
+    if FREQUENT.iter().any(|frequent| frequent.as_bytes() == gram) {
+        return 0;
+    }
     gram.iter().map(of_byte).sum()
 }
+
+/// Four bytes that code and logs are full of, although their letters are not.
+const FREQUENT: [&str; 24] = [
+    "type", "code", "line", "able", "word", "base", "inst", "----", "port", "name", "data", "test",
+    "file", "this", "self", "func", "publ", "stru", "impl", "valu", "obje", "stri", "http", "comm",
+];
 
 #[cfg(test)]
 mod tests {

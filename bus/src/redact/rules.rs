@@ -6,7 +6,8 @@ use super::alphabet::{Alphabet, LOWER_ALNUM, entropy};
 use super::detectors::{SERVICES, Service, TOKENS};
 use super::keywords::{Hit, Keywords};
 use super::look::{
-    self, COMMANDS, Command, Look, NAME_KEYWORDS, Operator, Rank, assignment, is_placeholder,
+    self, COMMANDS, Command, Look, NAME_KEYWORDS, NAME_PHRASES, Operator, Rank, assignment,
+    is_placeholder,
 };
 use super::mark;
 use super::own::Own;
@@ -28,6 +29,18 @@ pub(super) enum Rule {
     DockerAuth,
     KubernetesSecret,
     SqlPassword,
+    Insert,
+    Piped,
+    Parameter,
+    WebKey,
+    Pgpass,
+    OracleUrl,
+    RandomPassword,
+    SessionCookie,
+    Csv,
+    Call,
+    UserAndPassword,
+    RedisAuth,
     /// A mark of an earlier run.
     Mark,
     OwnKey(usize),
@@ -35,12 +48,25 @@ pub(super) enum Rule {
 }
 
 /// Keywords of rules that are not in a table.
-const KEYWORDS: [(&str, Rule); 18] = [
+const KEYWORDS: [(&str, Rule); 31] = [
+    ("auth ", Rule::RedisAuth),
+    ("| password", Rule::Csv),
+    ("password |", Rule::Csv),
+    ("\"random_password\"", Rule::RandomPassword),
+    ("\"sessionid\"", Rule::SessionCookie),
+    (",password", Rule::Csv),
+    ("password,", Rule::Csv),
+    ("jdbc:oracle:thin:", Rule::OracleUrl),
     ("identified by", Rule::SqlPassword),
     ("authorization", Rule::Authorization),
     ("bearer ", Rule::Bearer),
     ("cookie", Rule::Cookies),
+    ("insert into", Rule::Insert),
+    ("\"kty\"", Rule::WebKey),
     ("-----begin", Rule::PrivateKey),
+    ("-----end", Rule::PrivateKey),
+    ("begin ssh2 encrypted", Rule::PrivateKey),
+    ("<rsakeyvalue", Rule::PrivateKey),
     ("ls0tls1crudjti", Rule::PrivateKey),
     ("private-lines:", Rule::PrivateKey),
     ("\"auth\"", Rule::DockerAuth),
@@ -57,7 +83,7 @@ const KEYWORDS: [(&str, Rule); 18] = [
 ];
 
 /// Kinds that no table names.
-pub(super) const OTHER_KINDS: [&str; 21] = [
+pub(super) const OTHER_KINDS: [&str; 22] = [
     "password",
     "passphrase",
     "seed-phrase",
@@ -69,6 +95,7 @@ pub(super) const OTHER_KINDS: [&str; 21] = [
     "credential",
     "url-password",
     "url-token",
+    "json-web-key",
     "bearer-token",
     "basic-auth",
     "authorization",
@@ -112,7 +139,22 @@ impl Rules {
         for (keyword, rule) in KEYWORDS {
             rules.add(keyword.as_bytes(), rule);
         }
-        for keyword in NAME_KEYWORDS.split_whitespace() {
+        for keyword in look::FUNCTIONS {
+            rules.add(keyword.as_bytes(), Rule::Call);
+        }
+        for keyword in look::PAIRS {
+            rules.add(keyword.as_bytes(), Rule::UserAndPassword);
+        }
+        for keyword in look::READERS {
+            rules.add(keyword.as_bytes(), Rule::Piped);
+        }
+        for keyword in look::PARAMETERS {
+            rules.add(keyword.as_bytes(), Rule::Parameter);
+        }
+        for keyword in look::PGPASS_PORTS {
+            rules.add(keyword.as_bytes(), Rule::Pgpass);
+        }
+        for keyword in NAME_KEYWORDS.split_whitespace().chain(NAME_PHRASES) {
             rules.add(keyword.as_bytes(), Rule::Name);
         }
         for keyword in look::url_keywords() {
@@ -144,6 +186,18 @@ impl Rules {
             | Rule::DockerAuth
             | Rule::KubernetesSecret
             | Rule::SqlPassword
+            | Rule::Insert
+            | Rule::Piped
+            | Rule::Parameter
+            | Rule::WebKey
+            | Rule::Pgpass
+            | Rule::OracleUrl
+            | Rule::RandomPassword
+            | Rule::SessionCookie
+            | Rule::Csv
+            | Rule::Call
+            | Rule::UserAndPassword
+            | Rule::RedisAuth
             | Rule::Mark
             | Rule::OwnKey(_)
             | Rule::OwnPattern(_) => None,
@@ -207,6 +261,18 @@ impl Rule {
             Self::DockerAuth => look::docker_auth(look, keyword),
             Self::KubernetesSecret => look::kubernetes_secret(look, keyword),
             Self::SqlPassword => look::sql_password(look, keyword),
+            Self::Insert => look::insert_values(look, keyword),
+            Self::Piped => look::piped_secret(look, keyword),
+            Self::Parameter => look::url_parameter(look, keyword),
+            Self::WebKey => look::json_web_key(look, keyword),
+            Self::Pgpass => look::pgpass(look, keyword),
+            Self::OracleUrl => look::oracle_url(look, keyword),
+            Self::RandomPassword => look::random_password(look, keyword),
+            Self::SessionCookie => look::session_cookie(look, keyword),
+            Self::Csv => look::csv_column(look, keyword),
+            Self::Call => look::last_argument(look, keyword),
+            Self::UserAndPassword => look::user_and_password(look, keyword),
+            Self::RedisAuth => look::redis_auth(look, keyword),
             Self::OwnKey(index) => {
                 let Some(name) = own.key_names.get(index) else { return };
                 let Some(found) = assignment(look, keyword, 0) else { return };

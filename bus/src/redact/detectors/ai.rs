@@ -1,11 +1,13 @@
 //! Providers of models and what is built on them.
 
-use super::super::alphabet::{ALNUM, DOTTED, HEX, LOWER_ALNUM, URL_SAFE, UUID, WORD};
+use super::super::alphabet::{
+    ALNUM, Alphabet, BASE64, DOTTED, HEX, LOWER_ALNUM, UPPER_ALNUM, URL_SAFE, UUID, WORD,
+};
 use super::super::shape::Piece::Run;
 use super::super::shape::{Token, around, fixed, parts, ranged};
 use super::service::{Service, between, exact};
 
-pub(super) const TOKENS: [Token; 46] = [
+pub(super) const TOKENS: [Token; 56] = [
     around("openai-key", Run(URL_SAFE, 10, 200), "T3BlbkFJ", &[Run(URL_SAFE, 10, 200)]),
     ranged("openai-project-key", "sk-proj-", URL_SAFE, 20, 256),
     ranged("openai-service-key", "sk-svcacct-", URL_SAFE, 20, 256),
@@ -52,9 +54,19 @@ pub(super) const TOKENS: [Token; 46] = [
     ranged("cursor-key", "key_", HEX, 64, 64),
     ranged("wandb-key", "wandb_v1_", WORD, 40, 120),
     parts("friendli-token", "flp_", &[Run(ALNUM, 40, 64)]),
+    ranged("minimax-key", "sk-api-", URL_SAFE, 100, 140),
+    ranged("browserbase-key", "bb_live_", URL_SAFE, 24, 40),
+    ranged("brave-search-key", "BSA", URL_SAFE, 27, 29),
+    ranged("devin-user-key", "apk_user_", BASE64, 100, 200),
+    ranged("devin-key", "apk_", BASE64, 80, 120),
+    fixed("devin-service-token", "cog_", LOWER_ALNUM, 52),
+    ranged("modal-token", "ak-", ALNUM, 22, 22),
+    fixed("runpod-key", "rpa_", UPPER_ALNUM, 42),
+    ranged("valtown-token", "vtwn_", ALNUM, 26, 40),
+    ranged("upstage-key", "up_", ALNUM, 28, 28),
 ];
 
-pub(super) const SERVICES: [Service; 35] = [
+pub(super) const SERVICES: [Service; 47] = [
     exact("cohere-key", "cohere", ALNUM, 40),
     exact("cohere-key", "co_api", ALNUM, 40),
     exact("mistral-key", "mistral", ALNUM, 32),
@@ -90,4 +102,16 @@ pub(super) const SERVICES: [Service; 35] = [
     exact("lepton-token", "lepton", ALNUM, 32),
     between("hyperbolic-key", "hyperbolic", DOTTED, 32, 400),
     exact("scale-key", "scale_", HEX, 32),
+    between("cohere-key", "cohere_", ALNUM, 38, 42),
+    between("greptile-key", "greptile", BASE64, 48, 48),
+    between("ollama-key", "ollama", DOTTED, 57, 57),
+    between("zai-key", "zai_", DOTTED, 49, 49),
+    between("zai-key", "z_ai", DOTTED, 49, 49),
+    between("zai-key", "glm_", DOTTED, 49, 49),
+    between("lighton-key", "lighton", URL_SAFE, 40, 80),
+    between("lighton-key", "paradigm", URL_SAFE, 40, 80),
+    between("upstage-key", "upstage", ALNUM, 31, 50),
+    between("fal-key", "fal_", UUID.and(Alphabet::of(":")), 69, 69),
+    between("baseten-key", "baseten", DOTTED, 41, 41),
+    between("kagi-key", "kagi", DOTTED, 55, 55),
 ];

@@ -1,21 +1,41 @@
 //! Business software: sales, documents, human resources, devices.
 
-use super::super::alphabet::{ALNUM, Alphabet, DOTTED, HEX, LOWER_ALNUM, URL_SAFE, UUID, WORD};
+use super::super::alphabet::{
+    ALNUM, ANY_HEX, Alphabet, BASE64, DIGIT, DOTTED, HEX, LOWER_ALNUM, UPPER_ALNUM, URL_SAFE, UUID,
+    WORD,
+};
 use super::super::shape::Piece::{Run, Text};
-use super::super::shape::{Token, around, parts, ranged};
+use super::super::shape::{Token, around, fixed, parts, ranged};
 use super::service::{Service, between, exact};
 
-pub(super) const TOKENS: [Token; 7] = [
-    around("salesforce-session", Text("00D"), "!AQ", &[Run(DOTTED, 20, 200)]),
+pub(super) const TOKENS: [Token; 24] = [
+    around("salesforce-session", Run(ALNUM, 15, 18), "!AQ", &[Run(DOTTED, 20, 200)]),
     parts("salesforce-refresh-token", "5Aep861", &[Run(DOTTED, 60, 120)]),
     parts("salesforce-key", "3MVG9", &[Run(DOTTED, 70, 90)]),
     ranged("samsara-token", "samsara_api_", ALNUM, 30, 40),
     ranged("retool-token", "retool_01", WORD, 24, 64),
     ranged("zuplo-key", "zpka_", WORD, 30, 80),
     ranged("plane-key", "plane_api_", HEX, 32, 64),
+    parts("zoho-token", "1000.", &[Run(HEX, 32, 32), Text("."), Run(HEX, 32, 32)]),
+    ranged("persona-key", "persona_production_", URL_SAFE, 20, 80),
+    ranged("persona-key", "persona_sandbox_", URL_SAFE, 20, 80),
+    ranged("cal-key", "cal_live_", HEX, 32, 64),
+    parts("clickup-token", "pk_", &[Run(DIGIT, 6, 12), Text("_"), Run(UPPER_ALNUM, 32, 32)]),
+    ranged("trello-token", "ATTA", ANY_HEX, 64, 72),
+    fixed("canva-secret", "cnvca", URL_SAFE, 51),
+    ranged("klaviyo-key", "pk_", HEX, 34, 34),
+    parts("klaviyo-key", "pk_", &[Run(ALNUM, 6, 6), Text("_"), Run(HEX, 34, 34)]),
+    ranged("figma-oauth-token", "figoh_", URL_SAFE, 36, 64),
+    ranged("figma-oauth-refresh-token", "figorh_", URL_SAFE, 36, 64),
+    ranged("aikido-token", "AIK_CI_", ALNUM, 20, 64),
+    ranged("aikido-secret", "AIK_SECRET_", ALNUM, 32, 80),
+    parts("endor-key", "endr+", &[Run(URL_SAFE, 16, 40)]),
+    fixed("builder-key", "bpk-", HEX, 32),
+    fixed("coveo-key", "xx", UUID, 36),
+    ranged("nightfall-key", "NF-", ALNUM, 32, 32),
 ];
 
-pub(super) const SERVICES: [Service; 32] = [
+pub(super) const SERVICES: [Service; 56] = [
     between("salesforce-secret", "salesforce", ALNUM, 64, 64),
     exact("todoist-token", "todoist", HEX, 40),
     exact("pipedrive-token", "pipedrive", HEX, 40),
@@ -48,4 +68,28 @@ pub(super) const SERVICES: [Service; 32] = [
     exact("nest-token", "nest_", DOTTED, 40),
     between("freemius-secret", "freemius", URL_SAFE, 32, 32),
     exact("codemagic-token", "codemagic", URL_SAFE, 43),
+    between("asana-token", "asana", DIGIT.and(HEX).and(Alphabet::of("/:")), 50, 70),
+    exact("box-token", "box_", ALNUM, 32),
+    exact("bitly-token", "bitly", HEX, 40),
+    exact("jumpcloud-key", "jumpcloud", ALNUM, 40),
+    exact("gumroad-token", "gumroad", HEX, 64),
+    exact("gumroad-token", "gumroad", URL_SAFE, 43),
+    exact("webflow-token", "webflow", HEX, 64),
+    exact("disqus-key", "disqus", ALNUM, 64),
+    exact("kaggle-key", "kaggle", HEX, 32),
+    exact("datagov-key", "data.gov", ALNUM, 40),
+    exact("datagov-key", "datagov", ALNUM, 40),
+    between("infomaniak-token", "infomaniak", URL_SAFE, 60, 100),
+    exact("civo-key", "civo", ALNUM, 50),
+    exact("wise-token", "wise_", UUID, 36),
+    exact("cronitor-key", "cronitor", HEX, 32),
+    exact("customerio-key", "customerio", HEX, 20),
+    between("yelp-key", "yelp", URL_SAFE, 128, 128),
+    between("exoscale-secret", "exoscale", URL_SAFE, 40, 60),
+    between("livekit-secret", "livekit", ALNUM, 32, 50),
+    between("ably-key", "ably", DOTTED.and(Alphabet::of(":")), 50, 64),
+    between("ghost-key", "ghost", HEX.and(Alphabet::of(":")), 89, 89),
+    between("configcat-key", "configcat", URL_SAFE.and(Alphabet::of("/")), 45, 45),
+    between("couchbase-key", "couchbase", BASE64, 60, 122),
+    between("couchbase-key", "capella", BASE64, 60, 122),
 ];

@@ -1,13 +1,26 @@
 //! Chat, social networks, video and meetings.
 
-use super::super::alphabet::{ALNUM, Alphabet, DIGIT, HEX, LOWER_ALNUM, URL_SAFE, UUID, WORD};
+use super::super::alphabet::{
+    ALNUM, Alphabet, BASE64, DIGIT, HEX, LOWER_ALNUM, URL_SAFE, UUID, WORD,
+};
 use super::super::shape::Piece::{OneOf, Run, Text};
-use super::super::shape::{Token, around, parts, ranged};
+use super::super::shape::{Piece, Token, around, fixed, parts, ranged};
 use super::service::{Service, between, exact};
 
 const PERCENT: Alphabet = ALNUM.and(Alphabet::of("%"));
+/// The third and fourth character of base64 of a number.
+const BASE64_OF_DIGITS: Alphabet = Alphabet::of("AEIMQUYcgkwxyz012345");
+/// A bot's token: its id in base64, which starts with one of nine pairs of letters, a time and a signature.
+const DISCORD_BOT: &[Piece] = &[
+    Run(BASE64_OF_DIGITS, 2, 2),
+    Run(ALNUM, 19, 24),
+    Text("."),
+    Run(URL_SAFE, 6, 7),
+    Text("."),
+    Run(URL_SAFE, 27, 40),
+];
 
-pub(super) const TOKENS: [Token; 39] = [
+pub(super) const TOKENS: [Token; 57] = [
     ranged("slack-bot-token", "xoxb-", URL_SAFE, 20, 200),
     ranged("slack-user-token", "xoxp-", URL_SAFE, 20, 200),
     ranged("slack-app-token", "xapp-", URL_SAFE, 20, 200),
@@ -103,6 +116,32 @@ pub(super) const TOKENS: [Token; 39] = [
     parts("apify-token", "apify_api_", &[Run(ALNUM, 30, 50)]),
     ranged("matrix-token", "syt_", URL_SAFE, 30, 120),
     parts("matrix-token", "syr_", &[Run(WORD, 30, 100)]),
+    parts("discord-bot-token", "MT", DISCORD_BOT),
+    parts("discord-bot-token", "Mj", DISCORD_BOT),
+    parts("discord-bot-token", "Mz", DISCORD_BOT),
+    parts("discord-bot-token", "ND", DISCORD_BOT),
+    parts("discord-bot-token", "NT", DISCORD_BOT),
+    parts("discord-bot-token", "Nj", DISCORD_BOT),
+    parts("discord-bot-token", "Nz", DISCORD_BOT),
+    parts("discord-bot-token", "OD", DISCORD_BOT),
+    parts("discord-bot-token", "OT", DISCORD_BOT),
+    parts("twitch-token", "oauth:", &[Run(LOWER_ALNUM, 30, 30)]),
+    parts(
+        "discord-webhook-url",
+        "/api/webhooks/",
+        &[Run(DIGIT, 17, 20), Text("/"), Run(URL_SAFE, 60, 80)],
+    ),
+    parts(
+        "svix-key",
+        "testsk_",
+        &[Run(ALNUM, 24, 48), OneOf(&[".eu", ".us", ".ca", ".in", ".au"])],
+    ),
+    parts("svix-key", "sk_", &[Run(ALNUM, 32, 32), OneOf(&[".eu", ".us", ".ca", ".in", ".au"])]),
+    parts("intercom-token", "dG9rO", &[Run(BASE64, 40, 80)]),
+    parts("onesignal-key", "os_v2_", &[OneOf(&["app_", "org_"]), Run(LOWER_ALNUM, 60, 120)]),
+    around("fcm-key", Run(URL_SAFE, 7, 12), ":APA91b", &[Run(URL_SAFE, 100, 200)]),
+    fixed("retell-key", "key_", HEX, 28),
+    ranged("knock-key", "sk_", ALNUM, 40, 64),
 ];
 
 pub(super) const SERVICES: [Service; 33] = [

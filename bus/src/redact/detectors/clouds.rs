@@ -14,7 +14,7 @@ const PERCENT: Alphabet = BASE64.and(Alphabet::of("%_-"));
 /// What stands between the two parts of a key in a CSV file or a list.
 const AFTER_KEY_ID: &[&str] = &[",", ":", " ", "\t", "\n", "/"];
 
-pub(super) const TOKENS: [Token; 97] = [
+pub(super) const TOKENS: [Token; 120] = [
     fixed("aws-access-key", "AKIA", UPPER_ALNUM, 16),
     parts(
         "aws-key-pair",
@@ -134,6 +134,42 @@ pub(super) const TOKENS: [Token; 97] = [
     ranged("age-secret-key", "AGE-SECRET-KEY-1", UPPER_ALNUM, 58, 58),
     ranged("age-secret-key", "AGE-SECRET-KEY-PQ-1", UPPER_ALNUM, 58, 200),
     ranged("upcloud-token", "ucat_", ALNUM, 26, 40),
+    around("azure-key", Run(ALNUM, 52, 52), "JQQJ9", &[Run(ALNUM, 20, 32)]),
+    around("azure-key", Run(ALNUM, 42, 42), "AzSe", &[Run(ALNUM, 6, 6)]),
+    around(
+        "azure-key",
+        Run(URL_SAFE, 43, 44),
+        "AzFu",
+        &[Run(URL_SAFE.and(Alphabet::of("=")), 4, 12)],
+    ),
+    around("azure-key", Run(PLAIN_BASE64, 33, 76), "+AMC", &[Run(BASE64, 4, 12)]),
+    around("azure-key", Run(PLAIN_BASE64, 33, 76), "AIoT", &[Run(BASE64, 4, 12)]),
+    around("azure-key", Run(PLAIN_BASE64, 33, 76), "APIM", &[Run(BASE64, 4, 12)]),
+    ranged("gcp-gemini-key", "AQ.Ab8R", URL_SAFE, 40, 60),
+    ranged("alibaba-sts-key", "STS.", ALNUM, 20, 64),
+    ranged("alibaba-sts-token", "CAIS", BASE64, 100, 2048),
+    ranged("digitalocean-spaces-key", "DO00", UPPER_ALNUM, 16, 18),
+    ranged("digitalocean-spaces-key", "DO80", UPPER_ALNUM, 16, 18),
+    ranged("exoscale-key", "EXO", ALNUM, 24, 30),
+    ranged("vercel-token", "vcr_", ALNUM, 24, 64),
+    ranged("vercel-token", "vci_", ALNUM, 24, 64),
+    ranged("deno-deploy-token", "ddw_", ALNUM, 36, 40),
+    parts("flyio-token", "FlyV1 ", &[Run(BASE64.and(Alphabet::of("_-,")), 40, 8192)]),
+    ranged("jumpcloud-key", "jca_", ALNUM, 36, 40),
+    parts("configcat-key", "configcat-sdk-", &[Run(ALNUM.and(Alphabet::of("_-/")), 47, 64)]),
+    parts(
+        "azure-logic-app-url",
+        "logic.azure.com",
+        &[Run(DOTTED.and(Alphabet::of("/:?=&%")), 60, 600)],
+    ),
+    ranged("docker-swarm-token", "SWMTKN-1-", URL_SAFE, 60, 90),
+    parts(
+        "k3s-token",
+        "K10",
+        &[Run(HEX, 64, 64), Text("::"), Run(ALNUM.and(Alphabet::of(":")), 8, 80)],
+    ),
+    ranged("ecr-password", "eyJwYXlsb2FkIjoi", BASE64, 100, 8192),
+    ranged("volcengine-key", "AKLT", ALNUM, 30, 60),
 ];
 
 pub(super) const SERVICES: [Service; 40] = [

@@ -7,11 +7,11 @@ use super::super::shape::Piece::{OneOf, Run, Text};
 use super::super::shape::{Token, fixed, parts, ranged};
 use super::service::{Service, between, exact};
 
-pub(super) const TOKENS: [Token; 63] = [
+pub(super) const TOKENS: [Token; 68] = [
     ranged("github-token", "ghp_", ALNUM, 36, 255),
     ranged("github-oauth-token", "gho_", ALNUM, 36, 255),
     ranged("github-app-token", "ghu_", ALNUM, 36, 255),
-    ranged("github-app-token", "ghs_", WORD, 36, 1024),
+    ranged("github-app-token", "ghs_", DOTTED, 36, 2048),
     ranged("github-refresh-token", "ghr_", ALNUM, 36, 255),
     ranged("github-fine-grained-token", "github_pat_", WORD, 36, 255),
     ranged("gitlab-token", "glpat-", DOTTED, 20, 300),
@@ -99,6 +99,11 @@ pub(super) const TOKENS: [Token; 63] = [
         "eyJ0eXAiOiAiVENWMiJ9",
         &[Text("."), Run(URL_SAFE, 20, 80), Text("."), Run(URL_SAFE, 30, 80)],
     ),
+    ranged("ionic-token", "ion_", ALNUM, 42, 42),
+    ranged("thunderstore-token", "tss_", ALNUM, 32, 48),
+    fixed("packagist-token", "packagist_ack_", HEX, 64),
+    fixed("packagist-token", "packagist_uut_", HEX, 64),
+    ranged("socket-token", "sktsec_", WORD, 30, 80),
 ];
 
 pub(super) const SERVICES: [Service; 38] = [

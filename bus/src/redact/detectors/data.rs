@@ -2,10 +2,10 @@
 
 use super::super::alphabet::{ALNUM, Alphabet, BASE64, DOTTED, HEX, LOWER_ALNUM, URL_SAFE, UUID};
 use super::super::shape::Piece::{Run, Text};
-use super::super::shape::{Token, parts, ranged};
+use super::super::shape::{Token, around, fixed, parts, ranged};
 use super::service::{Service, between, exact};
 
-pub(super) const TOKENS: [Token; 24] = [
+pub(super) const TOKENS: [Token; 31] = [
     ranged("planetscale-token", "pscale_tkn_", DOTTED.and(Alphabet::of("=")), 32, 80),
     ranged("planetscale-oauth-token", "pscale_oauth_", DOTTED.and(Alphabet::of("=")), 32, 80),
     ranged("planetscale-password", "pscale_pw_", DOTTED.and(Alphabet::of("=")), 32, 80),
@@ -36,6 +36,18 @@ pub(super) const TOKENS: [Token; 24] = [
     ranged("dbt-user-token", "dbtu_", URL_SAFE, 30, 80),
     ranged("motherduck-token", "motherduck_token=", DOTTED, 60, 2048),
     ranged("elastic-key", "essu_", BASE64, 40, 200),
+    parts("cockroach-key", "CCDB1_", &[Run(ALNUM, 22, 22), Text("_"), Run(ALNUM, 40, 40)]),
+    fixed("mongodb-service-secret", "mdb_sa_sk_", URL_SAFE, 40),
+    ranged("confluent-key", "cflt", ALNUM.and(Alphabet::of("+/")), 60, 60),
+    fixed("databento-key", "db-", ALNUM, 29),
+    around(
+        "convex-key",
+        Run(LOWER_ALNUM.and(Alphabet::of(":-")), 6, 60),
+        "|eyJ2MiI6",
+        &[Run(BASE64, 30, 400)],
+    ),
+    parts("password-hash", "SCRAM-SHA-", &[Run(ALNUM.and(Alphabet::of("+/=$:")), 80, 200)]),
+    ranged("ubidots-key", "BBFF-", ALNUM, 30, 40),
 ];
 
 pub(super) const SERVICES: [Service; 21] = [

@@ -8,7 +8,7 @@ use super::super::shape::{Token, parts, ranged};
 const CRYPT: Alphabet = ALNUM.and(Alphabet::of("./"));
 const ARGON: Alphabet = CRYPT.and(Alphabet::of("+=,$"));
 
-pub(super) const TOKENS: [Token; 21] = [
+pub(super) const TOKENS: [Token; 22] = [
     parts(
         "jwt",
         "eyJ",
@@ -76,4 +76,5 @@ pub(super) const TOKENS: [Token; 21] = [
         ],
     ),
     parts("rails-credentials", "secret_key_base: ", &[Run(HEX, 64, 160)]),
+    ranged("masked-value", "::add-mask::", URL_SAFE.and(Alphabet::of("+/=.~!@%")), 4, 400),
 ];

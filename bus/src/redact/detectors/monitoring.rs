@@ -4,10 +4,10 @@ use super::super::alphabet::{
     ALNUM, Alphabet, BASE64, HEX, LOWER_ALNUM, UPPER_ALNUM, URL_SAFE, UUID, WORD,
 };
 use super::super::shape::Piece::{Run, Text};
-use super::super::shape::{Token, parts, ranged};
+use super::super::shape::{Token, around, parts, ranged};
 use super::service::{Service, between, exact};
 
-pub(super) const TOKENS: [Token; 26] = [
+pub(super) const TOKENS: [Token; 27] = [
     ranged("newrelic-user-key", "NRAK-", ALNUM, 27, 27),
     ranged("newrelic-browser-key", "NRJS-", HEX, 19, 19),
     ranged("newrelic-insert-key", "NRII-", URL_SAFE, 32, 32),
@@ -46,6 +46,7 @@ pub(super) const TOKENS: [Token; 26] = [
     ranged("rootly-token", "rootly_", HEX, 64, 64),
     ranged("checkly-key", "cu_", HEX, 32, 32),
     parts("datadog-client-token", "pub", &[Run(HEX, 32, 32)]),
+    around("newrelic-license-key", Run(ALNUM, 36, 36), "NRAL", &[]),
 ];
 
 pub(super) const SERVICES: [Service; 38] = [

@@ -1,11 +1,11 @@
 //! Payment, banking, shops and exchanges.
 
-use super::super::alphabet::{ALNUM, Alphabet, HEX, LOWER_ALNUM, URL_SAFE, UUID, WORD};
+use super::super::alphabet::{ALNUM, Alphabet, BASE64, HEX, LOWER_ALNUM, URL_SAFE, UUID, WORD};
 use super::super::shape::Piece::{OneOf, Run, Text};
-use super::super::shape::{Token, fixed, parts, ranged};
+use super::super::shape::{Token, around, fixed, parts, ranged};
 use super::service::{Service, between, exact};
 
-pub(super) const TOKENS: [Token; 40] = [
+pub(super) const TOKENS: [Token; 49] = [
     ranged("stripe-secret-key", "sk_live_", ALNUM, 10, 255),
     ranged("stripe-secret-key", "sk_test_", ALNUM, 10, 255),
     ranged("stripe-secret-key", "sk_prod_", ALNUM, 10, 255),
@@ -71,6 +71,15 @@ pub(super) const TOKENS: [Token; 40] = [
     ),
     parts("settlemint-token", "sm_", &[OneOf(&["aat_", "pat_", "sat_"]), Run(ALNUM, 16, 16)]),
     parts("extended-private-key", "xprv", &[Run(ALNUM, 107, 108)]),
+    parts("mercury-token", "mercury_", &[OneOf(&["production_", "sandbox_"]), Run(WORD, 20, 80)]),
+    parts("mercadopago-token", "APP_USR-", &[Run(ALNUM.and(Alphabet::of("-")), 40, 90)]),
+    ranged("midtrans-key", "Mid-server-", URL_SAFE, 20, 40),
+    ranged("midtrans-key", "SB-Mid-server-", URL_SAFE, 20, 40),
+    parts("infura-url", "infura.io/v3/", &[Run(HEX, 32, 32)]),
+    parts("alchemy-url", "alchemy.com/v2/", &[Run(URL_SAFE, 32, 32)]),
+    around("adyen-key", Run(ALNUM, 4, 4), "hmfx", &[Run(BASE64.and(Alphabet::of("-")), 80, 220)]),
+    ranged("shopify-theme-token", "shptka_", ALNUM, 32, 64),
+    ranged("shopify-refresh-token", "shprt_", ALNUM, 32, 64),
 ];
 
 pub(super) const SERVICES: [Service; 31] = [

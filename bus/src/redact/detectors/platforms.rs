@@ -5,7 +5,7 @@ use super::super::shape::Piece::{OneOf, Run, Text};
 use super::super::shape::{Token, around, fixed, parts, ranged};
 use super::service::{Service, between, exact};
 
-pub(super) const TOKENS: [Token; 38] = [
+pub(super) const TOKENS: [Token; 42] = [
     parts(
         "mapbox-secret-token",
         "sk.eyJ",
@@ -68,9 +68,24 @@ pub(super) const TOKENS: [Token; 38] = [
         "\"encrypt\": \"",
         &[Run(ALNUM.and(Alphabet::of("+/")), 43, 43), OneOf(&["="])],
     ),
+    around(
+        "rapidapi-key",
+        Run(LOWER_ALNUM, 10, 10),
+        "msh",
+        &[
+            Run(LOWER_ALNUM, 15, 15),
+            Text("p1"),
+            Run(LOWER_ALNUM, 6, 6),
+            Text("jsn"),
+            Run(LOWER_ALNUM, 12, 12),
+        ],
+    ),
+    ranged("wakatime-token", "waka_tok_", ALNUM, 60, 100),
+    ranged("wakatime-token", "waka_ref_", ALNUM, 60, 100),
+    ranged("facebook-token", "EAAA", ALNUM, 100, 400),
 ];
 
-pub(super) const SERVICES: [Service; 48] = [
+pub(super) const SERVICES: [Service; 51] = [
     exact("adobe-client-id", "adobe", HEX, 32),
     exact("dropbox-secret", "dropbox", LOWER_ALNUM, 15),
     between("dropbox-long-token", "dropbox", URL_SAFE.and(Alphabet::of("=")), 60, 80),
@@ -119,4 +134,7 @@ pub(super) const SERVICES: [Service; 48] = [
     exact("wigle-key", "wigle", HEX, 32),
     exact("zoominfo-key", "zoominfo", ALNUM, 64),
     exact("calendly-token", "calendly", DOTTED, 64),
+    between("session-cookie", "phpsessid", ALNUM, 20, 64),
+    between("session-cookie", "jsessionid", DOTTED, 20, 80),
+    between("session-cookie", "connect.sid", DOTTED.and(Alphabet::of("%:+/")), 30, 200),
 ];

@@ -3,8 +3,10 @@
 
 use std::ops::Range;
 
-use super::super::alphabet::{ALNUM, Alphabet, UPPER_ALNUM};
-use super::Look;
+use super::super::alphabet::{ALNUM, Alphabet, DIGIT};
+use super::encoded::encoded_assignment;
+use super::operator::{Operator, operator};
+use super::{Look, Rank};
 
 /// A name, a value, and how they are joined.
 #[derive(Debug, Clone)]
@@ -15,33 +17,8 @@ pub(crate) struct Assignment {
     pub(crate) quoted: bool,
 }
 
-/// What joins a name and its value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Operator {
-    /// `NAME=value` as in an environment or a `.env` file.
-    Environment,
-    /// `=`, `:=`, `=>`.
-    Equals,
-    /// `==`, `!=`: a comparison.
-    Compares,
-    /// `:`.
-    Colon,
-    /// `--name value`, `ENV NAME value`, `set name value`, `.netrc`.
-    Blank,
-    /// `<name>value<`.
-    Tag,
-    /// `("name", "value")` and `name("value")`.
-    Argument,
-    /// `{"name": "NAME", "value": "value"}`.
-    Pair,
-    /// "the password is value".
-    Is,
-}
-
-const NAME: Alphabet = ALNUM.and(Alphabet::of("_-."));
+pub(super) const NAME: Alphabet = ALNUM.and(Alphabet::of("_-."));
 const MAX_NAME: usize = 64;
-/// Words after which `name value` is an assignment.
-const SETTERS: [&str; 6] = ["ENV", "ARG", "set", "setx", "config", "export"];
 
 /// The assignment whose name the keyword at `keyword` is part of. `words` is how many bytes of further words may stand
 /// between the name and the operator.
@@ -59,13 +36,16 @@ pub(crate) fn assignment(
     let full = keyword.start - left..keyword.end + right;
     let dashes = look.slice(full.clone()).iter().take_while(|byte| **byte == b'-').count();
     let name = full.start + dashes..full.end;
-    let closed = close_name(look, name.end);
-    let mut at = look.skip_blanks(closed, 20);
+    if let Some((value, quoted)) = encoded_assignment(look, name.end) {
+        return Some(Assignment { name, operator: Operator::Environment, value, quoted });
+    }
+    let closed = close_name(look, look.skip_colours(name.end));
+    let mut at = look.skip_gap(closed, 20);
     if words > 0 {
         at = skip_words(look, at, words);
     }
     let (operator, start) = operator(look, &name, dashes, closed, at)?;
-    let start = look.skip_blanks(start, 12);
+    let start = start_of_value(look, operator, start);
     let value = look.value_at(start);
     let mut found = Assignment { name, operator, value: value.range, quoted: value.quoted };
     // `password: str = "…"`: the first value is a type.
@@ -81,15 +61,71 @@ pub(crate) fn assignment(
                 operator: Operator::Equals,
                 ..found
             };
+            // `const SET_PW: u32 = 1109422304;`
+            let is_number = look.byte(found.value.start).is_some_and(|byte| byte.is_ascii_digit());
+            if is_number && !found.quoted {
+                return None;
+            }
         }
     }
     (!found.value.is_empty()).then_some(found)
 }
 
+/// Past what may stand between an operator and its value: blanks, `**` of Markdown, an anchor of YAML, and the line break
+/// behind `name:` where the value is on the next line.
+fn start_of_value(look: &Look<'_>, operator: Operator, start: usize) -> usize {
+    let start = look.skip_gap(start, 12);
+    if !matches!(operator, Operator::Colon | Operator::Equals) {
+        return start;
+    }
+    match look.from(start) {
+        [b'*', b'*', ..] => look.skip_blanks(start + 2, 4),
+        // `API_KEY: &str = "…"` of Rust.
+        [b'&', rest @ ..] if rest.get(..24).is_some_and(|type_| type_.contains(&b'=')) => {
+            let equals = memchr::memchr(b'=', rest).unwrap_or_default();
+            look.skip_blanks(start + 2 + equals, 4)
+        }
+        [b'&', rest @ ..] => {
+            let anchor = NAME.prefix(rest, 40);
+            let behind = look.skip_blanks(start + 1 + anchor, 4);
+            if anchor > 0 && behind > start + 1 + anchor { behind } else { start }
+        }
+        [b'|' | b'>' | b'\n' | b'\r', ..] => {
+            let start = next_line(look, start).unwrap_or(start);
+            // `string(12) "…"` of PHP.
+            let length = look.from(start).strip_prefix(b"string(");
+            let digits = length.map_or(0, |rest| DIGIT.prefix(rest, 6));
+            if digits > 0 { look.skip_blanks(start + 8 + digits, 2) } else { start }
+        }
+        // `{"sensitive": true, "value": "…"}` of Terraform.
+        [b'{', rest @ ..] => {
+            let object = rest.get(..160).unwrap_or(rest);
+            let end = memchr::memchr2(b'{', b'}', object).unwrap_or(object.len());
+            let found = memchr::memmem::find(object.get(..end).unwrap_or_default(), b"\"value\":");
+            found.map_or(start, |at| look.skip_blanks(start + 1 + at + 8, 4))
+        }
+        _ => start,
+    }
+}
+
+/// Where the value is behind `password: |`, `password: >-` or `password:` at the end of a line: indented on the next line.
+fn next_line(look: &Look<'_>, at: usize) -> Option<usize> {
+    let rest = look.from(at);
+    let rest = rest.get(..64).unwrap_or(rest);
+    let block = Alphabet::of("|>+-123456789").prefix(rest, 4);
+    let blanks = rest.get(block..)?.iter().take_while(|byte| matches!(byte, b' ' | b'\r')).count();
+    let line = rest.get(block + blanks..)?.strip_prefix(b"\n")?;
+    let indent = line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let item = if line.get(indent..)?.starts_with(b"- ") { 2 } else { 0 };
+    (indent > 0).then_some(at + block + blanks + 1 + indent + item)
+}
+
 /// Past the quotes and brackets that end a name: `"password"`, `env["password"]`.
 fn close_name(look: &Look<'_>, at: usize) -> usize {
     let closing = look.from(at).iter().take(3);
-    at + closing.take_while(|byte| matches!(byte, b'"' | b'\'' | b'`' | b']')).count()
+    let len = closing.take_while(|byte| matches!(byte, b'"' | b'\'' | b'`' | b']')).count();
+    // `char password[] = …`
+    if look.from(at).starts_with(b"[]") { at + 2 } else { at + len }
 }
 
 /// Past words between the name and the operator: "datadog api key: …".
@@ -99,98 +135,18 @@ fn skip_words(look: &Look<'_>, at: usize, limit: usize) -> usize {
     if len <= limit && matches!(behind, Some(b':' | b'=')) { at + len } else { at }
 }
 
-fn operator(
-    look: &Look<'_>,
-    name: &Range<usize>,
-    dashes: usize,
-    closed: usize,
-    at: usize,
-) -> Option<(Operator, usize)> {
-    let quoted_name = closed > name.end;
-    match look.from(at) {
-        [b'=', b'=' | b'~', ..] | [b'!', b'=', ..] => {
-            let len = look.from(at).iter().take(3).take_while(|byte| b"=!~".contains(byte)).count();
-            Some((Operator::Compares, at + len))
+/// The further elements of a list whose first element is the value of `found`: `["first", "second"]`.
+pub(super) fn add_rest_of_list(look: &mut Look<'_>, found: &Assignment, kind: &'static str) {
+    let mut at = found.value.end + 1;
+    for _ in 0..32 {
+        let gap =
+            look.from(at).iter().take(16).take_while(|byte| b" ,\n\r\t".contains(byte)).count();
+        at += gap;
+        if gap == 0 || !matches!(look.byte(at), Some(b'"' | b'\'')) {
+            return;
         }
-        [b':', b':', ..] => None,
-        [b':' | b'?', b'=', ..] | [b'=', b'>', ..] => Some((Operator::Equals, at + 2)),
-        [b'=', next, ..]
-            if at == name.end
-                && *next > b' '
-                && (dashes == 2 || is_environment_name(look, name)) =>
-        {
-            Some((Operator::Environment, at + 1))
-        }
-        [b'=', ..] => Some((Operator::Equals, at + 1)),
-        [b':', ..] => Some((Operator::Colon, at + 1)),
-        [b'|', b'|', b'=', ..] => Some((Operator::Equals, at + 3)),
-        [b'>', ..] if look.before(name.start).ends_with(b"<") => Some((Operator::Tag, at + 1)),
-        [b'(', b'"' | b'\'', ..] => Some((Operator::Argument, at + 1)),
-        [b',', ..] if quoted_name => {
-            let start = look.skip_blanks(at + 1, 4);
-            if matches!(look.byte(start), Some(b'"' | b'\'')) && !is_value_key(look.from(start)) {
-                Some((Operator::Argument, start))
-            } else {
-                pair(look, closed)
-            }
-        }
-        [b'i' | b'w', b's', b' ' | b':', ..] if at > name.end => Some((Operator::Is, at + 3)),
-        // `CREATE USER x WITH PASSWORD 'secret'`, and prose: password 'secret'.
-        [b'\'', ..] if at > name.end && !quoted_name => match look.slice(name.clone()) {
-            b"PASSWORD" => Some((Operator::Blank, at)),
-            _ if may_be_blank(look, name, dashes) => Some((Operator::Blank, at)),
-            _ => Some((Operator::Is, at)),
-        },
-        [_, ..] if at > name.end && !quoted_name && may_be_blank(look, name, dashes) => {
-            Some((Operator::Blank, at))
-        }
-        _ => pair(look, closed),
+        let value = look.quoted(at);
+        at = value.end + 1;
+        look.add(value, kind, Rank::Named);
     }
-}
-
-/// `", "value": "…"`, `\n  value: …`, `" value="…"`: the name is itself a value, and its value follows.
-fn pair(look: &Look<'_>, closed: usize) -> Option<(Operator, usize)> {
-    let rest = look.from(closed);
-    let gap = rest
-        .iter()
-        .take(40)
-        .take_while(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t' | b','))
-        .count();
-    let key = rest.get(gap..)?;
-    if gap == 0 || !is_value_key(key) {
-        return None;
-    }
-    let quotes = |text: &[u8]| text.iter().take(1).take_while(|byte| b"\"'".contains(byte)).count();
-    let open = quotes(key);
-    let mut at = open + b"value".len();
-    at += quotes(key.get(at..)?);
-    at += key.get(at..)?.iter().take(3).take_while(|byte| **byte == b' ').count();
-    matches!(key.get(at), Some(b':' | b'=')).then_some((Operator::Pair, closed + gap + at + 1))
-}
-
-fn is_value_key(text: &[u8]) -> bool {
-    let bare = text.strip_prefix(b"\"").or_else(|| text.strip_prefix(b"'")).unwrap_or(text);
-    bare.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"value"))
-}
-
-/// `DB_PASSWORD`, or a name in lower case at the start of a line: what an environment and `.env` files have.
-fn is_environment_name(look: &Look<'_>, name: &Range<usize>) -> bool {
-    let text = look.slice(name.clone());
-    UPPER_ALNUM.and(Alphabet::of("_")).prefix(text, text.len()) == text.len()
-}
-
-/// Whether `name value` is an assignment: an option, a word such as `ENV` in front of it, or a `.netrc`.
-fn may_be_blank(look: &Look<'_>, name: &Range<usize>, dashes: usize) -> bool {
-    if dashes > 0 {
-        return dashes == 2 || name.len() > 2;
-    }
-    let before = look.before(name.start);
-    let line = before.get(before.len().saturating_sub(200)..).unwrap_or_default();
-    let mut words = line
-        .rsplit(|byte| *byte <= b' ' || matches!(byte, b'"' | b'\'' | b'`'))
-        .filter(|word| !word.is_empty());
-    let is_redis = matches!(look.slice(name.clone()), b"requirepass" | b"masterauth");
-    let Some(last) = words.next() else { return is_redis };
-    let is_setter = SETTERS.iter().any(|setter| last == setter.as_bytes());
-    is_redis || is_setter || words.take(8).any(|word| word == b"login" || word == b"machine")
 }

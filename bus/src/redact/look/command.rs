@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::plausible::{is_placeholder, is_words};
+use super::plausible::{is_placeholder, is_words, looks_random};
 use super::{Look, Rank};
 
 /// A program, and the options that carry its password.
@@ -25,13 +25,15 @@ enum Form {
     Attached,
     /// `-p secret` and `-psecret`.
     Either,
+    /// The argument with this number that is no option, if it looks random.
+    Positional(usize),
 }
 
 const fn command(program: &'static str, options: &'static [&'static str], form: Form) -> Command {
     Command { program, options, form }
 }
 
-pub(crate) const COMMANDS: [Command; 24] = [
+pub(crate) const COMMANDS: [Command; 67] = [
     command("curl", &["-u", "--user", "--proxy-user", "-U"], Form::Pair(b':')),
     command("http ", &["-a", "--auth"], Form::Pair(b':')),
     command("smbclient", &["-U", "--user"], Form::Pair(b'%')),
@@ -56,6 +58,49 @@ pub(crate) const COMMANDS: [Command; 24] = [
     command("twine upload", &["-p"], Form::Whole),
     command("7z a", &["-p"], Form::Attached),
     command("unzip", &["-P"], Form::Whole),
+    command("curl", &["-b", "--cookie"], Form::Pair(b'=')),
+    command("curl", &["--oauth2-bearer"], Form::Whole),
+    command("zip ", &["-P"], Form::Whole),
+    command("7z x", &["-p"], Form::Attached),
+    command("7z e", &["-p"], Form::Attached),
+    command("7za ", &["-p"], Form::Attached),
+    command("7zz ", &["-p"], Form::Attached),
+    command("unrar", &["-p", "-hp"], Form::Attached),
+    command("rar a", &["-hp", "-p"], Form::Attached),
+    command("lftp", &["-u"], Form::Pair(b',')),
+    command("ipmitool", &["-P"], Form::Either),
+    command("snmpwalk", &["-A", "-X"], Form::Whole),
+    command("snmpget", &["-A", "-X"], Form::Whole),
+    command("mosquitto_pub", &["-P", "--pw"], Form::Whole),
+    command("mosquitto_sub", &["-P", "--pw"], Form::Whole),
+    command("rabbitmqadmin", &["-p"], Form::Whole),
+    command("cqlsh", &["-p"], Form::Whole),
+    command("mongo ", &["-p"], Form::Either),
+    command("mongoimport", &["-p"], Form::Either),
+    command("mongoexport", &["-p"], Form::Either),
+    command("useradd", &["-p"], Form::Whole),
+    command("usermod", &["-p"], Form::Whole),
+    command("plink", &["-pw"], Form::Whole),
+    command("pscp", &["-pw"], Form::Whole),
+    command("evil-winrm", &["-p"], Form::Whole),
+    command("xfreerdp", &["/p:"], Form::Attached),
+    command("etcdctl", &["--user"], Form::Pair(b':')),
+    command("rsync", &["--password"], Form::Whole),
+    command("htpasswd", &[], Form::Positional(3)),
+    command("wpa_passphrase", &[], Form::Positional(2)),
+    command("vault login", &[], Form::Positional(1)),
+    command("rabbitmqctl add_user", &[], Form::Positional(2)),
+    command("rabbitmqctl change_password", &[], Form::Positional(2)),
+    command("net use", &[], Form::Positional(3)),
+    command("net user", &[], Form::Positional(2)),
+    command("convertto-securestring", &[], Form::Positional(1)),
+    command("rclone obscure", &[], Form::Positional(1)),
+    command("gh secret set", &["--body", "-b"], Form::Whole),
+    command("openssl enc", &["-k"], Form::Whole),
+    command("acl setuser", &[">"], Form::Attached),
+    command("x11vnc", &["-passwd"], Form::Whole),
+    command("enable secret", &[], Form::Positional(2)),
+    command("snmp-server community", &[], Form::Positional(1)),
 ];
 
 /// How much of a line is read.
@@ -78,6 +123,9 @@ impl Command {
         let line = line.get(..MAX_LINE).unwrap_or(line);
         let end = line.windows(2).position(ends_line).unwrap_or(line.len());
         look.spend(end);
+        if let Form::Positional(number) = self.form {
+            return positional(look, keyword.end..keyword.end + end, number);
+        }
         let mut at = keyword.end;
         while at < keyword.end + end {
             let word = look.from(at).iter().take(256).take_while(|byte| !is_gap(**byte)).count();
@@ -126,7 +174,7 @@ impl Command {
                 };
                 value.start + colon + 1..value.end
             }
-            Form::Whole | Form::Attached | Form::Either => value,
+            Form::Whole | Form::Attached | Form::Either | Form::Positional(_) => value,
         };
         let text = look.slice(secret.clone());
         // `mysql -port`, `-path`: words behind a short option are another option.
@@ -134,6 +182,26 @@ impl Command {
         if !text.is_empty() && !is_placeholder(text) && !is_option && text.first() != Some(&b'-') {
             look.add(secret, "command-password", Rank::Placed);
         }
+    }
+}
+
+/// The argument with this number, counted from 1, without options.
+fn positional(look: &mut Look<'_>, line: Range<usize>, number: usize) {
+    let mut at = line.start;
+    let mut count = 0;
+    while at < line.end {
+        let word = look.from(at).iter().take(256).take_while(|byte| !is_gap(**byte)).count();
+        let text = look.slice(at..at + word);
+        if word > 0 && !matches!(text.first(), Some(b'-' | b'/')) {
+            count += 1;
+            if count == number {
+                if looks_random(text, 6) && !is_placeholder(text) {
+                    look.add(at..at + word, "command-password", Rank::Placed);
+                }
+                return;
+            }
+        }
+        at += word.max(1);
     }
 }
 

@@ -27,7 +27,9 @@ const SESSION_NAMES: [&str; 7] = ["sess", "auth", "token", "sid", "jwt", "csrf",
 /// `Authorization: Bearer …`, `"authorization": "Basic …"`, `Authorization=token …`.
 pub(crate) fn authorization(look: &mut Look<'_>, keyword: Range<usize>) {
     let Some(found) = assignment(look, keyword, 0) else { return };
-    if matches!(found.operator, Operator::Compares | Operator::Is) {
+    // "Device Authorization RFC8628" is no header; `proxy_set_header Authorization "Basic …"` is one.
+    let is_prose = found.operator == Operator::Beside && !found.quoted;
+    if matches!(found.operator, Operator::Compares | Operator::Is) || is_prose {
         return;
     }
     credentials(look, found.value.start);
@@ -56,8 +58,21 @@ fn credentials(look: &mut Look<'_>, start: usize) {
         Some((_, kind)) if matches!(rest.get(word), Some(b' ' | b':')) => {
             (*kind, look.skip_blanks(start + word + 1, 4))
         }
+        Some((_, kind)) if rest.get(word..).is_some_and(|rest| rest.starts_with(b"%20")) => {
+            (*kind, start + word + 3)
+        }
+        // A scheme of a service: `Bot …`, `SSWS …`, `GenieKey …`.
+        None if rest.get(word) == Some(&b' ') => {
+            let next = look.skip_blanks(start + word, 4);
+            let value = look.value_at(next).range;
+            let is_token = word > 0 && looks_random(look.slice(value), 16);
+            ("authorization", if is_token { next } else { start })
+        }
         Some(_) | None => ("authorization", start),
     };
+    if scheme.eq_ignore_ascii_case(b"digest") {
+        return digest(look, start);
+    }
     let value = look.value_at(start).range;
     let text = look.slice(value.clone());
     let is_code = text.iter().any(|byte| b"(){}[]".contains(byte));
@@ -66,6 +81,27 @@ fn credentials(look: &mut Look<'_>, start: usize) {
     let is_pair = STANDARD.decode(text).is_ok_and(|pair| pair.contains(&b':') && pair.is_ascii());
     if long_enough && !is_code && !is_placeholder(text) && (is_pair || !is_words(text)) {
         look.add(value, kind, Rank::Placed);
+    }
+}
+
+/// `{"name": "sessionid", "value": "…"}`: a cookie of a browser. `"sessionId": "…"` is an id of an agent.
+pub(crate) fn session_cookie(look: &mut Look<'_>, keyword: Range<usize>) {
+    let Some(found) = assignment(look, keyword.start + 1..keyword.end - 1, 0) else { return };
+    if found.operator == Operator::Pair && looks_random(look.slice(found.value.clone()), 16) {
+        look.add(found.value, "cookie", Rank::Placed);
+    }
+}
+
+/// `Digest username="jo", …, response="…"`: the response is what proves the password.
+fn digest(look: &mut Look<'_>, start: usize) {
+    let line = look.from(start);
+    let line = line.get(..1024).unwrap_or(line);
+    let end = memchr::memchr(b'\n', line).unwrap_or(line.len());
+    look.spend(end);
+    let found = line.get(..end).and_then(|line| memchr::memmem::find(line, b"response="));
+    if let Some(at) = found {
+        let value = look.value_at(start + at + 9).range;
+        look.add(value, "authorization", Rank::Placed);
     }
 }
 

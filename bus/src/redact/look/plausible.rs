@@ -3,7 +3,7 @@
 use super::super::alphabet::{ALNUM, Alphabet, entropy};
 use super::super::mark;
 use super::Operator;
-use super::name::{Strength, is_one_of};
+use super::strength::{Strength, is_one_of};
 
 /// What is known about a value from its surroundings.
 #[derive(Debug)]
@@ -79,6 +79,10 @@ pub(super) fn is_plausible(value: &[u8], evidence: &Evidence) -> bool {
         Strength::Strong if has_blank => is_phrase(value),
         Strength::Medium | Strength::Weak if has_blank => false,
         Strength::Strong => is_password(value, evidence),
+        Strength::Medium if evidence.operator == Operator::Beside => {
+            value.len() >= 16 && looks_made_up(value)
+        }
+        Strength::Weak if evidence.operator == Operator::Beside => false,
         Strength::Medium => looks_random(value, 8),
         Strength::Weak => {
             looks_random(value, 16) && !value.contains(&b'/') && entropy(value) >= 320
@@ -135,14 +139,26 @@ fn is_location(value: &[u8]) -> bool {
     is_url || (is_path && is_words(value)) || value.starts_with(b"arn:")
 }
 
+/// `abcd-efgh-ijkl-mnop`: what Apple and Google issue for programs that cannot ask for a second factor.
+fn is_app_password(value: &[u8]) -> bool {
+    let mut parts = value.split(|byte| *byte == b'-');
+    value.len() == 19
+        && parts.all(|part| part.len() == 4 && part.iter().all(u8::is_ascii_lowercase))
+}
+
 fn is_password(value: &[u8], evidence: &Evidence) -> bool {
+    if is_app_password(value) {
+        return true;
+    }
     let letters_only = value.iter().all(|byte| byte.is_ascii_alphabetic() || *byte >= 128);
     let digits_only = value.iter().all(u8::is_ascii_digit);
-    if value.len() < 4 || (digits_only && !evidence.literal && value.len() < 6) {
+    let characters = value.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
+    if characters < 4 || (digits_only && !evidence.literal && value.len() < 6) {
         return false;
     }
     match evidence.operator {
         Operator::Compares | Operator::Argument | Operator::Is => looks_random(value, 6),
+        Operator::Beside => looks_made_up(value),
         Operator::Environment | Operator::Blank | Operator::Tag | Operator::Pair => {
             !is_identifier_path(value)
         }
@@ -201,8 +217,24 @@ pub(super) fn looks_random(value: &[u8], min: usize) -> bool {
     }
     let mixed = digits > 0 && letters > 0;
     let long_mixed_case = value.len() >= 20 && upper >= 3 && lower >= 3 && entropy(value) >= 380;
-    let needed = if value.len() < 16 { 230 } else { 290 };
+    let needed = if value.len() < 20 { 230 } else { 290 };
     (mixed || long_mixed_case) && entropy(value) >= needed
+}
+
+/// Whether a word in a sentence is no word: capitals, small letters and digits, in no order that names have.
+fn looks_made_up(value: &[u8]) -> bool {
+    let count = |class: fn(&u8) -> bool| value.iter().filter(|byte| class(byte)).count();
+    let changes = value
+        .windows(2)
+        .filter(|pair| matches!(pair, [a, b] if a.is_ascii_digit() != b.is_ascii_digit()))
+        .count();
+    value.len() >= 8
+        && count(u8::is_ascii_digit) >= 1
+        && count(u8::is_ascii_uppercase) >= 2
+        && count(u8::is_ascii_lowercase) >= 2
+        && (changes >= 2 || count(u8::is_ascii_digit) >= 3)
+        && !value.iter().any(|byte| b"(){}[]<>".contains(byte))
+        && looks_random(value, 8)
 }
 
 /// Whether a text is made of words and small numbers: `my-secret-name`, `us-east-1`, `2024-01-01`, `/run/secrets/db`.

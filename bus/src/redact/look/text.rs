@@ -93,4 +93,35 @@ impl<'a> Look<'a> {
         let blanks = self.from(at).iter().take(limit);
         at + blanks.take_while(|byte| matches!(byte, b' ' | b'\t')).count()
     }
+
+    /// Past blanks, and what counts as one: no-break spaces, an escaped line break of a shell, colours of a terminal.
+    pub(crate) fn skip_gap(&self, mut at: usize, limit: usize) -> usize {
+        for _ in 0..4 {
+            let next = self.skip_colours(self.skip_blanks(at, limit));
+            let next = match self.from(next) {
+                [0xc2, 0xa0, ..] | [b'\\', b'\n', ..] => next + 2,
+                [b'\\', b'\r', b'\n', ..] => next + 3,
+                _ => next,
+            };
+            if next == at {
+                break;
+            }
+            at = next;
+        }
+        at
+    }
+
+    /// Past colours of a terminal: `\x1b[0m`, `\x1b[K`.
+    pub(crate) fn skip_colours(&self, mut at: usize) -> usize {
+        for _ in 0..4 {
+            let Some(codes) = self.from(at).strip_prefix(b"\x1b[") else { break };
+            let digits = codes.iter().take(12);
+            let len = digits.take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();
+            if !matches!(codes.get(len), Some(b'm' | b'K')) {
+                break;
+            }
+            at += 2 + len + 1;
+        }
+        at
+    }
 }

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::super::alphabet::{ALNUM, Alphabet};
 use super::Look;
+use super::assignment::NAME;
 
 /// A value and how it was written.
 #[derive(Debug, Clone)]
@@ -14,13 +14,13 @@ pub(super) struct Value {
 
 /// A bare value that is longer than this is cut off; what follows belongs to the same range of bytes anyway.
 const MAX_BARE: usize = 16 * 1024;
-const NAME: Alphabet = ALNUM.and(Alphabet::of("_-."));
 
 impl Look<'_> {
     /// The value that starts at `at`.
     pub(super) fn value_at(&mut self, at: usize) -> Value {
-        // Python's `b"…"` and `f'…'`, C#'s `@"…"`.
+        // Python's `b"…"` and `f'…'`, C#'s `@"…"`; the first element of a list.
         let open = match self.from(at) {
+            [b'[', b'"' | b'\'', ..] => Some(at + 1),
             [b'"' | b'\'' | b'`', ..] => Some(at),
             [b'b' | b'r' | b'u' | b'f' | b'B' | b'R' | b'L' | b'@', b'"' | b'\'', ..] => {
                 Some(at + 1)
