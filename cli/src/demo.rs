@@ -17,7 +17,7 @@ use hookbus::event::{Clock, EventId, SystemClock};
 use serde_json::{Value, json};
 
 use crate::cli::Exit;
-use crate::output::{self, Paint, shorten};
+use crate::output::{self, Paint, columns, pad, shorten, width};
 use crate::settings::{Format, Settings};
 use crate::{show, status, stop};
 
@@ -102,7 +102,7 @@ fn play_sessions(program: &Path, settings: &Settings, format: Format) -> Result<
         for event in events {
             let answer = call_hook(program, settings, agent, &event)?;
             if format == Format::Text {
-                output::line(describe_call(&event, answer.as_ref(), paint))?;
+                print_call(&event, answer.as_ref(), paint)?;
             }
             calls
                 .push(json!({"agent": agent, "event": event["hook_event_name"], "answer": answer}));
@@ -136,18 +136,20 @@ fn call_hook(
     Ok(serde_json::from_slice(&output.stdout).ok())
 }
 
-fn describe_call(event: &Value, answer: Option<&Value>, paint: Paint) -> String {
+/// An event in one line, and the answer to it below.
+fn print_call(event: &Value, answer: Option<&Value>, paint: Paint) -> Result<()> {
     let name = event["hook_event_name"].as_str().unwrap_or_default();
     let input = &event["tool_input"];
     let text = input["command"].as_str().or(input["file_path"].as_str());
     let text = text.or(event["prompt"].as_str()).or(event["extra"]["user_message"].as_str());
-    let answer = match answer {
-        Some(answer) => paint.notable(&format!("→ {}", shorten(&answer.to_string(), 110))),
-        None => String::new(),
-    };
-    format!("  {name:<20} {:<44} {answer}", shorten(text.unwrap_or_default(), 44))
-        .trim_end()
-        .to_owned()
+    let label = format!("  {} ", pad(name, 20));
+    let room = columns().saturating_sub(width(&label));
+    output::labelled(&label, shorten(text.unwrap_or_default(), room).trim_end())?;
+    if let Some(answer) = answer {
+        let answer = shorten(&answer.to_string(), 200);
+        output::labelled(&" ".repeat(width(&label)), &paint.notable(&format!("→ {answer}")))?;
+    }
+    Ok(())
 }
 
 fn print_next_steps(program: &Path, settings: &Settings) -> Result<()> {

@@ -15,7 +15,7 @@ use crate::settings::{Format, Settings};
 /// The arguments of `hookbus hold`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The session to hold; a unique prefix of its id is enough
+    /// The session to hold: its id, a unique prefix of it, its short form, or `last`
     #[arg(value_name = "SESSION", required_unless_present = "list")]
     session: Option<String>,
     /// Why, for those who read the log later

@@ -29,6 +29,7 @@ pub use item::{CallResult, Item, ModelCall, QuestionAsked, ToolCall, What};
 pub use json::{ITEM_KINDS, SHAPE};
 pub use session_view::{SessionView, Turn};
 pub use subagent::Subagent;
+pub use subject::subject;
 pub use totals::Totals;
 
 pub use crate::dialect::{

@@ -3,8 +3,9 @@
 use anyhow::{Result, bail};
 use clap::Args;
 use hookbus::config::Hook;
-use hookbus::event::{Kind, Outcome, RecordedDecision, RecordedVerdict, Seq, Time, gist};
+use hookbus::event::{Kind, Outcome, RecordedDecision, RecordedVerdict, Seq, Time};
 use hookbus::log::{LogPath, LogReader, OpenError, Query, Row};
+use hookbus::view::EventView;
 use hookbus_replay::{ShadowHook, ShadowTally, ShadowedEvent};
 use serde_json::{Value, json};
 
@@ -144,8 +145,7 @@ fn add(tally: &mut ShadowTally, log: &LogReader, row: &Row) -> Result<()> {
     // What the call was about is in the event, and is needed only if a hook has something to say about it.
     let is_needed = verdicts.iter().any(|verdict| !verdict.is_silent());
     let event = if is_needed { event(log, seq)? } else { None };
-    let payload = event.as_ref().map(Row::payload_json).unwrap_or_default();
-    let gist = payload.as_object().map(gist).unwrap_or_default();
+    let gist = event.as_ref().map(|event| EventView::new(event).subject()).unwrap_or_default();
     let row = event.as_ref().unwrap_or(row);
     let tool = row.tool.as_deref().unwrap_or(&row.name);
     for verdict in verdicts {

@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 
 use super::options::Arguments;
 use super::setup::ReplaySetup;
-use crate::output::{self, Paint, count, format_duration, sanitize, shorten, shorten_middle};
+use crate::output::{
+    self, Paint, count, format_duration, pad, sanitize, shorten, shorten_middle, width,
+};
 use crate::report::{CALLS, MOST_CALLS, call_lines, count_line, lines_out, section};
 use crate::settings::{Format, Settings};
 
@@ -196,11 +198,12 @@ fn hooks(tally: &Tally, paint: Paint) -> Vec<String> {
         let mark = if hook.shadow { " (shadow)" } else { "" };
         format!("{}{mark}", shorten_middle(name, LONGEST_NAME))
     };
-    let width = |(name, hook): (&String, &HookTally)| shown(name, hook).chars().count();
-    let width = tally.hooks.iter().map(width).max().unwrap_or_default().max(NARROWEST_COLUMN);
+    let wide = |(name, hook): (&String, &HookTally)| width(&shown(name, hook));
+    let wide = tally.hooks.iter().map(wide).max().unwrap_or_default().max(NARROWEST_COLUMN);
     let line = |(name, hook): (&String, &HookTally)| {
         let HookTally { recorded, replayed, differences, failed, failure, runs, took, .. } = hook;
-        let mut parts = vec![format!("{:<width$} {recorded:>7} → {replayed}", shown(name, hook))];
+        let shown = pad(&shown(name, hook), wide);
+        let mut parts = vec![format!("{shown} {recorded:>7} → {replayed}")];
         if *differences > 0 {
             parts.push(count(to_usize(*differences), "difference"));
         }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::args::short_session;
 use crate::bus_names::BusNames;
-use crate::output::{Paint, count, format_duration, number, sanitize, shorten, when};
+use crate::output::{Paint, counted, fit, format_duration, sanitize, shorten, when, width};
 
 /// How many rows of a session are counted. A longer one has "more than" so many.
 const MOST_ROWS: usize = 20_000;
@@ -30,21 +30,21 @@ pub(super) struct Detail {
 }
 
 /// A session in the list.
-#[derive(Debug)]
-pub(super) struct SessionSummary {
-    pub(super) session: String,
-    pub(super) agent: String,
+#[derive(Debug, Clone)]
+pub(crate) struct SessionSummary {
+    pub(crate) session: String,
+    pub(crate) agent: String,
     pub(super) project: Option<String>,
     pub(super) prompt: Option<String>,
-    pub(super) first: Time,
-    pub(super) last: Time,
+    pub(crate) first: Time,
+    pub(crate) last: Time,
     /// The bus that recorded its first row, if the log is an archive.
     pub(super) bus: Option<BusId>,
     pub(super) rows: RowCounts,
-    pub(super) blocked: usize,
-    pub(super) failed: usize,
+    pub(crate) blocked: usize,
+    pub(crate) failed: usize,
     /// Whether there may be more of them than were read.
-    pub(super) is_at_least: bool,
+    pub(crate) is_at_least: bool,
     prompts: Vec<String>,
 }
 
@@ -108,7 +108,7 @@ impl SessionSummary {
         Some(path.file_name()?.to_string_lossy().into_owned())
     }
 
-    pub(super) fn to_json(&self, names: &BusNames) -> Value {
+    pub(crate) fn to_json(&self, names: &BusNames) -> Value {
         let mut object = json!({
             "session": self.session, "short": short_session(&self.session), "agent": self.agent,
             "project": self.project, "prompt": self.prompt,
@@ -124,8 +124,22 @@ impl SessionSummary {
         object
     }
 
+    /// Two lines that fit the window: what was asked, and the rest.
+    pub(crate) fn fitted(
+        &self,
+        now: Time,
+        names: &BusNames,
+        paint: Paint,
+        columns: usize,
+    ) -> [String; 2] {
+        let [title, rest] = self.lines(now, names, paint);
+        let plain = || fit(&self.lines(now, names, Paint(false))[1], columns);
+        let rest = if width(&rest) > columns { plain() } else { rest };
+        [paint.bold(&fit(&title, columns)), rest]
+    }
+
     /// Two lines: what was asked, and the rest.
-    pub(super) fn lines(&self, now: Time, names: &BusNames, paint: Paint) -> [String; 2] {
+    fn lines(&self, now: Time, names: &BusNames, paint: Paint) -> [String; 2] {
         let title = match self.prompt.as_deref().map(|prompt| shorten(prompt, 1000)) {
             Some(prompt) if !prompt.is_empty() => prompt,
             Some(_) | None => "(no prompt)".to_owned(),
@@ -135,11 +149,7 @@ impl SessionSummary {
         let project =
             self.project_name().map_or_else(String::new, |it| format!(" in {}", shorten(&it, 24)));
         let more = if self.rows.has_more { "more than " } else { "" };
-        let events = if self.rows.events == 1 {
-            count(1, "event")
-        } else {
-            format!("{} events", number(u64::try_from(self.rows.events).unwrap_or(u64::MAX)))
-        };
+        let events = counted(u64::try_from(self.rows.events).unwrap_or(u64::MAX), "event");
         let mut rest = format!(
             "  {}  {}{project}, {}, {}, {more}{events}",
             paint.notable(short),
