@@ -1,10 +1,10 @@
 //! What every other command prints: text as snapshots at two widths, with and without colours, fitted to the window; JSON
 //! with the keys that `cli/docs/output.md` documents, no more and no fewer; `last` wherever a session is expected.
 
-#![expect(clippy::expect_used, reason = "a failed setup fails the test")]
+#![expect(clippy::expect_used, clippy::panic, reason = "a failed setup fails the test")]
 
 use std::fs;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use hookbus_tests::home::{Home, feed, wait_until};
 use hookbus_tests::payloads::hermes_shell;
@@ -16,10 +16,12 @@ use serde_json::{Value, json};
 const CHECKED: &str = "hooks:
   tool.before:
     - name: 漢字-guard
-      rule: { when: { command: 'push --force' }, block: '👩‍💻 Force pushes to a branch that others use need a person who has looked at them first. 漢字漢字漢字漢字漢字' }
-      examples:
-        block: ['git push --force', 'git push --forec origin 漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字']
-        pass: ['git push']
+      rule:
+        when: { command: 'push --force' }
+        block: '👩‍💻 Force pushes to a branch that others use need a person who has looked at them first. 漢字漢字漢字漢字漢字'
+        examples:
+          block: ['git push --force', 'git push --forec origin 漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字']
+          pass: ['git push']
     - { name: without-examples, rule: { when: { command: 'rm' }, ask: Sure? } }
 ";
 
@@ -47,7 +49,10 @@ fn every_other_text_fits_the_window_and_is_as_its_snapshot() {
         ("replay-list", &["replay", "--all", "--hooks", "/dev/null", "--list"]),
         (
             "query",
-            &["query", "SELECT seq, agent, tool, payload FROM events WHERE tool IS NOT NULL"],
+            &[
+                "query",
+                "SELECT seq, agent, name, payload ->> '$.tool_input.command' AS command FROM events WHERE tool IS NOT NULL",
+            ],
         ),
         ("query-views", &["query", "--views"]),
         ("status", &["status"]),
@@ -63,7 +68,6 @@ fn every_other_text_fits_the_window_and_is_as_its_snapshot() {
         &["stats", "--by", "tool"],
         &["hooks", "test", "pre_tool_call"],
         &["replay", "--explain", "7"],
-        &["init", "--print"],
         &["anchor"],
         &["backup", "copy.db"],
         &["compact"],
@@ -138,7 +142,7 @@ fn lines(home: &Home, arguments: &[&str]) -> Vec<Value> {
 }
 
 /// The keys that need what this test has not got: a NATS server, a daemon that hangs, a damaged log, plugins.
-const ELSEWHERE: [&str; 40] = [
+const ELSEWHERE: &[&str] = &[
     "status---json relay",
     "status---json relay.",
     "status---json log.error",
@@ -188,6 +192,8 @@ fn every_json_has_the_keys_that_are_documented() {
     for payload in [hermes_shell("git push --force"), hermes_shell("deploy 👩‍💻")] {
         home.hook("hermes", payload.to_string());
     }
+    fs::write(home.work().join("checked.yaml"), format!("{CHECKED}    - {{ nmae: x }}\n"))
+        .expect("a file");
     let mut check = |title: &str, home: &Home, arguments: &[&str]| {
         let values = lines(home, arguments);
         assert!(!values.is_empty(), "{arguments:?} prints nothing");
@@ -210,6 +216,7 @@ fn every_json_has_the_keys_that_are_documented() {
         ("hooks test --json", &["hooks", "test", "--command", "git push --force"]),
         ("Decisions", &["hooks", "test", "pre_tool_call"]),
         ("hooks check --json", &["hooks", "check"]),
+        ("hooks check --json", &["hooks", "check", "checked.yaml"]),
         ("hooks approve --json", &["hooks", "approve"]),
         ("hooks revoke --json", &["hooks", "revoke", "no-force-push"]),
         ("hooks shadow --json", &["hooks", "shadow"]),
@@ -220,7 +227,7 @@ fn every_json_has_the_keys_that_are_documented() {
         ("stats --json", &["stats"]),
         ("stats --by --json", &["stats", "--by", "site"]),
         ("query --views --json", &["query", "--views"]),
-        ("anchor --json", &["anchor", "--to", "checkpoints"]),
+        ("anchor --json", &["anchor", "--to", "checkpoints", "--to", "nowhere/checkpoints"]),
         ("verify --json", &["verify"]),
         ("verify --json", &["verify", "--against", "checkpoints"]),
         ("verify --json", &["verify", "--from", "last"]),
@@ -238,7 +245,7 @@ fn every_json_has_the_keys_that_are_documented() {
         ("import --json", &["import", "rows.jsonl", "--into", "archive"]),
         ("prune --dry-run --json", &["prune", "--agent", "gemini", "--dry-run"]),
         ("prune --json", &["prune", "--agent", "gemini", "--yes"]),
-        ("restore --json", &["restore", "copy.db", "--yes"]),
+        ("restore --json", &["restore", "copy.db"]),
         ("init --print --json", &["init", "--print"]),
         ("boot --json", &["boot"]),
         ("man --json", &["man", "--out", "man"]),
@@ -251,17 +258,31 @@ fn every_json_has_the_keys_that_are_documented() {
     check("sessions --json", &home, &["--home", &archive, "sessions"]);
     check("log --json", &home, &["--home", &archive, "log"]);
     let fresh = Home::new();
+    fs::create_dir_all(fresh.work().join(".gemini")).expect("a directory");
     check("init --json", &fresh, &["init", "--yes"]);
     check("demo --json", &fresh, &["demo"]);
-    fs::create_dir_all(fresh.work().join(".gemini")).expect("a directory");
     check("connect --json", &fresh, &["connect", "gemini", "--yes"]);
     check("disconnect --json", &fresh, &["disconnect", "gemini", "--yes"]);
     check_observers(&mut check);
-    drop(check);
+    check_flaws(&mut check);
     let is_elsewhere = |key: &String| ELSEWHERE.iter().any(|known| key.starts_with(known));
     let unseen: Vec<String> =
         shapes.never_seen().into_iter().filter(|key| !is_elsewhere(key)).collect();
     assert_eq!(unseen, Vec::<String>::new(), "documented, and printed by no command above");
+}
+
+/// A log with a secret in it, and without one of its indexes.
+fn check_flaws(check: &mut impl FnMut(&str, &Home, &[&str])) {
+    let home = Home::with_hooks("redact: false\nhooks: {}");
+    let token = format!("{}a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6wxyz", "ghp_");
+    home.hook("hermes", hermes_shell(&format!("git push {token}")).to_string());
+    check("scan --json", &home, &["scan"]);
+    let program =
+        "import sqlite3, sys\nsqlite3.connect(sys.argv[1]).execute('DROP INDEX events_by_session')";
+    let log = home.path().join("log.db");
+    let dropped = Command::new("python3").args(["-c", program]).arg(log).status();
+    assert!(dropped.expect("python3 runs").success());
+    check("verify --json", &home, &["verify"]);
 }
 
 /// A daemon with an observer that fails.
@@ -287,6 +308,7 @@ fn check_observers(check: &mut impl FnMut(&str, &Home, &[&str])) {
         ("dead drop --json", &["dead", "drop", "audit", "--all"]),
         ("prune --json", &["prune", "--yes"]),
         ("prune --dry-run --json", &["prune", "--dry-run"]),
+        ("status --json", &["status"]),
         ("replay --to-observers --json", &["replay", "--all", "--to-observers", "--dry-run"]),
         ("stop --json", &["stop"]),
     ] {

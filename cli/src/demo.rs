@@ -164,16 +164,25 @@ fn print_next_steps(program: &Path, settings: &Settings) -> Result<()> {
     let word =
         |path: &str| shlex::try_quote(path).map_or_else(|_| path.to_owned(), Cow::into_owned);
     let hookbus = format!("{} --home {}", word(&program.to_string_lossy()), word(&home));
-    output::line(format!(
-        "\n{}\n  \
-         {hookbus} log --kind decision     all decisions, with their reasons\n  \
-         {hookbus} hooks list              the sample policy, from {home}/hookbus.yaml\n  \
-         {hookbus} replay --all            the same events again; try it after changing the policy\n  \
-         {hookbus} verify                  check the hash chain of the log\n  \
-         echo '{{\"hook_event_name\":\"pre_tool_call\",\"tool_name\":\"terminal\",\"tool_input\":{{\"command\":\"rm -rf /\"}}}}' | {hookbus} hook hermes\n\
-         To wire your own agent, run `hookbus connect hermes` or `hookbus connect gemini`.\n\
-         You can delete this scratch home at any time.",
-        paint.bold("Try next:")
-    ))?;
+    let event = r#"{"hook_event_name":"pre_tool_call","tool_name":"terminal","tool_input":{"command":"rm -rf /"}}"#;
+    output::line(format!("\n{}", paint.bold("Try next:")))?;
+    for (command, what) in [
+        (format!("{hookbus} log --kind decision"), "all decisions, with their reasons".to_owned()),
+        (format!("{hookbus} hooks list"), format!("the sample policy, from {home}/hookbus.yaml")),
+        (
+            format!("{hookbus} replay --all"),
+            "the same events again; try it after changing the policy".to_owned(),
+        ),
+        (format!("{hookbus} verify"), "check the hash chain of the log".to_owned()),
+        (format!("echo '{event}' | {hookbus} hook hermes"), "an event of your own".to_owned()),
+    ] {
+        // Whole, so that it can be copied.
+        output::whole_line(format!("  {command}"))?;
+        output::labelled("      ", &paint.dim(&what))?;
+    }
+    output::line(
+        "To wire your own agent, run `hookbus connect hermes` or `hookbus connect gemini`.",
+    )?;
+    output::line("You can delete this scratch home at any time.")?;
     Ok(())
 }

@@ -18,7 +18,7 @@ use hookbus::event::{Time, is_plain};
 pub(crate) use human::{number, when};
 pub(crate) use pager::Pager;
 pub(crate) use width::{fit, fit_middle, pad, pad_left, width, wrap};
-pub(crate) use window::{columns, fit_to};
+pub(crate) use window::{columns, fit_to, fitted_columns};
 
 /// Writes one line to stdout, as several if the window is narrower. When the reader has closed it (`| head`), the program
 /// ends quietly.
@@ -28,7 +28,8 @@ pub(crate) fn line(text: impl AsRef<str>) -> Result<(), StdoutClosed> {
 
 /// Writes a label and what it says. If the window is narrower, what follows stands below the text, not below the label.
 pub(crate) fn labelled(label: &str, text: &str) -> Result<(), StdoutClosed> {
-    whole_line(window::fitted(&format!("{label}{text}"), Some(width(label))))
+    let line = format!("{label}{text}");
+    whole_line(window::fitted(line.trim_end(), Some(width(label))))
 }
 
 /// Writes one line to stdout however wide it is: CSV, code, a payload.

@@ -213,7 +213,7 @@ impl Today {
             if number > 0 { paint.bad(&text) } else { text }
         };
         format!(
-            "{least}{}, {} in them, {}",
+            "{least}{}; in them {}, {}",
             count(self.sessions, "session"),
             bad(self.blocked, "blocked"),
             bad(self.failed, "failed")

@@ -13,7 +13,7 @@ pub(crate) const MOST_CALLS: usize = 10;
 
 /// A number, and what it counts.
 pub(crate) fn count_line(number: u64, words: &str) -> String {
-    format!("{number:>9}  {words}")
+    format!("{:>9}  {words}", output::number(number))
 }
 
 /// A title and its lines; nothing without lines.

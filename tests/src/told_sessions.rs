@@ -1,6 +1,7 @@
 //! Sessions of the four agents with everything that a reader should see: a failed command, blocks, questions, a denied model
 //! request, sub-agents, emoji and wide text; and what `hookbus` prints about them in a window of some width.
 
+use regex::Regex;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
@@ -8,7 +9,8 @@ use crate::home::Home;
 use crate::told::{event, matches_snapshot, stable, tell};
 
 /// The hooks of these sessions.
-pub const POLICY: &str = "hooks:
+pub const POLICY: &str = "name: snapshots
+hooks:
   tool.before:
     - { name: no-force-push, rule: { when: { command: 'push --force' }, block: Force pushes need a person. } }
     - { name: look-first, mode: shadow, rule: { when: { command: 'deploy' }, block: Not on a Friday. } }
@@ -200,6 +202,9 @@ pub fn recorded() -> Home {
 pub fn printed(home: &Home, arguments: &[&str], columns: &str, colour: bool) -> String {
     let mut command = home.command(arguments);
     command.env("COLUMNS", columns).env("TZ", "UTC").env_remove("NO_COLOR");
+    // No agent of this machine.
+    command.env("HOME", home.work()).env("PATH", "/usr/bin:/bin");
+    command.env_remove("HERMES_HOME").env_remove("GEMINI_CLI_HOME");
     if colour {
         command.env("CLICOLOR_FORCE", "1");
     }
@@ -211,7 +216,21 @@ pub fn printed(home: &Home, arguments: &[&str], columns: &str, colour: bool) -> 
         let wide = stripped(line).width();
         assert!(wide <= window, "{arguments:?}: {wide} columns in a window of {window}: {line}");
     }
-    stable(&String::from_utf8(output.stdout).expect("text"), home)
+    let mut text = stable(&String::from_utf8(output.stdout).expect("text"), home);
+    // What differs from machine to machine: who, the bus, hashes, sizes of files.
+    for (pattern, stand_in) in [
+        (r"[\w.-]+@[\w.-]+", "USER@HOST"),
+        (r"user \S+ on \S+", "user USER on HOST"),
+        (r"snapshots \([0-9a-f]{8}\)", "snapshots (BUS)"),
+        (r"snapshots [0-9a-f]{8}\b", "snapshots BUS"),
+        (r"head (\d+) [0-9a-f]{12}", "head $1 HASH"),
+        (r"\b\d+(\.\d)? kB", "SIZE"),
+        (r"  DURATION \(DURATION each\)", ""),
+    ] {
+        let pattern = Regex::new(pattern).expect("a pattern");
+        text = pattern.replace_all(&text, stand_in).into_owned();
+    }
+    text
 }
 
 /// Compares with snapshots at 80 and 120 columns, with and without colours.

@@ -28,7 +28,7 @@ impl Columns {
     pub(super) fn new(window: Window, paint: Paint) -> Self {
         let (time, shown, name) =
             if window.columns < WIDE { ("%H:%M:%S", 8, 16) } else { ("%m-%d %H:%M:%S", 14, 22) };
-        let left = 7 + shown + 1 + 7 + 13 + name + 1;
+        let left = 7 + shown + 1 + 8 + 13 + name + 1;
         Self { paint, time, name, rest: window.columns.saturating_sub(left).max(10) }
     }
 
@@ -40,7 +40,7 @@ impl Columns {
             "{} {} {} {} {} {}{}",
             pad_left(&row.seq.to_string(), 6),
             self.paint.dim(&local_time(row.at).format(self.time).to_string()),
-            pad(&fit(&sanitize(&row.agent), 6), 6),
+            pad(&fit(&sanitize(&row.agent), 7), 7),
             pad(&fit(&sanitize(&short_session(&row.session)), 12), 12),
             pad(&fit(&shorten_middle(&row.name, 60), self.name), self.name),
             self.what(row),

@@ -27,10 +27,12 @@ pub(crate) fn fit_to(window: Window, format: Format) {
 
 /// The width that text is wrapped for.
 pub(crate) fn columns() -> usize {
-    match STDOUT.load(Ordering::Relaxed) {
-        0 => USUAL,
-        columns => columns,
-    }
+    fitted_columns().unwrap_or(USUAL)
+}
+
+/// The width that lines are fitted to; none if they stay as they are.
+pub(crate) fn fitted_columns() -> Option<usize> {
+    Some(STDOUT.load(Ordering::Relaxed)).filter(|columns| *columns > 0)
 }
 
 /// The width of the terminal that stderr is; none if it is no terminal.
@@ -62,7 +64,7 @@ fn broken(line: &str, columns: usize, hang: Option<usize>) -> Vec<String> {
         return vec![line.to_owned()];
     }
     let own = line.len() - line.trim_start_matches(' ').len();
-    let hang = hang.unwrap_or(own + 2).min(columns / 2);
+    let hang = hang.map_or((own + 2).min(columns / 2), |hang| hang.min(columns.saturating_sub(24)));
     let mut lines =
         Lines { done: Vec::new(), line: String::new(), taken: 0, colour: String::new() };
     for (at, word) in line.split(' ').enumerate() {
@@ -138,7 +140,11 @@ mod tests {
                 "    \x1b[31mfour\x1b[0m five"
             ]
         );
-        assert_eq!(broken("log  one two three", 12, Some(5)), ["log  one two", "     three"]);
+        let (line, lines) = (
+            "log  one two three of four and five",
+            ["log  one two three of four", "     and five"],
+        );
+        assert_eq!(broken(line, 30, Some(5)), lines);
         assert_eq!(broken("short", 12, None), ["short"]);
     }
 

@@ -8,7 +8,9 @@ use hookbus_replay::{ChunkResult, Drive, ReplayedEvent, drive};
 use serde_json::{Value, json};
 
 use crate::cli::Exit;
-use crate::output::{self, Paint, local_time, pad, pad_left, sanitize, shorten, shorten_middle};
+use crate::output::{
+    self, Paint, fitted_columns, local_time, pad, pad_left, sanitize, shorten, shorten_middle,
+};
 use crate::settings::{Format, Settings};
 
 pub(super) fn run(what: &Drive<'_>, format: Format, settings: &Settings) -> Result<Exit> {
@@ -135,5 +137,6 @@ fn millis(ms: Option<f64>) -> String {
 /// Cuts a long line of a payload and keeps its indentation.
 fn shorten_line(line: &str) -> String {
     let indent: String = line.chars().take_while(|letter| *letter == ' ').collect();
-    format!("{indent}{}", shorten(line, 200))
+    let room = fitted_columns().map_or(200, |columns| columns.saturating_sub(2 + indent.len()));
+    format!("{indent}{}", shorten(line, room))
 }

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 
 use super::options::Arguments;
 use super::setup::ReplaySetup;
+use crate::args::short_session;
 use crate::output::{
-    self, Paint, count, format_duration, pad, sanitize, shorten, shorten_middle, width,
+    self, Paint, count, counted, format_duration, pad, sanitize, shorten, shorten_middle, width,
 };
 use crate::report::{CALLS, MOST_CALLS, call_lines, count_line, lines_out, section};
 use crate::settings::{Format, Settings};
@@ -63,9 +64,7 @@ impl<'a> Report<'a> {
                 self.changes += 1;
             }
             Format::Text if self.arguments.list => {
-                for line in lines(event, self.paint) {
-                    output::line(line)?;
-                }
+                print(event, self.paint)?;
             }
             Format::Text => {}
         }
@@ -230,7 +229,7 @@ fn reasons(tally: &Tally) -> Vec<String> {
 
 fn remarks(tally: &Tally) -> Vec<String> {
     let more = tally.more_remarks;
-    let rest = (more > 0).then(|| format!("and {more} more remarks"));
+    let rest = (more > 0).then(|| format!("and {}", counted(more, "more remark")));
     tally.remarks.iter().map(|text| sanitize(text)).chain(rest).collect()
 }
 
@@ -239,18 +238,19 @@ fn to_usize(number: u64) -> usize {
 }
 
 /// One difference: the event, then both answers.
-fn lines(event: &ReplayedEvent, paint: Paint) -> Vec<String> {
+fn print(event: &ReplayedEvent, paint: Paint) -> Result<()> {
     let ReplayedEvent { seq, agent, session, name, tool, gist, comparison, .. } = event;
     let tool = tool.as_deref().unwrap_or_default();
+    let call = format!("{} {}", paint.notable(&shorten(tool, 30)), shorten(gist, 80));
     let first = format!(
-        "{seq:>8}  {}  {} {} {}  {} {}",
+        "{}  {} {} {}  {}",
         coloured(comparison.category, paint),
         shorten(agent, 12),
-        shorten(session, 12),
+        sanitize(&short_session(session)),
         shorten(name, 40),
-        paint.notable(&shorten(tool, 30)),
-        shorten(gist, 80),
+        call.trim(),
     );
+    output::labelled(&format!("{seq:>8}  "), &first)?;
     let (before, after) = (event.recorded_outcome(), event.replayed_outcome());
     let json = event.to_json();
     let reason = |key: &str| {
@@ -264,7 +264,9 @@ fn lines(event: &ReplayedEvent, paint: Paint) -> Vec<String> {
         Some(why) => shorten(why, 120),
         None => format!("{before}{} → {after}{}{by}", reason("reason_then"), reason("reason_now")),
     };
-    let notes =
-        comparison.notes.iter().map(|note| format!("          {}", paint.dim(&sanitize(note))));
-    [first, format!("          {second}")].into_iter().chain(notes).collect()
+    let notes = comparison.notes.iter().map(|note| paint.dim(&sanitize(note)));
+    for line in std::iter::once(second).chain(notes) {
+        output::labelled(&" ".repeat(10), &line)?;
+    }
+    Ok(())
 }

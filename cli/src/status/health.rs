@@ -17,24 +17,18 @@ const LONGEST_SPOOL_AGE_S: u64 = 60;
 pub(crate) struct Headline {
     /// What is broken, in one sentence each.
     pub(crate) problems: Vec<String>,
-    /// Whether a daemon runs, or none has to.
-    has_daemon: bool,
 }
 
 /// The headline of a state. A daemon that the next hook starts, and that nothing waits for, is not missed.
 pub(crate) fn headline(state: &Value) -> Headline {
     let is_missed = state["daemon_optional"] != true;
-    let has_daemon = !state["daemon"].is_null() || state["daemon_off"] == true;
-    let problems = if is_missed { problems(state) } else { other_problems(state) };
-    Headline { problems, has_daemon }
+    Headline { problems: if is_missed { problems(state) } else { other_problems(state) } }
 }
 
 impl Headline {
     pub(crate) fn print(&self, paint: Paint) -> Result<()> {
         if self.problems.is_empty() {
-            let asleep = "; no daemon runs now, the next hook starts one";
-            let rest = if self.has_daemon { "" } else { asleep };
-            return Ok(output::line(format!("{}{rest}", paint.good("all is well")))?);
+            return Ok(output::line(paint.good("all is well"))?);
         }
         let verb = if self.problems.len() == 1 { "is" } else { "are" };
         let title = format!("{} {verb} wrong:", count(self.problems.len(), "thing"));
