@@ -201,9 +201,10 @@ enum Verb {
     /// only to run one as a service. The daemon answers hooks faster, keeps plugins loaded, relays the
     /// log to NATS and runs the observers.
     Serve(serve::Arguments),
-    /// Show the state of the daemon, log, relay, observers and hooks
+    /// Say whether all is well: daemon, log, relay, observers, hooks
     ///
-    /// Exits with 0 if a daemon answers, and with 1 if not.
+    /// Says first whether all is well, then what is not, then the details. Exits with 0 if a daemon answers, and
+    /// with 1 if not; `--check` exits with 0 if nothing is broken.
     Status(status::Arguments),
     /// Stop the daemon
     ///

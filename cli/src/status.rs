@@ -130,10 +130,8 @@ pub(crate) fn state(settings: &Settings) -> Value {
     let modes = [settings.daemon, active.file.daemon.mode];
     let is_off = modes.contains(&DaemonMode::Off);
     state.insert("daemon_off".to_owned(), json!(is_off));
-    // Then nothing waits for it: the next hook starts one.
-    let is_optional = modes == [DaemonMode::Auto; 2]
-        && active.file.nats.is_none()
-        && active.file.observer_names().is_empty();
+    // The next hook starts one, which also catches up for the observers and for NATS.
+    let is_optional = modes == [DaemonMode::Auto; 2];
     state.insert("daemon_optional".to_owned(), json!(is_optional));
     state.insert("hung".to_owned(), hung);
     let spool = Spool::new(&settings.home, &settings.spool_fallbacks);

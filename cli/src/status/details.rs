@@ -180,7 +180,12 @@ pub(crate) fn describe_spool(spool: &Value) -> Vec<String> {
 pub(super) fn describe_observer(observer: &Value, paint: Paint) -> String {
     let name = sanitize(observer["name"].as_str().unwrap_or("?"));
     let state = observer["state"].as_str().unwrap_or("not running");
-    let state = if state == "working" { paint.good(state) } else { paint.bad(state) };
+    let state = match state {
+        "working" => paint.good(state),
+        // With the daemon, which is told for itself.
+        "not running" => paint.notable(state),
+        _ => paint.bad(state),
+    };
     let number = |key: &str| observer[key].as_u64();
     let pid = number("pid").map_or_else(String::new, |pid| format!(" (pid {pid})"));
     let lag = match number("lag_events") {

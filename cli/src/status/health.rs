@@ -19,7 +19,7 @@ pub(crate) struct Headline {
     pub(crate) problems: Vec<String>,
 }
 
-/// The headline of a state. A daemon that the next hook starts, and that nothing waits for, is not missed.
+/// The headline of a state. A daemon that the next hook starts is not missed.
 pub(crate) fn headline(state: &Value) -> Headline {
     let is_missed = state["daemon_optional"] != true;
     Headline { problems: if is_missed { problems(state) } else { other_problems(state) } }
@@ -136,7 +136,7 @@ mod tests {
     fn a_daemon_that_the_next_hook_starts_is_not_missed() {
         let state = |optional: bool| json!({"daemon": null, "daemon_off": false, "daemon_optional": optional});
         assert_eq!(headline(&state(true)).problems, Vec::<String>::new());
-        assert_eq!(headline(&state(false)).problems.len(), 1, "an observer waits for it");
+        assert_eq!(headline(&state(false)).problems.len(), 1, "none starts by itself");
         assert_eq!(problems(&state(true)).len(), 1, "a health check wants one");
         let hung = json!({"daemon": null, "hung": {"pid": 7}, "daemon_optional": true});
         assert_eq!(
