@@ -244,7 +244,7 @@ fn the_question_shows_every_file_the_settings_and_what_is_not_covered() {
     let no = [Act::See("[y/N]"), Act::Type("n"), Act::Enter];
     let (exit, screen) = approve_at_terminal(&home, &[], &[no, no].concat());
     assert_eq!(exit, Some(1), "{screen}");
-    for text in ["# the handler", "# a nested module", "long.py: 5000 bytes", "with: A=b"] {
+    for text in ["# the handler", "# a nested module", "long.py: 5.0 kB", "with: A=b"] {
         assert!(screen.contains(text), "{text}: {screen}");
     }
     for text in [

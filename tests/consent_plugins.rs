@@ -382,14 +382,14 @@ fn the_question_lists_files_that_do_not_fit_a_screen_and_shows_the_changed_ones(
     }
     home.text(&["hooks", "revoke", "all"]);
     let new = screen(&[]);
-    assert!(new.lines().count() < 30 && new.contains("one.py: 1080 bytes"), "{new}");
+    assert!(new.lines().count() < 30 && new.contains("one.py: 1.0 kB"), "{new}");
     assert!(screen(&["--whole"]).contains("| # three.py"));
     home.approve();
     write(&all.join("guard"), "two.py", "# edited\n");
     write(&all.join("guard"), "four.py", "# new\n");
     fs::remove_file(all.join("guard/one.py")).expect("a file");
     let lapsed = screen(&[]);
-    for text in ["| # edited", "| # new", "one.py: removed", "three.py: 1320 bytes", "--whole"] {
+    for text in ["| # edited", "| # new", "one.py: removed", "three.py: 1.3 kB", "--whole"] {
         assert!(lapsed.contains(text), "{text}: {lapsed}");
     }
     assert!(!lapsed.contains("| # three.py"), "{lapsed}");

@@ -56,7 +56,7 @@ fn every_row_tells_who_recorded_it_whatever_the_environment_says() {
         assert_eq!(status["bus"]["id"], home.json(&["verify", "--json"])["bus"]);
         drop(daemon);
         let text = String::from_utf8(home.run(&["status"]).stdout).expect("text");
-        assert!(text.contains(&format!("bus     {user}@{host} (")), "{text}");
+        assert!(text.contains(&format!("bus       {user}@{host} (")), "{text}");
     }
 }
 

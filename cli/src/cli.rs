@@ -10,15 +10,15 @@ use crate::output::{self, StdoutClosed};
 use crate::settings::{Format, Settings};
 use crate::{
     anchor, backup, boot, compact, completions, connect, dead, demo, export, help, hold, hook,
-    hooks, import, init, log, man, observe, prune, query, replay, scan, serve, sessions, show,
-    stats, status, stop, top, verify, why,
+    hooks, import, init, log, man, observe, overview, prune, query, replay, scan, serve, sessions,
+    show, stats, status, stop, top, verify, why,
 };
 
 /// An event-sourced hook bus for AI agents
 ///
 /// hookbus records every event of your AI agents in one log on this machine and runs your hooks on
 /// it. A hook can block a tool call, ask the user, add context or rewrite the input. Run `hookbus
-/// demo` to see it work.
+/// demo` to see it work. Without a command it says what is going on, and what to type next.
 #[derive(Debug, Parser)]
 #[command(
     name = "hookbus",
@@ -40,8 +40,9 @@ struct Cli {
     #[arg(long, global = true, value_name = "DIR", value_parser = absolute_home, display_order = 901)]
     home: Option<PathBuf>,
 
+    /// None: what is going on, and what to type next.
     #[command(subcommand)]
-    verb: Verb,
+    verb: Option<Verb>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -207,9 +208,10 @@ enum Verb {
     /// only to run one as a service. The daemon answers hooks faster, keeps plugins loaded, relays the
     /// log to NATS and runs the observers.
     Serve(serve::Arguments),
-    /// Show the state of the daemon, log, relay, observers and hooks
+    /// Say whether all is well: daemon, log, relay, observers, hooks
     ///
-    /// Exits with 0 if a daemon answers, and with 1 if not.
+    /// Says first whether all is well, then what is not, then the details. Exits with 0 if a daemon answers, and
+    /// with 1 if not; `--check` exits with 0 if nothing is broken.
     Status(status::Arguments),
     /// Stop the daemon
     ///
@@ -286,7 +288,9 @@ pub(crate) fn run() -> ExitCode {
     };
     let settings = Settings::load(cli.home);
     let format = if cli.json { Format::Json } else { Format::Text };
-    let ended = match cli.verb {
+    output::fit_to(settings.window, format);
+    let Some(verb) = cli.verb else { return exit_code(overview::run(format, &settings)) };
+    let ended = match verb {
         Verb::Demo => demo::run(format, &settings),
         Verb::Init(arguments) => init::run(&arguments, format, &settings),
         Verb::Connect(arguments) => connect::connect(arguments, format, &settings),
@@ -320,6 +324,10 @@ pub(crate) fn run() -> ExitCode {
         Verb::Completions(arguments) => completions::run(&arguments),
         Verb::Man(arguments) => man::run(&arguments, format),
     };
+    exit_code(ended)
+}
+
+fn exit_code(ended: anyhow::Result<Exit>) -> ExitCode {
     match ended {
         Ok(Exit::Success) => ExitCode::SUCCESS,
         Ok(Exit::Failure) => ExitCode::FAILURE,

@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 use crate::args::nats_settings;
 use crate::cli::Exit;
 use crate::observe::assignment;
-use crate::output::{self, Paint, Progress, count, local_time, sanitize, sanitize_lines, shorten};
+use crate::output::{
+    self, Paint, Progress, count, local_time, pad, pad_left, sanitize, sanitize_lines, shorten,
+};
 use crate::settings::{Format, Settings};
 
 const CANNOT_LIST: &str = "cannot list the dead letters";
@@ -108,7 +110,7 @@ async fn show(name: &str, event: &str, format: Format, settings: &Settings) -> R
         Format::Text => {
             output::line(describe(letter, Paint(settings.colour)))?;
             let event: Value = serde_json::from_slice(&letter.envelope)?;
-            output::line(sanitize_lines(&serde_json::to_string_pretty(&event)?))?;
+            output::whole_line(sanitize_lines(&serde_json::to_string_pretty(&event)?))?;
         }
     }
     Ok(Exit::Success)
@@ -220,9 +222,9 @@ fn refused_to_json(observer: &str, message: &RefusedMessage) -> Value {
 
 fn describe_refused(observer: &str, message: &RefusedMessage, paint: Paint) -> String {
     format!(
-        "{:<20} {:>6}  {}  {}  {}",
-        paint.bold(&sanitize(observer)),
-        "-",
+        "{} {}  {}  {}  {}",
+        pad(&paint.bold(&sanitize(observer)), 20),
+        pad_left("-", 6),
         paint.dim(&local_time(message.at).format("%m-%d %H:%M:%S").to_string()),
         shorten(&format!("message {} on {}", message.sequence, message.subject), 100),
         paint.bad(&format!("refused: {}", shorten(&message.reason, 200))),
@@ -244,8 +246,9 @@ fn describe(letter: &DeadLetter, paint: Paint) -> String {
         tries => format!("{tries} tries"),
     };
     format!(
-        "{:<20} {seq:>6}  {}  {what}  {}",
-        paint.bold(&sanitize(&letter.observer)),
+        "{} {}  {}  {what}  {}",
+        pad(&paint.bold(&sanitize(&letter.observer)), 20),
+        pad_left(&seq, 6),
         paint.dim(&local_time(letter.at).format("%m-%d %H:%M:%S").to_string()),
         paint.bad(&format!("{}: {}", tries, shorten(&letter.error, 100))),
     )

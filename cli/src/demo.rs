@@ -17,7 +17,7 @@ use hookbus::event::{Clock, EventId, SystemClock};
 use serde_json::{Value, json};
 
 use crate::cli::Exit;
-use crate::output::{self, Paint, shorten};
+use crate::output::{self, Paint, columns, pad, shorten, width};
 use crate::settings::{Format, Settings};
 use crate::{show, status, stop};
 
@@ -102,7 +102,7 @@ fn play_sessions(program: &Path, settings: &Settings, format: Format) -> Result<
         for event in events {
             let answer = call_hook(program, settings, agent, &event)?;
             if format == Format::Text {
-                output::line(describe_call(&event, answer.as_ref(), paint))?;
+                print_call(&event, answer.as_ref(), paint)?;
             }
             calls
                 .push(json!({"agent": agent, "event": event["hook_event_name"], "answer": answer}));
@@ -136,18 +136,20 @@ fn call_hook(
     Ok(serde_json::from_slice(&output.stdout).ok())
 }
 
-fn describe_call(event: &Value, answer: Option<&Value>, paint: Paint) -> String {
+/// An event in one line, and the answer to it below.
+fn print_call(event: &Value, answer: Option<&Value>, paint: Paint) -> Result<()> {
     let name = event["hook_event_name"].as_str().unwrap_or_default();
     let input = &event["tool_input"];
     let text = input["command"].as_str().or(input["file_path"].as_str());
     let text = text.or(event["prompt"].as_str()).or(event["extra"]["user_message"].as_str());
-    let answer = match answer {
-        Some(answer) => paint.notable(&format!("→ {}", shorten(&answer.to_string(), 110))),
-        None => String::new(),
-    };
-    format!("  {name:<20} {:<44} {answer}", shorten(text.unwrap_or_default(), 44))
-        .trim_end()
-        .to_owned()
+    let label = format!("  {} ", pad(name, 20));
+    let room = columns().saturating_sub(width(&label));
+    output::labelled(&label, shorten(text.unwrap_or_default(), room).trim_end())?;
+    if let Some(answer) = answer {
+        let answer = shorten(&answer.to_string(), 200);
+        output::labelled(&" ".repeat(width(&label)), &paint.notable(&format!("→ {answer}")))?;
+    }
+    Ok(())
 }
 
 fn print_next_steps(program: &Path, settings: &Settings) -> Result<()> {
@@ -162,16 +164,25 @@ fn print_next_steps(program: &Path, settings: &Settings) -> Result<()> {
     let word =
         |path: &str| shlex::try_quote(path).map_or_else(|_| path.to_owned(), Cow::into_owned);
     let hookbus = format!("{} --home {}", word(&program.to_string_lossy()), word(&home));
-    output::line(format!(
-        "\n{}\n  \
-         {hookbus} log --kind decision     all decisions, with their reasons\n  \
-         {hookbus} hooks list              the sample policy, from {home}/hookbus.yaml\n  \
-         {hookbus} replay --all            the same events again; try it after changing the policy\n  \
-         {hookbus} verify                  check the hash chain of the log\n  \
-         echo '{{\"hook_event_name\":\"pre_tool_call\",\"tool_name\":\"terminal\",\"tool_input\":{{\"command\":\"rm -rf /\"}}}}' | {hookbus} hook hermes\n\
-         To wire your own agent, run `hookbus connect hermes` or `hookbus connect gemini`.\n\
-         You can delete this scratch home at any time.",
-        paint.bold("Try next:")
-    ))?;
+    let event = r#"{"hook_event_name":"pre_tool_call","tool_name":"terminal","tool_input":{"command":"rm -rf /"}}"#;
+    output::line(format!("\n{}", paint.bold("Try next:")))?;
+    for (command, what) in [
+        (format!("{hookbus} log --kind decision"), "all decisions, with their reasons".to_owned()),
+        (format!("{hookbus} hooks list"), format!("the sample policy, from {home}/hookbus.yaml")),
+        (
+            format!("{hookbus} replay --all"),
+            "the same events again; try it after changing the policy".to_owned(),
+        ),
+        (format!("{hookbus} verify"), "check the hash chain of the log".to_owned()),
+        (format!("echo '{event}' | {hookbus} hook hermes"), "an event of your own".to_owned()),
+    ] {
+        // Whole, so that it can be copied.
+        output::whole_line(format!("  {command}"))?;
+        output::labelled("      ", &paint.dim(&what))?;
+    }
+    output::line(
+        "To wire your own agent, run `hookbus connect hermes` or `hookbus connect gemini`.",
+    )?;
+    output::line("You can delete this scratch home at any time.")?;
     Ok(())
 }

@@ -2,17 +2,15 @@
 
 use anyhow::Result;
 
-use crate::output::{self, Paint};
+use crate::output::{self, Paint, fit};
 
-/// Shows the lines that differ between two texts, each with at most `most` characters.
+/// Shows the lines that differ between two texts, each with at most `most` columns.
 pub(crate) fn show(before: &str, after: &str, most: usize, paint: Paint) -> Result<()> {
     for line in changed_lines(before, after) {
         let mut line = output::sanitize(&line);
-        if line.chars().count() > most {
-            line = line.chars().take(most).chain(['…']).collect();
-        }
+        line = fit(&line, most);
         let painted = if line.starts_with('+') { paint.good(&line) } else { paint.bad(&line) };
-        output::line(format!("           {painted}"))?;
+        output::labelled("           ", &painted)?;
     }
     Ok(())
 }

@@ -35,7 +35,7 @@ const PAGE: usize = 500;
 /// skipped and reported on stderr, and the exit code is then 1.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Only these sessions, by id or a unique prefix of it; `last` is the latest session.
+    /// Only these sessions: id, a unique prefix of it, its short form, or `last`
     #[arg(value_name = "SESSION")]
     sessions: Vec<String>,
     /// Only events of this agent: hermes, gemini, claude, codex.

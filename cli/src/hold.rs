@@ -2,20 +2,21 @@
 
 use anyhow::{Result, bail};
 use clap::Args;
+use hookbus::event::{Clock, SystemClock};
 use hookbus::log::{BusRow, Hold, SessionHold};
 use serde_json::{Value, json};
 
 use crate::args::{find_session, open_log};
 use crate::bus_rows;
 use crate::cli::Exit;
-use crate::output::{self, local_time, sanitize, shorten};
+use crate::output::{self, sanitize, when, wrapped};
 use crate::prune::user_at_host;
 use crate::settings::{Format, Settings};
 
 /// The arguments of `hookbus hold`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The session to hold; a unique prefix of its id is enough
+    /// The session to hold: its id, a unique prefix of it, its short form, or `last`
     #[arg(value_name = "SESSION", required_unless_present = "list")]
     session: Option<String>,
     /// Why, for those who read the log later
@@ -86,10 +87,11 @@ fn list(holds: &[Hold], format: Format) -> Result<Exit> {
         output::line("no session is held")?;
     }
     for Hold { hold: SessionHold { session, note, by }, since } in holds {
-        let note =
-            note.as_ref().map_or_else(String::new, |note| format!(": {}", shorten(note, 60)));
-        let since = local_time(*since).format("%Y-%m-%d %H:%M");
-        output::line(format!("{}  since {since} by {}{note}", sanitize(session), sanitize(by)))?;
+        let since = when(*since, SystemClock.now());
+        output::line(format!("{}  since {since}, by {}", sanitize(session), sanitize(by)))?;
+        for line in note.iter().flat_map(|note| wrapped(note, "    ")) {
+            output::line(line)?;
+        }
     }
     Ok(Exit::Success)
 }

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use serde_json::{Value, json};
 
-use self::agents::FoundAgent;
+pub(crate) use self::agents::{FoundAgent, installed};
 use crate::cli::Exit;
 use crate::connect;
 use crate::output::{self, Paint, sanitize, sanitize_lines};
@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     }
     let start = if asks && !arguments.shadow { ask_how_to_start()? } else { chosen };
     write_new(&file, &starter(start))?;
-    let found = agents::installed(settings);
+    let found = installed(settings);
     let next = next_steps(start, &found, settings);
     match format {
         Format::Json => {
@@ -166,13 +166,7 @@ fn next_steps(start: Start, found: &[FoundAgent], settings: &Settings) -> [Strin
         second,
         "hookbus show last".to_owned(),
     ];
-    let home = settings.home.to_string_lossy();
-    match shlex::try_quote(&home) {
-        Ok(home) if settings.is_pinned => {
-            steps.map(|step| step.replacen("hookbus ", &format!("hookbus --home {home} "), 1))
-        }
-        Ok(_) | Err(_) => steps,
-    }
+    steps.map(|step| settings.command(&step))
 }
 
 fn ensure_absent(file: &Path) -> Result<()> {

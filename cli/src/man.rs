@@ -43,7 +43,9 @@ pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<Exit> {
                 Format::Json => {
                     json!({"directory": directory.to_string_lossy(), "pages": pages}).to_string()
                 }
-                Format::Text => format!("{pages} pages in {}", directory.display()),
+                Format::Text => {
+                    format!("{} in {}", output::count(pages, "page"), directory.display())
+                }
             })?;
         }
         None if arguments.markdown => output::bytes(reference::markdown(&root).as_bytes())?,

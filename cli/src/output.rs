@@ -5,6 +5,7 @@
 mod human;
 mod pager;
 mod width;
+mod window;
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -16,13 +17,23 @@ use hookbus::event::{Time, is_plain};
 
 pub(crate) use human::{number, when};
 pub(crate) use pager::Pager;
-pub(crate) use width::{fit, pad, pad_left, width, wrap};
+pub(crate) use width::{fit, fit_middle, pad, pad_left, width, wrap};
+pub(crate) use window::{columns, fit_to, fitted_columns};
 
-/// The width of a terminal that text is wrapped for.
-const COLUMNS: usize = 80;
-
-/// Writes one line to stdout. When the reader has closed it (`| head`), the program ends quietly.
+/// Writes one line to stdout, as several if the window is narrower. When the reader has closed it (`| head`), the program
+/// ends quietly.
 pub(crate) fn line(text: impl AsRef<str>) -> Result<(), StdoutClosed> {
+    whole_line(window::fitted(text.as_ref(), None))
+}
+
+/// Writes a label and what it says. If the window is narrower, what follows stands below the text, not below the label.
+pub(crate) fn labelled(label: &str, text: &str) -> Result<(), StdoutClosed> {
+    let line = format!("{label}{text}");
+    whole_line(window::fitted(line.trim_end(), Some(width(label))))
+}
+
+/// Writes one line to stdout however wide it is: CSV, code, a payload.
+pub(crate) fn whole_line(text: impl AsRef<str>) -> Result<(), StdoutClosed> {
     clear_progress();
     if let Some(written) = pager::line(&escape(text.as_ref())) {
         return written;
@@ -47,7 +58,7 @@ pub(crate) fn payload(payload: &[u8]) -> Result<(), StdoutClosed> {
     to_stderr(
         "shown for a terminal, with control characters replaced; `> file` writes the bytes as they are",
     );
-    line(sanitize_lines(&String::from_utf8_lossy(payload)))
+    whole_line(sanitize_lines(&String::from_utf8_lossy(payload)))
 }
 
 /// Stdout for lines of JSON that hold payloads: as they are to a file or a program, escaped to a terminal.
@@ -88,7 +99,8 @@ pub(crate) fn bytes(bytes: &[u8]) -> Result<(), StdoutClosed> {
 pub(crate) fn to_stderr(text: impl AsRef<str>) {
     clear_progress();
     let mut stderr = io::stderr().lock();
-    if writeln!(stderr, "{}", escape(text.as_ref())).is_err() {
+    let text = window::fitted_for_stderr(text.as_ref());
+    if writeln!(stderr, "{}", escape(&text)).is_err() {
         tracing::debug!("stderr is closed");
     }
 }
@@ -182,6 +194,11 @@ pub(crate) fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
+/// The same for large numbers: `1,234 rows`.
+pub(crate) fn counted(of: u64, what: &str) -> String {
+    if of == 1 { format!("1 {what}") } else { format!("{} {what}s", number(of)) }
+}
+
 /// Escapes what could move the cursor of a terminal or reverse text, as JSON does it: within a JSON string the meaning
 /// stays the same. The control characters below U+0020 stay: JSON has none of them, and text for people has line
 /// breaks and colours of our own (what others wrote is made safe by [`sanitize`]).
@@ -231,46 +248,36 @@ pub(crate) fn sanitize_lines(text: &str) -> String {
     text.split('\n').map(sanitize).collect::<Vec<_>>().join("\n")
 }
 
-/// Text as one sanitized line of at most `most` characters.
+/// Text as one sanitized line of at most `most` columns.
 pub(crate) fn shorten(text: &str, most: usize) -> String {
-    let flat = sanitize(&text.split_whitespace().collect::<Vec<_>>().join(" "));
-    if flat.chars().count() <= most {
-        return flat;
-    }
-    flat.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+    fit(&sanitize(&text.split_whitespace().collect::<Vec<_>>().join(" ")), most)
 }
 
-/// Text in sanitized lines that fit a terminal, each behind `indent`. A longer word stays whole.
+/// Text in sanitized lines that fit the window, each behind `indent`. A longer word stays whole.
 pub(crate) fn wrapped(text: &str, indent: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    let mut width = 0;
+    let (mut taken, columns) = (0, columns());
     for word in sanitize_lines(text).split_whitespace() {
-        let length = word.chars().count();
+        let wide = width(word);
         match lines.last_mut() {
-            Some(line) if width + 1 + length <= COLUMNS => {
+            Some(line) if taken + 1 + wide <= columns => {
                 line.push(' ');
                 line.push_str(word);
-                width += 1 + length;
+                taken += 1 + wide;
             }
             Some(_) | None => {
                 lines.push(format!("{indent}{word}"));
-                width = indent.chars().count() + length;
+                taken = width(indent) + wide;
             }
         }
     }
     lines
 }
 
-/// The same for the name of a hook, cut in the middle: an unnamed hook is called by its command or directory, and
-/// those differ at the end.
+/// The same as [`shorten`] for the name of a hook, cut in the middle: an unnamed hook is called by its command or
+/// directory, and those differ at the end.
 pub(crate) fn shorten_middle(name: &str, most: usize) -> String {
-    let flat = shorten(name, usize::MAX);
-    let length = flat.chars().count();
-    if length <= most {
-        return flat;
-    }
-    let (start, end) = (most / 4, most - most / 4 - 1);
-    flat.chars().take(start).chain(['…']).chain(flat.chars().skip(length - end)).collect()
+    fit_middle(&shorten(name, usize::MAX), most)
 }
 
 /// The progress line of a long job: on stderr, at a terminal only, after the first second.
@@ -301,8 +308,10 @@ impl Progress {
         let (rate, left) = rate_and_time_left(done, self.total, elapsed);
         PROGRESS_SHOWN.store(true, Ordering::Relaxed);
         let mut stderr = io::stderr().lock();
-        let text =
-            format!("\r{bar} {done}/{} {} · {rate}/s · {left} left \x1b[K", self.total, self.unit);
+        let text = format!("{bar} {done}/{} {} · {rate}/s · {left} left", self.total, self.unit);
+        // A line that the terminal broke could not be drawn over.
+        let most = window::stderr_columns().unwrap_or(usize::MAX).saturating_sub(1);
+        let text = format!("\r{} \x1b[K", fit(&text, most));
         if stderr.write_all(text.as_bytes()).is_err() {
             self.total = 0;
         }
@@ -379,14 +388,14 @@ mod tests {
         assert_eq!(shorten_middle(name, 30), "/home/j…s/plugins (calculator)");
         assert_eq!(shorten_middle(name, 30).chars().count(), 30);
         assert_eq!(shorten_middle("guard", 30), "guard");
-        assert_eq!(shorten_middle("漢字漢字漢字漢字", 4), "漢…漢字");
+        assert_eq!(shorten_middle("漢字漢字漢字漢字", 8), "漢…漢字");
     }
 
     #[test]
     fn long_text_is_wrapped_between_words() {
         let text = "expected `git push --force` ".repeat(4);
         let lines = wrapped(&text, "    ");
-        assert!(lines.iter().all(|line| line.chars().count() <= COLUMNS), "{lines:?}");
+        assert!(lines.iter().all(|line| width(line) <= columns()), "{lines:?}");
         let whole: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
         assert_eq!(whole.join(" "), text.trim());
         let (long, none): (_, [&str; 0]) = ("x".repeat(100), []);

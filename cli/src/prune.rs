@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     /// Only the oldest events, until the log has at most this size, such as 2GB
     #[arg(long, value_name = "SIZE", help_heading = "Selection")]
     max_size: Option<String>,
-    /// Only this session; a unique prefix of its id is enough
+    /// Only this session: its id, a unique prefix of it, its short form, or `last`
     #[arg(long, value_name = "ID", help_heading = "Selection")]
     session: Option<String>,
     /// Only events of this agent: hermes, gemini, claude or codex

@@ -5,17 +5,20 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use hookbus_subscribers::analytics::{QueryError, QueryLimits, Querying, VIEWS};
+use hookbus_subscribers::analytics::{Column, QueryError, QueryLimits, Querying, VIEWS};
 use serde_json::{Value, json};
 
 use crate::analytics::{Database, Freshness};
 use crate::cli::Exit;
 use crate::output::{self, JsonLines, Paint, StdoutClosed};
 use crate::settings::{Format, Settings};
-use crate::tables::{csv_line, object, table, to_text};
+use crate::tables::{Overflow, csv_line, lines, object, table, to_text};
 
 /// How many rows a table has, unless `--limit` says more.
 const TABLE_ROWS: usize = 1000;
+
+/// How far the columns of a view are indented.
+const INDENT: usize = 2;
 
 /// The arguments of `hookbus query`.
 #[derive(Debug, Args)]
@@ -63,13 +66,13 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     } else {
         let rows = Some(arguments.limit.unwrap_or(TABLE_ROWS));
         let result = querying.all(sql, QueryLimits { rows, ..limits })?;
-        for line in table(&result.columns, &result.rows, Paint(settings.colour)) {
-            output::line(line)?;
-        }
+        let paint = Paint(settings.colour);
+        let lines = table(&result.columns, &result.rows, paint, settings.window);
+        lines.into_iter().try_for_each(output::whole_line)?;
         if result.is_cut {
             output::to_stderr(format!(
-                "the first {} rows; --limit prints more, --json and --csv print all",
-                result.rows.len()
+                "the first {}; --limit prints more, --json and --csv print all",
+                output::count(result.rows.len(), "row")
             ));
         }
     }
@@ -115,7 +118,7 @@ fn print_json(querying: &mut Querying, sql: &str, limits: QueryLimits) -> Result
 }
 
 fn print_csv(querying: &mut Querying, sql: &str, limits: QueryLimits) -> Result<()> {
-    let mut write = |line: String| output::line(line).map_err(PrintError::from);
+    let mut write = |line: String| output::whole_line(line).map_err(PrintError::from);
     let write = std::cell::RefCell::new(&mut write);
     let printed = querying.run::<PrintError>(
         sql,
@@ -149,13 +152,10 @@ fn print_views(format: Format, settings: &Settings) -> Result<()> {
             continue;
         }
         output::line(format!("{}: {}", paint.bold(view.name), view.about))?;
-        for column in view.columns {
-            output::line(format!(
-                "  {:<19} {:<8} {}",
-                column.name,
-                column.kind.as_str(),
-                column.about
-            ))?;
+        let row = |it: &Column| [it.name, it.kind.as_str(), it.about].map(str::to_owned).to_vec();
+        let window = settings.window.inside(INDENT);
+        for line in lines(view.columns.iter().map(row).collect(), Overflow::Wrap, window) {
+            output::line(format!("{}{line}", " ".repeat(INDENT)))?;
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use hookbus_replay::{AffectedCall, CallCounts};
 
-use crate::output::{self, Paint, shorten};
+use crate::output::{self, Paint, columns, shorten, width};
 
 /// The title of the list of calls.
 pub(crate) const CALLS: &str = "calls most affected";
@@ -11,12 +11,9 @@ pub(crate) const CALLS: &str = "calls most affected";
 /// Number of calls to list.
 pub(crate) const MOST_CALLS: usize = 10;
 
-/// What a line may hold, in characters.
-const WIDTH: usize = 80;
-
 /// A number, and what it counts.
 pub(crate) fn count_line(number: u64, words: &str) -> String {
-    format!("{number:>9}  {words}")
+    format!("{:>9}  {words}", output::number(number))
 }
 
 /// A title and its lines; nothing without lines.
@@ -40,8 +37,8 @@ pub(crate) fn lines_out(lines: &[String], indent: &str) -> Result<()> {
 pub(crate) fn call_lines(calls: &CallCounts) -> Vec<String> {
     let line = |AffectedCall { call, times, first }: AffectedCall<'_>| {
         let (times, first) = (format!("{times:>7} ×  "), format!(" (first at {first})"));
-        let used = 2 + times.chars().count() + first.chars().count();
-        format!("{times}{}{first}", shorten(call, WIDTH.saturating_sub(used)))
+        let used = 2 + width(&times) + width(&first);
+        format!("{times}{}{first}", shorten(call, columns().saturating_sub(used)))
     };
     calls.most(MOST_CALLS).into_iter().map(line).collect()
 }

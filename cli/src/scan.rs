@@ -28,7 +28,7 @@ const NAMED: usize = 5;
 /// The arguments of `hookbus scan`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Only the rows of this session
+    /// Only this session: its id, a unique prefix of it, its short form, or `last`
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// Replace what is found by marks, on purpose, with a record of it in the chain

@@ -12,7 +12,7 @@ pub(crate) use self::summary::{Detail, SessionSummary, is_project};
 use crate::args::{open_log, parse_agent, parse_time};
 use crate::bus_names::BusNames;
 use crate::cli::Exit;
-use crate::output::{self, Paint, fit, width};
+use crate::output::{self, Paint};
 use crate::settings::{Format, Settings};
 
 /// How many sessions are looked at in one go.
@@ -56,6 +56,7 @@ pub(crate) struct Arguments {
 }
 
 /// Which sessions are listed.
+#[derive(Default)]
 struct Selection {
     agent: Option<String>,
     project: Option<String>,
@@ -86,12 +87,8 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         match format {
             Format::Json => output::line(summary.to_json(&names).to_string())?,
             Format::Text => {
-                let [title, rest] = summary.lines(now, &names, paint);
-                output::line(paint.bold(&fit(&title, settings.window.columns)))?;
-                let is_wide = width(&rest) > settings.window.columns;
-                let plain =
-                    || fit(&summary.lines(now, &names, Paint(false))[1], settings.window.columns);
-                output::line(if is_wide { plain() } else { rest })?;
+                let lines = summary.fitted(now, &names, paint, settings.window.columns);
+                lines.iter().try_for_each(output::line)?;
             }
         }
         Ok(())
@@ -104,6 +101,21 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
         output::line(paint.dim(&more))?;
     }
     Ok(Exit::Success)
+}
+
+/// The latest sessions, those that were active since then, at most `most`; and whether there are more.
+pub(crate) fn recent(
+    log: &LogReader,
+    since: Option<Time>,
+    most: usize,
+) -> Result<(Vec<SessionSummary>, bool)> {
+    let selection = Selection { since, ..Selection::default() };
+    let mut found = Vec::new();
+    let has_more = each_session(log, &selection, Some(most), |summary| {
+        found.push(summary.clone());
+        Ok(())
+    })?;
+    Ok((found, has_more))
 }
 
 /// What `--grep` looks for: a regular expression, or the text itself if it is none.

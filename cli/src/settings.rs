@@ -115,6 +115,17 @@ impl Settings {
         Self { colour: self.colour, ..Self::pinned(home) }
     }
 
+    /// A command of hookbus as the user has to type it for this home.
+    pub(crate) fn command(&self, text: &str) -> String {
+        let home = self.home.to_string_lossy();
+        match shlex::try_quote(&home) {
+            Ok(home) if self.is_pinned => {
+                text.replacen("hookbus ", &format!("hookbus --home {home} "), 1)
+            }
+            Ok(_) | Err(_) => text.to_owned(),
+        }
+    }
+
     /// The NATS servers from the command line, else from the environment.
     pub(crate) fn nats_urls(&self, argument: Option<&str>) -> Option<Vec<String>> {
         let urls = argument.or(self.nats.as_deref())?;
@@ -169,6 +180,11 @@ pub(crate) struct Window {
 }
 
 impl Window {
+    /// What is left of it behind an indentation.
+    pub(crate) const fn inside(self, indent: usize) -> Self {
+        Self { columns: self.columns.saturating_sub(indent), ..self }
+    }
+
     fn of_stdout() -> Self {
         let terminal = std::io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
         match terminal {

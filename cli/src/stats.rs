@@ -128,10 +128,10 @@ fn overview(stats: &Stats, since: Option<Time>) -> Result<Value> {
 }
 
 fn print_csv(table: &QueryResult) -> Result<()> {
-    output::line(csv_line(table.columns.iter().map(String::as_str)))?;
+    output::whole_line(csv_line(table.columns.iter().map(String::as_str)))?;
     for row in &table.rows {
         let texts: Vec<String> = row.iter().map(to_text).collect();
-        output::line(csv_line(texts.iter().map(String::as_str)))?;
+        output::whole_line(csv_line(texts.iter().map(String::as_str)))?;
     }
     Ok(())
 }

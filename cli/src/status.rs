@@ -1,6 +1,7 @@
-//! `hookbus status`: the state of the daemon, the log, the relay, the observers and the hooks. Without a daemon it
-//! reads the log and the hooks file itself.
+//! `hookbus status`: whether all is well, what is not, and then the state of the daemon, the log, the relay, the observers
+//! and the hooks. Without a daemon it reads the log and the hooks file itself.
 
+mod details;
 mod health;
 
 use std::thread::sleep;
@@ -10,17 +11,19 @@ use anyhow::{Result, bail};
 use clap::Args;
 use hookbus::active::HooksSource;
 use hookbus::config::DaemonMode;
-use hookbus::event::{BusId, Clock, SystemClock};
+use hookbus::event::{Clock, SystemClock};
 use hookbus::log::{LogPath, Spool};
 use hookbus::server::{
     DaemonError, DaemonReply, DaemonRequest, LockOwner, SocketPath, ask, describe,
 };
 use serde_json::{Value, json};
 
+pub(crate) use self::details::{describe_daemon, describe_hooks, describe_spool};
+pub(crate) use self::health::{Headline, headline};
 use crate::cli::Exit;
-use crate::output::{self, Paint, format_duration, sanitize, shorten};
+use crate::output::{self, Paint, sanitize};
 use crate::settings::{Format, Settings};
-
+use crate::shapes;
 /// How long to wait for the daemon's answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -58,10 +61,33 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     }
     let ending = if state["daemon"].is_null() { Exit::Failure } else { Exit::Success };
     match format {
-        Format::Json => output::line(state.to_string())?,
+        Format::Json => {
+            output::line(with_health(state).to_string())?;
+        }
         Format::Text => print(&state, settings)?,
     }
     Ok(ending)
+}
+
+/// What `status --json` prints.
+pub(crate) fn with_health(mut state: Value) -> Value {
+    let problems = health::problems(&state);
+    state["shape"] = json!(shapes::STATUS);
+    state["healthy"] = json!(problems.is_empty());
+    state["problems"] = json!(problems);
+    state
+}
+
+fn print(state: &Value, settings: &Settings) -> Result<()> {
+    let paint = Paint(settings.colour);
+    if let Some(unknown) = &settings.unknown_daemon_mode {
+        output::to_stderr(format!(
+            "HOOKBUS_DAEMON is `{unknown}`, which is not auto, running or off; using auto"
+        ));
+    }
+    headline(state).print(paint)?;
+    output::line("")?;
+    details::print(state, &health::problems(state), settings)
 }
 
 fn show_observer(name: &str, state: &Value, format: Format, settings: &Settings) -> Result<Exit> {
@@ -71,7 +97,7 @@ fn show_observer(name: &str, state: &Value, format: Format, settings: &Settings)
     };
     output::line(match format {
         Format::Json => observer.to_string(),
-        Format::Text => describe_observer(observer, Paint(settings.colour)),
+        Format::Text => details::describe_observer(observer, Paint(settings.colour)),
     })?;
     let is_healthy = health::problem_of_observer(observer).is_none();
     Ok(if is_healthy { Exit::Success } else { Exit::Failure })
@@ -80,7 +106,8 @@ fn show_observer(name: &str, state: &Value, format: Format, settings: &Settings)
 fn show_problems(problems: &[String], format: Format) -> Result<Exit> {
     match format {
         Format::Json => {
-            let report = json!({"healthy": problems.is_empty(), "problems": problems});
+            let healthy = problems.is_empty();
+            let report = json!({"shape": shapes::STATUS, "healthy": healthy, "problems": problems});
             output::line(report.to_string())?;
         }
         Format::Text if problems.is_empty() => output::line("healthy")?,
@@ -104,9 +131,13 @@ pub(crate) fn state(settings: &Settings) -> Value {
     let hooks = HooksSource::new(&settings.home, log.clone());
     let mut state = describe(&log, &hooks);
     state.insert("daemon".to_owned(), Value::Null);
-    let by_file = hooks.active().file.daemon.mode;
-    let is_off = [settings.daemon, by_file].contains(&DaemonMode::Off);
+    let active = hooks.active();
+    let modes = [settings.daemon, active.file.daemon.mode];
+    let is_off = modes.contains(&DaemonMode::Off);
     state.insert("daemon_off".to_owned(), json!(is_off));
+    // The next hook starts one, which also catches up for the observers and for NATS.
+    let is_optional = modes == [DaemonMode::Auto; 2];
+    state.insert("daemon_optional".to_owned(), json!(is_optional));
     state.insert("hung".to_owned(), hung);
     let spool = Spool::new(&settings.home, &settings.spool_fallbacks);
     state.insert("spool".to_owned(), spool.backlog().to_json(SystemClock.now()));
@@ -166,219 +197,4 @@ fn describe_hung(pid: Option<i32>) -> String {
                 .to_owned()
         }
     }
-}
-
-fn print(state: &Value, settings: &Settings) -> Result<()> {
-    let paint = Paint(settings.colour);
-    if let Some(unknown) = &settings.unknown_daemon_mode {
-        output::to_stderr(format!(
-            "HOOKBUS_DAEMON is `{unknown}`, which is not auto, running or off; using auto"
-        ));
-    }
-    output::line(format!("home    {}", sanitize(&settings.home.to_string_lossy())))?;
-    output::line(describe_bus(&state["bus"]))?;
-    output::line(describe_daemon(state, paint))?;
-    let log = &state["log"];
-    output::line(match log["error"].as_str() {
-        Some(error) => format!("log     {}", paint.bad(error)),
-        None => format!(
-            "log     {} rows, {} kB, last {}",
-            log["rows"],
-            log["bytes"].as_u64().unwrap_or(0) / 1024,
-            log["last"].as_str().unwrap_or("never")
-        ),
-    })?;
-    for line in describe_damage(log) {
-        output::line(format!("        {}", paint.bad(&line)))?;
-    }
-    for line in describe_spool(&state["spool"]) {
-        output::line(format!("spool   {}", paint.bad(&line)))?;
-    }
-    if let Some(relay) = describe_relay(&state["relay"], paint) {
-        output::line(relay)?;
-    }
-    if let Some(retention) = describe_retention(&state["retention"], paint) {
-        output::line(retention)?;
-    }
-    for observer in state["observers"].as_array().into_iter().flatten() {
-        output::line(describe_observer(observer, paint))?;
-    }
-    let hooks = &state["hooks"];
-    let standing = hooks["standing"].as_str().unwrap_or_default();
-    output::line(format!("hooks   {} ({standing})", hooks["count"]))?;
-    for choice in hooks["record"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-        output::line(format!("record  {}", sanitize(choice)))?;
-    }
-    let problems = hooks["problems"].as_array().into_iter().flatten();
-    let errors = ["error", "consent_error"].iter().filter_map(|key| hooks[*key].as_str());
-    for problem in errors.chain(problems.filter_map(Value::as_str)) {
-        output::line(format!("        {}", paint.bad(&sanitize(problem))))?;
-    }
-    Ok(())
-}
-
-/// The line about the bus: its name, its id, and who records.
-fn describe_bus(bus: &Value) -> String {
-    let text = |key: &str| sanitize(bus[key].as_str().unwrap_or("?"));
-    let id = bus["id"].as_str().and_then(|id| id.parse::<BusId>().ok());
-    let id = id.map_or_else(|| "no id yet".to_owned(), |id| id.short(&[]));
-    format!("bus     {} ({id}), user {} on {}", text("name"), text("user"), text("host"))
-}
-
-/// The line about the daemon.
-fn describe_daemon(state: &Value, paint: Paint) -> String {
-    let daemon = &state["daemon"];
-    if let Some(hung) = state["hung"].as_object() {
-        let pid = hung["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok());
-        format!(
-            "daemon  {}; until then each `hookbus hook` handles its event itself",
-            paint.bad(&describe_hung(pid))
-        )
-    } else if state["daemon_off"] == true {
-        "daemon  off, as it is set; hooks work without it".to_owned()
-    } else if daemon.is_null() {
-        format!(
-            "daemon  {}; hooks work without it (`hookbus serve` starts one)",
-            paint.bad("not running")
-        )
-    } else {
-        let up = format_duration(Duration::from_secs(daemon["uptime_s"].as_u64().unwrap_or(0)));
-        let idle = daemon["leaves_after_idle_s"].as_u64().map_or_else(String::new, |after| {
-            format!(", exits after {} without calls", format_duration(Duration::from_secs(after)))
-        });
-        format!(
-            "daemon  {} (pid {}, version {}), up {up}, {} calls, {} in flight{idle}",
-            paint.good("running"),
-            daemon["pid"],
-            daemon["version"].as_str().unwrap_or("?"),
-            daemon["calls"],
-            daemon["in_flight"],
-        )
-    }
-}
-
-/// Losses of rows that the daemon noticed.
-fn describe_damage(log: &Value) -> impl Iterator<Item = String> {
-    let file = log["damage_file"].as_str().unwrap_or_default();
-    let lines = log["damage"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    lines.map(move |line| sanitize(&format!("{line} (delete {file} when you have read this)")))
-}
-
-/// What is in the spool, one line for each thing that the user should know; none if it is empty.
-pub(crate) fn describe_spool(spool: &Value) -> Vec<String> {
-    let texts = |key: &str| -> Vec<String> {
-        let texts = spool[key].as_array().into_iter().flatten();
-        texts.filter_map(Value::as_str).map(sanitize).collect()
-    };
-    let mut lines = Vec::new();
-    let waiting = spool["waiting"].as_u64().unwrap_or(0);
-    if waiting > 0 {
-        let age = Duration::from_secs(spool["oldest_age_s"].as_u64().unwrap_or(0));
-        let why =
-            spool["why"].as_str().map_or_else(String::new, |why| format!(": {}", sanitize(why)));
-        let (noun, verb) = if waiting == 1 { ("event", "waits") } else { ("events", "wait") };
-        let age = format_duration(age);
-        lines.push(format!("{waiting} {noun} {verb} for the log, the oldest for {age}{why}"));
-    }
-    let incomplete = spool["incomplete"].as_u64().unwrap_or(0);
-    if incomplete > 0 {
-        let (noun, them) =
-            if incomplete == 1 { ("event was", "it") } else { ("events were", "them") };
-        lines.push(format!(
-            "{incomplete} {noun} not written to the end; the next process takes {them} in ten minutes later, or sets {them} aside"
-        ));
-    }
-    let unreadable = spool["unreadable"].as_u64().unwrap_or(0);
-    if unreadable > 0 {
-        let files = texts("unreadable_files").join(", ");
-        let (noun, them) =
-            if unreadable == 1 { ("file holds", "it") } else { ("files hold", "them") };
-        lines.push(format!(
-            "{unreadable} {noun} no event, set aside; look at {them} and delete {them}: {files}"
-        ));
-    }
-    for directory in texts("unusable_directories") {
-        lines
-            .push(format!("{directory} cannot be read, or other users can write to it; remove it"));
-    }
-    lines
-}
-
-fn describe_observer(observer: &Value, paint: Paint) -> String {
-    let name = sanitize(observer["name"].as_str().unwrap_or("?"));
-    let state = observer["state"].as_str().unwrap_or("not running");
-    let state = if state == "working" { paint.good(state) } else { paint.bad(state) };
-    let number = |key: &str| observer[key].as_u64();
-    let pid = number("pid").map_or_else(String::new, |pid| format!(" (pid {pid})"));
-    let lag = match number("lag_events") {
-        None => String::new(),
-        Some(0) => ", nothing waits".to_owned(),
-        Some(lag) => match number("lag_s") {
-            None => format!(", {lag} rows wait"),
-            Some(age) => {
-                let age = format_duration(Duration::from_secs(age));
-                format!(", {lag} rows wait, the oldest for {age}")
-            }
-        },
-    };
-    let dead = match number("dead_letters") {
-        None | Some(0) => String::new(),
-        Some(dead) => paint.bad(&format!(", {dead} dead letters (`hookbus dead list`)")),
-    };
-    let refused = match number("refused") {
-        None | Some(0) => String::new(),
-        Some(refused) => {
-            paint.bad(&format!(", {refused} messages from NATS refused (`hookbus dead list`)"))
-        }
-    };
-    let restarts = match observer["process"]["deaths"].as_u64() {
-        None | Some(0) => String::new(),
-        Some(deaths) => paint.bad(&format!(", restarted {deaths} times")),
-    };
-    let error = observer["error"]
-        .as_str()
-        .map_or_else(String::new, |error| format!(": {}", shorten(error, 100)));
-    format!("observer {name}  {state}{pid}{lag}{dead}{refused}{restarts}{error}")
-}
-
-/// What the rules of `retain:` removed last, and what is wrong with them; none if there are none.
-fn describe_retention(retention: &Value, paint: Paint) -> Option<String> {
-    if let Some(error) = retention["error"].as_str() {
-        return Some(format!("retain  {}", paint.bad(&sanitize(error))));
-    }
-    let rules = retention["rules"].as_u64().filter(|rules| *rules > 0)?;
-    let rules = output::count(usize::try_from(rules).unwrap_or(usize::MAX), "rule");
-    let last = &retention["last"];
-    let Some(at) = last["at"].as_str() else { return Some(format!("retain  {rules}, never run")) };
-    let at = sanitize(at);
-    Some(match last["error"].as_str() {
-        Some(error) => format!("retain  {rules}, failed at {at}: {}", paint.bad(&sanitize(error))),
-        None => format!(
-            "retain  {rules}, last run at {at}: {} payloads and {} rows removed",
-            last["payloads"], last["rows"]
-        ),
-    })
-}
-
-fn describe_relay(relay: &Value, paint: Paint) -> Option<String> {
-    let phase = relay["phase"].as_str()?;
-    let phase = if phase == "publishing" { paint.good(phase) } else { paint.bad(phase) };
-    let lag = match relay["lag_events"].as_u64() {
-        Some(0) | None => "nothing waits".to_owned(),
-        Some(lag) => {
-            let age = Duration::from_secs(relay["lag_s"].as_u64().unwrap_or(0));
-            format!("{lag} events wait, the oldest for {}", format_duration(age))
-        }
-    };
-    let error =
-        relay["error"].as_str().map_or_else(String::new, |error| format!(": {}", sanitize(error)));
-    let foreign = match relay["foreign"].as_u64() {
-        None | Some(0) => String::new(),
-        Some(foreign) => paint.bad(&format!(
-            ", {foreign} messages on the subjects of this bus are not its own and were stepped over; \
-             find out who else may publish there"
-        )),
-    };
-    let published = &relay["published"];
-    Some(format!("relay   {phase}, published up to row {published}, {lag}{foreign}{error}"))
 }

@@ -21,7 +21,7 @@ use crate::args::{nats_settings, open_log};
 use crate::bus_names::BusNames;
 use crate::checkpoints::{self, Checkpoints};
 use crate::cli::Exit;
-use crate::output::{self, Paint, Progress, count, format_duration, local_time, sanitize};
+use crate::output::{self, Paint, Progress, count, counted, format_duration, local_time, sanitize};
 use crate::settings::{Format, Settings};
 
 /// A file with saved heads is not larger than this.
@@ -379,7 +379,10 @@ fn describe(
     let (removed, redacted) = (describe_removed(report), describe_redacted(report));
     let gaps: Vec<String> = gaps
         .iter()
-        .map(|gap| format!("\n  rows {} to {} are missing", gap.start(), gap.end()))
+        .map(|gap| match (gap.start(), gap.end()) {
+            (first, last) if first == last => format!("\n  row {first} is missing"),
+            (first, last) => format!("\n  rows {first} to {last} are missing"),
+        })
         .collect();
     if *flaw_count > 0 {
         let mut listed: Vec<String> =
@@ -390,7 +393,8 @@ fn describe(
         }
         let word = paint.bad("not sound");
         return format!(
-            "{word}: {rows} rows{removed}, bus {bus}{}{}",
+            "{word}: {}{removed}, bus {bus}{}{}",
+            counted(*rows, "row"),
             listed.concat(),
             gaps.concat()
         );
@@ -405,8 +409,9 @@ fn describe(
         (false, false) => "the rows themselves are sound, but incomplete",
     };
     format!(
-        "{}: {rows} rows{removed}{redacted}{head} (bus {bus}, {took}){}",
+        "{}: {}{removed}{redacted}{head} (bus {bus}, {took}){}",
         paint.good(word),
+        counted(*rows, "row"),
         gaps.concat()
     )
 }

@@ -33,7 +33,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Number of an event or of its decision in the log, a session id or a unique prefix of it, or `last`
+    /// Number of an event or of its decision in the log, a session (id, a unique prefix or its short form), or `last`
     ///
     /// `last` is the last decision that blocked, asked or stopped; if there is none, the last decision.
     #[arg(value_name = "SEQ|SESSION")]

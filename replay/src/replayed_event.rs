@@ -1,8 +1,9 @@
 //! The result for one event: what it was, both decisions, and their comparison.
 
 use hookbus::decide::without_rule_names;
-use hookbus::event::{Decision, Event, Outcome, Rewrite, Seq, Time, Verdict, VerdictRecord, gist};
+use hookbus::event::{Decision, Event, Outcome, Rewrite, Seq, Time, Verdict, VerdictRecord};
 use hookbus::log::RecordedEvent;
+use hookbus::view::subject;
 use serde_json::{Value, json};
 
 use crate::compare::Comparison;
@@ -141,8 +142,9 @@ fn answer_text(answer: &Value) -> Option<&str> {
     fields.into_iter().find_map(Value::as_str)
 }
 
-/// What an event is about, shortened.
+/// What an event is about, as the other verbs say it, shortened.
 pub(crate) fn short_gist(event: &Event) -> String {
-    let text = event.fields().map(gist).unwrap_or_default();
+    let class = event.tool.as_ref().map(|tool| tool.class);
+    let text = event.fields().map(|fields| subject(class, fields)).unwrap_or_default();
     text.chars().take(GIST_LENGTH).collect()
 }

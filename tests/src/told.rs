@@ -41,6 +41,7 @@ pub fn stable(text: &str, home: &Home) -> String {
     let mut text = text.replace(&*home.work().to_string_lossy(), "DIRECTORY");
     for (pattern, stand_in) in [
         (r"/\S*hookbus-test-\S*", "HOME"),
+        (r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?", "YYYY-MM-DD hh:mm:ss"),
         (r"\d\d-\d\d \d\d:\d\d:\d\d", "MM-DD hh:mm:ss"),
         (r"\d\d:\d\d:\d\d(\.\d+)?", "hh:mm:ss"),
         (r"\b(today|yesterday) \d\d:\d\d\b", "today hh:mm"),

@@ -101,6 +101,8 @@ pub struct ModelCall {
     pub chunks: usize,
     /// The text of the chunks.
     pub text: String,
+    /// What an inexact answer repeats behind this text: the chunks after the first, each behind a space.
+    pub(super) repeated: String,
     /// Tokens and cost.
     pub usage: Option<Usage>,
     /// The errors, one for each failed attempt.

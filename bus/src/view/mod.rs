@@ -35,6 +35,7 @@ pub use json::{ITEM_KINDS, SHAPE};
 pub use session_view::{SessionView, Turn};
 pub use steps::{Step, Steps};
 pub use subagent::Subagent;
+pub use subject::subject;
 pub use totals::Totals;
 
 pub use crate::dialect::{

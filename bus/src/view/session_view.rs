@@ -62,6 +62,22 @@ pub struct Turn {
     standing: Option<AnswerStanding>,
 }
 
+impl Turn {
+    /// An inexact answer without what it repeats. Gemini puts the chunks of each request together, and all but the first of
+    /// them behind that once more.
+    fn told_once(&self, answer: &str) -> String {
+        let mut text = answer.to_owned();
+        for item in &self.items {
+            if let What::Model(call) = &item.what
+                && !call.repeated.is_empty()
+            {
+                text = text.replacen(&format!("{}{}", call.text, call.repeated), &call.text, 1);
+            }
+        }
+        text
+    }
+}
+
 /// Where an entry is: the turn and its place there.
 type Place = (usize, usize);
 
@@ -299,8 +315,11 @@ impl SessionView {
         let turn = self.turn();
         if let Some(answer) = answer.filter(|it| Some(it.standing) >= turn.standing) {
             turn.standing = Some(answer.standing);
-            let text = chunks.filter(|_| answer.standing != AnswerStanding::Final);
-            turn.answer = Some(text.unwrap_or_else(|| answer.text.to_owned()));
+            let is_exact = answer.standing == AnswerStanding::Final;
+            let text = chunks.filter(|_| !is_exact);
+            let said =
+                || if is_exact { answer.text.to_owned() } else { turn.told_once(answer.text) };
+            turn.answer = Some(text.unwrap_or_else(said));
         }
         turn.failure = turn.failure.take().or(failure);
         if matches!(event.kind, Kind::TurnEnd | Kind::TurnFailed) {
@@ -423,7 +442,12 @@ impl SessionView {
             call.errors.extend(error);
             if event.kind == Kind::ModelChunk {
                 call.chunks += 1;
-                call.text.push_str(event.chunk_text().unwrap_or_default());
+                let text = event.chunk_text().unwrap_or_default();
+                if !call.text.is_empty() && !text.is_empty() {
+                    call.repeated.push(' ');
+                    call.repeated.push_str(text);
+                }
+                call.text.push_str(text);
             }
             if let Some(model) = event.model() {
                 call.model = Some(model.to_owned());

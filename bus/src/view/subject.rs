@@ -10,7 +10,8 @@ const PLACES: [&str; 6] =
     ["path", "dir_path", "directory", "target_directory", "file_path", "search_path"];
 const FILES: [&str; 5] = ["include", "include_pattern", "glob", "file_glob", "file_pattern"];
 
-pub(super) fn subject(class: Option<ToolClass>, payload: &Map<String, Value>) -> String {
+/// What an event with this payload is about, as one text: the command, the path, what is searched for, the prompt.
+pub fn subject(class: Option<ToolClass>, payload: &Map<String, Value>) -> String {
     let input = payload.get("tool_input").and_then(Value::as_object);
     let specific = match (class, input) {
         (Some(ToolClass::FileSearch), Some(input)) => search(input),

@@ -257,6 +257,13 @@ fn the_answer_of_a_turn_is_there_once_and_whole() {
     assert_eq!(view.turns[0].answer.as_deref(), Some("Both steps are done."));
     let totals = Totals::of(&view);
     assert_eq!((totals.model_requests, totals.usage.input_tokens), (2, Some(2468)));
+    // A last request that was denied has no chunks, and Gemini's own text has the end of the answer twice.
+    let mut denied = payloads.to_vec();
+    denied.insert(6, payload("gemini", "BeforeModel"));
+    let rows: Vec<Row> =
+        denied.iter().zip(1..).map(|(payload, seq)| row(seq, "gemini", payload)).collect();
+    let answer = SessionView::of_rows("s", &rows).turns[0].answer.clone();
+    assert_eq!(answer.as_deref(), Some("I will write the file. \nBoth steps are done."));
     let hermes = ["pre_llm_call", "transform_llm_output", "post_llm_call", "on_session_end"];
     let rows: Vec<Row> = hermes
         .iter()

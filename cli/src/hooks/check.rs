@@ -207,8 +207,11 @@ impl CheckedFile {
             format!("{examples} of {rules}{of}: {result}")
         };
         let mut parts = Vec::new();
-        if self.own.with_examples > 0 || self.of_packs.with_examples == 0 {
+        let has_rules = self.own != RuleCounts::default() || self.of_packs != RuleCounts::default();
+        if self.own.with_examples > 0 {
             parts.push(part(false, self.own));
+        } else if !has_rules {
+            parts.push("no rules".to_owned());
         }
         if self.of_packs.with_examples > 0 {
             parts.push(part(true, self.of_packs));

@@ -82,10 +82,13 @@ fn report(findings: &[Finding], format: Format, paint: Paint) -> Result<()> {
     }
     for finding in findings {
         let about = sanitize(&finding.about);
-        output::line(match &finding.wrong {
-            None => format!("{}  {about}", paint.good("ok ")),
-            Some(wrong) => format!("{}  {about}: {}", paint.bad("bad"), sanitize(wrong)),
-        })?;
+        match &finding.wrong {
+            None => output::labelled(&format!("{}  ", paint.good("ok ")), &about)?,
+            Some(wrong) => {
+                let text = format!("{about}: {}", sanitize(wrong));
+                output::labelled(&format!("{}  ", paint.bad("bad")), &text)?;
+            }
+        }
     }
     Ok(())
 }

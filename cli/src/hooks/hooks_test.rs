@@ -20,7 +20,7 @@ use super::test_call::{TestCall, event_before_tool};
 use super::test_report::{self, Listed};
 use crate::cli::Exit;
 use crate::connect;
-use crate::output::{self, Paint, sanitize};
+use crate::output::{self, Paint, pad, sanitize};
 use crate::settings::{Format, Settings};
 
 /// For all hooks together; each also has its own timeout.
@@ -250,7 +250,8 @@ fn print(event: &Event, decision: &Decision, paint: Paint) -> Result<()> {
         let would = if verdict.shadow && is_answer { "would " } else { "" };
         let word = format!("{would}{word}");
         let (hook, ms) = (sanitize(&verdict.hook), verdict.took.as_secs_f64() * 1000.0);
-        output::line(format!("{:<28} {word:<9} {ms:.3} ms{exit}  {reason}", paint.bold(&hook)))?;
+        let label = format!("{} {word:<9} ", pad(&paint.bold(&hook), 28));
+        output::labelled(&label, &format!("{ms:.3} ms{exit}  {reason}"))?;
         if verdict.shadow {
             output::line("    in shadow mode: it is recorded and has no effect")?;
         }

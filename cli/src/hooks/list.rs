@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::effective::{EffectiveHooks, approval_items, hook_caller};
 use crate::cli::Exit;
-use crate::output::{self, Paint, sanitize};
+use crate::output::{self, Paint, pad, sanitize, width};
 use crate::settings::{Format, Settings};
 
 pub(super) fn run(format: Format, settings: &Settings) -> Result<Exit> {
@@ -121,13 +121,39 @@ fn print(source: &HooksSource, active: &ActiveHooks, paint: Paint) -> Result<()>
             )?;
         }
     }
-    for (hook, approval) in hooks_with_approval(active) {
-        output::line(describe(&hook, approval, paint))?;
+    let hooks = hooks_with_approval(active);
+    let columns = Columns::of(hooks.iter().map(|(hook, _)| hook));
+    for (hook, approval) in &hooks {
+        let label = columns.label(hook, paint);
+        output::labelled(&label, &describe(hook, *approval, paint))?;
     }
     for problem in &problems(active) {
         output::line(describe_problem(problem))?;
     }
     Ok(())
+}
+
+/// The widths of the columns of events and names.
+struct Columns {
+    event: usize,
+    name: usize,
+}
+
+impl Columns {
+    /// As wide as the widest; a single very long one does not push the others out of the window.
+    fn of<'a>(hooks: impl Iterator<Item = &'a HookSummary>) -> Self {
+        let (mut event, mut name) = (0, 0);
+        for hook in hooks {
+            event = event.max(width(&sanitize(&hook.event)));
+            name = name.max(width(&sanitize(&hook.name)));
+        }
+        Self { event: event.min(24), name: name.min(28) }
+    }
+
+    fn label(&self, hook: &HookSummary, paint: Paint) -> String {
+        let event = paint.bold(&sanitize(&hook.event));
+        format!("{}  {}  ", pad(&event, self.event), pad(&sanitize(&hook.name), self.name))
+    }
 }
 
 fn describe(hook: &HookSummary, approval: Option<Approval>, paint: Paint) -> String {
@@ -151,6 +177,5 @@ fn describe(hook: &HookSummary, approval: Option<Approval>, paint: Paint) -> Str
             paint.bad("  its approval is gone from consent.json: run `hookbus hooks approve`")
         }
     };
-    let (event, name) = (sanitize(&hook.event), sanitize(&hook.name));
-    format!("{:<24} {name:<28} {what}{on_failure}{approval}", paint.bold(&event))
+    format!("{what}{on_failure}{approval}")
 }

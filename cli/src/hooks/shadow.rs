@@ -3,15 +3,18 @@
 use anyhow::{Result, bail};
 use clap::Args;
 use hookbus::config::Hook;
-use hookbus::event::{Kind, Outcome, RecordedDecision, RecordedVerdict, Seq, Time, gist};
+use hookbus::event::{
+    Clock, Kind, Outcome, RecordedDecision, RecordedVerdict, Seq, SystemClock, Time,
+};
 use hookbus::log::{LogPath, LogReader, OpenError, Query, Row};
+use hookbus::view::EventView;
 use hookbus_replay::{ShadowHook, ShadowTally, ShadowedEvent};
 use serde_json::{Value, json};
 
 use super::effective::{EffectiveHooks, unknown_name_hint};
 use crate::args::parse_time;
 use crate::cli::Exit;
-use crate::output::{self, Paint, Progress, count, local_time, sanitize, shorten, shorten_middle};
+use crate::output::{self, Paint, Progress, count, sanitize, shorten, shorten_middle, when};
 use crate::report::{CALLS, MOST_CALLS, call_lines, count_line, lines_out};
 use crate::settings::{Format, Settings};
 
@@ -144,8 +147,7 @@ fn add(tally: &mut ShadowTally, log: &LogReader, row: &Row) -> Result<()> {
     // What the call was about is in the event, and is needed only if a hook has something to say about it.
     let is_needed = verdicts.iter().any(|verdict| !verdict.is_silent());
     let event = if is_needed { event(log, seq)? } else { None };
-    let payload = event.as_ref().map(Row::payload_json).unwrap_or_default();
-    let gist = payload.as_object().map(gist).unwrap_or_default();
+    let gist = event.as_ref().map(|event| EventView::new(event).subject()).unwrap_or_default();
     let row = event.as_ref().unwrap_or(row);
     let tool = row.tool.as_deref().unwrap_or(&row.name);
     for verdict in verdicts {
@@ -240,7 +242,7 @@ fn quoted(name: &str) -> String {
 fn hook_lines(hook: &ShadowHook, paint: Paint) -> Vec<String> {
     let times = count(usize::try_from(hook.verdicts).unwrap_or(usize::MAX), "verdict");
     let since = hook.span.map_or_else(String::new, |(first, _)| {
-        format!(" since {}", local_time(first).format("%Y-%m-%d %H:%M"))
+        format!(" since {}", when(first, SystemClock.now()))
     });
     let mut lines = vec![format!("  {times} in {}{since}", count(hook.sessions(), "session"))];
     for outcome in Outcome::ALL.into_iter().rev() {

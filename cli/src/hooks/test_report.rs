@@ -4,7 +4,8 @@ use anyhow::Result;
 use hookbus::config::NotFor;
 use hookbus::decide::HookReport;
 use hookbus::dialect::{Capabilities, dialect_of};
-use hookbus::event::{Decision, Event, Outcome, Verdict, VerdictRecord, gist};
+use hookbus::event::{Decision, Event, Outcome, Verdict, VerdictRecord};
+use hookbus::view::subject;
 use serde_json::{Value, json};
 
 use crate::output::{self, Paint, count, sanitize, shorten, shorten_middle, wrapped};
@@ -44,7 +45,8 @@ pub(super) fn to_json(
 
 /// One line about the call.
 pub(super) fn title(event: &Event, paint: Paint) -> String {
-    let what = event.fields().map(gist).unwrap_or_default();
+    let class = event.tool.as_ref().map(|tool| tool.class);
+    let what = event.fields().map(|fields| subject(class, fields)).unwrap_or_default();
     let tool = event.tool.as_ref().map_or("", |tool| tool.name.as_str());
     let place = format!("{} of {}", sanitize(&event.name), event.agent);
     let call = format!("{} {}", shorten(tool, 40), shorten(&what, 200));

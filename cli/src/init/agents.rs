@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::connect::ConnectedAgent;
-use crate::output::sanitize;
+use crate::output::{pad, sanitize};
 use crate::settings::Settings;
 
 /// An agent that hookbus knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct FoundAgent {
+pub(crate) struct FoundAgent {
     /// Its name, which is also its program.
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     /// How `hookbus connect` calls it; none if it is connected by hand.
-    pub(super) connected_as: Option<ConnectedAgent>,
+    pub(crate) connected_as: Option<ConnectedAgent>,
     /// Its program on the `PATH`.
     program: Option<PathBuf>,
     /// Its directory with settings.
@@ -24,7 +24,7 @@ pub(super) struct FoundAgent {
 }
 
 /// The agents of which there is a program or a directory with settings.
-pub(super) fn installed(settings: &Settings) -> Vec<FoundAgent> {
+pub(crate) fn installed(settings: &Settings) -> Vec<FoundAgent> {
     let home = std::env::home_dir();
     let in_home = |folder: &str| home.as_ref().map(|home| home.join(folder));
     let gemini = settings.gemini.as_ref().map(|home| home.join(".gemini"));
@@ -55,7 +55,7 @@ fn find_program(name: &str, path: &OsStr) -> Option<PathBuf> {
 
 impl FoundAgent {
     /// What connects it.
-    pub(super) fn how_to_connect(&self) -> String {
+    pub(crate) fn how_to_connect(&self) -> String {
         match self.connected_as {
             Some(_) => format!("hookbus connect {}", self.name),
             None => format!("by hand, recorded only: cli/docs/{}.md", self.name),
@@ -63,13 +63,13 @@ impl FoundAgent {
     }
 
     /// One line: where it was found, and how it is connected.
-    pub(super) fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let place = self.program.as_ref().or(self.settings.as_ref());
         let place = place.map(|place| sanitize(&place.display().to_string())).unwrap_or_default();
-        format!("{:<7} {place}  ({})", self.name, self.how_to_connect())
+        format!("{} {place}  ({})", pad(self.name, 7), self.how_to_connect())
     }
 
-    pub(super) fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let text =
             |path: &Option<PathBuf>| path.as_ref().map(|path| path.to_string_lossy().into_owned());
         json!({

@@ -14,9 +14,6 @@ use crate::settings::Window;
 /// A window that is narrower has no dates.
 const WIDE: usize = 100;
 
-/// How wide the last column is in a pipe.
-const IN_PIPE: usize = 120;
-
 /// The columns of a line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Columns {
@@ -31,9 +28,8 @@ impl Columns {
     pub(super) fn new(window: Window, paint: Paint) -> Self {
         let (time, shown, name) =
             if window.columns < WIDE { ("%H:%M:%S", 8, 16) } else { ("%m-%d %H:%M:%S", 14, 22) };
-        let left = 7 + shown + 1 + 7 + 13 + name + 1;
-        let rest = if window.is_fitted { window.columns.saturating_sub(left) } else { IN_PIPE };
-        Self { paint, time, name, rest: rest.max(10) }
+        let left = 7 + shown + 1 + 8 + 13 + name + 1;
+        Self { paint, time, name, rest: window.columns.saturating_sub(left).max(10) }
     }
 
     /// The line of a row; `bus` is what is said behind it about where it comes from.
@@ -44,7 +40,7 @@ impl Columns {
             "{} {} {} {} {} {}{}",
             pad_left(&row.seq.to_string(), 6),
             self.paint.dim(&local_time(row.at).format(self.time).to_string()),
-            pad(&fit(&sanitize(&row.agent), 6), 6),
+            pad(&fit(&sanitize(&row.agent), 7), 7),
             pad(&fit(&sanitize(&short_session(&row.session)), 12), 12),
             pad(&fit(&shorten_middle(&row.name, 60), self.name), self.name),
             self.what(row),

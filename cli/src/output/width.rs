@@ -32,6 +32,27 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
     cut + "…"
 }
 
+/// The same, cut in the middle: what is at its start and, more of it, at its end stays.
+pub(crate) fn fit_middle(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let (start, end) = (columns / 4, columns.saturating_sub(columns / 4 + 1));
+    let characters: Vec<&str> = text.graphemes(true).collect();
+    let fitting = |characters: &mut dyn Iterator<Item = &&str>, most: usize| {
+        let mut taken = 0;
+        let fits = |character: &&&str| {
+            taken += UnicodeWidthStr::width(**character);
+            taken <= most
+        };
+        characters.take_while(fits).count()
+    };
+    let before = fitting(&mut characters.iter(), start);
+    let after = fitting(&mut characters.iter().rev(), end);
+    let after = &characters[characters.len() - after..];
+    format!("{}…{}", characters[..before].concat(), after.concat())
+}
+
 /// Text with spaces behind it, up to so many columns.
 pub(crate) fn pad(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))

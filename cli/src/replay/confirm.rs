@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::cleanup::{self, TempDirectory};
 use super::options::Arguments;
 use super::setup::ReplaySetup;
-use crate::output::{self, Paint, Progress, count, sanitize, shorten_middle};
+use crate::output::{self, Paint, Progress, count, pad, sanitize, shorten_middle};
 use crate::prompt::{PromptOn, is_interactive, yes_no};
 use crate::settings::{Format, Settings};
 
@@ -203,7 +203,8 @@ fn line(planned: &PlannedCommand, runs: u64, arguments: &Arguments) -> String {
     let hook =
         if hook == command { String::new() } else { format!("  ({})", shorten_middle(hook, 40)) };
     let times = runs * u64::from(repeat(arguments));
-    let first = format!("  {times:>7} ×  {:<16} {}{hook}", sanitize(event), sanitize(command));
+    let event = pad(&sanitize(event), 16);
+    let first = format!("  {times:>7} ×  {event} {}{hook}", sanitize(command));
     let resolved = (would_run.line != *command).then(|| format!("→ {}", sanitize(&would_run.line)));
     let variable =
         |(name, value): &(String, String)| format!("with {}={}", sanitize(name), sanitize(value));

@@ -8,7 +8,9 @@ use hookbus_replay::{ChunkResult, Drive, ReplayedEvent, drive};
 use serde_json::{Value, json};
 
 use crate::cli::Exit;
-use crate::output::{self, Paint, local_time, sanitize, shorten, shorten_middle};
+use crate::output::{
+    self, Paint, fitted_columns, local_time, pad, pad_left, sanitize, shorten, shorten_middle,
+};
 use crate::settings::{Format, Settings};
 
 pub(super) fn run(what: &Drive<'_>, format: Format, settings: &Settings) -> Result<Exit> {
@@ -112,10 +114,10 @@ fn verdict_line(verdict: &RecordedVerdict, paint: Paint) -> String {
     let text = |text: &Option<String>| text.as_deref().map(|text| shorten(text, 100));
     let shadow = if verdict.shadow { " (shadow)" } else { "" };
     let first = format!(
-        "  {:<28} {:<8} {:>9}",
-        format!("{}{shadow}", shorten_middle(&verdict.hook, 60)),
-        shorten(&verdict.verdict, 100),
-        millis(verdict.ms),
+        "  {} {} {}",
+        pad(&format!("{}{shadow}", shorten_middle(&verdict.hook, 60)), 28),
+        pad(&shorten(&verdict.verdict, 100), 8),
+        pad_left(&millis(verdict.ms), 9),
     );
     let context = verdict.context.as_ref().and_then(Value::as_str);
     let context = context.map(|context| shorten(context, 100));
@@ -135,5 +137,6 @@ fn millis(ms: Option<f64>) -> String {
 /// Cuts a long line of a payload and keeps its indentation.
 fn shorten_line(line: &str) -> String {
     let indent: String = line.chars().take_while(|letter| *letter == ' ').collect();
-    format!("{indent}{}", shorten(line, 200))
+    let room = fitted_columns().map_or(200, |columns| columns.saturating_sub(2 + indent.len()));
+    format!("{indent}{}", shorten(line, room))
 }

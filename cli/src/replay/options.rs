@@ -24,7 +24,7 @@ const POLICY_TEST: &str = "Policy test";
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 pub(crate) struct Arguments {
-    /// Sessions to replay, by id or a unique prefix of it; `last` is the latest session.
+    /// Sessions to replay: id, a unique prefix of it, its short form, or `last`
     #[arg(value_name = "SESSION")]
     pub(super) sessions: Vec<String>,
     /// Replay everything in the log.

@@ -14,7 +14,7 @@ use super::options::{Arguments, Pace};
 use crate::args::nats_settings;
 use crate::cli::Exit;
 use crate::observe::assignment;
-use crate::output::{self, Progress, count};
+use crate::output::{self, Progress, count, pad};
 use crate::prompt::{PromptOn, is_interactive, yes_no};
 use crate::settings::{Format, Settings};
 
@@ -98,7 +98,8 @@ fn print_results<'a>(
                 let error = error.as_ref().map(|error| format!(" ({})", output::sanitize(error)));
                 let error = error.unwrap_or_default();
                 let events = count(*events, "event");
-                output::line(format!("{name:<24} {events}, {failed} failed{error}"))?;
+                let label = format!("{} ", pad(&output::sanitize(name), 24));
+                output::labelled(&label, &format!("{events}, {failed} failed{error}"))?;
             }
         }
     }
@@ -144,7 +145,9 @@ async fn dry_run(
         }
         Format::Text => {
             for (name, events) in counts {
-                output::line(format!("{name:<24} would receive {}", count(events, "event")))?;
+                let label = format!("{} ", pad(&output::sanitize(name), 24));
+                let what = format!("would receive {}", count(events, "event"));
+                output::labelled(&label, &what)?;
             }
         }
     }

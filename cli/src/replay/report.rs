@@ -10,7 +10,10 @@ use serde_json::{Value, json};
 
 use super::options::Arguments;
 use super::setup::ReplaySetup;
-use crate::output::{self, Paint, count, format_duration, sanitize, shorten, shorten_middle};
+use crate::args::short_session;
+use crate::output::{
+    self, Paint, count, counted, format_duration, pad, sanitize, shorten, shorten_middle, width,
+};
 use crate::report::{CALLS, MOST_CALLS, call_lines, count_line, lines_out, section};
 use crate::settings::{Format, Settings};
 
@@ -61,9 +64,7 @@ impl<'a> Report<'a> {
                 self.changes += 1;
             }
             Format::Text if self.arguments.list => {
-                for line in lines(event, self.paint) {
-                    output::line(line)?;
-                }
+                print(event, self.paint)?;
             }
             Format::Text => {}
         }
@@ -196,11 +197,12 @@ fn hooks(tally: &Tally, paint: Paint) -> Vec<String> {
         let mark = if hook.shadow { " (shadow)" } else { "" };
         format!("{}{mark}", shorten_middle(name, LONGEST_NAME))
     };
-    let width = |(name, hook): (&String, &HookTally)| shown(name, hook).chars().count();
-    let width = tally.hooks.iter().map(width).max().unwrap_or_default().max(NARROWEST_COLUMN);
+    let wide = |(name, hook): (&String, &HookTally)| width(&shown(name, hook));
+    let wide = tally.hooks.iter().map(wide).max().unwrap_or_default().max(NARROWEST_COLUMN);
     let line = |(name, hook): (&String, &HookTally)| {
         let HookTally { recorded, replayed, differences, failed, failure, runs, took, .. } = hook;
-        let mut parts = vec![format!("{:<width$} {recorded:>7} → {replayed}", shown(name, hook))];
+        let shown = pad(&shown(name, hook), wide);
+        let mut parts = vec![format!("{shown} {recorded:>7} → {replayed}")];
         if *differences > 0 {
             parts.push(count(to_usize(*differences), "difference"));
         }
@@ -227,7 +229,7 @@ fn reasons(tally: &Tally) -> Vec<String> {
 
 fn remarks(tally: &Tally) -> Vec<String> {
     let more = tally.more_remarks;
-    let rest = (more > 0).then(|| format!("and {more} more remarks"));
+    let rest = (more > 0).then(|| format!("and {}", counted(more, "more remark")));
     tally.remarks.iter().map(|text| sanitize(text)).chain(rest).collect()
 }
 
@@ -236,18 +238,19 @@ fn to_usize(number: u64) -> usize {
 }
 
 /// One difference: the event, then both answers.
-fn lines(event: &ReplayedEvent, paint: Paint) -> Vec<String> {
+fn print(event: &ReplayedEvent, paint: Paint) -> Result<()> {
     let ReplayedEvent { seq, agent, session, name, tool, gist, comparison, .. } = event;
     let tool = tool.as_deref().unwrap_or_default();
+    let call = format!("{} {}", paint.notable(&shorten(tool, 30)), shorten(gist, 80));
     let first = format!(
-        "{seq:>8}  {}  {} {} {}  {} {}",
+        "{}  {} {} {}  {}",
         coloured(comparison.category, paint),
         shorten(agent, 12),
-        shorten(session, 12),
+        sanitize(&short_session(session)),
         shorten(name, 40),
-        paint.notable(&shorten(tool, 30)),
-        shorten(gist, 80),
+        call.trim(),
     );
+    output::labelled(&format!("{seq:>8}  "), &first)?;
     let (before, after) = (event.recorded_outcome(), event.replayed_outcome());
     let json = event.to_json();
     let reason = |key: &str| {
@@ -261,7 +264,9 @@ fn lines(event: &ReplayedEvent, paint: Paint) -> Vec<String> {
         Some(why) => shorten(why, 120),
         None => format!("{before}{} → {after}{}{by}", reason("reason_then"), reason("reason_now")),
     };
-    let notes =
-        comparison.notes.iter().map(|note| format!("          {}", paint.dim(&sanitize(note))));
-    [first, format!("          {second}")].into_iter().chain(notes).collect()
+    let notes = comparison.notes.iter().map(|note| paint.dim(&sanitize(note)));
+    for line in std::iter::once(second).chain(notes) {
+        output::labelled(&" ".repeat(10), &line)?;
+    }
+    Ok(())
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::args::short_session;
 use crate::bus_names::BusNames;
-use crate::output::{Paint, count, format_duration, number, sanitize, shorten, when};
+use crate::output::{Paint, counted, fit, format_duration, sanitize, shorten, when, width};
 
 /// How many rows of a session are counted. A longer one has "more than" so many.
 const MOST_ROWS: usize = 20_000;
@@ -156,6 +156,20 @@ impl SessionSummary {
         object
     }
 
+    /// Two lines that fit the window: what was asked, and the rest.
+    pub(crate) fn fitted(
+        &self,
+        now: Time,
+        names: &BusNames,
+        paint: Paint,
+        columns: usize,
+    ) -> [String; 2] {
+        let [title, rest] = self.lines(now, names, paint);
+        let plain = || fit(&self.lines(now, names, Paint(false))[1], columns);
+        let rest = if width(&rest) > columns { plain() } else { rest };
+        [paint.bold(&fit(&title, columns)), rest]
+    }
+
     /// Two lines: what was asked, and the rest.
     pub(crate) fn lines(&self, now: Time, names: &BusNames, paint: Paint) -> [String; 2] {
         let title = match self.prompt.as_deref().map(|prompt| shorten(prompt, 1000)) {
@@ -167,11 +181,7 @@ impl SessionSummary {
         let project =
             self.project_name().map_or_else(String::new, |it| format!(" in {}", shorten(&it, 24)));
         let more = if self.rows.has_more { "more than " } else { "" };
-        let events = if self.rows.events == 1 {
-            count(1, "event")
-        } else {
-            format!("{} events", number(u64::try_from(self.rows.events).unwrap_or(u64::MAX)))
-        };
+        let events = counted(u64::try_from(self.rows.events).unwrap_or(u64::MAX), "event");
         let mut rest = format!(
             "  {}  {}{project}, {}, {}, {more}{events}",
             paint.notable(short),

@@ -4,7 +4,7 @@ use anyhow::Result;
 use hookbus::event::Time;
 use hookbus_subscribers::analytics::{By, QueryResult, SqlValue, Stats};
 
-use crate::output::{self, Paint, local_time, shorten_middle};
+use crate::output::{self, Paint, local_time, pad, shorten_middle};
 
 /// The cells of a bar.
 const BAR: usize = 12;
@@ -115,8 +115,8 @@ fn rows(by: By, table: &QueryResult, paint: Paint) -> Result<()> {
         let name = if name.is_empty() { "(not known)" } else { &name };
         let name = shorten_middle(name, KEY);
         let bar = paint.notable(&bar(count, most));
-        let line = format!("  {name:<KEY$} {bar} {:>9}  {}", grouped(count), parts.join(", "));
-        output::line(line.trim_end())?;
+        let label = format!("  {} {bar} {:>9}  ", pad(&name, KEY), grouped(count));
+        output::labelled(&label, &parts.join(", "))?;
     }
     Ok(())
 }

@@ -1,8 +1,10 @@
-//! What is broken in a state that `hookbus status` shows, for health checks. "No events yet" is healthy.
+//! What is broken in a state that `hookbus status` shows, and whether all is well. "No events yet" is healthy.
 
+use anyhow::Result;
 use serde_json::Value;
 
-use super::{describe_damage, describe_spool};
+use super::details::{describe_spool, waiting};
+use crate::output::{self, Paint, count, counted, sanitize};
 
 /// Rows that wait for the relay for longer than this are not on their way.
 const LONGEST_RELAY_LAG_S: u64 = 60;
@@ -10,13 +12,50 @@ const LONGEST_RELAY_LAG_S: u64 = 60;
 /// Events that wait in the spool for longer than this are not on their way into the log.
 const LONGEST_SPOOL_AGE_S: u64 = 60;
 
+/// Whether all is well, in one line, and what is not.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Headline {
+    /// What is broken, in one sentence each.
+    pub(crate) problems: Vec<String>,
+}
+
+/// The headline of a state. A daemon that the next hook starts is not missed.
+pub(crate) fn headline(state: &Value) -> Headline {
+    let is_missed = state["daemon_optional"] != true;
+    Headline { problems: if is_missed { problems(state) } else { other_problems(state) } }
+}
+
+impl Headline {
+    pub(crate) fn print(&self, paint: Paint) -> Result<()> {
+        if self.problems.is_empty() {
+            return Ok(output::line(paint.good("all is well"))?);
+        }
+        let verb = if self.problems.len() == 1 { "is" } else { "are" };
+        let title = format!("{} {verb} wrong:", count(self.problems.len(), "thing"));
+        output::line(paint.bad(&title))?;
+        for problem in &self.problems {
+            output::labelled("  - ", &sanitize(problem))?;
+        }
+        Ok(())
+    }
+}
+
 /// Everything that is broken, in one sentence each.
 pub(super) fn problems(state: &Value) -> Vec<String> {
     let mut problems = Vec::new();
+    let is_hung = !state["hung"].is_null();
+    if state["daemon"].is_null() && state["daemon_off"] != true && !is_hung {
+        problems.push("no daemon is running; start `hookbus serve`".to_owned());
+    }
+    problems.extend(other_problems(state));
+    problems
+}
+
+/// The same without a daemon that does not run.
+fn other_problems(state: &Value) -> Vec<String> {
+    let mut problems = Vec::new();
     if !state["hung"].is_null() {
         problems.push("the daemon does not answer; `hookbus stop` ends it".to_owned());
-    } else if state["daemon"].is_null() && state["daemon_off"] != true {
-        problems.push("no daemon is running; start `hookbus serve`".to_owned());
     }
     problems.extend(state["log"]["error"].as_str().map(|error| format!("the log: {error}")));
     problems.extend(describe_damage(&state["log"]).map(|line| format!("the log: {line}")));
@@ -32,6 +71,13 @@ pub(super) fn problems(state: &Value) -> Vec<String> {
     let supervised = observers.filter(|observer| !observer["process"].is_null());
     problems.extend(supervised.filter_map(problem_of_observer));
     problems
+}
+
+/// Losses of rows that the daemon noticed.
+fn describe_damage(log: &Value) -> impl Iterator<Item = String> {
+    let file = log["damage_file"].as_str().unwrap_or_default();
+    let lines = log["damage"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    lines.map(move |line| sanitize(&format!("{line} (delete {file} when you have read this)")))
 }
 
 /// Whatever keeps a guard from being in force as it is written. Remarks do not.
@@ -61,7 +107,7 @@ fn problem_of_relay(relay: &Value) -> Option<String> {
     }
     let (rows, age) = (relay["lag_events"].as_u64()?, relay["lag_s"].as_u64()?);
     (rows > 0 && age > LONGEST_RELAY_LAG_S)
-        .then(|| format!("{rows} rows wait for the relay, the oldest for {age} s"))
+        .then(|| format!("the relay is behind: {}", waiting(rows, "row", Some(age))))
 }
 
 /// What is broken about one observer.
@@ -73,9 +119,8 @@ pub(super) fn problem_of_observer(observer: &Value) -> Option<String> {
         return Some(format!("the observer {name} is {state}{error}"));
     }
     if let Some(dead) = observer["dead_letters"].as_u64().filter(|dead| *dead > 0) {
-        return Some(format!(
-            "the observer {name} has {dead} dead letters; run `hookbus dead list`"
-        ));
+        let dead = counted(dead, "dead letter");
+        return Some(format!("the observer {name} has {dead}; run `hookbus dead list`"));
     }
     let error = observer["error"].as_str()?;
     Some(format!("the observer {name} fails: {error}"))
@@ -86,6 +131,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_daemon_that_the_next_hook_starts_is_not_missed() {
+        let state = |optional: bool| json!({"daemon": null, "daemon_off": false, "daemon_optional": optional});
+        assert_eq!(headline(&state(true)).problems, Vec::<String>::new());
+        assert_eq!(headline(&state(false)).problems.len(), 1, "none starts by itself");
+        assert_eq!(problems(&state(true)).len(), 1, "a health check wants one");
+        let hung = json!({"daemon": null, "hung": {"pid": 7}, "daemon_optional": true});
+        assert_eq!(
+            headline(&hung).problems,
+            ["the daemon does not answer; `hookbus stop` ends it"]
+        );
+    }
 
     #[test]
     fn events_that_have_waited_for_the_log_for_long_are_a_problem() {

@@ -10,9 +10,7 @@ use super::live_session::{LiveSession, SessionState};
 use super::log_tail::{LogFigures, WINDOW};
 use super::words::{Problem, cells_of_hook, cells_of_session, describe_held, state_lines};
 use crate::output::{Paint, fit, number, pad};
-
-/// The version of the shape of `top --json`. A key that is added keeps it; one that is changed or removed raises it.
-pub(super) const SHAPE: u32 = 1;
+use crate::{shapes, status};
 
 /// How many lines of each list the plain text has.
 const MOST_LINES: usize = 20;
@@ -21,7 +19,7 @@ const MOST_LINES: usize = 20;
 #[derive(Debug, Clone)]
 pub(super) struct Snapshot {
     pub(super) log: LogFigures,
-    /// What `hookbus status --json` prints.
+    /// The daemon, the relay and the observers, as `hookbus status` finds them.
     pub(super) state: Value,
 }
 
@@ -35,13 +33,9 @@ impl Snapshot {
     pub(super) fn to_json(&self) -> Value {
         let LogFigures { at, head, error, rates, sessions, held, hooks } = &self.log;
         json!({
-            "shape": SHAPE,
+            "shape": shapes::TOP,
             "time": at.to_string(),
             "window_s": WINDOW.as_secs(),
-            "bus": self.state["bus"],
-            "daemon": self.state["daemon"],
-            "daemon_off": self.state["daemon_off"] == true,
-            "hung": self.state["hung"],
             "log": {"rows": head.map_or(0, Seq::as_i64), "error": error},
             "events": {
                 "last_second": rates.last_second(),
@@ -52,9 +46,7 @@ impl Snapshot {
             "sessions": sessions.iter().map(|live| live.to_json(*at)).collect::<Vec<_>>(),
             "held": held.iter().map(HeldBack::to_json).collect::<Vec<_>>(),
             "hooks": hooks.iter().map(HookFigures::to_json).collect::<Vec<_>>(),
-            "observers": self.state["observers"],
-            "relay": self.state["relay"],
-            "spool": self.state["spool"],
+            "status": status::with_health(self.state.clone()),
         })
     }
 

@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use hookbus::config::did_you_mean;
-use hookbus::event::{Kind, Outcome, RecordedDecision, Seq, gist};
+use hookbus::event::{Kind, Outcome, RecordedDecision, Seq};
 use hookbus::log::{LogReader, Query, ReadError, Row};
 use hookbus::view::EventView;
 use serde_json::{Value, json};
@@ -72,7 +72,7 @@ struct Call {
 impl Call {
     fn new(row: &Row) -> Self {
         let event = EventView::new(row);
-        let gist: String = gist(event.fields()).chars().take(LONGEST_GIST).collect();
+        let gist: String = event.subject().chars().take(LONGEST_GIST).collect();
         let (id, input) = (event.call_id().map(str::to_owned), event.tool_input().clone());
         Self { tool: row.tool.clone(), id, input, gist }
     }

@@ -2,7 +2,8 @@
 
 use hookbus::config::NotFor;
 use hookbus::decide::HookReport;
-use hookbus::event::{Outcome, RecordedDecision, RecordedVerdict, gist};
+use hookbus::event::{Outcome, RecordedDecision, RecordedVerdict};
+use hookbus::view::EventView;
 use hookbus_replay::HooksError;
 use serde_json::{Value, json};
 
@@ -58,7 +59,7 @@ impl Report<'_> {
             "name": event.name,
             "kind": event.kind,
             "tool": event.tool,
-            "about": payload.as_object().map(gist),
+            "about": payload.is_object().then(|| EventView::new(event).subject()),
             "payload": payload,
             "decision": decision.as_ref().map(hookbus::log::Row::payload_json),
             "hooks": self.hooks.iter().map(HookReport::to_json).collect::<Vec<_>>(),
@@ -95,8 +96,7 @@ impl Report<'_> {
         let first = format!("seq {}: {name} ({kind}) of {agent}", event.seq);
         let when = local_time(event.at).format("%Y-%m-%d %H:%M:%S%.3f");
         let session = shorten_middle(&event.session, 40);
-        let payload = event.payload_json();
-        let about = payload.as_object().map(gist).unwrap_or_default();
+        let about = EventView::new(event).subject();
         let about =
             format!("{} {}", event.tool.as_deref().unwrap_or_default(), shorten(&about, 300));
         let mut lines =

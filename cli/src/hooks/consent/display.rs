@@ -136,20 +136,21 @@ impl<'a> FileView<'a> {
     /// Prints the text, or size and hash if the file is too long or not text.
     fn print(&self, paint: Paint) -> Result<()> {
         let Some(text) = &self.text else {
-            let (path, size, hash) = (self.path(), self.size, &self.digest.hash);
+            let (path, hash) = (self.path(), &self.digest.hash);
+            let size = output::size(self.size);
             return Ok(output::line(format!(
-                "  {path}: {size} bytes, {hash}; read it in an editor first"
+                "  {path}: {size}, {hash}; read it in an editor first"
             ))?);
         };
         output::line(format!("  {}:", self.path()))?;
         for line in text.lines() {
-            output::line(format!("  {} {}", paint.dim("|"), sanitize(line)))?;
+            output::whole_line(format!("  {} {}", paint.dim("|"), sanitize(line)))?;
         }
         Ok(())
     }
 
     fn print_name(&self, paint: Paint) -> Result<()> {
-        let size = paint.dim(&format!("{} bytes", self.size));
+        let size = paint.dim(&output::size(self.size));
         Ok(output::line(format!("  {}: {size}", self.path()))?)
     }
 }
