@@ -124,11 +124,6 @@ impl Steps {
         join_results(&self.view, &self.places, &mut self.all);
         &self.all
     }
-
-    /// The session as a whole.
-    pub const fn session(&self) -> &SessionView {
-        &self.view
-    }
 }
 
 fn join_results(view: &SessionView, places: &HashMap<Seq, usize>, steps: &mut [Step]) {

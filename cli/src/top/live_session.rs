@@ -15,6 +15,7 @@ pub(super) struct LiveSession {
     pub(super) summary: SessionSummary,
     /// The kind of its last event, and the tool.
     pub(super) last_event: Option<(Kind, Option<String>)>,
+    /// Its last row, which may be a decision.
     pub(super) last_seq: Seq,
 }
 
@@ -55,9 +56,9 @@ impl LiveSession {
     /// Counts one more row.
     pub(super) fn add(&mut self, head: &RowHead) {
         self.summary.add(head);
+        self.last_seq = head.seq;
         if head.is_event() {
             self.last_event = Some((head.kind, head.tool.clone()));
-            self.last_seq = head.seq;
         }
     }
 
