@@ -4,11 +4,11 @@ use anyhow::Result;
 
 use crate::output::{self, Paint, fit};
 
-/// Shows the lines that differ between two texts, each with at most `most` columns.
+/// Shows the lines that differ between two texts, each cut after `most` columns.
 pub(crate) fn show(before: &str, after: &str, most: usize, paint: Paint) -> Result<()> {
     for line in changed_lines(before, after) {
         let mut line = output::sanitize(&line);
-        line = fit(&line, most);
+        line = fit(&line, most.saturating_add(1));
         let painted = if line.starts_with('+') { paint.good(&line) } else { paint.bad(&line) };
         output::labelled("           ", &painted)?;
     }

@@ -20,7 +20,8 @@ pub(super) fn show(
         show_file(write, paint)?;
     }
     for remark in remarks {
-        output::line(output::sanitize_lines(remark))?;
+        // Whole: it may hold a command that is copied.
+        output::whole_line(output::sanitize_lines(remark))?;
     }
     Ok(())
 }
