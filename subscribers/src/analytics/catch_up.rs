@@ -1,11 +1,15 @@
-//! Brings a database up to date with the log of its home, without an observer.
+//! Brings a database up to date with the log of its home, without an observer. One thread reads rows and what they say, the
+//! other one counts and writes.
 
 use std::path::Path;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
 
-use hookbus::event::{BusId, Seq, Time};
+use hookbus::event::{Kind, Seq, Time};
 use hookbus::log::{LogPath, LogReader, OpenError, Query, Row};
 
-use super::database::{AnalyticsDatabase, AnalyticsRow};
+use super::database::AnalyticsDatabase;
+use super::reading::{RowReader, Said};
 use super::{AnalyticsError, rebuild};
 
 /// Rows that are read at a time.
@@ -33,57 +37,102 @@ pub fn catch_up(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<CatchUp, AnalyticsError> {
     let mut database = AnalyticsDatabase::open(path, now)?;
-    let log_reader = match LogReader::open(log) {
-        Ok(log) => log,
+    let mut reader = match LogReader::open(log) {
+        Ok(reader) => reader,
         Err(OpenError::Missing(_)) => return Ok(CatchUp::default()),
         Err(error) => return Err(error.into()),
     };
-    let bus = log_reader.bus()?;
-    if let Some((seq, id)) = database.position_of(bus)?
-        && log_reader.seq_of(id)? != Some(seq)
-        && !log_reader.is_removed(seq)?
+    if let Some((seq, id)) = database.position_of(reader.bus()?)?
+        && reader.seq_of(id)? != Some(seq)
+        && !reader.is_removed(seq)?
     {
         tracing::warn!("the log was restored to an older state; the analytics database is rebuilt");
         drop(database);
         return rebuild(log, path, now, progress);
     }
-    add_rows(&log_reader, bus, &mut database, progress)
+    add_rows(&mut reader, &mut database, progress)
 }
 
 /// Counts the rows of an open log.
 pub(super) fn add_rows(
-    log: &LogReader,
-    bus: BusId,
+    log: &mut LogReader,
     database: &mut AnalyticsDatabase,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<CatchUp, AnalyticsError> {
-    let total = log.head()?.map_or(0, |(seq, _)| seq.as_i64().unsigned_abs());
     let mut done = CatchUp::default();
-    let mut last = database.position_of(bus)?.map(|(seq, _)| seq);
-    let first = last.map_or(0, |seq| seq.as_i64().unsigned_abs());
     loop {
-        let (rows, damaged, end) = next_rows(log, last)?;
-        let Some(end) = end else { return Ok(done) };
-        match database.add(rows.iter().map(|row| AnalyticsRow { bus, row })) {
-            Ok(counted) => done.counted += counted,
+        match add_rows_after_position(log, database, &mut done, progress) {
             // The observer, or another command, has rebuilt it: go on from where it is now.
-            Err(AnalyticsError::Rebuilt) => {
-                last = database.position_of(bus)?.map(|(seq, _)| seq);
-                continue;
-            }
-            Err(error) => return Err(error),
+            Err(AnalyticsError::Rebuilt) => {}
+            ended => return ended.map(|()| done),
         }
-        done.damaged += damaged;
-        last = Some(end);
-        progress(end.as_i64().unsigned_abs().saturating_sub(first), total.saturating_sub(first));
     }
 }
 
-/// The rows of one transaction, how many between them are damaged, and the seq of the last one; none at the end.
-fn next_rows(
+fn add_rows_after_position(
+    log: &mut LogReader,
+    database: &mut AnalyticsDatabase,
+    done: &mut CatchUp,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<(), AnalyticsError> {
+    let bus = log.bus()?;
+    let total = log.head()?.map_or(0, |(seq, _)| seq.as_i64().unsigned_abs());
+    let last = database.position_of(bus)?.map(|(seq, _)| seq);
+    let first = last.map_or(0, |seq| seq.as_i64().unsigned_abs());
+    // One batch waits while another one is counted, and a third one is being read.
+    let (sender, batches) = sync_channel(1);
+    thread::scope(|scope| {
+        let read = move || read_batches(log, last, &sender);
+        let started = thread::Builder::new().name("analytics-reader".to_owned());
+        if let Err(error) = started.spawn_scoped(scope, read) {
+            return Err(AnalyticsError::Thread(error));
+        }
+        for batch in batches {
+            let Batch { rows, damaged, end } = batch?;
+            done.counted += database.add_read(bus, rows)?;
+            done.damaged += damaged;
+            progress(
+                end.as_i64().unsigned_abs().saturating_sub(first),
+                total.saturating_sub(first),
+            );
+        }
+        Ok(())
+    })
+}
+
+/// The rows of one transaction.
+struct Batch {
+    rows: Vec<(Row, Said)>,
+    /// How many between them are damaged.
+    damaged: u64,
+    /// The seq of the last one.
+    end: Seq,
+}
+
+/// Reads all rows after `last`, until the other thread wants no more of them.
+fn read_batches(
     log: &LogReader,
     mut last: Option<Seq>,
-) -> Result<(Vec<Row>, u64, Option<Seq>), AnalyticsError> {
+    batches: &SyncSender<Result<Batch, AnalyticsError>>,
+) {
+    let mut reader = RowReader::default();
+    loop {
+        let batch = read_batch(log, last, &mut reader).transpose();
+        let Some(batch) = batch else { return };
+        last = batch.as_ref().map_or(last, |batch| Some(batch.end));
+        let is_over = batch.is_err();
+        if batches.send(batch).is_err() || is_over {
+            return;
+        }
+    }
+}
+
+/// The next rows; none at the end.
+fn read_batch(
+    log: &LogReader,
+    mut last: Option<Seq>,
+    reader: &mut RowReader,
+) -> Result<Option<Batch>, AnalyticsError> {
     let (mut rows, mut damaged, mut bytes, mut end) = (Vec::new(), 0, 0, None);
     while rows.len() < MOST_ROWS && bytes < MOST_BYTES {
         let page = log.after_with_damage(&Query::default(), last, PAGE)?;
@@ -93,7 +142,8 @@ fn next_rows(
                 Ok(row) => {
                     end = Some(row.seq);
                     bytes += row.payload.len();
-                    rows.push(row);
+                    let said = reader.read_next(&row);
+                    rows.push((without_payload(row), said));
                 }
                 Err(row) => {
                     end = Some(row.seq);
@@ -106,5 +156,12 @@ fn next_rows(
             break;
         }
     }
-    Ok((rows, damaged, end))
+    Ok(end.map(|end| Batch { rows, damaged, end }))
+}
+
+/// The row without what was read from it. A result may have no call, and is then read as one.
+fn without_payload(row: Row) -> Row {
+    let is_result =
+        [Kind::ToolAfter, Kind::ToolFailed].iter().any(|kind| kind.as_str() == row.kind);
+    if is_result { row } else { Row { payload: Vec::new(), context: None, ..row } }
 }

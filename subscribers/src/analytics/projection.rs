@@ -1,25 +1,24 @@
-//! What rows come to. [`Projection::add`] takes the rows of each bus in log order and keeps what changed until it is
-//! written; sessions are read from the database when a row needs them.
+//! What rows come to. [`Projection::add`] takes the rows of each bus in log order, with what they say, and keeps what
+//! changed until it is written; sessions are read from the database when a row needs them.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use hookbus::dialect::{ToolStatus, UsageScope};
-use hookbus::event::{BusId, EventId, Kind, Outcome, RecordedDecision, Seq, one_line};
+use hookbus::dialect::{ReportedUsage, ToolStatus, UsageScope};
+use hookbus::event::{BusId, EventId, Kind, Outcome, Seq, one_line};
 use hookbus::log::Row;
 use hookbus::shell::Access;
-use hookbus::view::EventView;
+use hookbus::view::{Effects, EventView};
 use rusqlite::Connection;
-use serde_json::Value;
 
 use super::AnalyticsError;
-use super::call::{Call, PENDING, deciding_hook};
-use super::figures::{
-    Activity, Cell, Figures, HookCell, HookFigure, ToolFigure, TouchedCell, hour_of,
-};
+use super::call::{Call, PENDING};
+use super::figures::{Activity, Cell, Figures, HookCell, ToolFigure, TouchedCell, add, hour_of};
 use super::load;
-use super::pruned::{self, PrunedRows};
-use super::reading::{NAME, TEXT, input_hash, is_read, micros_of};
+use super::pruned::PrunedRows;
+use super::reading::{
+    CallSaid, DecisionSaid, EventSaid, NAME, ResultSaid, RowReader, Said, Wanted,
+};
 use super::scope::{Scope, Scopes};
 use super::session::Session;
 use super::turn::Turn;
@@ -48,9 +47,8 @@ pub(super) struct DecisionRow {
     pub(super) time: i64,
     pub(super) tool: Option<String>,
     pub(super) tool_class: Option<String>,
-    pub(super) hook: Option<String>,
     /// None if the row is not one that this version can read.
-    pub(super) decision: Option<RecordedDecision>,
+    pub(super) decision: Option<DecisionSaid>,
 }
 
 /// Whether a row was counted.
@@ -74,17 +72,20 @@ pub(super) struct Projection {
     pub(super) finished_turns: Vec<Turn>,
     pub(super) finished_usage: Vec<UsageRow>,
     pub(super) decisions: Vec<DecisionRow>,
-    /// Rows whose payloads were removed from the log.
-    pub(super) pruned: Vec<PrunedRows>,
+    /// Rows whose payloads were removed from the log, each with the number of its bus.
+    pub(super) pruned: Vec<(i64, PrunedRows)>,
+    /// Reads rows that were not read before.
+    pub(super) reader: RowReader,
 }
 
 impl Projection {
-    /// Counts a row, unless that was done before.
+    /// Counts a row, unless that was done before. `said` is what it says; none if it is still to be read.
     pub(super) fn add(
         &mut self,
         db: &Connection,
         bus: BusId,
         row: &Row,
+        said: Option<Said>,
     ) -> Result<Added, AnalyticsError> {
         let next = i64::try_from(self.buses.len()).unwrap_or(i64::MAX).saturating_add(1);
         let state = match self.buses.entry(bus) {
@@ -110,28 +111,32 @@ impl Projection {
         }
         let kind = Kind::parse(&row.kind).unwrap_or(Kind::Other);
         if kind.is_of_bus() {
-            let payload = row.payload_json();
-            // Rows of earlier versions do not tell who recorded them; the start of a daemon does.
-            if let (None, Some(Value::String(host))) = (&row.identity, payload.get("host")) {
-                state.host = one_line(host, NAME);
-            }
-            if matches!(kind, Kind::LogPruned | Kind::LogRedacted) {
-                self.pruned.extend(pruned::read(state.number, &payload));
+            let wanted = Wanted { project: false, model: false };
+            if let Said::Bus(bus) = said.unwrap_or_else(|| self.reader.read(row, kind, wanted)) {
+                state.host = bus.host.unwrap_or_else(|| std::mem::take(&mut state.host));
+                self.pruned.extend(bus.pruned.into_iter().map(|rows| (state.number, rows)));
             }
             return Ok(Added::Counted);
         }
-        let (bus, host) = (state.number, state.host.clone());
-        let session = session(&mut self.sessions, db, bus, &row.session)?;
-        let part = Part { row, kind, bus, host: &host, session };
-        if kind == Kind::Decision {
-            part.decision(&mut self.scopes, &mut self.figures, &mut self.decisions);
-        } else {
-            let mut finished = Finished {
-                calls: &mut self.finished_calls,
-                turns: &mut self.finished_turns,
-                usage: &mut self.finished_usage,
-            };
-            part.event(&mut self.scopes, &mut self.figures, &mut finished);
+        let session = session(&mut self.sessions, db, state.number, &row.session)?;
+        let wanted =
+            Wanted { project: session.project.is_empty(), model: session.model.is_empty() };
+        let said = said.unwrap_or_else(|| self.reader.read(row, kind, wanted));
+        let part = Part { row, kind, bus: state.number, host: &state.host, session };
+        match said {
+            Said::Bus(_) => {}
+            Said::Decision(decision) => {
+                self.decisions.push(part.decision(decision, &mut self.scopes, &mut self.figures));
+            }
+            Said::Event(said) => {
+                let mut finished = Finished {
+                    calls: &mut self.finished_calls,
+                    turns: &mut self.finished_turns,
+                    usage: &mut self.finished_usage,
+                    reader: &mut self.reader,
+                };
+                part.event(said, &mut self.scopes, &mut self.figures, &mut finished);
+            }
         }
         Ok(Added::Counted)
     }
@@ -153,11 +158,12 @@ fn session<'a>(
     }
 }
 
-/// Where what is over goes, to be written.
+/// Where what is over goes, to be written; and the reader of results without a call.
 struct Finished<'a> {
     calls: &'a mut Vec<Call>,
     turns: &'a mut Vec<Turn>,
     usage: &'a mut Vec<UsageRow>,
+    reader: &'a mut RowReader,
 }
 
 /// A row, and the session that it belongs to.
@@ -189,14 +195,17 @@ impl Part<'_> {
         number
     }
 
-    fn event(mut self, scopes: &mut Scopes, figures: &mut Figures, finished: &mut Finished<'_>) {
+    fn event(
+        mut self,
+        said: EventSaid,
+        scopes: &mut Scopes,
+        figures: &mut Figures,
+        finished: &mut Finished<'_>,
+    ) {
         let (row, kind) = (self.row, self.kind);
-        let is_wanted = is_read(kind)
-            || self.session.project.is_empty()
-            || (kind == Kind::ModelBefore && self.session.model.is_empty());
-        let view = is_wanted.then(|| EventView::new(row));
+        let EventSaid { project, model, prompt, call, result, usage } = said;
         let is_new = self.session.events == 0;
-        self.note_origin(view.as_ref());
+        self.note_origin(project, model);
         let cell = Cell { hour: hour_of(row.at.micros()), scope: self.scope(scopes) };
         let mut counted = vec![(Activity::Events, 1)];
         if is_new && !row.session.is_empty() {
@@ -204,7 +213,7 @@ impl Part<'_> {
         }
         if kind == Kind::TurnStart {
             counted.push((Activity::Turns, 1));
-            finished.turns.extend(self.start_turn(view.as_ref()));
+            finished.turns.extend(self.start_turn(prompt));
         }
         if kind == Kind::ModelBefore {
             counted.push((Activity::ModelRequests, 1));
@@ -224,19 +233,21 @@ impl Part<'_> {
             }
         }
         figures.activity(cell, &counted);
-        let Some(view) = view else { return };
-        if kind == Kind::ToolBefore {
-            let call = self.start_call(&view, cell, figures);
+        if let Some(call) = call {
+            let call = self.start_call(call, cell, figures);
             finished.calls.extend(self.session.add_call(call));
         }
-        if matches!(kind, Kind::ToolAfter | Kind::ToolFailed) {
-            finished.calls.push(self.finish_call(&view, cell, figures));
+        if let Some(result) = result {
+            let call = self.finish_call(result, finished.reader, cell, figures);
+            finished.calls.push(call);
         }
-        self.usage(&view, cell, figures, finished.usage);
+        if let Some(reported) = usage {
+            self.usage(&reported, cell, figures, finished.usage);
+        }
     }
 
     /// What the event says about its session.
-    fn note_origin(&mut self, event: Option<&EventView<'_>>) {
+    fn note_origin(&mut self, project: Option<String>, model: Option<String>) {
         let (row, session) = (self.row, &mut *self.session);
         if session.events == 0 {
             session.agent.clone_from(&row.agent);
@@ -247,26 +258,21 @@ impl Part<'_> {
         session.events += 1;
         session.last_seq = row.seq.as_i64();
         session.active = session.active.max(row.at.micros());
-        if session.project.is_empty()
-            && let Some(project) = event.and_then(EventView::project)
-        {
-            session.project = one_line(&project, NAME);
+        if let Some(project) = project.filter(|_| session.project.is_empty()) {
+            session.project = project;
             session.scope = None;
         }
-        let model = event.and_then(EventView::model);
-        if let Some(model) = model.map(|model| one_line(model, NAME))
-            && model != session.model
-        {
+        // A request repeats the conversation, so its model is read only if no other event has told it.
+        let is_told = self.kind != Kind::ModelBefore || session.model.is_empty();
+        if let Some(model) = model.filter(|model| is_told && *model != session.model) {
             session.model = model;
             session.scope = None;
         }
     }
 
     /// Starts a turn; returns the one before it.
-    fn start_turn(&mut self, event: Option<&EventView<'_>>) -> Option<Turn> {
+    fn start_turn(&mut self, prompt: Option<String>) -> Option<Turn> {
         let (row, session) = (self.row, &mut *self.session);
-        let prompt = event.and_then(EventView::prompt);
-        let prompt = prompt.map(|prompt| one_line(&prompt, TEXT));
         if session.prompt.is_none() {
             session.prompt.clone_from(&prompt);
         }
@@ -291,21 +297,20 @@ impl Part<'_> {
     }
 
     /// A call of a tool that the row is about, counted.
-    fn start_call(&mut self, event: &EventView<'_>, cell: Cell, figures: &mut Figures) -> Call {
+    fn start_call(&mut self, said: CallSaid, cell: Cell, figures: &mut Figures) -> Call {
         let row = self.row;
         let name = |text: Option<&str>| one_line(text.unwrap_or_default(), NAME);
-        let call_id = event.call_id();
+        self.touch(&said.effects, cell, figures);
         let call = Call {
             bus: self.bus,
             seq: row.seq.as_i64(),
             scope: cell.scope,
             session: row.session.clone(),
             turn: self.session.turn_number(),
-            agent_id: call_id.map(|id| one_line(id, NAME)),
-            input_hash: if call_id.is_some() { 0 } else { input_hash(event) },
+            join: said.join,
             tool: name(row.tool.as_deref()),
             tool_class: name(row.tool_class.as_deref()),
-            about: one_line(&event.subject(), TEXT),
+            about: said.about,
             started: row.at.micros(),
             ended: None,
             result_seq: None,
@@ -325,13 +330,11 @@ impl Part<'_> {
         }
         figures.activity(cell, &[(Activity::ToolCalls, 1)]);
         figures.tool(cell, (&call.tool, &call.tool_class), &[(ToolFigure::Calls, 1)]);
-        self.touch(event, cell, figures);
         call
     }
 
     /// Counts the files and hosts that a call names.
-    fn touch(&self, event: &EventView<'_>, cell: Cell, figures: &mut Figures) {
-        let effects = event.effects();
+    fn touch(&self, effects: &Effects, cell: Cell, figures: &mut Figures) {
         let key = |what: &str, access| TouchedCell {
             cell,
             session: self.row.session.clone(),
@@ -352,17 +355,20 @@ impl Part<'_> {
     }
 
     /// Joins a result with its call. A result without one is a call of its own.
-    fn finish_call(&mut self, event: &EventView<'_>, cell: Cell, figures: &mut Figures) -> Call {
+    fn finish_call(
+        &mut self,
+        ResultSaid { join, outcome }: ResultSaid,
+        reader: &mut RowReader,
+        cell: Cell,
+        figures: &mut Figures,
+    ) -> Call {
         let row = self.row;
-        let call_id = event.call_id().map(|id| one_line(id, NAME));
         let tool = one_line(row.tool.as_deref().unwrap_or_default(), NAME);
-        let hash = if call_id.is_some() { 0 } else { input_hash(event) };
-        let mut call = match self.session.take_call(call_id.as_deref(), &tool, hash) {
+        let mut call = match self.session.take_call(&join, &tool) {
             Some(call) => call,
-            None => self.start_call(event, cell, figures),
+            None => self.start_call(reader.call(&EventView::new(row)), cell, figures),
         };
         let was_denied = call.status == ToolStatus::Denied.as_str();
-        let outcome = event.outcome();
         call.finish(&outcome, row.seq.as_i64(), row.at);
         let (mut activity, mut tool) = (Vec::new(), Vec::new());
         match outcome.status {
@@ -395,12 +401,11 @@ impl Part<'_> {
     /// Counts tokens and cost. A chunk replaces what an earlier one of the same request said.
     fn usage(
         &mut self,
-        event: &EventView<'_>,
+        reported: &ReportedUsage,
         cell: Cell,
         figures: &mut Figures,
         finished: &mut Vec<UsageRow>,
     ) {
-        let Some(reported) = event.usage() else { return };
         let open = self.session.open_usage.take();
         let so_far = reported.scope == UsageScope::SoFar;
         let (mut row, earlier) = match open {
@@ -417,7 +422,7 @@ impl Part<'_> {
                     session: self.row.session.clone(),
                     turn: self.session.turn_number(),
                     time: self.row.at.micros(),
-                    covers: covers(&reported).to_owned(),
+                    covers: covers(reported).to_owned(),
                     numbers: Numbers::default(),
                 };
                 (row, Numbers::default())
@@ -428,13 +433,13 @@ impl Part<'_> {
         figures.activity(row.cell(), &more);
         let [(_, input), (_, output), .., (_, cost)] = more;
         let session = &mut *self.session;
-        session.input_tokens += input;
-        session.output_tokens += output;
-        session.cost += cost;
+        add(&mut session.input_tokens, input);
+        add(&mut session.output_tokens, output);
+        add(&mut session.cost, cost);
         if let Some(turn) = &mut session.turn {
-            turn.input_tokens += input;
-            turn.output_tokens += output;
-            turn.cost += cost;
+            add(&mut turn.input_tokens, input);
+            add(&mut turn.output_tokens, output);
+            add(&mut turn.cost, cost);
         }
         if so_far {
             session.open_usage = Some(row);
@@ -445,13 +450,12 @@ impl Part<'_> {
 
     fn decision(
         mut self,
+        decision: Option<DecisionSaid>,
         scopes: &mut Scopes,
         figures: &mut Figures,
-        decisions: &mut Vec<DecisionRow>,
-    ) {
+    ) -> DecisionRow {
         let row = self.row;
         let cell = Cell { hour: hour_of(row.at.micros()), scope: self.scope(scopes) };
-        let decision = RecordedDecision::from_json(row.payload_json()).ok();
         let name = |text: &String| one_line(text, NAME);
         self.session.is_changed = true;
         self.session.decisions += 1;
@@ -460,19 +464,11 @@ impl Part<'_> {
         if let Some(decision) = &decision {
             self.outcome(decision, cell, figures);
             for verdict in &decision.verdicts {
-                let figure = if verdict.unapproved {
-                    Some(HookFigure::Unapproved)
-                } else if verdict.failure.is_some() {
-                    Some(HookFigure::Failed)
-                } else {
-                    hook_figure(Outcome::parse(&verdict.verdict))
-                };
-                let hook = name(&verdict.hook);
-                let key = HookCell { cell, hook, shadow: verdict.shadow };
-                figures.hook(key, figure, micros_of(verdict.ms));
+                let key = HookCell { cell, hook: verdict.hook.clone(), shadow: verdict.shadow };
+                figures.hook(key, verdict.figure, verdict.took);
             }
         }
-        decisions.push(DecisionRow {
+        DecisionRow {
             bus: self.bus,
             seq: row.seq.as_i64(),
             cause: row.cause.map(Seq::as_i64),
@@ -481,13 +477,12 @@ impl Part<'_> {
             time: row.at.micros(),
             tool: row.tool.as_ref().map(name),
             tool_class: row.tool_class.as_ref().map(name),
-            hook: decision.as_ref().and_then(deciding_hook),
             decision,
-        });
+        }
     }
 
     /// Counts what a decision came to, for its session and for the call that it is about.
-    fn outcome(&mut self, decision: &RecordedDecision, cell: Cell, figures: &mut Figures) {
+    fn outcome(&mut self, decision: &DecisionSaid, cell: Cell, figures: &mut Figures) {
         let cause = self.row.cause.map_or(0, Seq::as_i64);
         let call = self.session.open_calls.get_mut(&cause);
         let (figure, of_tool) = match decision.outcome {
@@ -519,17 +514,5 @@ impl Part<'_> {
         if !tool.is_empty() {
             figures.tool(call.cell(), (&call.tool, &call.tool_class), &tool);
         }
-    }
-}
-
-/// What a verdict counts as.
-const fn hook_figure(outcome: Option<Outcome>) -> Option<HookFigure> {
-    match outcome {
-        Some(Outcome::Block | Outcome::Stop) => Some(HookFigure::Blocked),
-        Some(Outcome::Ask) => Some(HookFigure::Asked),
-        Some(Outcome::Rewrite) => Some(HookFigure::Rewritten),
-        Some(Outcome::Context) => Some(HookFigure::Context),
-        Some(Outcome::Allow) => Some(HookFigure::Allowed),
-        Some(Outcome::None) | None => None,
     }
 }
