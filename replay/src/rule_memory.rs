@@ -2,7 +2,7 @@
 //! and comparing it with a hundred rules takes longer than everything else in a replay.
 
 use std::collections::HashMap;
-use std::hash::{Hash, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,15 +10,18 @@ use hookbus::active::HookSets;
 use hookbus::config::Action;
 use hookbus::decide::{HookResult, Plan, run_rules};
 use hookbus::event::VerdictRecord;
-use hookbus::rule::{CallKey, CallKeys, Facts, hash_call};
+use hookbus::rule::{Facts, hash_call};
 
 /// Then it starts anew, so that it stays small.
 const MOST_CALLS: usize = 50_000;
 
+/// A call, hashed twice with keys that nobody knows: a payload cannot be made to look like another one.
+type CallKey = [u64; 2];
+
 /// The verdicts about calls that were replayed before.
 #[derive(Debug, Default)]
 pub(crate) struct RuleMemory {
-    keys: CallKeys,
+    keys: [RandomState; 2],
     /// The hooks that the rest is about.
     hooks: Option<HookSets>,
     /// By the addresses of the hooks of a plan: whether all of them are rules about nothing but the call.
@@ -69,7 +72,8 @@ impl RuleMemory {
             self.plans.clear();
             self.calls.clear();
         }
-        let mut state = self.keys.hasher();
+        let [first, second] = &self.keys;
+        let mut state = first.build_hasher();
         plan.hooks().for_each(|hook| std::ptr::hash(hook, &mut state));
         let addresses = state.finish();
         let is_about_the_call = self.plans.entry(addresses).or_insert_with(|| {
@@ -87,9 +91,9 @@ impl RuleMemory {
         if !*is_about_the_call {
             return None;
         }
-        let mut call = self.keys.hasher();
+        let mut call = TwoHashers(first.build_hasher(), second.build_hasher());
         addresses.hash(&mut call);
-        hash_call(facts.event, facts.place, &mut call).then(|| call.key())
+        hash_call(facts.event, facts.place, &mut call).then(|| [call.0.finish(), call.1.finish()])
     }
 }
 
@@ -100,4 +104,18 @@ fn are_same(one: &HookSets, other: &HookSets) -> bool {
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
         }
+}
+
+/// Hashes with two keys in one pass.
+struct TwoHashers<H>(H, H);
+
+impl<H: Hasher> Hasher for TwoHashers<H> {
+    fn finish(&self) -> u64 {
+        self.0.finish()
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.write(bytes);
+        self.1.write(bytes);
+    }
 }

@@ -1,7 +1,7 @@
 //! When two events are the same call to a rule. Most rules look at what a call does, and not at its session, its time
 //! and its ids. A replay asks such rules once about calls that repeat, and projections read their shell lines once.
 
-use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
+use std::hash::{Hash, Hasher};
 
 use serde_json::{Map, Value};
 
@@ -57,43 +57,6 @@ pub fn hash_fields(fields: &Map<String, Value>, state: &mut impl Hasher) {
             }
             None => value.hash(state),
         }
-    }
-}
-
-/// What a call is remembered by.
-pub type CallKey = [u64; 2];
-
-/// Makes keys of calls, with two secrets that no agent knows: a payload cannot be made to look like another one.
-#[derive(Debug, Default)]
-pub struct CallKeys([RandomState; 2]);
-
-impl CallKeys {
-    /// Hashes one call.
-    pub fn hasher(&self) -> CallHasher {
-        let [first, second] = &self.0;
-        CallHasher(first.build_hasher(), second.build_hasher())
-    }
-}
-
-/// Hashes one call with both secrets in one pass.
-#[derive(Debug)]
-pub struct CallHasher(DefaultHasher, DefaultHasher);
-
-impl CallHasher {
-    /// The key of what was hashed.
-    pub fn key(&self) -> CallKey {
-        [self.0.finish(), self.1.finish()]
-    }
-}
-
-impl Hasher for CallHasher {
-    fn finish(&self) -> u64 {
-        self.0.finish()
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        self.0.write(bytes);
-        self.1.write(bytes);
     }
 }
 

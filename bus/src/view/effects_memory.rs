@@ -2,12 +2,12 @@
 //! takes longer than everything else that a projection does with a row.
 
 use std::collections::HashMap;
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::Arc;
 
 use super::effects::Effects;
 use super::event_view::EventView;
-use crate::rule::{CallKey, CallKeys, LARGEST_CALL, hash_fields};
+use crate::rule::{LARGEST_CALL, hash_fields};
 
 /// Then it starts anew, so that it stays small.
 const MOST_CALLS: usize = 20_000;
@@ -15,8 +15,9 @@ const MOST_CALLS: usize = 20_000;
 /// What the calls do that were met before.
 #[derive(Debug, Default)]
 pub struct EffectsMemory {
-    keys: CallKeys,
-    known: HashMap<CallKey, Arc<Effects>>,
+    /// Its secret is new in each process: a payload cannot be made to look like another one.
+    keys: RandomState,
+    known: HashMap<u64, Arc<Effects>>,
 }
 
 impl EffectsMemory {
@@ -27,10 +28,10 @@ impl EffectsMemory {
             return Arc::new(event.effects());
         }
         // Where it happens is in the context: directories, links, who recorded it.
-        let mut state = self.keys.hasher();
+        let mut state = self.keys.build_hasher();
         (event.is_removed(), &event.row.agent, &event.row.context).hash(&mut state);
         hash_fields(event.fields(), &mut state);
-        let key = state.key();
+        let key = state.finish();
         if let Some(known) = self.known.get(&key) {
             return Arc::clone(known);
         }

@@ -114,9 +114,9 @@ impl AnalyticsDatabase {
     pub(super) fn add_read(
         &mut self,
         bus: BusId,
-        rows: Vec<(Row, Said)>,
+        rows: impl Iterator<Item = (Row, Said)>,
     ) -> Result<u64, AnalyticsError> {
-        self.write(rows.into_iter().map(|(row, said)| (bus, row, Some(said))), None)
+        self.write(rows.map(|(row, said)| (bus, row, Some(said))), None)
     }
 
     fn write<R: Borrow<Row>>(
