@@ -37,7 +37,10 @@ pub(crate) struct Arguments {
 fn by_words() -> impl TypedValueParser<Value = By> {
     let word = |by: By| {
         let word = PossibleValue::new(by.as_str());
-        by.about().map_or(word.clone(), |about| word.help(about))
+        match by.about() {
+            Some(about) => word.help(about),
+            None => word,
+        }
     };
     PossibleValuesParser::new(By::ALL.map(word))
         .try_map(|word| By::parse(&word).ok_or("there is no such word"))

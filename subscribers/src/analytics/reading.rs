@@ -57,7 +57,8 @@ pub(super) struct EventSaid {
     pub(super) call: Option<CallSaid>,
     /// The result of a call.
     pub(super) result: Option<ResultSaid>,
-    pub(super) usage: Option<ReportedUsage>,
+    /// Few events have it.
+    pub(super) usage: Option<Box<ReportedUsage>>,
 }
 
 /// By which a result is joined with its call.
@@ -177,7 +178,7 @@ impl RowReader {
         if !is_read(kind) {
             return said;
         }
-        said.usage = event.usage();
+        said.usage = event.usage().map(Box::new);
         if kind == Kind::TurnStart {
             said.prompt = event.prompt().map(|prompt| one_line(&prompt, TEXT));
         }
