@@ -277,6 +277,20 @@ fn stats_query_duckdb_and_a_query_on_the_log_agree() {
 }
 
 #[test]
+fn a_new_user_sees_figures_right_after_init() {
+    let home = Home::new();
+    home.text(&["init", "--yes"]);
+    let empty = home.text(&["stats"]);
+    assert!(empty.contains("nothing is recorded yet"), "{empty}");
+    home.answer("hermes", &hermes_shell("git push --force"));
+    let stats = home.text(&["stats"]);
+    assert!(stats.contains("1 tool call   1 event"), "{stats}");
+    // The observer that the daemon runs.
+    home.text(&["observe", "analytics", "--drain"]);
+    assert_eq!(home.text(&["stats"]), stats);
+}
+
+#[test]
 fn tokens_are_those_that_the_agents_reported() {
     let home = Home::with_hooks(POLICY);
     let mut request = payloads::one("hermes", "post_api_request");

@@ -134,7 +134,7 @@ fn print_csv(querying: &mut Querying, sql: &str, limits: QueryLimits) -> Result<
 }
 
 /// What agents wrote is made safe for a terminal; a file or a program gets it as it is.
-fn shown_on_terminal(text: String) -> String {
+pub(crate) fn shown_on_terminal(text: String) -> String {
     if std::io::IsTerminal::is_terminal(&stdout()) { output::sanitize_lines(&text) } else { text }
 }
 

@@ -3,7 +3,8 @@
 mod report;
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hookbus::event::Time;
 use hookbus_subscribers::analytics::{By, QueryResult, Stats};
 use serde_json::{Value, json};
@@ -22,8 +23,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
     /// Tell figures apart by this
-    #[arg(long, value_name = "WHAT")]
-    by: Option<ByChoice>,
+    #[arg(long, value_name = "WHAT", value_parser = by_words())]
+    by: Option<By>,
     /// Print CSV
     #[arg(long, conflicts_with = "json")]
     csv: bool,
@@ -32,43 +33,17 @@ pub(crate) struct Arguments {
     rebuild: bool,
 }
 
-/// What figures can be told apart by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ByChoice {
-    Agent,
-    Tool,
-    Hook,
-    /// The directory in which sessions began
-    Project,
-    Model,
-    /// The machine
-    Host,
-    /// In local time
-    Day,
-    /// The hosts that tool calls name
-    Site,
-    /// The files that tool calls name
-    File,
-}
-
-impl ByChoice {
-    const fn by(self) -> By {
-        match self {
-            Self::Agent => By::Agent,
-            Self::Tool => By::Tool,
-            Self::Hook => By::Hook,
-            Self::Project => By::Project,
-            Self::Model => By::Model,
-            Self::Host => By::Host,
-            Self::Day => By::Day,
-            Self::Site => By::Site,
-            Self::File => By::File,
+/// Reads the word of `--by`.
+fn by_words() -> impl TypedValueParser<Value = By> {
+    let word = |by: By| {
+        let word = PossibleValue::new(by.as_str());
+        match by.about() {
+            Some(about) => word.help(about),
+            None => word,
         }
-    }
-
-    fn name(self) -> String {
-        self.to_possible_value().map(|it| it.get_name().to_owned()).unwrap_or_default()
-    }
+    };
+    PossibleValuesParser::new(By::ALL.map(word))
+        .try_map(|word| By::parse(&word).ok_or("there is no such word"))
 }
 
 pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
@@ -79,22 +54,22 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     let paint = Paint(settings.colour);
     match (arguments.by, format) {
         (Some(by), Format::Json) => {
-            let rows = objects(&stats.by(by.by(), since)?);
+            let rows = objects(&stats.by(by, since)?);
             output::line(
-                json!({"since": since.map(|it| it.to_string()), "by": by.name(), "rows": rows})
+                json!({"since": since.map(|it| it.to_string()), "by": by.as_str(), "rows": rows})
                     .to_string(),
             )?;
         }
         (None, Format::Json) => output::line(overview(&stats, since)?.to_string())?,
         (by, Format::Text) if arguments.csv => {
             let table = match by {
-                Some(by) => stats.by(by.by(), since)?,
+                Some(by) => stats.by(by, since)?,
                 None => stats.totals(since)?,
             };
             print_csv(&table)?;
         }
         (Some(by), Format::Text) => {
-            report::table(by.by(), &stats.by(by.by(), since)?, paint)?;
+            report::table(by, &stats.by(by, since)?, since, paint)?;
         }
         (None, Format::Text) => report::overview(&stats, since, paint)?,
     }

@@ -1,7 +1,7 @@
 //! How fast events are counted: a rebuild compared in one run with a scan of the same log that only parses the JSON, the
 //! observer in events per second, and every view of `hookbus stats` at a million events.
 //!
-//! `cargo build --release && cargo bench -p hookbus-tests --bench analytics`
+//! `cargo build --release && cargo bench -p hookbus-tests --bench analytics`; `HOOKBUS_BENCH_EVENTS` sets another number.
 
 #![expect(clippy::expect_used, reason = "a bench whose setup fails has failed")]
 #![expect(clippy::print_stdout, reason = "the numbers are the result")]
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use hookbus::event::Agent;
 use hookbus_tests::home::Home;
 use hookbus_tests::payloads::{gemini_shell, hermes_shell, one};
-use hookbus_tests::recording::{record, scan};
+use hookbus_tests::recording::{query, record, scan};
 use serde_json::json;
 
 const MILLION: usize = 1_000_000;
@@ -32,7 +32,10 @@ fn main() {
     let home = Home::with_hooks(POLICY);
     let after = one("hermes", "post_tool_call");
     let (hermes, gemini) = (hermes_shell(""), gemini_shell(""));
-    record(&home, MILLION, |index| {
+    let events = std::env::var_os("HOOKBUS_BENCH_EVENTS");
+    let events =
+        events.map_or(MILLION, |events| events.to_string_lossy().parse().expect("a number"));
+    record(&home, events, |index| {
         let (agent, mut payload) = match index % 4 {
             0 | 2 => (Agent::Hermes, hermes.clone()),
             1 => (Agent::Hermes, after.clone()),
@@ -48,7 +51,7 @@ fn main() {
         }
         (agent, payload)
     });
-    let rows = home.json(&["status", "--json"])["log"]["rows"].as_u64().unwrap_or_default();
+    let rows = query(&home, "SELECT count(*) FROM events")[0];
     // Each runs twice and the faster run counts: the first one also fills the page cache.
     let scan_time = (0..2).map(|_| scan(&home)).min().expect("two runs");
     let rebuild = || time(&home, &["stats", "--rebuild", "--json"]);

@@ -15,6 +15,9 @@ pub fn is_plain(character: char) -> bool {
 
 /// Text as one line of at most `most` characters, with characters that are not plain replaced.
 pub fn one_line(text: &str, most: usize) -> String {
+    if text.len() <= most && is_one_ascii_line(text) {
+        return text.to_owned();
+    }
     let words: Vec<&str> = text.split_whitespace().collect();
     let plain = |character| if is_plain(character) { character } else { '\u{fffd}' };
     let flat: String = words.join(" ").chars().map(plain).collect();
@@ -22,4 +25,14 @@ pub fn one_line(text: &str, most: usize) -> String {
         return flat;
     }
     flat.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// Whether a text is nothing but visible ASCII characters with single spaces between them, as most names are.
+fn is_one_ascii_line(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_plain = bytes.iter().all(|byte| matches!(byte, b' '..=b'~'));
+    is_plain
+        && bytes.first() != Some(&b' ')
+        && bytes.last() != Some(&b' ')
+        && !bytes.windows(2).any(|pair| pair == b"  ")
 }

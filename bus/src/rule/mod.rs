@@ -38,5 +38,5 @@ pub use hosts::HostFact;
 pub use path_match::{PathGlob, PathMatch};
 pub use place::Place;
 pub use program_match::{ProgramMatch, ProgramMatches, REASONS, RunSubject, SOURCES};
-pub use same_call::hash_call;
+pub use same_call::{LARGEST_CALL, hash_call, hash_fields};
 pub use text_match::TextMatch;

@@ -1,7 +1,9 @@
 //! When two events are the same call to a rule. Most rules look at what a call does, and not at its session, its time
-//! and its ids. A replay asks such rules once about calls that repeat.
+//! and its ids. A replay asks such rules once about calls that repeat, and projections read their shell lines once.
 
 use std::hash::{Hash, Hasher};
+
+use serde_json::{Map, Value};
 
 use super::condition::Condition;
 use super::evaluate::Rule;
@@ -23,7 +25,7 @@ const IDS: [&str; 10] = [
 ];
 
 /// A larger payload is not compared with others: it is unlikely to come again.
-const MOST_BYTES: usize = 16 << 10;
+pub const LARGEST_CALL: usize = 16 << 10;
 
 /// Hashes what rules may see of a call, except its ids, its session and its time. Returns whether there is a tool call
 /// that was read completely; nothing else is compared.
@@ -32,13 +34,19 @@ pub fn hash_call(event: &Event, place: &Place, state: &mut impl Hasher) -> bool 
     else {
         return false;
     };
-    if event.is_partial() || event.raw.len() > MOST_BYTES {
+    if event.is_partial() || event.raw.len() > LARGEST_CALL {
         return false;
     }
     (event.agent, event.kind, &event.name, tool.class, &tool.name).hash(state);
     if !place.hash_recorded(state) {
         return false;
     }
+    hash_fields(fields, state);
+    true
+}
+
+/// Hashes the fields of a payload, except ids, session and time.
+pub fn hash_fields(fields: &Map<String, Value>, state: &mut impl Hasher) {
     for (key, value) in fields.iter().filter(|(key, _)| !IDS.contains(&key.as_str())) {
         key.hash(state);
         match value.as_object().filter(|_| key == "extra") {
@@ -50,7 +58,6 @@ pub fn hash_call(event: &Event, place: &Place, state: &mut impl Hasher) -> bool 
             None => value.hash(state),
         }
     }
-    true
 }
 
 impl Rule {

@@ -12,6 +12,7 @@ mod subject;
 
 mod decision_view;
 mod effects;
+mod effects_memory;
 mod item;
 
 mod session_view;
@@ -29,6 +30,7 @@ mod tests;
 pub use activity::{Activity, HeldBack, HookFigures, Rates};
 pub use decision_view::{DecisionView, HookSaid};
 pub use effects::{Effects, FileTouched};
+pub use effects_memory::EffectsMemory;
 pub use event_view::{EventView, REMOVED};
 pub use item::{CallResult, Item, ModelCall, QuestionAsked, ToolCall, What};
 pub use json::{ITEM_KINDS, SHAPE};

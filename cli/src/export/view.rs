@@ -15,6 +15,7 @@ use hookbus_subscribers::analytics::{
 use super::parquet::ParquetFile;
 use crate::analytics::{Database, Freshness};
 use crate::output::StdoutClosed;
+use crate::query::shown_on_terminal;
 use crate::settings::Settings;
 use crate::tables::{csv_line, to_text};
 
@@ -67,12 +68,15 @@ pub(super) fn write(
         Some(path) => {
             let file = File::create(path);
             let file = file.with_context(|| format!("cannot write {}", path.display()))?;
-            write_to(BufWriter::new(file), &mut querying, &sql, format, selection.view)
+            write_to(BufWriter::new(file), &mut querying, &sql, format, selection.view, |it| it)
         }
         None if format == ViewFormat::Parquet && io::stdout().is_terminal() => {
             bail!("Parquet is not for a terminal; name a file with --output FILE")
         }
-        None => write_to(io::stdout(), &mut querying, &sql, format, selection.view),
+        None => {
+            let out = io::stdout();
+            write_to(out, &mut querying, &sql, format, selection.view, shown_on_terminal)
+        }
     }
 }
 
@@ -82,6 +86,7 @@ fn write_to(
     sql: &str,
     format: ViewFormat,
     view: &'static View,
+    shown: fn(String) -> String,
 ) -> Result<usize> {
     let mut rows = 0;
     match format {
@@ -98,7 +103,7 @@ fn write_to(
             write_line(&mut out, &header)?;
             each_row(querying, sql, &mut |row| {
                 rows += 1;
-                let texts: Vec<String> = row.iter().map(to_text).collect();
+                let texts: Vec<String> = row.iter().map(to_text).map(shown).collect();
                 write_line(&mut out, &csv_line(texts.iter().map(String::as_str)))
             })?;
             out.flush().context("cannot write")?;

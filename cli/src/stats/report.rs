@@ -23,7 +23,7 @@ pub(super) fn overview(stats: &Stats, since: Option<Time>, paint: Paint) -> Resu
     let totals = stats.totals(since)?;
     let Some(row) = totals.rows.first() else { return Ok(()) };
     if figure(&totals, row, "events") == 0.0 {
-        output::line("nothing is recorded in this time")?;
+        output::line(nothing(since))?;
         return Ok(());
     }
     if let Some(since) = since {
@@ -54,6 +54,16 @@ pub(super) fn overview(stats: &Stats, since: Option<Time>, paint: Paint) -> Resu
         output::line(format!("{}{cost}", parts.join("   ")))?;
     }
     lists(stats, since, paint)
+}
+
+/// What an empty report says.
+const fn nothing(since: Option<Time>) -> &'static str {
+    match since {
+        Some(_) => "nothing is recorded in this time",
+        None => {
+            "nothing is recorded yet; connect an agent (`hookbus connect gemini`), or record an example with `hookbus demo`"
+        }
+    }
 }
 
 /// Prints the head of every list.
@@ -90,9 +100,9 @@ fn lists(stats: &Stats, since: Option<Time>, paint: Paint) -> Result<()> {
 }
 
 /// Prints one list.
-pub(super) fn table(by: By, table: &QueryResult, paint: Paint) -> Result<()> {
+pub(super) fn table(by: By, table: &QueryResult, since: Option<Time>, paint: Paint) -> Result<()> {
     if table.rows.is_empty() {
-        output::line("nothing is recorded in this time")?;
+        output::line(nothing(since))?;
     }
     rows(by, table, paint)
 }

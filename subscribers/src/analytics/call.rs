@@ -1,10 +1,10 @@
 //! A tool call, joined with its decision and its result.
 
 use hookbus::dialect::{ToolOutcome, ToolStatus};
-use hookbus::event::{RecordedDecision, Time, one_line};
+use hookbus::event::{Time, one_line};
 
 use super::figures::{Cell, hour_of};
-use super::reading::{NAME, TEXT};
+use super::reading::{CallJoin, DecisionSaid, LONGEST, TEXT};
 
 /// A call without a result.
 pub(super) const PENDING: &str = "pending";
@@ -17,9 +17,7 @@ pub(super) struct Call {
     pub(super) scope: i64,
     pub(super) session: String,
     pub(super) turn: i64,
-    /// The id that the agent gave it.
-    pub(super) agent_id: Option<String>,
-    pub(super) input_hash: i64,
+    pub(super) join: CallJoin,
     pub(super) tool: String,
     pub(super) tool_class: String,
     pub(super) about: String,
@@ -45,10 +43,10 @@ impl Call {
     }
 
     /// Adds what was decided about it. Returns whether it counts as denied from now on.
-    pub(super) fn decide(&mut self, decision: &RecordedDecision) -> bool {
+    pub(super) fn decide(&mut self, decision: &DecisionSaid) -> bool {
         self.is_changed = true;
         self.outcome = Some(decision.outcome.as_str().to_owned());
-        self.hook = deciding_hook(decision);
+        self.hook.clone_from(&decision.hook);
         let is_denied = decision.outcome.refuses() && self.status == PENDING;
         if is_denied {
             ToolStatus::Denied.as_str().clone_into(&mut self.status);
@@ -64,19 +62,12 @@ impl Call {
         self.ended = Some(at.micros());
         self.result_seq = Some(result_seq);
         let told = outcome.took.and_then(|took| i64::try_from(took.as_micros()).ok());
-        self.took = Some(told.unwrap_or_else(|| at.micros().saturating_sub(self.started).max(0)));
+        let took = told.unwrap_or_else(|| at.micros().saturating_sub(self.started));
+        self.took = Some(took.clamp(0, LONGEST));
         outcome.status.as_str().clone_into(&mut self.status);
         self.exit_code = outcome.exit_code;
         self.error = outcome.error.as_deref().map(|error| one_line(error, TEXT));
         self.ran_anyway =
             blocked && outcome.ran != Some(false) && outcome.status != ToolStatus::Denied;
     }
-}
-
-/// The hook that an outcome comes from: the first that said it, and was not in shadow mode.
-pub(super) fn deciding_hook(decision: &RecordedDecision) -> Option<String> {
-    let outcome = decision.outcome.as_str();
-    let counts = decision.verdicts.iter().filter(|verdict| !verdict.shadow);
-    let mut said = counts.filter(|verdict| verdict.verdict == outcome);
-    said.next().map(|verdict| one_line(&verdict.hook, NAME))
 }

@@ -1,5 +1,6 @@
 //! An analytics database that is open for writing.
 
+use std::borrow::Borrow;
 use std::path::{Path, PathBuf};
 
 use hookbus::event::{BusId, EventId, Seq, Time};
@@ -7,6 +8,7 @@ use hookbus::log::Row;
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::projection::{Added, Projection};
+use super::reading::Said;
 use super::schema::{self, FileKind};
 use super::{AnalyticsError, load, open, write};
 use crate::position::StreamMark;
@@ -105,6 +107,23 @@ impl AnalyticsDatabase {
         rows: impl IntoIterator<Item = AnalyticsRow<'a>>,
         mark: Option<StreamMark>,
     ) -> Result<u64, AnalyticsError> {
+        self.write(rows.into_iter().map(|AnalyticsRow { bus, row }| (bus, row, None)), mark)
+    }
+
+    /// The same for rows of one bus that a [`RowReader`](super::reading::RowReader) has read.
+    pub(super) fn add_read(
+        &mut self,
+        bus: BusId,
+        rows: impl Iterator<Item = (Row, Said)>,
+    ) -> Result<u64, AnalyticsError> {
+        self.write(rows.map(|(row, said)| (bus, row, Some(said))), None)
+    }
+
+    fn write<R: Borrow<Row>>(
+        &mut self,
+        rows: impl Iterator<Item = (BusId, R, Option<Said>)>,
+        mark: Option<StreamMark>,
+    ) -> Result<u64, AnalyticsError> {
         let known = self.known.take();
         let Self { db, projection, .. } = self;
         let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -116,7 +135,8 @@ impl AnalyticsDatabase {
             Some(_) | None => *projection = load::projection(&transaction)?,
         }
         let mut counted = 0;
-        for AnalyticsRow { bus, row } in rows {
+        for (bus, row, said) in rows {
+            let row = row.borrow();
             let is_other = projection
                 .buses
                 .get(&bus)
@@ -125,7 +145,7 @@ impl AnalyticsDatabase {
             if is_other && mark.is_none() {
                 return Err(AnalyticsError::Diverged);
             }
-            counted += u64::from(projection.add(&transaction, bus, row)? == Added::Counted);
+            counted += u64::from(projection.add(&transaction, bus, row, said)? == Added::Counted);
         }
         projection.stream = mark.or(projection.stream);
         write::write(&transaction, projection)?;

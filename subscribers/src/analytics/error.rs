@@ -34,6 +34,9 @@ pub enum AnalyticsError {
     /// A bus has another row at the position: its log was restored from a backup and written on.
     #[error("the log was restored to an older state; the analytics database is built anew")]
     Diverged,
+    /// The system gives no thread to read with.
+    #[error("cannot start a thread that reads the log: {0}")]
+    Thread(io::Error),
     /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] ReadError),

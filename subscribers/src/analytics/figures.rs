@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use hookbus::event::VerdictFigure;
+
 /// An hour, counted from 1970 in UTC.
 pub(super) const fn hour_of(micros: i64) -> i64 {
     micros.div_euclid(3_600_000_000)
@@ -86,6 +88,22 @@ pub(super) enum HookFigure {
     Took,
 }
 
+impl HookFigure {
+    /// What a verdict counts as.
+    pub(super) const fn of(figure: VerdictFigure) -> Option<Self> {
+        match figure {
+            VerdictFigure::Unapproved => Some(Self::Unapproved),
+            VerdictFigure::Failed => Some(Self::Failed),
+            VerdictFigure::Blocked => Some(Self::Blocked),
+            VerdictFigure::Asked => Some(Self::Asked),
+            VerdictFigure::Rewritten => Some(Self::Rewritten),
+            VerdictFigure::Context => Some(Self::Context),
+            VerdictFigure::Allowed => Some(Self::Allowed),
+            VerdictFigure::Nothing => None,
+        }
+    }
+}
+
 /// The names of these columns.
 pub(super) const HOOKS: [&str; 10] = [
     "calls",
@@ -154,12 +172,17 @@ pub(super) struct Figures {
     pub(super) hosts: HashMap<TouchedCell, i64>,
 }
 
+/// Adds to a sum. What no honest agent reports must not stop the count.
+pub(super) const fn add(sum: &mut i64, more: i64) {
+    *sum = sum.saturating_add(more);
+}
+
 impl Figures {
     /// Adds to figures of the activity.
     pub(super) fn activity(&mut self, cell: Cell, figures: &[(Activity, i64)]) {
         let counters = self.activity.entry(cell).or_default();
         for (figure, count) in figures {
-            counters[*figure as usize] += count;
+            add(&mut counters[*figure as usize], *count);
         }
     }
 
@@ -173,7 +196,7 @@ impl Figures {
         let key = ToolCell { cell, tool: tool.to_owned(), tool_class: tool_class.to_owned() };
         let counters = self.tools.entry(key).or_default();
         for (figure, count) in figures {
-            counters[*figure as usize] += count;
+            add(&mut counters[*figure as usize], *count);
         }
     }
 
@@ -186,7 +209,7 @@ impl Figures {
         }
         if let Some(took) = took {
             counters[HookFigure::Timed as usize] += 1;
-            counters[HookFigure::Took as usize] += took;
+            add(&mut counters[HookFigure::Took as usize], took);
             *self.latency.entry((key, bucket_of(took))).or_default() += 1;
         }
     }

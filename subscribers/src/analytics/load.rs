@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::call::Call;
 use super::projection::{BusState, Projection};
+use super::reading::CallJoin;
 use super::scope::{Scope, Scopes};
 use super::session::Session;
 use super::turn::Turn;
@@ -180,8 +181,7 @@ fn open_calls(db: &Connection, bus: i64, session: &str) -> rusqlite::Result<BTre
             scope: row.get(1)?,
             session: session.to_owned(),
             turn: row.get(2)?,
-            agent_id: row.get(3)?,
-            input_hash: row.get(4)?,
+            join: CallJoin { id: row.get(3)?, input_hash: row.get(4)? },
             tool: row.get(5)?,
             tool_class: row.get(6)?,
             about: row.get(7)?,

@@ -24,6 +24,10 @@ mod usage;
 
 mod pruned;
 
+mod count_call;
+mod count_decision;
+mod count_event;
+
 mod projection;
 
 mod load;

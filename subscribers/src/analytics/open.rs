@@ -44,6 +44,8 @@ pub(super) fn for_reading(path: &Path) -> Result<Connection, AnalyticsError> {
     // Readers of a write-ahead log write to its index.
     let db = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
         .or_else(|_| connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY))?;
+    // Sorting must not leave a copy of what it sorts on the disk.
+    db.pragma_update(None, "temp_store", "MEMORY")?;
     db.pragma_update(None, "query_only", true)?;
     Ok(db)
 }

@@ -2,6 +2,8 @@
 //! every statement but a query when it is prepared, writes are switched off, and time, memory and rows are limited.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hookbus::log::{LogPath, OpenError, open_for_queries};
@@ -70,6 +72,37 @@ pub enum QueryError {
     Analytics(#[from] AnalyticsError),
 }
 
+/// The time that a query has left. What its caller does with a row does not count: a person may read it in a pager.
+#[derive(Debug, Clone)]
+struct QueryClock {
+    started: Instant,
+    /// When the time is over, in microseconds after the start.
+    over: Arc<AtomicU64>,
+}
+
+impl QueryClock {
+    fn start(time: Duration) -> Self {
+        Self { started: Instant::now(), over: Arc::new(AtomicU64::new(micros(time))) }
+    }
+
+    fn is_over(&self) -> bool {
+        micros(self.started.elapsed()) > self.over.load(Ordering::Relaxed)
+    }
+
+    /// Does something that does not count.
+    fn pause<T>(&self, work: impl FnOnce() -> T) -> T {
+        let from = Instant::now();
+        let done = work();
+        self.over.fetch_add(micros(from.elapsed()), Ordering::Relaxed);
+        done
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    // Half of the numbers, so that pauses can be added.
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX).min(u64::MAX / 2)
+}
+
 /// A connection for queries.
 #[derive(Debug)]
 pub struct Querying {
@@ -101,10 +134,11 @@ impl Querying {
         on_columns: &mut dyn FnMut(&[String]) -> Result<(), E>,
         on_row: &mut dyn FnMut(Vec<SqlValue>) -> Result<(), E>,
     ) -> Result<bool, E> {
-        let deadline = Instant::now() + limits.time;
+        let clock = QueryClock::start(limits.time);
         let failed = |error: &rusqlite::Error| E::from(query_error(error, limits.time));
+        let asked = clock.clone();
         self.db
-            .progress_handler(STEPS, Some(move || Instant::now() > deadline))
+            .progress_handler(STEPS, Some(move || asked.is_over()))
             .map_err(|error| failed(&error))?;
         let mut statement = self.db.prepare(sql).map_err(|error| failed(&error))?;
         if statement.column_count() == 0 || !statement.readonly() {
@@ -119,7 +153,8 @@ impl Querying {
                 return Ok(true);
             }
             let values = (0..columns.len()).map(|at| row.get(at)).collect::<Result<_, _>>();
-            on_row(values.map_err(|error| failed(&error))?)?;
+            let values = values.map_err(|error| failed(&error))?;
+            clock.pause(|| on_row(values))?;
             returned += 1;
         }
         Ok(false)

@@ -37,13 +37,12 @@ pub fn rebuild(
     let one_at_a_time = lock(&with_ending(path, ".lock"))?;
     remove(&built)?;
     let done = match LogReader::open(log) {
-        Ok(reader) => {
-            let bus = reader.bus()?;
+        Ok(mut reader) => {
             let mut fresh = AnalyticsDatabase::open(&built, now)?;
             // A kill leaves a file that the next rebuild removes, so nothing has to be durable yet.
             let settings = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;";
             fresh.connection().execute_batch(settings)?;
-            let done = add_rows(&reader, bus, &mut fresh, progress)?;
+            let done = add_rows(&mut reader, &mut fresh, progress)?;
             replace_content(fresh.connection(), database.connection())?;
             done
         }

@@ -7,7 +7,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::AnalyticsError;
 
 /// The version of the tables and of what they are filled with.
-pub(super) const VERSION: i64 = 1;
+pub(super) const VERSION: i64 = 2;
 
 /// Marks the file as ours, in SQLite's header: "hkan".
 const APPLICATION_ID: i64 = 0x686b_616e;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::call::Call;
+use super::reading::CallJoin;
 use super::turn::Turn;
 use super::usage::UsageRow;
 
@@ -54,15 +55,10 @@ impl Session {
     }
 
     /// Takes the call that a result belongs to: by its id, else the oldest one of the same tool and input.
-    pub(super) fn take_call(
-        &mut self,
-        call_id: Option<&str>,
-        tool: &str,
-        input_hash: i64,
-    ) -> Option<Call> {
-        let is_it = |call: &Call| match (call_id, call.agent_id.as_deref()) {
+    pub(super) fn take_call(&mut self, join: &CallJoin, tool: &str) -> Option<Call> {
+        let is_it = |call: &Call| match (&join.id, &call.join.id) {
             (Some(id), Some(known)) => id == known,
-            _ => call.tool == tool && call.input_hash == input_hash,
+            _ => call.tool == tool && call.join.input_hash == join.input_hash,
         };
         let seq = self.open_calls.values().find(|call| is_it(call)).map(|call| call.seq)?;
         self.open_calls.remove(&seq)

@@ -33,17 +33,64 @@ pub enum By {
     File,
 }
 
+impl By {
+    /// Everything, in the order of the documentation.
+    pub const ALL: [Self; 9] = [
+        Self::Agent,
+        Self::Tool,
+        Self::Hook,
+        Self::Project,
+        Self::Model,
+        Self::Host,
+        Self::Day,
+        Self::Site,
+        Self::File,
+    ];
+
+    /// The word of the command line, and of JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Tool => "tool",
+            Self::Hook => "hook",
+            Self::Project => "project",
+            Self::Model => "model",
+            Self::Host => "host",
+            Self::Day => "day",
+            Self::Site => "site",
+            Self::File => "file",
+        }
+    }
+
+    /// What the word means, where it does not say so itself.
+    pub const fn about(self) -> Option<&'static str> {
+        match self {
+            Self::Agent | Self::Tool | Self::Hook | Self::Model => None,
+            Self::Project => Some("The directory in which sessions began"),
+            Self::Host => Some("The machine"),
+            Self::Day => Some("In local time"),
+            Self::Site => Some("The hosts that tool calls name"),
+            Self::File => Some("The files that tool calls name"),
+        }
+    }
+
+    /// What a word stands for.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|by| by.as_str() == word)
+    }
+}
+
 /// The sums of tools.
 const TOOLS: &str = "SELECT tool, tool_class, sum(calls) AS calls, sum(failed) AS failed, sum(denied) AS denied, \
      sum(unknown) AS unknown, sum(blocked) AS blocked, sum(asked) AS asked, \
-     sum(took) / 1e3 / nullif(sum(timed), 0) AS mean_ms \
+     total(took) / 1e3 / nullif(sum(timed), 0) AS mean_ms \
      FROM f_tools WHERE hour >= ?1 GROUP BY tool, tool_class ORDER BY calls DESC, tool, tool_class";
 
 /// The sums of hooks, with the bounds of the histogram below which half and 19 of 20 calls are.
 const HOOKS: &str = "WITH counted AS ( \
          SELECT hook, shadow, sum(calls) AS calls, sum(blocked) AS blocked, sum(asked) AS asked, \
                 sum(rewritten) AS rewritten, sum(context) AS context, sum(allowed) AS allowed, \
-                sum(failed) AS failed, sum(unapproved) AS unapproved, sum(timed) AS timed, sum(took) AS took \
+                sum(failed) AS failed, sum(unapproved) AS unapproved, sum(timed) AS timed, total(took) AS took \
          FROM f_hooks WHERE hour >= ?1 GROUP BY hook, shadow \
      ), buckets AS ( \
          SELECT hook, shadow, up_to, sum(sum(calls)) OVER (PARTITION BY hook, shadow ORDER BY up_to) AS below \
@@ -58,12 +105,16 @@ const HOOKS: &str = "WITH counted AS ( \
             nullif(p95, 9223372036854775807) / 1e3 AS p95_ms \
      FROM counted c LEFT JOIN quantiles USING (hook, shadow) ORDER BY calls DESC, c.hook, c.shadow";
 
-const SITES: &str = "SELECT host, sum(uses) AS uses, count(DISTINCT session) AS sessions FROM f_hosts \
-     WHERE hour >= ?1 GROUP BY host ORDER BY uses DESC, host";
+/// The sums of hosts: by session first, which the table is sorted by.
+const SITES: &str = "SELECT host, sum(uses) AS uses, count(*) AS sessions FROM ( \
+         SELECT host, session, sum(uses) AS uses FROM f_hosts WHERE hour >= ?1 GROUP BY host, session \
+     ) GROUP BY host ORDER BY uses DESC, host";
 
-const FILES: &str = "SELECT path, sum(uses) AS uses, sum(uses) FILTER (WHERE access <> 'read') AS changes, \
-     count(DISTINCT session) AS sessions FROM f_files WHERE hour >= ?1 \
-     GROUP BY path ORDER BY uses DESC, path";
+/// The sums of files, in the same way.
+const FILES: &str = "SELECT path, sum(uses) AS uses, sum(changes) AS changes, count(*) AS sessions FROM ( \
+         SELECT path, session, sum(uses) AS uses, sum(uses) FILTER (WHERE access <> 'read') AS changes \
+         FROM f_files WHERE hour >= ?1 GROUP BY path, session \
+     ) GROUP BY path ORDER BY uses DESC, path";
 
 /// The figures of a database.
 #[derive(Debug)]
@@ -110,33 +161,37 @@ impl Stats {
     }
 }
 
-/// The sum of a column; the cost in US dollars.
+/// The sum of a column; the cost in US dollars. `sum` would fail beyond 64 bits, which only agents that lie can report.
 fn sum(name: &str) -> String {
     match name {
-        "cost" => "coalesce(sum(cost), 0) / 1e9 AS cost_usd".to_owned(),
-        name => format!("coalesce(sum({name}), 0) AS {name}"),
+        "cost" => "total(cost) / 1e9 AS cost_usd".to_owned(),
+        name => format!("CAST(total({name}) AS INTEGER) AS {name}"),
     }
+}
+
+/// The sums of all columns under their own names, to be summed up again.
+fn partial_sums() -> String {
+    let sums = ACTIVITY.iter().map(|name| format!("CAST(total({name}) AS INTEGER) AS {name}"));
+    sums.collect::<Vec<_>>().join(", ")
 }
 
 /// Sums by scope first: there are far fewer scopes than hours.
 fn activity_by(key: &str) -> String {
-    let inner: Vec<String> = ACTIVITY.iter().map(|name| format!("sum({name}) AS {name}")).collect();
     let outer: Vec<String> = ACTIVITY.iter().map(|name| sum(name)).collect();
     format!(
         "SELECT x.{key}, {} FROM (SELECT scope, {} FROM f_activity WHERE hour >= ?1 GROUP BY scope) \
          JOIN scopes x USING (scope) GROUP BY x.{key} ORDER BY events DESC, x.{key}",
         outer.join(", "),
-        inner.join(", ")
+        partial_sums()
     )
 }
 
 fn activity_by_day() -> String {
-    let inner: Vec<String> = ACTIVITY.iter().map(|name| format!("sum({name}) AS {name}")).collect();
     let outer: Vec<String> = ACTIVITY.iter().map(|name| sum(name)).collect();
     format!(
         "SELECT date(hour * 3600, 'unixepoch', 'localtime') AS day, {} \
          FROM (SELECT hour, {} FROM f_activity WHERE hour >= ?1 GROUP BY hour) GROUP BY day ORDER BY day",
         outer.join(", "),
-        inner.join(", ")
+        partial_sums()
     )
 }

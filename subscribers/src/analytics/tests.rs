@@ -4,14 +4,19 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
 
 use hookbus::dialect::{Arrival, decode};
 use hookbus::event::{Agent, BusId, Clock, EventId, Kind, Seq, SystemClock, Time, Wire};
-use hookbus::log::{Row, RowDraft};
+use hookbus::log::{LogPath, Row, RowDraft};
 use rusqlite::types::Value;
 use serde_json::json;
 
-use super::{AnalyticsDatabase, AnalyticsError, AnalyticsRow, VIEWS, open};
+use super::{
+    AnalyticsDatabase, AnalyticsError, AnalyticsRow, By, QueryError, QueryLimits, Querying, Stats,
+    VIEWS, open,
+};
 
 /// A small generator of numbers, the same in every run.
 struct Numbers(u64);
@@ -198,4 +203,155 @@ fn a_writer_notices_that_the_database_was_built_anew_and_that_a_log_has_another_
     let restored = Row { id: EventId::mint(now), ..last.clone() };
     let again = [AnalyticsRow { bus: bus(1), row: &restored }];
     assert!(matches!(database.add(again), Err(AnalyticsError::Diverged)));
+}
+
+/// A row about the bus itself.
+fn bus_row(seq: i64, kind: Kind, payload: &serde_json::Value) -> Row {
+    let rows = recorded(1, 1);
+    let like = rows.first().expect("a row").clone();
+    Row {
+        seq: Seq::from_i64(seq),
+        id: EventId::mint(like.at),
+        agent: "hookbus".to_owned(),
+        session: String::new(),
+        name: kind.as_str().to_owned(),
+        kind: kind.as_str().to_owned(),
+        payload: payload.to_string().into_bytes(),
+        ..like
+    }
+}
+
+/// An event of Hermes in the session `s`.
+fn hermes(seq: i64, payload: &serde_json::Value) -> Row {
+    let at = Time::from_micros(1_790_000_000_000_000 + seq * 1_000_000);
+    let mut payload = payload.clone();
+    payload["session_id"] = json!("s");
+    let raw = payload.to_string().into_bytes();
+    let event = decode(Arrival {
+        id: EventId::mint(at),
+        at,
+        agent: Agent::Hermes,
+        wire: Wire::default(),
+        raw: raw.clone(),
+        session_hint: None,
+    });
+    row(RowDraft::of_event(&event, None, raw), seq, None)
+}
+
+fn texts(path: &Path, sql: &str) -> Vec<String> {
+    let db = open::for_reading(path).expect("a database");
+    let mut statement = db.prepare(sql).expect("a query");
+    let rows = statement.query_map([], |row| row.get::<_, Value>(0)).expect("rows");
+    rows.map(|row| format!("{:?}", row.expect("a row"))).collect()
+}
+
+#[test]
+fn numbers_that_no_honest_agent_reports_do_not_stop_the_count() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let path = folder.path().join("analytics.db");
+    let mut database = AnalyticsDatabase::open(&path, SystemClock.now()).expect("a database");
+    let mut seq = 0;
+    let mut next = |payload: &serde_json::Value| {
+        seq += 1;
+        // One row per transaction, so that sums are added in SQLite.
+        add(&mut database, bus(1), &[hermes(seq, payload)]);
+    };
+    for span in [json!(9.2e15), json!(9_223_372_036_854_775_u64), json!(u64::MAX), json!(-5)] {
+        for _ in 0..3 {
+            next(&json!({"hook_event_name": "post_tool_call", "tool_name": "terminal",
+                         "tool_input": {"command": "ls"}, "extra": {"duration_ms": span}}));
+        }
+    }
+    for number in [json!(u64::MAX), json!(-7), json!(1e300), json!("12"), json!(null), json!([1])] {
+        let usage = json!({"input_tokens": number, "output_tokens": 5, "cost": number});
+        next(&json!({"hook_event_name": "post_api_request", "extra": {"usage": usage}}));
+    }
+    for _ in 0..20 {
+        let usage = json!({"input_tokens": 1_099_511_627_775_u64, "cost_usd": 999_999.0});
+        next(&json!({"hook_event_name": "post_api_request", "extra": {"usage": usage}}));
+    }
+    // As much as 64 bits hold, in two hours and two scopes.
+    for (table, column) in [("f_activity", "cost"), ("f_tools", "took")] {
+        let db = open::for_writing(&path).expect("a database");
+        let most = format!("UPDATE {table} SET {column} = 9223372036854775807");
+        db.execute_batch(&most).expect("a change");
+        let copy = format!(
+            "CREATE TEMP TABLE t AS SELECT * FROM {table}; UPDATE t SET hour = hour + 1; INSERT INTO {table} SELECT * FROM t"
+        );
+        db.execute_batch(&copy).expect("more rows");
+    }
+    next(&json!({"hook_event_name": "post_api_request", "extra": {"usage": {"cost": 2.5}}}));
+    next(&json!({"hook_event_name": "post_tool_call", "tool_name": "terminal",
+                 "tool_input": {"command": "ls"}, "extra": {"duration_ms": 3}}));
+    let stats = Stats::open(&path).expect("a database");
+    let totals = stats.totals(None).expect("totals");
+    let at = |name: &str| totals.columns.iter().position(|it| it == name).expect("a column");
+    assert_eq!(totals.rows[0][at("output_tokens")], Value::Integer(2 * 6 * 5));
+    assert_eq!(totals.rows[0][at("input_tokens")], Value::Integer(2 * 20 * 1_099_511_627_775));
+    for by in By::ALL {
+        stats.by(by, None).expect("figures");
+        assert_eq!(By::parse(by.as_str()), Some(by));
+    }
+    assert_eq!(
+        texts(&path, "SELECT count(*) FROM tool_calls WHERE took_ms > 1e10"),
+        ["Integer(0)"]
+    );
+}
+
+#[test]
+fn the_prompt_of_a_session_is_the_first_one_that_is_left() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let path = folder.path().join("analytics.db");
+    let prompt = |seq, text: &str| {
+        hermes(seq, &json!({"hook_event_name": "pre_llm_call", "extra": {"user_message": text}}))
+    };
+    let mut database = AnalyticsDatabase::open(&path, SystemClock.now()).expect("a database");
+    let rows = [prompt(1, "first"), prompt(2, "second"), prompt(3, "third")];
+    add(&mut database, bus(1), &rows);
+    let session = "SELECT prompt FROM sessions";
+    let pruned = |seq, seqs: &str| {
+        bus_row(seq, Kind::LogPruned, &json!({"payloads": {"count": 1, "seqs": seqs}}))
+    };
+    add(&mut database, bus(1), &[pruned(4, "3")]);
+    assert_eq!(texts(&path, session), ["Text(\"first\")"]);
+    add(&mut database, bus(1), &[pruned(5, "1")]);
+    assert_eq!(texts(&path, session), ["Text(\"second\")"]);
+    add(&mut database, bus(1), &[pruned(6, "2")]);
+    assert_eq!(texts(&path, session), ["Null"]);
+}
+
+#[test]
+fn what_was_redacted_is_not_left_in_a_path() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let path = folder.path().join("analytics.db");
+    let call = json!({"hook_event_name": "pre_tool_call", "tool_name": "terminal", "cwd": "/srv",
+                      "tool_input": {"command": "cat secret-file"}});
+    let mut database = AnalyticsDatabase::open(&path, SystemClock.now()).expect("a database");
+    add(&mut database, bus(1), &[hermes(1, &call)]);
+    let found = "SELECT path FROM files UNION ALL SELECT about FROM tool_calls";
+    assert_eq!(texts(&path, found), ["Text(\"/srv/secret-file\")", "Text(\"cat secret-file\")"]);
+    let redacted = bus_row(2, Kind::LogRedacted, &json!({"rows": {"count": 1, "seqs": "1"}}));
+    add(&mut database, bus(1), &[redacted]);
+    assert_eq!(texts(&path, found), ["Text(\"(payload removed)\")"]);
+}
+
+#[test]
+fn what_a_reader_does_with_a_row_does_not_count_as_time_of_the_query() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let path = folder.path().join("analytics.db");
+    AnalyticsDatabase::open(&path, SystemClock.now()).expect("a database");
+    let log = LogPath::in_home(folder.path());
+    let mut querying = Querying::open(&log, &path).expect("a connection");
+    let limits = QueryLimits { time: Duration::from_secs(1), rows: None };
+    let sql = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 20000) SELECT x FROM n";
+    let mut rows = 0;
+    let read = querying.run::<QueryError>(sql, limits, &mut |_| Ok(()), &mut |_| {
+        if rows == 0 {
+            sleep(limits.time + Duration::from_millis(200));
+        }
+        rows += 1;
+        Ok(())
+    });
+    assert!(matches!(read, Ok(false)), "{read:?}");
+    assert_eq!(rows, 20_000);
 }

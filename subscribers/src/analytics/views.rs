@@ -72,6 +72,11 @@ const fn column(name: &'static str, kind: ColumnKind, about: &'static str) -> Co
     Column { name, kind, about }
 }
 
+/// A view of the analytics database.
+const fn view(name: &'static str, about: &'static str, columns: &'static [Column]) -> View {
+    View { name, about, is_of_log: false, columns }
+}
+
 const BUS: Column = column("bus", Text, "the bus that recorded it");
 const SESSION: Column = column("session", Text, "the session");
 const AGENT: Column = column("agent", Text, "the agent");
@@ -117,11 +122,10 @@ pub const VIEWS: [View; 10] = [
             column("hash", Text, "the hash of the row"),
         ],
     },
-    View {
-        name: "sessions",
-        about: "a session of an agent",
-        is_of_log: false,
-        columns: &[
+    view(
+        "sessions",
+        "a session of an agent",
+        &[
             BUS,
             SESSION,
             column("agent", Text, "the agent of its first event"),
@@ -145,12 +149,11 @@ pub const VIEWS: [View; 10] = [
             column("first_seq", Integer, "its first row"),
             column("last_seq", Integer, "its last row"),
         ],
-    },
-    View {
-        name: "turns",
-        about: "everything from one prompt to the next",
-        is_of_log: false,
-        columns: &[
+    ),
+    view(
+        "turns",
+        "everything from one prompt to the next",
+        &[
             BUS,
             SESSION,
             column("turn", Integer, "its number in the session, from 1"),
@@ -167,12 +170,11 @@ pub const VIEWS: [View; 10] = [
             OUTPUT,
             COST,
         ],
-    },
-    View {
-        name: "tool_calls",
-        about: "a tool call with its decision and its result",
-        is_of_log: false,
-        columns: &[
+    ),
+    view(
+        "tool_calls",
+        "a tool call with its decision and its result",
+        &[
             BUS,
             column("seq", Integer, "the event before it; of an agent that sends none, the result"),
             SESSION,
@@ -203,12 +205,11 @@ pub const VIEWS: [View; 10] = [
             column("ran_anyway", Flag, "whether it was blocked and ran all the same"),
             column("result_seq", Integer, "the event with its result"),
         ],
-    },
-    View {
-        name: "decisions",
-        about: "what the bus answered to an event",
-        is_of_log: false,
-        columns: &[
+    ),
+    view(
+        "decisions",
+        "what the bus answered to an event",
+        &[
             BUS,
             column("seq", Integer, "its row"),
             column("cause", Integer, "the event that it is about"),
@@ -230,12 +231,11 @@ pub const VIEWS: [View; 10] = [
             column("took_ms", Real, "how long it took"),
             column("waited_for", Flag, "whether the agent was still waiting"),
         ],
-    },
-    View {
-        name: "verdicts",
-        about: "what one hook said in a decision",
-        is_of_log: false,
-        columns: &[
+    ),
+    view(
+        "verdicts",
+        "what one hook said in a decision",
+        &[
             BUS,
             column("seq", Integer, "the row of the decision"),
             column("number", Integer, "its place in the decision, from 1"),
@@ -254,12 +254,11 @@ pub const VIEWS: [View; 10] = [
             column("exit_code", Integer, "the exit code of a command"),
             column("took_ms", Real, "how long it took"),
         ],
-    },
-    View {
-        name: "hooks",
-        about: "a hook, with all of its verdicts; what it said in shadow mode is a row of its own",
-        is_of_log: false,
-        columns: &[
+    ),
+    view(
+        "hooks",
+        "a hook, with all of its verdicts; what it said in shadow mode is a row of its own",
+        &[
             column("hook", Text, "the hook"),
             column("shadow", Flag, "whether these are its verdicts in shadow mode"),
             column("calls", Integer, "how many verdicts"),
@@ -278,12 +277,11 @@ pub const VIEWS: [View; 10] = [
             ),
             column("p95_ms", Real, "19 of 20 took at most so long; null above a minute"),
         ],
-    },
-    View {
-        name: "usage",
-        about: "tokens and cost of a request to a model, where the agent reports them",
-        is_of_log: false,
-        columns: &[
+    ),
+    view(
+        "usage",
+        "tokens and cost of a request to a model, where the agent reports them",
+        &[
             BUS,
             column("seq", Integer, "the first event that told it"),
             SESSION,
@@ -302,12 +300,11 @@ pub const VIEWS: [View; 10] = [
             column("total_tokens", Integer, "all tokens, as the agent counts them"),
             COST,
         ],
-    },
-    View {
-        name: "files",
-        about: "a file that tool calls of a session name in one hour, also calls that were blocked",
-        is_of_log: false,
-        columns: &[
+    ),
+    view(
+        "files",
+        "a file that tool calls of a session name in one hour, also calls that were blocked",
+        &[
             BUS,
             HOUR,
             AGENT,
@@ -319,12 +316,11 @@ pub const VIEWS: [View; 10] = [
             column("access", Text, "`read`, `write` or `delete`"),
             USES,
         ],
-    },
-    View {
-        name: "hosts",
-        about: "a host that tool calls of a session name in one hour, also calls that were blocked",
-        is_of_log: false,
-        columns: &[
+    ),
+    view(
+        "hosts",
+        "a host that tool calls of a session name in one hour, also calls that were blocked",
+        &[
             BUS,
             HOUR,
             AGENT,
@@ -335,5 +331,5 @@ pub const VIEWS: [View; 10] = [
             column("host", Text, "the host, without user and port"),
             USES,
         ],
-    },
+    ),
 ];

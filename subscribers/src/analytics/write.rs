@@ -1,18 +1,20 @@
-//! Writes what changed into the tables, in the transaction of the caller.
+//! Writes what changed into the tables, in the transaction of the caller. Each statement is prepared once per write.
 
 use std::collections::HashMap;
 
-use hookbus::event::{BusId, one_line};
-use rusqlite::{Connection, params, params_from_iter};
+use hookbus::event::BusId;
+use rusqlite::{CachedStatement, Connection, params, params_from_iter};
 
 use super::call::Call;
 use super::figures::{ACTIVITY, Figures, HOOKS, TOOLS, TouchedCell};
 use super::projection::{BusState, DecisionRow, Projection};
 use super::pruned;
-use super::reading::{NAME, TEXT, micros_of};
 use super::session::Session;
 use super::turn::Turn;
 use super::usage::UsageRow;
+
+/// The largest sum. What no honest agent reports must not stop the count.
+const MOST_SUM: i64 = i64::MAX;
 
 /// Writes everything that changed since the last write.
 pub(super) fn write(db: &Connection, projection: &mut Projection) -> rusqlite::Result<()> {
@@ -29,22 +31,22 @@ pub(super) fn write(db: &Connection, projection: &mut Projection) -> rusqlite::R
         db.prepare_cached("INSERT OR REPLACE INTO stream VALUES (1, ?1, ?2)")?
             .execute(params![mark.sequence.cast_signed(), mark.id.as_bytes()])?;
     }
+    let mut details = Details::new(db)?;
     for call in projection.finished_calls.drain(..) {
-        tool_call(db, &call)?;
+        details.tool_call(&call)?;
     }
     for ended in projection.finished_turns.drain(..) {
-        turn(db, &ended)?;
+        details.turn(&ended)?;
     }
     for told in projection.finished_usage.drain(..) {
-        usage(db, &told)?;
+        details.usage(&told)?;
     }
     for session in projection.sessions.values_mut().filter(|session| session.is_changed) {
-        write_session(db, session)?;
+        details.session(session)?;
         session.is_changed = false;
     }
-    for made in projection.decisions.drain(..) {
-        decision(db, &made)?;
-    }
+    drop(details);
+    decisions(db, &std::mem::take(&mut projection.decisions))?;
     figures(db, std::mem::take(&mut projection.figures))?;
     if !projection.pruned.is_empty() {
         pruned::forget(db, &std::mem::take(&mut projection.pruned))?;
@@ -61,181 +63,185 @@ fn bus(db: &Connection, id: BusId, state: &BusState) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn write_session(db: &Connection, session: &mut Session) -> rusqlite::Result<()> {
-    let open_usage = session.open_usage.as_ref().map(|usage| usage.seq);
-    db.prepare_cached(
-        "INSERT OR REPLACE INTO p_sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, \
-         ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)",
-    )?
-    .execute(params![
-        session.bus,
-        session.name,
-        session.agent,
-        session.project,
-        session.model,
-        session.first_seq,
-        session.last_seq,
-        session.started,
-        session.active,
-        session.ended,
-        session.prompt,
-        session.events,
-        session.turns,
-        session.tool_calls,
-        session.failed,
-        session.decisions,
-        session.blocked,
-        session.asked,
-        session.input_tokens,
-        session.output_tokens,
-        session.cost,
-        open_usage,
-    ])?;
-    if let Some(going_on) = &session.turn {
-        turn(db, going_on)?;
+/// The statements that write sessions and what is in them.
+struct Details<'db> {
+    sessions: CachedStatement<'db>,
+    turns: CachedStatement<'db>,
+    calls: CachedStatement<'db>,
+    usage: CachedStatement<'db>,
+}
+
+impl<'db> Details<'db> {
+    fn new(db: &'db Connection) -> rusqlite::Result<Self> {
+        Ok(Self {
+            sessions: replacing(db, "p_sessions", 22)?,
+            turns: replacing(db, "p_turns", 15)?,
+            calls: replacing(db, "p_tool_calls", 21)?,
+            usage: replacing(db, "p_usage", 14)?,
+        })
     }
-    if let Some(so_far) = &session.open_usage {
-        usage(db, so_far)?;
+
+    fn session(&mut self, session: &mut Session) -> rusqlite::Result<()> {
+        let open_usage = session.open_usage.as_ref().map(|usage| usage.seq);
+        self.sessions.execute(params![
+            session.bus,
+            session.name,
+            session.agent,
+            session.project,
+            session.model,
+            session.first_seq,
+            session.last_seq,
+            session.started,
+            session.active,
+            session.ended,
+            session.prompt,
+            session.events,
+            session.turns,
+            session.tool_calls,
+            session.failed,
+            session.decisions,
+            session.blocked,
+            session.asked,
+            session.input_tokens,
+            session.output_tokens,
+            session.cost,
+            open_usage,
+        ])?;
+        if let Some(going_on) = &session.turn {
+            self.turn(going_on)?;
+        }
+        if let Some(so_far) = &session.open_usage {
+            self.usage(so_far)?;
+        }
+        for call in session.open_calls.values_mut().filter(|call| call.is_changed) {
+            self.tool_call(call)?;
+            call.is_changed = false;
+        }
+        Ok(())
     }
-    for call in session.open_calls.values_mut().filter(|call| call.is_changed) {
-        tool_call(db, call)?;
-        call.is_changed = false;
+
+    fn turn(&mut self, turn: &Turn) -> rusqlite::Result<()> {
+        self.turns.execute(params![
+            turn.bus,
+            turn.session,
+            turn.number,
+            turn.id,
+            turn.seq,
+            turn.started,
+            turn.ended,
+            turn.prompt,
+            turn.events,
+            turn.tool_calls,
+            turn.failed,
+            turn.blocked,
+            turn.input_tokens,
+            turn.output_tokens,
+            turn.cost,
+        ])?;
+        Ok(())
     }
-    Ok(())
+
+    fn tool_call(&mut self, call: &Call) -> rusqlite::Result<()> {
+        self.calls.execute(params![
+            call.bus,
+            call.seq,
+            call.scope,
+            call.session,
+            call.turn,
+            call.join.id,
+            call.join.input_hash,
+            call.tool,
+            call.tool_class,
+            call.about,
+            call.started,
+            call.ended,
+            call.result_seq,
+            call.took,
+            call.status,
+            call.exit_code,
+            call.error,
+            call.outcome,
+            call.hook,
+            call.ran_anyway,
+            call.is_open,
+        ])?;
+        Ok(())
+    }
+
+    fn usage(&mut self, usage: &UsageRow) -> rusqlite::Result<()> {
+        self.usage.execute(params![
+            usage.bus,
+            usage.seq,
+            usage.scope,
+            usage.session,
+            usage.turn,
+            usage.time,
+            usage.covers,
+            usage.numbers.input,
+            usage.numbers.output,
+            usage.numbers.cache_read,
+            usage.numbers.cache_write,
+            usage.numbers.reasoning,
+            usage.numbers.total,
+            usage.numbers.cost,
+        ])?;
+        Ok(())
+    }
 }
 
-fn turn(db: &Connection, turn: &Turn) -> rusqlite::Result<()> {
-    db.prepare_cached(
-        "INSERT OR REPLACE INTO p_turns VALUES \
-         (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
-    )?
-    .execute(params![
-        turn.bus,
-        turn.session,
-        turn.number,
-        turn.id,
-        turn.seq,
-        turn.started,
-        turn.ended,
-        turn.prompt,
-        turn.events,
-        turn.tool_calls,
-        turn.failed,
-        turn.blocked,
-        turn.input_tokens,
-        turn.output_tokens,
-        turn.cost,
-    ])?;
-    Ok(())
-}
-
-fn tool_call(db: &Connection, call: &Call) -> rusqlite::Result<()> {
-    db.prepare_cached(
-        "INSERT OR REPLACE INTO p_tool_calls VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, \
-         ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
-    )?
-    .execute(params![
-        call.bus,
-        call.seq,
-        call.scope,
-        call.session,
-        call.turn,
-        call.agent_id,
-        call.input_hash,
-        call.tool,
-        call.tool_class,
-        call.about,
-        call.started,
-        call.ended,
-        call.result_seq,
-        call.took,
-        call.status,
-        call.exit_code,
-        call.error,
-        call.outcome,
-        call.hook,
-        call.ran_anyway,
-        call.is_open,
-    ])?;
-    Ok(())
-}
-
-fn usage(db: &Connection, usage: &UsageRow) -> rusqlite::Result<()> {
-    db.prepare_cached(
-        "INSERT OR REPLACE INTO p_usage VALUES \
-         (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
-    )?
-    .execute(params![
-        usage.bus,
-        usage.seq,
-        usage.scope,
-        usage.session,
-        usage.turn,
-        usage.time,
-        usage.covers,
-        usage.numbers.input,
-        usage.numbers.output,
-        usage.numbers.cache_read,
-        usage.numbers.cache_write,
-        usage.numbers.reasoning,
-        usage.numbers.total,
-        usage.numbers.cost,
-    ])?;
-    Ok(())
-}
-
-fn decision(db: &Connection, row: &DecisionRow) -> rusqlite::Result<()> {
-    let made = row.decision.as_ref();
-    let outcome = made.map_or("unknown", |made| made.outcome.as_str());
-    let by = |hook: &String| {
-        let verdicts = made.map_or(&[][..], |made| &made.verdicts);
-        verdicts.iter().find(|verdict| !verdict.shadow && one_line(&verdict.hook, NAME) == *hook)
-    };
-    let reason = row.hook.as_ref().and_then(by).and_then(|verdict| {
-        verdict.failure.as_ref().or(verdict.reason.as_ref()).map(|reason| one_line(reason, TEXT))
-    });
-    db.prepare_cached(
-        "INSERT OR REPLACE INTO p_decisions VALUES \
-         (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
-    )?
-    .execute(params![
-        row.bus,
-        row.seq,
-        row.cause,
-        row.scope,
-        row.session,
-        row.time,
-        row.tool,
-        row.tool_class,
-        outcome,
-        row.hook,
-        reason,
-        made.and_then(|made| micros_of(made.ms)),
-        made.is_none_or(|made| made.waited_for),
-    ])?;
-    let verdicts = made.map_or(&[][..], |made| &made.verdicts);
-    for (verdict, number) in verdicts.iter().zip(1_i64..) {
-        let reason = verdict.failure.as_ref().or(verdict.reason.as_ref());
-        db.prepare_cached(
-            "INSERT OR REPLACE INTO p_verdicts VALUES \
-             (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-        )?
-        .execute(params![
+fn decisions(db: &Connection, decisions: &[DecisionRow]) -> rusqlite::Result<()> {
+    let mut of_decisions = replacing(db, "p_decisions", 13)?;
+    let mut of_verdicts = replacing(db, "p_verdicts", 12)?;
+    for row in decisions {
+        let made = row.decision.as_ref();
+        of_decisions.execute(params![
             row.bus,
             row.seq,
-            number,
-            one_line(&verdict.hook, NAME),
-            one_line(&verdict.verdict, NAME),
-            verdict.shadow,
-            verdict.failure.is_some(),
-            verdict.unapproved,
-            verdict.of_project,
-            reason.map(|reason| one_line(reason, TEXT)),
-            verdict.exit,
-            micros_of(verdict.ms),
+            row.cause,
+            row.scope,
+            row.session,
+            row.time,
+            row.tool,
+            row.tool_class,
+            made.map_or("unknown", |made| made.outcome.as_str()),
+            made.and_then(|made| made.hook.as_ref()),
+            made.and_then(|made| made.reason.as_ref()),
+            made.and_then(|made| made.took),
+            made.is_none_or(|made| made.waited_for),
         ])?;
+        let verdicts = made.map_or(&[][..], |made| &made.verdicts);
+        for (verdict, number) in verdicts.iter().zip(1_i64..) {
+            of_verdicts.execute(params![
+                row.bus,
+                row.seq,
+                number,
+                verdict.hook,
+                verdict.verdict,
+                verdict.shadow,
+                verdict.failed,
+                verdict.unapproved,
+                verdict.of_project,
+                verdict.reason,
+                verdict.exit_code,
+                verdict.took,
+            ])?;
+        }
     }
     Ok(())
+}
+
+/// The statement that writes a row of `table`, in place of the one with the same key.
+fn replacing<'db>(
+    db: &'db Connection,
+    table: &str,
+    columns: usize,
+) -> rusqlite::Result<CachedStatement<'db>> {
+    db.prepare_cached(&format!("INSERT OR REPLACE INTO {table} VALUES ({})", places(columns)))
+}
+
+/// The places for the values of so many columns.
+fn places(columns: usize) -> String {
+    (1..=columns).map(|number| format!("?{number}")).collect::<Vec<_>>().join(", ")
 }
 
 fn figures(db: &Connection, figures: Figures) -> rusqlite::Result<()> {
@@ -327,13 +333,13 @@ fn touched(
 /// The statement that adds counters to the row with these keys.
 fn adding(table: &str, keys: &[&str], counters: &[&str]) -> String {
     let columns: Vec<&str> = keys.iter().chain(counters).copied().collect();
-    let places: Vec<String> = (1..=columns.len()).map(|number| format!("?{number}")).collect();
-    let sums: Vec<String> =
-        counters.iter().map(|name| format!("{name} = {name} + excluded.{name}")).collect();
+    // A sum beyond 64 bits is a REAL, which the table refuses.
+    let sum = |name: &&str| format!("{name} = min({name} + excluded.{name}, {MOST_SUM})");
+    let sums: Vec<String> = counters.iter().map(sum).collect();
     format!(
         "INSERT INTO {table} ({}) VALUES ({}) ON CONFLICT ({}) DO UPDATE SET {}",
         columns.join(", "),
-        places.join(", "),
+        places(columns.len()),
         keys.join(", "),
         sums.join(", ")
     )

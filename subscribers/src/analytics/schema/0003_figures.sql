@@ -68,6 +68,7 @@ CREATE TABLE f_latency (
     PRIMARY KEY (hour, scope, hook, shadow, up_to)
 ) STRICT, WITHOUT ROWID;
 
+-- In the order of what they are summed up by: a million events can name a few hundred thousand of them.
 CREATE TABLE f_files (
     hour    INTEGER NOT NULL,
     scope   INTEGER NOT NULL,
@@ -75,7 +76,7 @@ CREATE TABLE f_files (
     path    TEXT    NOT NULL,
     access  TEXT    NOT NULL, -- read, write, delete
     uses    INTEGER NOT NULL,
-    PRIMARY KEY (hour, scope, session, path, access)
+    PRIMARY KEY (path, session, hour, scope, access)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE f_hosts (
@@ -84,5 +85,5 @@ CREATE TABLE f_hosts (
     session TEXT    NOT NULL,
     host    TEXT    NOT NULL,
     uses    INTEGER NOT NULL,
-    PRIMARY KEY (hour, scope, session, host)
+    PRIMARY KEY (host, session, hour, scope)
 ) STRICT, WITHOUT ROWID;

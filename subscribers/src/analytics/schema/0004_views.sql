@@ -40,7 +40,7 @@ CREATE VIEW hooks AS
 WITH counted AS (
     SELECT hook, shadow, sum(calls) AS calls, sum(blocked) AS blocked, sum(asked) AS asked, sum(rewritten) AS rewritten,
            sum(context) AS context, sum(allowed) AS allowed, sum(failed) AS failed, sum(unapproved) AS unapproved,
-           sum(timed) AS timed, sum(took) AS took
+           sum(timed) AS timed, total(took) AS took
     FROM f_hooks GROUP BY hook, shadow
 ), buckets AS (
     SELECT hook, shadow, up_to, sum(sum(calls)) OVER (PARTITION BY hook, shadow ORDER BY up_to) AS below
