@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hookbus::active::{ActiveHooks, HookSets};
 use hookbus::caller::Caller;
-use hookbus::config::{HooksFile, run_examples};
+use hookbus::config::{HooksFile, PACKS, run_examples};
 use hookbus::decide::{HookResult, plan, run_rules};
 use hookbus::dialect::{Arrival, decode};
 use hookbus::event::{Agent, Event, EventId, Ruling, Time, Wire};
@@ -130,6 +130,12 @@ fn every_example_of_the_packs_comes_out_as_expected() {
     assert!(results.len() > 200, "{}", results.len());
     let missed: Vec<_> = results.iter().filter(|result| result.missed.is_some()).collect();
     assert!(missed.is_empty(), "{missed:#?}");
+    // A rule with a mistake would be left out.
+    let written = PACKS.iter().flat_map(|(_, text)| text.lines());
+    let names: Vec<&str> =
+        written.filter_map(|line| line.strip_prefix("    - name: ")).map(str::trim).collect();
+    let loaded: Vec<&str> = file.hooks.iter().map(|hook| hook.name.as_str()).collect();
+    assert_eq!(names, loaded);
     for hook in &file.hooks {
         assert!(hook.name.starts_with(hook.pack.as_deref().expect("a pack")), "{}", hook.name);
         let has_examples = hook.examples.len() > 1 || hook.name == "shell-unreadable";

@@ -106,8 +106,23 @@ pub(super) fn applescript(code: &str, effects: &mut Vec<Effect>) {
     }
 }
 
-/// `!line`, also behind `:`, `|`, `r` or `w`.
+/// `!line`, also behind `:`, `|`, `r` or `w`; `w file`, `saveas file`, `r file`, `call delete('file')`.
 pub(super) fn vim(code: &str, effects: &mut Vec<Effect>) {
+    for command in code.split('|').take(16) {
+        let command = command.trim_start_matches([':', ' ', '%', '$', ',', '.']);
+        let command = command.trim_start_matches(|c: char| c.is_ascii_digit() || c == ',');
+        let Some((name, path)) = command.split_once(char::is_whitespace) else { continue };
+        let path = path.trim().trim_start_matches('>').trim_start();
+        match name.trim_end_matches('!') {
+            "w" | "write" | "wq" | "x" | "sav" | "saveas" if !path.starts_with('!') => {
+                add_file(path, Access::Write, false, effects);
+            }
+            "r" | "read" | "e" | "edit" | "so" | "source" if !path.starts_with('!') => {
+                add_file(path, Access::Read, false, effects);
+            }
+            _ => {}
+        }
+    }
     if let Some((before, line)) = code.split_once('!')
         && before
             .trim_start_matches(':')

@@ -80,7 +80,7 @@ fn by_program(invocation: &Invocation, reading: &Reading<'_>, uses: &mut Uses) {
         "scp" | "rsync" | "rclone" => remote_copies::remote_copies(reading, uses),
         "ssh" | "mosh" | "autossh" | "sftp" | "ssh-copy-id" | "nc" | "telnet" | "ftp" | "lftp"
         | "tftp" | "socat" | "ping" | "dig" | "nslookup" | "host" | "traceroute" | "nmap"
-        | "whois" | "ssh-keyscan" => network::hosts(reading, uses),
+        | "whois" | "ssh-keyscan" => network::hosts(invocation, reading, uses),
         "git" | "hub" | "yadm" => git::git(invocation, reading, uses),
         "patch" => patches::patch(invocation, reading, uses),
         "apply_patch" | "apply-patch" => patches::apply_patch(invocation, reading, uses),
