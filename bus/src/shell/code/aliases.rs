@@ -43,7 +43,12 @@ fn aliases(language: Language, code: &str) -> Aliases {
             Language::Ruby | Language::Lua | Language::Perl | Language::Php => {
                 assignment(language, statement, &mut found);
             }
-            Language::Awk | Language::Osascript | Language::Vim | Language::Sqlite => {}
+            Language::Awk
+            | Language::Osascript
+            | Language::Vim
+            | Language::Sqlite
+            | Language::Rarer
+            | Language::Lisp => {}
         }
     }
     found
@@ -154,7 +159,9 @@ fn assignment(language: Language, statement: &str, aliases: &mut Aliases) {
         | Language::Awk
         | Language::Osascript
         | Language::Vim
-        | Language::Sqlite => {
+        | Language::Sqlite
+        | Language::Rarer
+        | Language::Lisp => {
             if value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
                 add(aliases, name, value);
             }

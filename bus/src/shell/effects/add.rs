@@ -1,5 +1,6 @@
 //! Goes through the programs of a line and adds what they use.
 
+use super::mounts::on_this_machine;
 use super::rules::{UNKNOWN_PROGRAM, rule};
 use super::uses::Uses;
 use super::{
@@ -16,6 +17,10 @@ pub(crate) fn add_effects(view: &mut ShellView) {
     for (index, invocation) in view.programs.iter().enumerate() {
         let mut uses = Uses::new(index, invocation.cwd.clone());
         add(invocation, &mut uses);
+        if let Some(container) = &invocation.container {
+            let inside = std::mem::take(&mut uses.files).into_iter();
+            uses.files.extend(inside.filter_map(|file| on_this_machine(file, container)));
+        }
         view.files.append(&mut uses.files);
         view.hosts.append(&mut uses.hosts);
     }
