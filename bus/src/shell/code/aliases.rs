@@ -115,7 +115,8 @@ fn javascript(statement: &str, aliases: &mut Aliases) {
         let module = module.rsplit(|c: char| !is_part(c) && c != '.').next().unwrap_or_default();
         add(aliases, parameter, module);
     }
-    let declared = ["const ", "let ", "var "].iter().find_map(|word| statement.strip_prefix(word));
+    let declared = ["const", "let", "var"].iter().find_map(|word| statement.strip_prefix(word));
+    let declared = declared.filter(|rest| rest.starts_with([' ', '\t', '{', '[']));
     let declared = declared.unwrap_or(statement).trim();
     if let Some((members, module)) =
         declared.strip_prefix('{').and_then(|rest| rest.split_once('}'))
