@@ -28,7 +28,7 @@ pub use programs::ParsedInvocation;
 pub use read::read;
 pub use start::Start;
 pub use view::{
-    Access, CodeSource, Directory, FileUse, ForeignCode, HostUse, Invocation, Opaque, OpaqueKind,
-    ShellView,
+    Access, CodeSource, Container, Directory, FileUse, ForeignCode, HostUse, Invocation, Opaque,
+    OpaqueKind, ShellView,
 };
 pub use word::{UNKNOWN, Word};

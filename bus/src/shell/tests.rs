@@ -5,6 +5,7 @@ use super::{Access, CodeSource, Directory, Invocation, OpaqueKind, ShellView, St
 
 mod bounds;
 mod code;
+mod containers;
 mod copied_programs;
 mod foreign;
 mod implicit_code;

@@ -38,6 +38,19 @@ pub struct Invocation {
     pub stdin_text: Option<Word>,
     /// Whether more arguments follow that are not known: `xargs rm`, `rm $FILES`, `find … -exec rm {} +`.
     pub more_args: bool,
+    /// The new container that it runs in (`docker run`), whose files are not those of this machine.
+    pub container: Option<Container>,
+}
+
+/// A container that a line starts: which of its directories are directories of this machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Container {
+    /// Pairs of a directory of this machine and its path inside.
+    pub mounts: Vec<(String, String)>,
+    /// The directory inside that relative paths start from, if the line says so.
+    pub directory: Option<String>,
+    /// Where relative paths of this machine start.
+    pub base: Directory,
 }
 
 /// A directory in a line: where a program runs.

@@ -43,7 +43,12 @@ fn aliases(language: Language, code: &str) -> Aliases {
             Language::Ruby | Language::Lua | Language::Perl | Language::Php => {
                 assignment(language, statement, &mut found);
             }
-            Language::Awk | Language::Osascript | Language::Vim | Language::Sqlite => {}
+            Language::Awk
+            | Language::Osascript
+            | Language::Vim
+            | Language::Sqlite
+            | Language::Rarer
+            | Language::Lisp => {}
         }
     }
     found
@@ -110,7 +115,8 @@ fn javascript(statement: &str, aliases: &mut Aliases) {
         let module = module.rsplit(|c: char| !is_part(c) && c != '.').next().unwrap_or_default();
         add(aliases, parameter, module);
     }
-    let declared = ["const ", "let ", "var "].iter().find_map(|word| statement.strip_prefix(word));
+    let declared = ["const", "let", "var"].iter().find_map(|word| statement.strip_prefix(word));
+    let declared = declared.filter(|rest| rest.starts_with([' ', '\t', '{', '[']));
     let declared = declared.unwrap_or(statement).trim();
     if let Some((members, module)) =
         declared.strip_prefix('{').and_then(|rest| rest.split_once('}'))
@@ -154,7 +160,9 @@ fn assignment(language: Language, statement: &str, aliases: &mut Aliases) {
         | Language::Awk
         | Language::Osascript
         | Language::Vim
-        | Language::Sqlite => {
+        | Language::Sqlite
+        | Language::Rarer
+        | Language::Lisp => {
             if value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
                 add(aliases, name, value);
             }

@@ -40,12 +40,14 @@ pub(super) fn effects(language: Language, code: &str, home: Option<&str>) -> Vec
         Language::Osascript => embedded::applescript(code, &mut effects),
         Language::Vim => embedded::vim(code, &mut effects),
         Language::Sqlite => embedded::sqlite(code, &mut effects),
+        Language::Lisp => embedded::lisp(code, &mut effects),
         Language::Python
         | Language::Perl
         | Language::Ruby
         | Language::JavaScript
         | Language::Php
         | Language::Lua
+        | Language::Rarer
         | Language::Awk => {
             let context = Context::new(code, home, Some(language));
             calls(language, &context, &mut effects);
@@ -61,9 +63,10 @@ pub(super) fn effects(language: Language, code: &str, home: Option<&str>) -> Vec
             }
         }
     }
-    if matches!(language, Language::Ruby | Language::Perl | Language::Php) {
+    if matches!(language, Language::Ruby | Language::Perl | Language::Php | Language::Rarer) {
         embedded::backquotes(code, &mut effects);
     }
+    embedded::listed_files(code, &mut effects);
     if language == Language::Awk {
         embedded::awk_pipes(code, &mut effects);
         embedded::awk_files(code, &mut effects);
@@ -103,6 +106,8 @@ fn calls(language: Language, context: &Context<'_>, effects: &mut Vec<Effect>) {
         let Some((_, meaning)) = table.iter().find(|(known, _)| is_call_of(name, known)) else {
             continue;
         };
+        // Elixir: `File.rm_rf!(path)`.
+        let behind = behind.strip_prefix('!').unwrap_or(behind);
         let inside = match behind.trim_start().strip_prefix('(') {
             Some(inside) => inside,
             None if bare && behind.starts_with([' ', '\t']) => behind,

@@ -47,7 +47,15 @@ pub(super) fn awk_pipes(code: &str, effects: &mut Vec<Effect>) {
         } else if let Some((line, _)) =
             behind.strip_prefix('"').and_then(|text| text.split_once('"'))
         {
-            effects.push(Effect::Line(line.to_owned()));
+            // `print "line" | "sh"`: the shell reads what is printed.
+            let name = line.trim().rsplit('/').next().unwrap_or_default();
+            let printed = before.strip_suffix('"').and_then(|text| text.rsplit_once('"'));
+            match printed {
+                Some((_, text)) if matches!(name, "sh" | "bash" | "zsh" | "dash" | "sh -s") => {
+                    effects.push(Effect::Line(text.to_owned()));
+                }
+                Some(_) | None => effects.push(Effect::Line(line.to_owned())),
+            }
         }
     }
 }
@@ -106,8 +114,23 @@ pub(super) fn applescript(code: &str, effects: &mut Vec<Effect>) {
     }
 }
 
-/// `!line`, also behind `:`, `|`, `r` or `w`.
+/// `!line`, also behind `:`, `|`, `r` or `w`; `w file`, `saveas file`, `r file`, `call delete('file')`.
 pub(super) fn vim(code: &str, effects: &mut Vec<Effect>) {
+    for command in code.split('|').take(16) {
+        let command = command.trim_start_matches([':', ' ', '%', '$', ',', '.']);
+        let command = command.trim_start_matches(|c: char| c.is_ascii_digit() || c == ',');
+        let Some((name, path)) = command.split_once(char::is_whitespace) else { continue };
+        let path = path.trim().trim_start_matches('>').trim_start();
+        match name.trim_end_matches('!') {
+            "w" | "write" | "wq" | "x" | "sav" | "saveas" if !path.starts_with('!') => {
+                add_file(path, Access::Write, false, effects);
+            }
+            "r" | "read" | "e" | "edit" | "so" | "source" if !path.starts_with('!') => {
+                add_file(path, Access::Read, false, effects);
+            }
+            _ => {}
+        }
+    }
     if let Some((before, line)) = code.split_once('!')
         && before
             .trim_start_matches(':')
@@ -126,6 +149,67 @@ pub(super) fn vim(code: &str, effects: &mut Vec<Effect>) {
             Literals::new(inside, &Context::new("", None, None)).arguments().into_iter().next()
     {
         effects.push(Effect::Line(line));
+    }
+}
+
+/// `(delete-file "path")`, `(shell-command "line")`.
+pub(super) fn lisp(code: &str, effects: &mut Vec<Effect>) {
+    for form in code.split('(').skip(1).take(EFFECTS) {
+        let Some((name, rest)) = form.split_once(char::is_whitespace) else { continue };
+        let Some((text, _)) =
+            rest.trim_start().strip_prefix('"').and_then(|rest| rest.split_once('"'))
+        else {
+            continue;
+        };
+        match name {
+            "delete-file" => add_file(text, Access::Delete, false, effects),
+            "delete-directory" => add_file(text, Access::Delete, true, effects),
+            "shell-command" | "shell-command-to-string" | "async-shell-command" => {
+                effects.push(Effect::Line(text.to_owned()));
+            }
+            "insert-file-contents" | "find-file" | "load-file" | "load" => {
+                add_file(text, Access::Read, false, effects);
+            }
+            "write-file" | "append-to-file" => add_file(text, Access::Write, false, effects),
+            "rename-file" => add_file(text, Access::Delete, true, effects),
+            "call-process" | "start-process" => {
+                let words = rest.split('"').skip(1).step_by(2).take(16).map(str::to_owned);
+                effects.push(Effect::Program(words.collect()));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Calls that list files, and calls that delete the file which a variable names.
+const LISTINGS: [&str; 6] = ["glob(", "Dir.glob", "Dir[", "listdir(", "readdirSync(", "iglob("];
+const DELETIONS: [&str; 8] = [
+    "unlink glob",
+    "File.delete(",
+    "File.unlink(",
+    "os.remove(",
+    "os.unlink(",
+    "unlinkSync(",
+    "\"unlink\"",
+    "'unlink'",
+];
+
+/// `Dir.glob("/x/*").each { |f| File.delete(f) }`: what is listed is deleted.
+pub(super) fn listed_files(code: &str, effects: &mut Vec<Effect>) {
+    if !DELETIONS.iter().any(|name| code.contains(name)) {
+        return;
+    }
+    for listing in LISTINGS {
+        for (at, _) in code.match_indices(listing).take(8) {
+            let behind = code.get(at + listing.len()..).unwrap_or_default();
+            let quoted = behind.trim_start_matches(['(', ' ']);
+            let path = ['"', '\''].into_iter().find_map(|quote| {
+                quoted.strip_prefix(quote).and_then(|rest| rest.split_once(quote))
+            });
+            if let Some((path, _)) = path {
+                add_file(path, Access::Delete, true, effects);
+            }
+        }
     }
 }
 

@@ -66,7 +66,13 @@ pub(super) fn plain(language: Language, code: &str) -> Result<Option<String>, To
         Language::Ruby => RUBY,
         Language::Perl => PERL,
         Language::Php => PHP,
-        Language::Lua | Language::Awk | Language::Osascript | Language::Vim | Language::Sqlite => {
+        Language::Lua
+        | Language::Awk
+        | Language::Osascript
+        | Language::Vim
+        | Language::Sqlite
+        | Language::Rarer
+        | Language::Lisp => {
             return Ok(None);
         }
     };

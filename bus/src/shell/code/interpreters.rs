@@ -78,13 +78,14 @@ impl Follower<'_> {
                     self.search(language, index, text, call);
                 }
             }
-            Language::Vim => {}
+            Language::Vim | Language::Lisp => {}
             Language::Python
             | Language::Perl
             | Language::Ruby
             | Language::JavaScript
             | Language::Php
             | Language::Lua
+            | Language::Rarer
             | Language::Osascript => {
                 let module = args
                     .iter()

@@ -16,6 +16,10 @@ pub(crate) enum Language {
     Vim,
     /// `sqlite3 db '.shell cmd'`.
     Sqlite,
+    /// Julia, R, Elixir, Groovy, Scala, Erlang: rarer, so all of them share one table.
+    Rarer,
+    /// Emacs Lisp.
+    Lisp,
 }
 
 /// The language of the interpreter with this name; versions in the name (`python3.12`) do not matter.
@@ -32,6 +36,10 @@ pub(crate) fn language(name: &str) -> Option<Language> {
         "osascript" => Language::Osascript,
         "vim" | "vi" | "nvim" | "ex" | "view" => Language::Vim,
         "sqlite" => Language::Sqlite,
+        "julia" | "R" | "Rscript" | "elixir" | "iex" | "groovy" | "scala" | "erl" => {
+            Language::Rarer
+        }
+        "emacs" | "emacsclient" => Language::Lisp,
         _ => return None,
     })
 }
@@ -58,6 +66,8 @@ impl Language {
             }
             Self::Php => matches!(option, "-r" | "--run" | "-B" | "-R" | "-E"),
             Self::Vim => matches!(option, "-c" | "--cmd" | "-S"),
+            Self::Rarer => matches!(option, "-e" | "-E" | "--eval" | "-eval" | "--print"),
+            Self::Lisp => matches!(option, "--eval" | "-eval" | "--execute" | "-e"),
             Self::Awk | Self::Sqlite => false,
         }
     }
@@ -75,6 +85,8 @@ impl Language {
             Self::Osascript => &["-l"],
             Self::Vim => &["-u", "-U", "-i", "-T", "-w"],
             Self::Sqlite => &["-cmd", "-separator", "-init"],
+            Self::Rarer => &["-L", "-pa", "-cp"],
+            Self::Lisp => &["-l", "--load", "-f", "--funcall", "-L"],
         }
     }
 }

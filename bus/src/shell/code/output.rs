@@ -17,7 +17,7 @@ pub(crate) fn known_output(follower: &mut Follower<'_>, index: usize, input: &Fl
             return Flow::text("");
         }
         "scp" | "rsync" | "sftp" | "rclone" | "aws" | "gsutil" | "gcloud" | "az" | "gh"
-        | "glab"
+        | "glab" | "git" | "hg"
             if received::may_load(program) =>
         {
             received::remember(follower, index, input);

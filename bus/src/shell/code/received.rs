@@ -1,5 +1,5 @@
 //! Files that come from another machine without `curl` or `wget`: `scp`, `rsync`, `sftp`, `aws s3 cp`, `gsutil`,
-//! `gh release download`; and what is unpacked from an archive that was downloaded.
+//! `gh release download`, `git clone`; and what is unpacked from an archive that was downloaded.
 
 use super::super::follow::{Flow, Follower, Origin, Target};
 use super::super::programs::{ParsedInvocation, Reading};
@@ -20,7 +20,10 @@ pub(super) fn may_load(program: &Invocation) -> bool {
     match name {
         "sftp" => true,
         "scp" | "rsync" => words.any(|word| word.contains(':')),
-        "gh" | "glab" | "az" => words.any(|word| word.starts_with("download")),
+        "gh" | "glab" | "az" => {
+            words.any(|word| word.starts_with("download") || matches!(word, "clone"))
+        }
+        "git" | "hg" => words.any(|word| word == "clone"),
         _ => words.any(is_copy),
     }
 }
@@ -54,6 +57,8 @@ pub(super) fn remember(follower: &mut Follower<'_>, index: usize, input: &Flow) 
 fn places(reading: &Reading<'_>, program: &Invocation, input: &Flow) -> Vec<Place> {
     let words: Vec<&str> = reading.operands().iter().map(|word| word.text).collect();
     match reading.name {
+        "git" | "hg" => cloned(&words),
+        "gh" | "glab" if reading.is_sub("repo clone") => cloned(&words),
         "gh" | "glab" => released(reading),
         "az" => {
             let all: Vec<&str> = program.args.iter().map(Word::as_str).collect();
@@ -124,6 +129,20 @@ fn copied(words: &[&str], below: bool) -> Vec<Place> {
         found.push(Place::Below(target.to_owned()));
     }
     found
+}
+
+/// `git clone url [directory]`: everything below the directory, whose name is the last part of the URL. A clone of a
+/// repository on this machine is none.
+fn cloned(words: &[&str]) -> Vec<Place> {
+    let words = words.strip_prefix(&["clone"]).unwrap_or(words);
+    let Some(source) = words.first() else { return Vec::new() };
+    let is_local = source.starts_with(['.', '/', '~']) || !source.contains([':', '/']);
+    if is_local {
+        return Vec::new();
+    }
+    let name = base(source.trim_end_matches('/'));
+    let directory = words.get(1).copied().unwrap_or(name.strip_suffix(".git").unwrap_or(name));
+    if directory.is_empty() { Vec::new() } else { vec![Place::Below(directory.to_owned())] }
 }
 
 /// `gh release download`: one file, those that match, or all of a release.

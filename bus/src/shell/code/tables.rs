@@ -259,6 +259,39 @@ const LUA: &[(&str, Meaning)] = &[
 
 const AWK: &[(&str, Meaning)] = &[("system", Meaning::Runs)];
 
+const RARER: &[(&str, Meaning)] = &[
+    // Julia
+    ("rm", Meaning::DeletesTree),
+    ("cp", Meaning::Copies),
+    ("mv", Meaning::Moves),
+    ("open", Meaning::Opens),
+    ("download", Meaning::Fetches),
+    // R
+    ("unlink", Meaning::DeletesTree),
+    ("file.remove", Meaning::Deletes),
+    ("file.rename", Meaning::Moves),
+    ("file.copy", Meaning::Copies),
+    ("readLines", Meaning::Reads),
+    ("readRDS", Meaning::Reads),
+    ("read.csv", Meaning::Reads),
+    ("system", Meaning::Runs),
+    ("system2", Meaning::Runs),
+    ("shell", Meaning::Runs),
+    ("download.file", Meaning::Fetches),
+    ("source", Meaning::Reads),
+    // Elixir and Erlang
+    ("File.rm_rf", Meaning::DeletesTree),
+    ("File.rm", Meaning::Deletes),
+    ("File.write", Meaning::Writes),
+    ("File.read", Meaning::Reads),
+    ("File.cp_r", Meaning::Copies),
+    ("File.rename", Meaning::Moves),
+    ("System.cmd", Meaning::Executes),
+    ("System.shell", Meaning::Runs),
+    ("os.cmd", Meaning::Runs),
+    ("cmd", Meaning::Runs),
+];
+
 /// The calls of a language.
 pub(super) const fn table(language: Language) -> &'static [(&'static str, Meaning)] {
     match language {
@@ -269,6 +302,7 @@ pub(super) const fn table(language: Language) -> &'static [(&'static str, Meanin
         Language::Php => PHP,
         Language::Lua => LUA,
         Language::Awk => AWK,
-        Language::Osascript | Language::Vim | Language::Sqlite => &[],
+        Language::Rarer => RARER,
+        Language::Osascript | Language::Vim | Language::Sqlite | Language::Lisp => &[],
     }
 }

@@ -1,5 +1,6 @@
 //! Goes through the programs of a line and adds what they use.
 
+use super::mounts::on_this_machine;
 use super::rules::{UNKNOWN_PROGRAM, rule};
 use super::uses::Uses;
 use super::{
@@ -16,6 +17,10 @@ pub(crate) fn add_effects(view: &mut ShellView) {
     for (index, invocation) in view.programs.iter().enumerate() {
         let mut uses = Uses::new(index, invocation.cwd.clone());
         add(invocation, &mut uses);
+        if let Some(container) = &invocation.container {
+            let inside = std::mem::take(&mut uses.files).into_iter();
+            uses.files.extend(inside.filter_map(|file| on_this_machine(file, container)));
+        }
         view.files.append(&mut uses.files);
         view.hosts.append(&mut uses.hosts);
     }
@@ -80,7 +85,7 @@ fn by_program(invocation: &Invocation, reading: &Reading<'_>, uses: &mut Uses) {
         "scp" | "rsync" | "rclone" => remote_copies::remote_copies(reading, uses),
         "ssh" | "mosh" | "autossh" | "sftp" | "ssh-copy-id" | "nc" | "telnet" | "ftp" | "lftp"
         | "tftp" | "socat" | "ping" | "dig" | "nslookup" | "host" | "traceroute" | "nmap"
-        | "whois" | "ssh-keyscan" => network::hosts(reading, uses),
+        | "whois" | "ssh-keyscan" => network::hosts(invocation, reading, uses),
         "git" | "hub" | "yadm" => git::git(invocation, reading, uses),
         "patch" => patches::patch(invocation, reading, uses),
         "apply_patch" | "apply-patch" => patches::apply_patch(invocation, reading, uses),

@@ -101,7 +101,8 @@ fn seven_zip(reading: &Reading<'_>, uses: &mut Uses) {
         }
         "a" | "u" => {
             uses.write(*archive);
-            uses.files(files.iter().copied(), Access::Read, Below::Yes);
+            let access = if reading.has("sdel") { Access::Delete } else { Access::Read };
+            uses.files(files.iter().copied(), access, Below::Yes);
         }
         "d" => uses.write(*archive),
         _ => uses.read(*archive),

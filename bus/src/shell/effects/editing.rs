@@ -1,7 +1,7 @@
 //! Programs that run a script on files, or edit them: sed, awk, perl, vim, formatters, interpreters.
 
 use super::uses::{Below, Uses};
-use crate::shell::programs::Reading;
+use crate::shell::programs::{Reading, Text};
 use crate::shell::view::Access;
 
 /// sed, awk, perl, ruby, yq: the first operand is the script, unless an option has it; `-i` writes the files.
@@ -68,6 +68,7 @@ pub(super) fn script(reading: &Reading<'_>, uses: &mut Uses) {
     for option in ["rcfile", "require", "import", "env-file"] {
         uses.reads(reading.values(option));
     }
+    served(reading, uses);
     let in_operand = reading.name == "deno" && reading.is_sub("eval");
     if in_operand || code_options.iter().any(|option| reading.has(option)) {
         return;
@@ -77,6 +78,25 @@ pub(super) fn script(reading: &Reading<'_>, uses: &mut Uses) {
     } else if let Some(url) = reading.operands().first() {
         uses.url(*url, "");
     }
+}
+
+/// `python -m http.server --directory dir`, `php -S address -t dir`: everybody who asks can read all files there.
+fn served(reading: &Reading<'_>, uses: &mut Uses) {
+    let here = Text::literal(".");
+    let directory = match reading.name {
+        "python" if reading.value("m").is_some_and(|module| module.text == "http.server") => {
+            let words = reading.operands();
+            let option = |word: &Text<'_>| matches!(word.text, "-d" | "--directory");
+            let apart = words.iter().position(option).and_then(|at| words.get(at + 1)).copied();
+            let joined = words.iter().find_map(|word| {
+                word.text.strip_prefix("--directory=").map(|path| word.part(path))
+            });
+            apart.or(joined).unwrap_or(here)
+        }
+        "php" if reading.has("S") => reading.value("t").unwrap_or(here),
+        _ => return,
+    };
+    uses.file(directory, Access::Read, Below::Yes);
 }
 
 /// A formatter reads, and writes with `--write` or `--fix`. Some write unless told otherwise.

@@ -1,10 +1,18 @@
 //! Programs whose operands are hosts: ssh, sftp, nc, telnet, socat, ping.
 
 use super::address::Address;
-use super::uses::{Uses, is_url};
+use super::uses::{Below, Uses, is_url};
 use crate::shell::programs::{Reading, Text};
+use crate::shell::view::{Access, Invocation};
+use crate::shell::word::Word;
 
-pub(super) fn hosts(reading: &Reading<'_>, uses: &mut Uses) {
+pub(super) fn hosts(invocation: &Invocation, reading: &Reading<'_>, uses: &mut Uses) {
+    if matches!(reading.name, "sftp" | "ftp" | "lftp" | "tnftp" | "tftp") {
+        let scripts = reading.values("e").chain(reading.values("c")).map(|value| value.text);
+        scripts.chain(invocation.stdin_text.as_ref().map(Word::as_str)).for_each(|script| {
+            uploads(script, uses);
+        });
+    }
     match reading.name {
         "ssh" | "mosh" | "autossh" => ssh(reading, uses),
         "sftp" | "ssh-copy-id" => sftp(reading, uses),
@@ -53,6 +61,18 @@ fn sftp(reading: &Reading<'_>, uses: &mut Uses) {
         match Address::from_remote_path(target.text) {
             Some(address) if !is_url(target.text) => uses.address(*target, address),
             Some(_) | None => uses.url(*target, "ssh"),
+        }
+    }
+}
+
+/// `put file`, `mput files`: what the commands of a session send.
+fn uploads(script: &str, uses: &mut Uses) {
+    for line in script.split(['\n', ';']).take(64) {
+        let mut words = line.split_whitespace();
+        let sends = matches!(words.next(), Some("put" | "mput" | "reput" | "append" | "mirror"));
+        let mut paths = words.filter(|word| !word.starts_with('-')).take(64);
+        if sends && let Some(path) = paths.next() {
+            uses.word(Word::literal(path.trim_matches(['"', '\''])), Access::Read, Below::Yes);
         }
     }
 }

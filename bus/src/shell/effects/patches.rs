@@ -45,11 +45,14 @@ pub(super) fn patch(invocation: &Invocation, reading: &Reading<'_>, uses: &mut U
     }
     uses.writes(reading.values("output").chain(words.first().copied()));
     uses.writes(reading.values("reject-file"));
-    if words.is_empty()
-        && let Some(text) = &invocation.stdin_text
-    {
-        let strip = reading.value("strip").and_then(|value| value.text.parse().ok()).unwrap_or(0);
-        diff_targets(text.as_str(), strip, uses);
+    match &invocation.stdin_text {
+        Some(text) if words.is_empty() => {
+            let strip = reading.value("strip").and_then(|value| value.text.parse().ok());
+            diff_targets(text.as_str(), strip.unwrap_or(0), uses);
+        }
+        // Which files there the patch names is not known.
+        None if words.is_empty() => uses.word(Word::literal("."), Access::Write, Below::No),
+        Some(_) | None => {}
     }
 }
 

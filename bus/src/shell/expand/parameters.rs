@@ -63,6 +63,10 @@ impl Follower<'_> {
                 let count = self.scope.parameters.as_ref()?.len().saturating_sub(1);
                 return Some(Expanded::Text(count.to_string(), Origin::Line));
             }
+            // Which shell it is does not matter for what it runs.
+            "SHELL" | "BASH" if self.scope.value(name).is_none() => {
+                return Some(Expanded::Text("/bin/bash".to_owned(), Origin::Line));
+            }
             "IFS" if self.scope.value(name).is_none() => {
                 return Some(Expanded::Text(" \t\n".to_owned(), Origin::Line));
             }

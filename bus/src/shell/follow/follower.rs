@@ -53,6 +53,8 @@ pub(crate) struct Follower<'s> {
     pub(crate) stdin: Flow,
     /// What the latest `<(…)` prints.
     stream: Flow,
+    /// What the line has opened for reading under other numbers than 0: `3<<< text`.
+    pub(super) descriptors: Vec<(String, Flow)>,
     /// Whether a line in a variable is being followed: `PAGER=bat` and `bat`, which uses it too.
     pub(crate) in_variable: bool,
     depth: usize,
@@ -73,6 +75,7 @@ impl<'s> Follower<'s> {
             copied_programs: Vec::new(),
             stdin: Flow::default(),
             stream: Flow::default(),
+            descriptors: Vec::new(),
             in_variable: false,
             depth: 0,
             commands: 0,
@@ -138,6 +141,18 @@ impl<'s> Follower<'s> {
     /// What the latest `<(…)` prints.
     pub(crate) fn stream(&self) -> Flow {
         self.stream.clone()
+    }
+
+    /// What the line has opened for reading as `/dev/fd/3`.
+    pub(crate) fn opened_as(&self, path: &str) -> Option<Flow> {
+        let number = path.strip_prefix("/dev/fd/").or_else(|| path.strip_prefix("/proc/self/fd/"));
+        self.descriptor(number?)
+    }
+
+    /// What a descriptor reads.
+    pub(super) fn descriptor(&self, number: &str) -> Option<Flow> {
+        let known = self.descriptors.iter().rev().find(|(known, _)| known == number);
+        known.map(|(_, flow)| flow.clone())
     }
 
     /// Runs in a copy of the scope.

@@ -9,6 +9,9 @@ use super::flow::{Flow, Origin};
 use super::follower::{Follower, Part, Written};
 use super::scope;
 
+/// How many descriptors of a line are remembered.
+const DESCRIPTORS: usize = 16;
+
 /// What the redirections of one command do.
 #[derive(Debug, Default)]
 pub(super) struct Redirected {
@@ -44,15 +47,12 @@ impl Follower<'_> {
     }
 
     fn redirect(&mut self, redirect: &Redirect<'_>, script: &Script<'_>, to: &mut Redirected) {
-        let stdin = redirect.fd.is_none_or(|fd| fd == "0");
         match redirect.kind {
             RedirectKind::HereString => {
                 let arg = self.expand_one(redirect.target);
-                if stdin {
-                    let mut flow = Flow::text(format!("{}\n", arg.word.as_str()));
-                    flow.origin = arg.origin;
-                    to.stdin = Some(flow);
-                }
+                let mut flow = Flow::text(format!("{}\n", arg.word.as_str()));
+                flow.origin = arg.origin;
+                self.opened_to_read(redirect, flow, to);
             }
             RedirectKind::HereDocument(index) => {
                 let Some(document) = script.documents.get(index) else { return };
@@ -62,16 +62,32 @@ impl Follower<'_> {
                 } else {
                     (Cow::Borrowed(&*document.text).into_owned(), Origin::Line)
                 };
-                if stdin {
-                    to.stdin = Some(Flow { text: Some(text), ..Flow::unknown(origin) });
+                let flow = Flow { text: Some(text), ..Flow::unknown(origin) };
+                self.opened_to_read(redirect, flow, to);
+            }
+            RedirectKind::Duplicate if is_descriptor(redirect.target) => {
+                if redirect.fd.is_none_or(|fd| fd == "0")
+                    && let Some(flow) = self.descriptor(redirect.target)
+                {
+                    to.stdin = Some(flow);
                 }
             }
-            RedirectKind::Duplicate if is_descriptor(redirect.target) => {}
             RedirectKind::Read => self.opened(redirect, &[Access::Read], to),
             RedirectKind::ReadWrite => self.opened(redirect, &[Access::Read, Access::Write], to),
             RedirectKind::Write | RedirectKind::Append | RedirectKind::Duplicate => {
                 self.opened(redirect, &[Access::Write], to);
             }
+        }
+    }
+
+    /// A text that a command reads on stdin, or under the number of another descriptor.
+    fn opened_to_read(&mut self, redirect: &Redirect<'_>, flow: Flow, to: &mut Redirected) {
+        match redirect.fd.filter(|fd| *fd != "0") {
+            None => to.stdin = Some(flow),
+            Some(fd) if self.descriptors.len() < DESCRIPTORS => {
+                self.descriptors.push((fd.to_owned(), flow));
+            }
+            Some(_) => self.cut(redirect.target),
         }
     }
 

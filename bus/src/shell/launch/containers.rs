@@ -1,7 +1,10 @@
-//! `docker run`, `docker exec`, `kubectl exec`: programs in a container, where no directory is known.
+//! `docker run`, `docker exec`, `kubectl exec`: programs in a container, where no directory is known. The files of a new
+//! container are gone with it, unless they are in a directory of this machine.
 
+use super::super::effects::on_this_machine;
 use super::super::follow::{Arg, Call, Flow, Follower, Origin};
-use super::super::view::Directory;
+use super::super::view::{Container, Directory};
+use super::option_lines::values;
 
 /// Options of `docker run` and `docker exec` that take no value. All others do.
 const SWITCHES: &[&str] = &[
@@ -43,9 +46,24 @@ impl Follower<'_> {
             inner.env.clear();
             inner.args.extend(entrypoint(rest.get(..name).unwrap_or_default()));
             inner.args.extend(rest.get(name + 1..).unwrap_or_default().iter().cloned());
+            let (programs, files) = (self.view.programs.len(), self.view.files.len());
             self.launch(inner, input);
+            if args.get(at).is_some_and(|arg| arg.word.as_str() == "run") {
+                let container = started(rest.get(..name).unwrap_or_default(), &call.directory);
+                self.contain(&container, programs, files);
+            }
         }
         Flow::unknown(Origin::Output)
+    }
+
+    /// The programs and files from these indexes on are inside a new container.
+    fn contain(&mut self, container: &Container, programs: usize, files: usize) {
+        for program in self.view.programs.iter_mut().skip(programs) {
+            program.container = Some(container.clone());
+        }
+        let inside = self.view.files.split_off(files);
+        let mapped = inside.into_iter().filter_map(|file| on_this_machine(file, container));
+        self.view.files.extend(mapped);
     }
 
     pub(super) fn kubectl(&mut self, index: usize, call: &Call, input: &Flow) -> Flow {
@@ -61,6 +79,35 @@ impl Follower<'_> {
         }
         self.output(index, input)
     }
+}
+
+/// How many mounts of a container are looked at.
+const MOUNTS: usize = 32;
+
+/// The container that `docker run` starts with these options.
+fn started(options: &[Arg], base: &Directory) -> Container {
+    let mut mounts = Vec::new();
+    for (volume, _) in values(options, &["-v", "--volume"]).into_iter().take(MOUNTS) {
+        let mut parts = volume.split(':');
+        if let (Some(host), Some(inside)) = (parts.next(), parts.next()) {
+            // A volume with a name has no directory here; what happens to it counts all the same.
+            let named = !host.contains(['/', '.', '~', super::super::word::UNKNOWN]);
+            let host = if named { inside } else { host };
+            mounts.push((host.to_owned(), inside.to_owned()));
+        }
+    }
+    for (mount, _) in values(options, &["--mount"]).into_iter().take(MOUNTS) {
+        let field = |names: &[&str]| {
+            let mut fields = mount.split(',').filter_map(|field| field.split_once('='));
+            fields.find(|(name, _)| names.contains(name)).map(|(_, value)| value.to_owned())
+        };
+        if let Some(inside) = field(&["target", "dst", "destination"]) {
+            let host = field(&["source", "src"]).unwrap_or_else(|| inside.clone());
+            mounts.push((host, inside));
+        }
+    }
+    let directory = values(options, &["-w", "--workdir"]).pop().map(|(directory, _)| directory);
+    Container { mounts, directory, base: base.clone() }
 }
 
 /// Where the options end and the container or image stands.

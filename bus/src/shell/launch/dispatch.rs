@@ -123,6 +123,7 @@ impl Follower<'_> {
             stdin_from: input.from.clone(),
             stdin_text: input.text.as_deref().map(Word::literal),
             more_args: call.more_args,
+            container: None,
         });
         self.view.programs.len() - 1
     }

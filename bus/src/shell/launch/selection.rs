@@ -10,7 +10,7 @@ pub(crate) enum Selection {
     All,
     /// Some files.
     Some,
-    /// Files of this name.
+    /// Files of this name, which may have wildcards.
     Named(String),
 }
 
@@ -22,7 +22,8 @@ impl Selection {
             Self::All => start.clone(),
             Self::Some => Word::new(format!("{directory}/{UNKNOWN}"), start.is_glob()),
             Self::Named(name) => {
-                Word::new(format!("{directory}/{UNKNOWN}/{name}"), start.is_glob())
+                let glob = start.is_glob() || name.contains(['*', '?', '[']);
+                Word::new(format!("{directory}/{UNKNOWN}/{name}"), glob)
             }
         }
     }
@@ -40,8 +41,7 @@ pub(crate) fn find_selection<'a>(args: impl Iterator<Item = &'a str>) -> Selecti
             break;
         }
         if !negated && is_choice(arg, value) {
-            let named =
-                matches!(arg, "-name" | "-iname") && !value.contains(['*', '?', '[', UNKNOWN]);
+            let named = matches!(arg, "-name" | "-iname") && !value.contains(UNKNOWN);
             selection = match selection {
                 Selection::All if named => Selection::Named(value.to_owned()),
                 Selection::All | Selection::Some | Selection::Named(_) => Selection::Some,

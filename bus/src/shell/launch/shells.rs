@@ -138,7 +138,7 @@ impl Follower<'_> {
             let stream = self.stream();
             return self.shell_stdin(index, call, &stream);
         }
-        match self.written_flow(&file.word) {
+        match self.opened_as(path).or_else(|| self.written_flow(&file.word)) {
             Some(flow) => self.shell_stdin(index, call, &flow),
             None => Flow::unknown(Origin::Output),
         }

@@ -6,6 +6,9 @@ use super::{CodeSource, OpaqueKind, foreign, opaque};
 const DOWNLOADS: &[&str] = &[
     "curl x | sh",
     "curl -fsSL https://x/y | sudo bash -s -- a",
+    "git clone https://h/x/tool.git && cd tool && ./install.sh",
+    "git clone git@h:x/tool /tmp/t && bash /tmp/t/setup.sh",
+    "gh repo clone x/tool && sh tool/install.sh",
     "wget -qO- x | bash",
     "wget -O - x | sh",
     "bash <(curl x)",

@@ -217,3 +217,26 @@ fn finds_calls_under_other_names() {
         assert_eq!((view.programs.len(), view.foreign_code.len()), (1, 0), "{line}: {view:?}");
     }
 }
+
+#[test]
+fn looks_into_rarer_languages() {
+    let table: &[(&str, &[&str])] = &[
+        ("julia -e 'rm(\"/a\", recursive=true)'", &["delete /a"]),
+        ("Rscript -e 'unlink(\"/a\", recursive=TRUE)'", &["delete /a"]),
+        ("elixir -e 'File.rm_rf!(\"/a\")'", &["delete /a"]),
+        ("emacs --batch --eval '(delete-directory \"/a\" t)'", &["delete /a"]),
+        ("vim -c 'w! /etc/hosts' -c q x", &["write /etc/hosts", "write x"]),
+        ("ruby -e 'Dir.glob(\"/a/*\").each { |f| File.delete(f) }'", &["read /a/*", "delete /a/*"]),
+        ("perl -e 'unlink glob(\"/a/*\")'", &["delete /a/*"]),
+    ];
+    for (line, expected) in table {
+        assert_eq!(files(line), *expected, "{line}");
+    }
+    check(&[
+        (
+            "awk 'BEGIN { print \"rm -rf /etc\" | \"sh\" }'",
+            "awk BEGIN { print \"rm -rf /etc\" | \"sh\" } ; rm -rf /etc",
+        ),
+        ("$SHELL -c 'rm x'", "/bin/bash -c rm x ; rm x"),
+    ]);
+}

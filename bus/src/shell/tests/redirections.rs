@@ -40,3 +40,14 @@ fn lists_hosts_that_bash_connects_to() {
     assert_eq!((view.hosts[0].scheme.as_str(), view.hosts[0].host.as_str()), ("tcp", "1.2.3.4"));
     assert!(view.files.is_empty());
 }
+
+#[test]
+fn runs_what_was_opened_under_another_number() {
+    for line in [
+        "bash /dev/fd/3 3<<< 'rm -rf /etc'",
+        "exec 3<<< 'rm -rf /etc'; bash <&3",
+        "bash /dev/fd/4 4<<E\nrm -rf /etc\nE",
+    ] {
+        assert_eq!(super::programs(line).last().map(String::as_str), Some("rm -rf /etc"), "{line}");
+    }
+}
