@@ -1,8 +1,6 @@
 //! What people read: `show`, `sessions` and `log` of sessions of the four agents, as snapshots at two widths, with and
 //! without colours, and what a reader can tell from them.
 
-#![expect(clippy::expect_used, reason = "a failed setup fails the test")]
-
 use hookbus_tests::agents::run_at_terminal;
 use hookbus_tests::home::Home;
 use hookbus_tests::payloads;

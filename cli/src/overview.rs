@@ -4,7 +4,7 @@
 mod agents;
 
 use anyhow::Result;
-use chrono::{Local, NaiveTime};
+use chrono::NaiveTime;
 use hookbus::event::{Clock, SystemClock, Time};
 use hookbus::log::{LogPath, LogReader};
 use serde_json::{Value, json};
@@ -190,7 +190,7 @@ impl Overview {
 impl Today {
     /// Counts those of the latest sessions that were active today.
     fn of(sessions: &[SessionSummary], has_more: bool) -> Self {
-        let midnight = Local::now().with_time(NaiveTime::MIN).earliest();
+        let midnight = local_time(SystemClock.now()).with_time(NaiveTime::MIN).earliest();
         let is_today = |at: Time| midnight.is_none_or(|midnight| local_time(at) >= midnight);
         let mut today = Self::default();
         for session in sessions.iter().filter(|session| is_today(session.last)) {

@@ -125,12 +125,14 @@ impl<'a> Recorded<'a> {
                 }
                 None => false,
             },
+            // Each of them, also behind one that was replaced.
             Value::Array(items) => {
-                items.iter_mut().fold(false, |changed, item| self.clean_strings(item) || changed)
+                items.iter_mut().filter_map(|it| self.clean_strings(it).then_some(())).count() > 0
             }
-            Value::Object(members) => members
-                .values_mut()
-                .fold(false, |changed, member| self.clean_strings(member) || changed),
+            Value::Object(members) => {
+                members.values_mut().filter_map(|it| self.clean_strings(it).then_some(())).count()
+                    > 0
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }

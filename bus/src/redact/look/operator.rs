@@ -42,7 +42,7 @@ pub(super) fn operator(
     closed: usize,
     at: usize,
 ) -> Option<(Operator, usize)> {
-    let quoted_name = closed > name.end && look.byte(closed - 1) != Some(b'm');
+    let quoted_name = is_quoted(look, name, closed);
     match look.from(at) {
         [b'=', b'=' | b'~', ..] | [b'!', b'=', ..] => {
             let len = look.from(at).iter().take(3).take_while(|byte| b"=!~".contains(byte)).count();
@@ -91,6 +91,25 @@ pub(super) fn operator(
                 pair(look, closed)
             }
         }
+        _ => operator_of_words(look, name, dashes, closed, at),
+    }
+}
+
+/// Whether a quote closes the name, and not the end of a colour.
+fn is_quoted(look: &Look<'_>, name: &Range<usize>, closed: usize) -> bool {
+    closed > name.end && look.byte(closed - 1) != Some(b'm')
+}
+
+/// The same where no sign says so: words and blanks.
+fn operator_of_words(
+    look: &Look<'_>,
+    name: &Range<usize>,
+    dashes: usize,
+    closed: usize,
+    at: usize,
+) -> Option<(Operator, usize)> {
+    let quoted_name = is_quoted(look, name, closed);
+    match look.from(at) {
         [b'i' | b'w', b's', b' ' | b':', ..] if at > name.end => Some((Operator::Is, at + 3)),
         [b't', b'o', b' ', ..] if at > name.end => Some((Operator::Is, at + 3)),
         [b'f' | b'F', b'o' | b'O', b'r' | b'R', b' ', ..] if at > name.end => {
