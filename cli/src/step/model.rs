@@ -213,10 +213,9 @@ impl StepModel {
         let Some(typed) = &mut self.typing else { return };
         match key.code {
             KeyCode::Esc => self.typing = None,
+            KeyCode::Backspace if typed.is_empty() => self.typing = None,
             KeyCode::Backspace => {
-                if typed.pop().is_none() {
-                    self.typing = None;
-                }
+                typed.pop();
             }
             KeyCode::Char(character) => typed.push(character),
             KeyCode::Enter => {
