@@ -1,7 +1,6 @@
 //! `hookbus top` and `hookbus replay --step` at a real terminal: what is on the screen, what keys do, and that the terminal is
 //! given back as it was. Without a terminal the same figures and steps as text and JSON.
 
-
 use std::fs;
 
 use hookbus_tests::home::Home;
