@@ -142,7 +142,7 @@ mod tests {
         );
         let (line, lines) = (
             "log  one two three of four and five",
-            ["log  one two three of four", "     and five"],
+            ["log  one two three of four and", "     five"],
         );
         assert_eq!(broken(line, 30, Some(5)), lines);
         assert_eq!(broken("short", 12, None), ["short"]);
