@@ -121,12 +121,16 @@ impl<'a> Recorded<'a> {
                 }
                 None => false,
             },
+            // Every one of them, not only the first.
             Value::Array(items) => {
-                items.iter_mut().fold(false, |changed, item| self.clean_strings(item) || changed)
+                items.iter_mut().filter_map(|item| self.clean_strings(item).then_some(())).count()
+                    > 0
             }
-            Value::Object(members) => members
-                .values_mut()
-                .fold(false, |changed, member| self.clean_strings(member) || changed),
+            Value::Object(members) => {
+                let changed =
+                    members.values_mut().filter_map(|it| self.clean_strings(it).then_some(()));
+                changed.count() > 0
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }

@@ -31,10 +31,9 @@ pub(crate) fn csv_column(look: &mut Look<'_>, keyword: Range<usize>) {
     };
     look.spend(end - start);
     let header = look.slice(start..end);
-    let columns = header.iter().filter(|byte| **byte == mark).count() + 1;
+    let columns = memchr::memchr_iter(mark, header).count() + 1;
     let front = usize::from(look.byte(keyword.start) == Some(mark));
-    let column =
-        look.slice(start..keyword.start + front).iter().filter(|byte| **byte == mark).count();
+    let column = memchr::memchr_iter(mark, look.slice(start..keyword.start + front)).count();
     // The line between the header and the rows.
     let line = look.from(at);
     let rule = line.iter().take(MAX_LINE).take_while(|byte| b"-+|: \r".contains(byte)).count();
