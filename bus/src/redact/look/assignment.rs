@@ -117,11 +117,17 @@ fn next_line(look: &Look<'_>, at: usize) -> Option<usize> {
     let line = rest.get(block + blanks..)?.strip_prefix(b"\n")?;
     let indent = line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     let item = if line.get(indent..)?.starts_with(b"- ") { 2 } else { 0 };
-    (indent > 0).then_some(at + block + blanks + 1 + indent + item)
+    // `password:` and `type: string` on the next line: a map.
+    let word = line.get(indent + item..)?.split(|byte| *byte <= b' ').next().unwrap_or_default();
+    let is_key = word.ends_with(b":");
+    (indent > 0 && !is_key).then_some(at + block + blanks + 1 + indent + item)
 }
 
 /// Past the quotes and brackets that end a name: `"password"`, `env["password"]`.
 fn close_name(look: &Look<'_>, at: usize) -> usize {
+    // The text of a string that `repr` of Python printed: `\\"password\\": \\"…\\"`.
+    let escaped = !look.is_json && matches!(look.from(at), [b'\\', b'"' | b'\'', ..]);
+    let at = at + usize::from(escaped);
     let closing = look.from(at).iter().take(3);
     let len = closing.take_while(|byte| matches!(byte, b'"' | b'\'' | b'`' | b']')).count();
     // `char password[] = …`

@@ -66,6 +66,11 @@ pub(crate) fn named_secret(look: &mut Look<'_>, keyword: Range<usize>) {
     let Some(found) = assignment(look, keyword, 0).filter(|found| found.value.len() >= 4) else {
         return;
     };
+    // Most of what stands beside such a word in a sentence is a word.
+    let value = look.slice(found.value.clone());
+    if found.operator == Operator::Beside && !value.iter().any(u8::is_ascii_digit) {
+        return;
+    }
     look.spend(COST_OF_NAME);
     if is_resource_name(look, &found) {
         return;

@@ -42,29 +42,63 @@ pub(super) fn operator(
     closed: usize,
     at: usize,
 ) -> Option<(Operator, usize)> {
-    let quoted_name = is_quoted(look, name, closed);
-    match look.from(at) {
+    let quoted_name = closed > name.end && look.byte(closed - 1) != Some(b'm');
+    if matches!(look.from(at), [b':', b':', next, ..] if *next != b' ') {
+        return None;
+    }
+    sign(look, name, dashes, at)
+        .or_else(|| markup(look, name, quoted_name, at))
+        .or_else(|| list(look, quoted_name, closed, at))
+        .or_else(|| if at > name.end { word(look, at) } else { None })
+        .or_else(|| blank(look, name, dashes, at).filter(|_| at > name.end && !quoted_name))
+        .or_else(|| pair(look, closed))
+        .or_else(|| {
+            let goes_on = !matches!(look.byte(at), None | Some(b'\n' | b'\r'));
+            let is_beside = at > name.end && !quoted_name && goes_on;
+            is_beside.then_some((Operator::Beside, at))
+        })
+}
+
+/// `=`, `:` and what is made of them.
+fn sign(
+    look: &Look<'_>,
+    name: &Range<usize>,
+    dashes: usize,
+    at: usize,
+) -> Option<(Operator, usize)> {
+    Some(match look.from(at) {
         [b'=', b'=' | b'~', ..] | [b'!', b'=', ..] => {
             let len = look.from(at).iter().take(3).take_while(|byte| b"=!~".contains(byte)).count();
-            Some((Operator::Compares, at + len))
+            (Operator::Compares, at + len)
         }
-        [b':', b':', b' ', ..] => Some((Operator::Colon, at + 2)),
-        [b':', b':', ..] => None,
-        [b':' | b'?', b'=', ..] | [b'=', b'>', ..] => Some((Operator::Equals, at + 2)),
+        [b':', b':', ..] => (Operator::Colon, at + 2),
+        [b':' | b'?', b'=', ..] | [b'=', b'>', ..] => (Operator::Equals, at + 2),
         [b'=', next, ..]
             if at == name.end
                 && *next > b' '
                 && (dashes == 2 || is_environment_name(look, name)) =>
         {
-            Some((Operator::Environment, at + 1))
+            (Operator::Environment, at + 1)
         }
-        [b'=', ..] => Some((Operator::Equals, at + 1)),
-        [b':', ..] => Some((Operator::Colon, at + 1)),
+        [b'=', ..] => (Operator::Equals, at + 1),
+        [b':', ..] => (Operator::Colon, at + 1),
         // The colon of Chinese and Japanese text.
-        [0xef, 0xbc, 0x9a, ..] => Some((Operator::Colon, at + 3)),
-        [b'|', b'|', b'=', ..] => Some((Operator::Equals, at + 3)),
+        [0xef, 0xbc, 0x9a, ..] => (Operator::Colon, at + 3),
+        [b'|', b'|', b'=', ..] => (Operator::Equals, at + 3),
         // `process.env.TOKEN || "…"`: what counts if the variable is not set.
-        [b'|', b'|', ..] | [b'?', b'?', ..] => Some((Operator::Argument, at + 2)),
+        [b'|', b'|', ..] | [b'?', b'?', ..] => (Operator::Argument, at + 2),
+        _ => return None,
+    })
+}
+
+/// Tables, elements of XML and HTML, forms.
+fn markup(
+    look: &Look<'_>,
+    name: &Range<usize>,
+    quoted_name: bool,
+    at: usize,
+) -> Option<(Operator, usize)> {
+    match look.from(at) {
         // A row of a table, with `|` or a line of box drawing.
         [b'|', b' ', ..] if at > name.end => Some((Operator::Is, at + 2)),
         [0xe2, 0x94, 0x82, ..] => Some((Operator::Is, at + 3)),
@@ -82,6 +116,13 @@ pub(super) fn operator(
             Some((Operator::Argument, at + 1))
         }
         [b'<', b'/', ..] => next_element(look, at).map(|start| (Operator::Pair, start)),
+        _ => None,
+    }
+}
+
+/// Arguments of a function, a pair in a list, a block of HCL.
+fn list(look: &Look<'_>, quoted_name: bool, closed: usize, at: usize) -> Option<(Operator, usize)> {
+    match look.from(at) {
         [b'(', b'"' | b'\'', ..] => Some((Operator::Argument, at + 1)),
         [b',', ..] if quoted_name => {
             let start = look.skip_blanks(at + 1, 4);
@@ -91,36 +132,6 @@ pub(super) fn operator(
                 pair(look, closed)
             }
         }
-        _ => operator_of_words(look, name, dashes, closed, at),
-    }
-}
-
-/// Whether a quote closes the name, and not the end of a colour.
-fn is_quoted(look: &Look<'_>, name: &Range<usize>, closed: usize) -> bool {
-    closed > name.end && look.byte(closed - 1) != Some(b'm')
-}
-
-/// The same where no sign says so: words and blanks.
-fn operator_of_words(
-    look: &Look<'_>,
-    name: &Range<usize>,
-    dashes: usize,
-    closed: usize,
-    at: usize,
-) -> Option<(Operator, usize)> {
-    let quoted_name = is_quoted(look, name, closed);
-    match look.from(at) {
-        [b'i' | b'w', b's', b' ' | b':', ..] if at > name.end => Some((Operator::Is, at + 3)),
-        [b't', b'o', b' ', ..] if at > name.end => Some((Operator::Is, at + 3)),
-        [b'f' | b'F', b'o' | b'O', b'r' | b'R', b' ', ..] if at > name.end => {
-            behind_purpose(look, at)
-        }
-        // `Dim password As String = "…"`.
-        [b'A' | b'a', b's', b' ', ..] if at > name.end => {
-            let line = look.from(at);
-            let line = line.get(..40).unwrap_or(line);
-            memchr::memmem::find(line, b" = ").map(|len| (Operator::Equals, at + len + 3))
-        }
         // `variable "db_password" { default = "…" }`.
         [b'{', ..] if quoted_name => {
             let block = look.from(at);
@@ -129,22 +140,38 @@ fn operator_of_words(
             let equals = memchr::memchr(b'=', block.get(default..default + 12)?)?;
             Some((Operator::Equals, at + default + equals + 1))
         }
-        // `CREATE USER x WITH PASSWORD 'secret'`, and prose: password 'secret'.
-        [b'\'', ..] if at > name.end && !quoted_name => match look.slice(name.clone()) {
-            b"PASSWORD" => Some((Operator::Blank, at)),
-            _ if may_be_blank(look, name, dashes) => Some((Operator::Blank, at)),
-            _ => Some((Operator::Is, at)),
-        },
-        [_, ..] if at > name.end && !quoted_name => {
-            let beside = || !matches!(look.byte(at), Some(b'\n' | b'\r'));
-            if may_be_blank(look, name, dashes) {
-                Some((Operator::Blank, at))
-            } else {
-                pair(look, closed).or_else(|| beside().then_some((Operator::Beside, at)))
-            }
-        }
-        _ => pair(look, closed),
+        _ => None,
     }
+}
+
+/// Words that join a name and its value: "is", "was", "to", "for … is", `As String =`.
+fn word(look: &Look<'_>, at: usize) -> Option<(Operator, usize)> {
+    match look.from(at) {
+        [b'i' | b'w', b's', b' ' | b':', ..] => Some((Operator::Is, at + 3)),
+        [b't', b'o', b' ', ..] => Some((Operator::Is, at + 3)),
+        [b'f' | b'F', b'o' | b'O', b'r' | b'R', b' ', ..] => behind_purpose(look, at),
+        // `Dim password As String = "…"`.
+        [b'A' | b'a', b's', b' ', ..] => {
+            let line = look.from(at);
+            let line = line.get(..40).unwrap_or(line);
+            memchr::memmem::find(line, b" = ").map(|len| (Operator::Equals, at + len + 3))
+        }
+        _ => None,
+    }
+}
+
+/// `--name value`, `ENV NAME value`, `CREATE USER x WITH PASSWORD 'secret'`, and prose: password 'secret'.
+fn blank(
+    look: &Look<'_>,
+    name: &Range<usize>,
+    dashes: usize,
+    at: usize,
+) -> Option<(Operator, usize)> {
+    let is_quote = look.byte(at) == Some(b'\'');
+    if is_quote && look.slice(name.clone()) == b"PASSWORD" || may_be_blank(look, name, dashes) {
+        return Some((Operator::Blank, at));
+    }
+    is_quote.then_some((Operator::Is, at))
 }
 
 /// "password for the staging server is …": past the words, within a line.

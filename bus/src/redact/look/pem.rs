@@ -12,6 +12,7 @@ use super::{Look, Rank};
 
 /// A key is at most so long; 16384 bit RSA has 13 KB.
 const MAX_KEY: usize = 32 * 1024;
+const MAX_LINE: usize = 256;
 /// Characters of the body, and of the quotes and signs that join lines of it in source code.
 const BODY: Alphabet = BASE64.and(Alphabet::of(" \t\r\n:,-\"'\\.()_"));
 
@@ -82,7 +83,12 @@ fn tail(look: &mut Look<'_>, keyword: Range<usize>) {
         return;
     }
     let before = look.before(keyword.start);
-    let before = before.get(before.len().saturating_sub(MAX_KEY)..).unwrap_or_default();
+    // Lines of keys are short: without a line break nearby, only the end of the text can belong to a key.
+    let near = before.get(before.len().saturating_sub(MAX_LINE)..).unwrap_or_default();
+    let has_lines = memchr::memchr(b'\n', near).is_some();
+    let limit = if has_lines { MAX_KEY } else { MAX_LINE };
+    let before = before.get(before.len().saturating_sub(limit)..).unwrap_or_default();
+    look.spend(near.len());
     let mut start = keyword.start;
     for (index, line) in lines_from_the_end(before).enumerate() {
         let text = line.trim_ascii();

@@ -21,6 +21,7 @@ impl Look<'_> {
         // Python's `b"…"` and `f'…'`, C#'s `@"…"`; the first element of a list.
         let open = match self.from(at) {
             [b'[', b'"' | b'\'', ..] => Some(at + 1),
+            [b'\\', b'"' | b'\'', ..] if !self.is_json => Some(at + 1),
             [b'"' | b'\'' | b'`', ..] => Some(at),
             [b'b' | b'r' | b'u' | b'f' | b'B' | b'R' | b'L' | b'@', b'"' | b'\'', ..] => {
                 Some(at + 1)
@@ -28,7 +29,12 @@ impl Look<'_> {
             _ => None,
         };
         match open {
-            Some(open) => Value { range: self.quoted(open), quoted: true },
+            Some(open) => {
+                let mut range = self.quoted(open);
+                let is_escaped = self.byte(at) == Some(b'\\');
+                range.end -= usize::from(is_escaped && self.slice(range.clone()).ends_with(b"\\"));
+                Value { range, quoted: true }
+            }
             None => Value { range: self.bare(at), quoted: false },
         }
     }
