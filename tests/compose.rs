@@ -138,7 +138,7 @@ fn an_observer_that_fails_every_event_or_left_dead_letters_is_not_healthy() {
     wait_until("the check names both", || {
         let check = home.run(&["status", "--check", "--json"]);
         let report = String::from_utf8_lossy(&check.stdout).into_owned();
-        !check.status.success() && report.contains("dead letters") && report.contains("stuck fails")
+        !check.status.success() && report.contains("dead letter") && report.contains("stuck fails")
     });
     wait_until("the age of its event shows", || {
         let state = home.json(&["status", "--json"]);
