@@ -189,7 +189,7 @@ impl Place {
         // A path itself is hashed part by part, which takes longer.
         [cwd, project, bus].map(|path| path.as_os_str()).hash(state);
         [home, claimed_home].map(|path| path.as_deref().map(Path::as_os_str)).hash(state);
-        for path in temporary.iter() {
+        for path in temporary {
             path.as_os_str().hash(state);
         }
         links.hash(state);
