@@ -22,7 +22,7 @@ pub fn leak(redacted: &[u8], secret: &Secret) -> Option<Leak> {
             return Some(Leak::Whole);
         }
         let escaped = serde_json::to_string(&value).expect("strings are JSON");
-        value = escaped[1..escaped.len() - 1].to_owned();
+        escaped[1..escaped.len() - 1].clone_into(&mut value);
     }
     let part = secret.part.as_bytes();
     let pieces = part.windows(WINDOW.min(part.len()));
