@@ -13,7 +13,7 @@
 //! | `p` `q` | a password of words and digits; one with punctuation |
 //! | `j` | a JWT |
 //! | `e` `E` | base64 of `user:password`, of a private key |
-//! | `n` | base64 of so many digits |
+//! | `n` | base64 of a number of so many digits, as Discord's ids are |
 //! | `m` | so many words of a seed phrase |
 //! | `y` `Y` | an English word, with a capital letter |
 
@@ -133,7 +133,7 @@ fn random_part(after: &str, dice: &mut Dice) -> Option<String> {
         'e' => STANDARD.encode(format!("ci-user:{}", dice.text(&format!("{both}{DIGITS}"), 17))),
         'E' => STANDARD.encode(pem::private_key("RSA PRIVATE KEY", 12, dice)),
         'n' => {
-            let first = dice.text("123456789", 1);
+            let first = dice.text("16789", 1);
             URL_SAFE_NO_PAD.encode(format!("{first}{}", dice.text(DIGITS, length - 1)))
         }
         'm' => (0..length).map(|_| dice.word()).collect::<Vec<_>>().join(" "),
