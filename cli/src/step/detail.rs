@@ -6,7 +6,7 @@ use hookbus::view::{CallResult, DecisionView, Step, ToolStatus};
 use hookbus_replay::Category;
 
 use super::Compared;
-use crate::output::{format_duration, local_time, sanitize, sanitize_lines, shorten, wrap};
+use crate::output::{count, format_duration, local_time, sanitize, sanitize_lines, shorten, wrap};
 
 /// How many lines of a payload, and of what a tool printed, are shown.
 const MOST_LINES: usize = 2000;
@@ -92,7 +92,7 @@ impl Detail {
         }
         let more = lines.count();
         if more > 0 {
-            self.add(Tone::Dim, format!("{before}… {more} more lines"));
+            self.add(Tone::Dim, format!("{before}… {}", count(more, "more line")));
         }
     }
 

@@ -10,7 +10,7 @@ use ratatui::widgets::{Block, List, ListItem, ListState, Paragraph};
 
 use super::detail::Tone;
 use super::model::StepModel;
-use crate::output::{fit, local_time, sanitize, shorten};
+use crate::output::{count, fit, local_time, sanitize, shorten};
 use crate::screen::{Theme, draw_keys};
 
 /// A narrower window has the list above the detail.
@@ -150,7 +150,10 @@ fn draw_detail(frame: &mut Frame<'_>, model: &mut StepModel, theme: Theme, area:
         Tone::Notable => theme.notable(),
     };
     let below = lines.len().saturating_sub(model.scroll + rows);
-    let more = if below > 0 { format!(" {below} more lines: Space ") } else { String::new() };
+    let more = match below {
+        0 => String::new(),
+        _ => format!(" {}: Space ", count(below, "more line")),
+    };
     let shown = lines.into_iter().skip(model.scroll).take(rows);
     let text: Vec<Line<'_>> =
         shown.map(|(tone, line)| Line::styled(format!(" {line}"), style(tone))).collect();
