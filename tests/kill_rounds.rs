@@ -53,8 +53,8 @@ fn kill_rounds(job: &[&str], is_selected: IsSelected, prepare: impl Fn(&Home)) {
     let (mut sent, mut killed) = (0, 0);
     for round in 0..ROUNDS {
         let mut child = start(&home, job);
-        // Events are sent while it works; it is killed after some of them, a little later each round.
-        for _ in 0..=round % 3 {
+        // Killed at once in the first round; later while events are sent, a little later each round.
+        for _ in 0..round % 3 {
             let event =
                 json!({"hook_event_name": "pre_llm_call", "session_id": "agents", "number": sent});
             home.answer("hermes", &event);

@@ -261,6 +261,7 @@ fn every_json_has_the_keys_that_are_documented() {
     let archive = home.work().join("archive").to_string_lossy().into_owned();
     check("verify --json", &home, &["--home", &archive, "verify"]);
     check("sessions --json", &home, &["--home", &archive, "sessions"]);
+    check("top --json", &home, &["--home", &archive, "top"]);
     check("log --json", &home, &["--home", &archive, "log"]);
     let fresh = Home::new();
     fs::create_dir_all(fresh.work().join(".gemini")).expect("a directory");
