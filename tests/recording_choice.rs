@@ -80,7 +80,7 @@ fn each_event_is_recorded_as_chosen_with_a_daemon_and_without() {
         let daemon = (mode == "running").then(|| home.serve());
         record_session(&home);
         let status = String::from_utf8(home.run(&["status"]).stdout).expect("text");
-        assert!(status.contains("record  tool.before: outline"), "{status}");
+        assert!(status.contains("record    tool.before: outline"), "{status}");
         drop(daemon);
         assert_recorded_as_chosen(&home);
     }
