@@ -32,7 +32,7 @@ async def main(url, wait):
     while True:
         try:
             messages = await events.fetch(500, timeout=wait)
-        except nats.errors.TimeoutError:
+        except TimeoutError:
             break  # nothing came for a while
         db.execute("BEGIN")  # one transaction for the positions and for what is counted
         for message in messages:
