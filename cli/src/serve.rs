@@ -177,7 +177,7 @@ pub(crate) fn log_to_stderr(settings: &Settings) {
 }
 
 /// Replaces secrets in what processes of this home log: with the user's own patterns as they are when the process starts, and
-/// with all built-in detectors, also those that the user switched off, because nobody looks for secrets in a log of the bus.
+/// with all built-in detectors, also those that the user switched off, because the user does not expect secrets in the log of the daemon.
 fn redactor(settings: &Settings) -> Arc<Option<Redactor>> {
     let active = ActiveRedaction::new(&settings.home);
     let own = own_redaction(&settings.home);

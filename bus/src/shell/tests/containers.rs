@@ -1,4 +1,4 @@
-//! Files inside a new container are those of this machine where a directory is mounted, and nobody's elsewhere.
+//! Files inside a new container are those of this machine where a directory is mounted; other files in it are not ours to guard.
 
 use super::files;
 
