@@ -109,31 +109,55 @@ impl<'a> AppendTransaction<'a> {
                         Arrival::Late => self.append_late_hooks(hooks)?,
                     }
                 }
-                let seq = match self.seq_of(event.id)? {
-                    Some(seq) => seq,
-                    None => self.insert(event, None)?,
-                };
-                self.append_decision(event.id.of_decision(), seq, decision.as_deref())
+                let id = event.id.of_decision();
+                match (self.seq_of(event.id)?, decision) {
+                    (None, decision) => {
+                        let seq = self.insert(event, None)?;
+                        self.append_decision(id, seq, decision.as_deref())
+                    }
+                    (Some(seq), None) => self.append_decision(id, seq, None),
+                    (Some(seq), Some(decision)) => self.append_late_decision(decision, seq),
+                }
             }
             Job::Decision { decision, cause, identity } => {
                 self.writer = Some(Arc::clone(identity));
-                if !self.is_about(decision.id, *cause)? {
-                    return Err(AppendError::Replaced); // the event was in the file before this one
-                }
-                self.append_decision(decision.id, *cause, Some(decision))
+                self.append_late_decision(decision, *cause)
             }
             Job::Checkpoint => Ok(Appended { seq: Seq::FIRST, earlier_decision: None }),
         }
     }
 
-    /// Whether the row at `seq` is the event that the decision with this id is about.
-    fn is_about(&self, decision: EventId, seq: Seq) -> Result<bool, AppendError> {
+    /// Appends a decision about an event that is in the log already. An earlier try of the same call may have recorded
+    /// the event in other words (another session, because a link between sessions was not known yet): the decision gets
+    /// the columns of the event as it is recorded.
+    fn append_late_decision(
+        &mut self,
+        decision: &RowDraft,
+        seq: Seq,
+    ) -> Result<Appended, AppendError> {
         let event = self
             .transaction
-            .prepare_cached("SELECT id FROM events WHERE seq = ?1")?
-            .query_row([seq.as_i64()], |row| row.get(0).map(EventId::from_bytes))
+            .prepare_cached(
+                "SELECT id, agent, session, turn, tool, tool_class FROM events WHERE seq = ?1",
+            )?
+            .query_row([seq.as_i64()], |row| {
+                let recorded = RowDraft {
+                    agent: row.get(1)?,
+                    session: row.get(2)?,
+                    turn: row.get(3)?,
+                    tool: row.get(4)?,
+                    tool_class: row.get(5)?,
+                    ..decision.clone()
+                };
+                Ok((EventId::from_bytes(row.get(0)?), recorded))
+            })
             .optional()?;
-        Ok(event.map(EventId::of_decision) == Some(decision))
+        match event {
+            Some((event, decision)) if event.of_decision() == decision.id => {
+                self.append_decision(decision.id, seq, Some(&decision))
+            }
+            Some(_) | None => Err(AppendError::Replaced), // the event was in the file before this one
+        }
     }
 
     /// Appends the decision about the event at `seq`, unless there is one already: an event has at
@@ -457,5 +481,50 @@ mod tests {
         drop(transaction);
         append(&mut db, &mut cache, &[draft("/h/hookbus.yaml", "mine", false)]);
         assert!(last_hooks(&db, None).expect("an answer").is_some());
+    }
+
+    fn tool_call(id: EventId, session: &str, tool: &str) -> RowDraft {
+        RowDraft {
+            id,
+            at: Time::from_micros(1),
+            agent: "hermes".to_owned(),
+            session: session.to_owned(),
+            turn: None,
+            name: "pre_tool_call".to_owned(),
+            kind: Kind::ToolBefore,
+            tool: Some(tool.to_owned()),
+            tool_class: Some("shell".to_owned()),
+            context: None,
+            payload: b"{}".to_vec(),
+        }
+    }
+
+    #[test]
+    fn a_decision_of_a_second_try_has_the_columns_of_the_event_that_the_first_try_recorded() {
+        let ((_home, mut db), mut cache) = (log(), AppendCache::default());
+        let id = EventId::mint(Time::from_micros(1));
+        let job = |event: RowDraft, decision: Option<RowDraft>| {
+            let (event, decision) = (Box::new(event), decision.map(Box::new));
+            let (hooks, arrival) = (Vec::new(), Arrival::AtOnce);
+            Some(Arc::new(Job::Event { event, decision, hooks, arrival, identity: None }))
+        };
+        let decision = RowDraft {
+            id: id.of_decision(),
+            name: "decision".to_owned(),
+            kind: Kind::Decision,
+            ..tool_call(id, "child", "sh")
+        };
+        let jobs = [
+            job(tool_call(id, "parent", "terminal"), None),
+            job(tool_call(id, "child", "sh"), Some(decision)),
+        ];
+        begin(&mut db, &mut cache).append_all(&jobs).expect("a commit");
+        let columns = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        let rows: Vec<(String, String)> = db
+            .prepare("SELECT session, tool FROM events ORDER BY seq")
+            .and_then(|mut rows| rows.query_map([], columns)?.collect())
+            .expect("rows");
+        let first_try = ("parent".to_owned(), "terminal".to_owned());
+        assert_eq!(rows, [first_try.clone(), first_try]);
     }
 }

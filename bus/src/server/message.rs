@@ -106,6 +106,9 @@ impl DaemonRequest {
             b"call" => {
                 let build = BuildVersion::from_bytes(read_part(&mut rest)?)?;
                 let id = EventId::from_bytes(read_part(&mut rest)?.try_into().ok()?);
+                if id == id.of_decision() {
+                    return None; // the event would be taken for a decision
+                }
                 let at = i64::from_be_bytes(read_part(&mut rest)?.try_into().ok()?);
                 let agent =
                     std::str::from_utf8(read_part(&mut rest)?).ok()?.parse::<Agent>().ok()?;
@@ -230,6 +233,21 @@ mod tests {
             panic!("a call");
         };
         assert_eq!(format!("{read:?}"), format!("{call:?}"));
+    }
+
+    #[test]
+    fn an_event_cannot_have_the_id_of_a_decision() {
+        let at = Time::from_micros(1);
+        let read = |id| {
+            let (agent, raw, caller) = (Agent::Gemini, Vec::new(), Caller::default());
+            let call = Call { id, at, agent, raw, caller, deadline: Duration::ZERO };
+            let build = BuildVersion::current();
+            let bytes = DaemonRequest::Call { build, call: Box::new(call) }.to_bytes();
+            DaemonRequest::from_bytes(bytes[8..].to_vec())
+        };
+        let id = EventId::mint(at);
+        assert!(read(id).is_some());
+        assert!(read(id.of_decision()).is_none());
     }
 
     proptest! {
