@@ -8,8 +8,8 @@ use std::path::Path;
 use std::process::Command;
 
 use hookbus::envelope;
-use hookbus::event::{BusId, Seq, subject};
-use hookbus::log::{Received, payload_digest, row_hash};
+use hookbus::event::{BusId, Seq, payload_digest, subject};
+use hookbus::log::{Received, row_hash};
 use hookbus_tests::home::{Home, wait_until};
 use hookbus_tests::nats::NatsServer;
 use hookbus_tests::payloads::{self, hermes_shell};

@@ -9,8 +9,8 @@ use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use hookbus::event::{Agent, EventId};
-use hookbus::log::{Row, payload_digest};
+use hookbus::event::{Agent, EventId, payload_digest};
+use hookbus::log::Row;
 use hookbus_tests::home::Home;
 use hookbus_tests::recording::{query, record, rows, store_whole};
 use serde_json::{Value, json};

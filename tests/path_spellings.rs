@@ -112,7 +112,14 @@ fn write_file(path: &str, cwd: &str) -> Event {
     });
     let at = Time::from_micros(1);
     let (id, raw) = (EventId::mint(at), payload.to_string().into_bytes());
-    decode(Arrival { id, at, agent: Agent::Gemini, wire: Wire::Shell, raw, session_hint: None })
+    decode(Arrival {
+        id,
+        at,
+        agent: Agent::Gemini,
+        wire: Wire::Shell,
+        raw: raw.into(),
+        session_hint: None,
+    })
 }
 
 #[test]

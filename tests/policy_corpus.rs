@@ -53,7 +53,14 @@ fn call(line: &str) -> Event {
     });
     let at = Time::from_micros(1);
     let (id, raw) = (EventId::mint(at), payload.to_string().into_bytes());
-    decode(Arrival { id, at, agent: Agent::Gemini, wire: Wire::Shell, raw, session_hint: None })
+    decode(Arrival {
+        id,
+        at,
+        agent: Agent::Gemini,
+        wire: Wire::Shell,
+        raw: raw.into(),
+        session_hint: None,
+    })
 }
 
 /// The hooks that hold a line back.
@@ -124,15 +131,15 @@ fn of_another_corpus_few_bad_lines_pass_and_few_good_ones_are_interrupted() {
 
 /// Written without a look at the packs. Of the third set 86 % of the bad lines were held back before the packs were
 /// extended by what it showed, and 1.2 % of the good ones; of the fourth, which is about other areas, 69 % before and 89 %
-/// after that. Lines that may be seen either way were left out then.
+/// after that. Lines that may be seen either way were left out then. The fifth and the sixth were written after that: 97 % of
+/// the bad lines of each were held back at first sight, and 1.0 % and 0.7 % of the good ones.
 #[test]
-fn of_the_third_and_fourth_corpus_few_bad_lines_pass_and_few_good_ones_are_interrupted() {
+fn of_the_later_corpora_few_bad_lines_pass_and_few_good_ones_are_interrupted() {
     let hooks = starter();
     let is_held_back = |(_, line): &&(String, String)| !held_back_by(line, &hooks).is_empty();
-    for (bad, good) in
-        [("third_bad.yaml", "third_good.yaml"), ("fourth_bad.yaml", "fourth_good.yaml")]
-    {
-        let (bad, good) = (lines(bad), lines(good));
+    for corpus in ["third", "fourth", "fifth", "sixth"] {
+        let (bad, good) =
+            (lines(&format!("{corpus}_bad.yaml")), lines(&format!("{corpus}_good.yaml")));
         assert!(bad.len() >= 180 && good.len() >= 250);
         let passing: Vec<_> = bad.iter().filter(|line| !is_held_back(line)).collect();
         let caught: Vec<_> = good.iter().filter(is_held_back).collect();

@@ -10,8 +10,8 @@ use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use hookbus::event::{Agent, EventId};
-use hookbus::log::{LogPath, LogReader, Row, payload_digest, row_hash};
+use hookbus::event::{Agent, EventId, payload_digest};
+use hookbus::log::{LogPath, LogReader, Row, row_hash};
 use hookbus_tests::home::Home;
 use hookbus_tests::recording::{damage, query, record, record_after, rows};
 use serde_json::{Value, json};

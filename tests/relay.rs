@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use hookbus::envelope;
-use hookbus::log::{LogPath, LogReader, Received, payload_digest, row_hash};
+use hookbus::event::payload_digest;
+use hookbus::log::{LogPath, LogReader, Received, row_hash};
 use hookbus_tests::accounts::Accounts;
 use hookbus_tests::home::{Home, feed, wait_until};
 use hookbus_tests::nats::{NatsServer, Published, Version, python_client};

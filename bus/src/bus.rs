@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::active::{ActiveRedaction, HookSets, HooksSource, Projects};
 use crate::caller::Caller;
 use crate::dialect::SessionLinks;
-use crate::event::{Clock, EventId, OnFailure, SystemClock};
+use crate::event::{Clock, EventId, OnFailure, Payload, SystemClock};
 use crate::log::{Durability, LogPath, Recorder, Spool};
 use crate::notice::Told;
 
@@ -101,14 +101,14 @@ impl Bus {
 /// Decisions as they were made, for a while: a client that tries again must hear the answer and not its redacted record.
 /// Only those whose record lacks something are here.
 #[derive(Debug, Default)]
-pub struct WholeDecisions(Mutex<VecDeque<(EventId, Vec<u8>)>>);
+pub struct WholeDecisions(Mutex<VecDeque<(EventId, Payload)>>);
 
 impl WholeDecisions {
     /// Clients try again within seconds.
     const MOST: usize = 256;
 
     /// Remembers the decision about an event.
-    pub fn put(&self, event: EventId, decision: Vec<u8>) {
+    pub fn put(&self, event: EventId, decision: Payload) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|(id, _)| *id != event);
         known.push_back((event, decision));
@@ -118,7 +118,7 @@ impl WholeDecisions {
     }
 
     /// The decision about an event.
-    pub fn get(&self, event: EventId) -> Option<Vec<u8>> {
+    pub fn get(&self, event: EventId) -> Option<Payload> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.iter().find(|(id, _)| *id == event).map(|(_, decision)| decision.clone())
     }

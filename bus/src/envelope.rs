@@ -12,10 +12,10 @@ use base64::engine::general_purpose::STANDARD;
 use chrono::DateTime;
 use serde_json::value::RawValue;
 
-use crate::event::{BusId, BusIdentity, Seq};
+use crate::event::{BusId, BusIdentity, Seq, payload_digest};
 
 use crate::event::Time;
-use crate::log::{Received, Redaction, Row, StoredPayload, payload_digest};
+use crate::log::{Received, Redaction, Row, StoredPayload};
 
 /// The prefix of `source`; the id of the bus follows.
 const SOURCE: &str = "urn:hookbus:";

@@ -20,8 +20,8 @@ use crate::dialect::{
     session_to_record,
 };
 use crate::event::{
-    Agent, Decision, Event, EventId, Kind, Notice, OnFailure, Outcome, RecordedDecision, Seq, Time,
-    Verdict,
+    Agent, Decision, Event, EventId, Kind, Notice, OnFailure, Outcome, Payload, RecordedDecision,
+    Seq, Time, Verdict,
 };
 use crate::log::{LogReader, RecordOutcome, RowDraft};
 use crate::notice::{Situation, notice, notice_of_failures};
@@ -169,7 +169,7 @@ pub fn answer_without_policy(
 ) -> Answer {
     let Call { id, at, agent, raw, caller, .. } = call;
     let session_hint = session_hint(agent, &caller);
-    let event = decode(Arrival { id, at, agent, wire: caller.wire, raw, session_hint });
+    let event = decode(Arrival { id, at, agent, wire: caller.wire, raw: raw.into(), session_hint });
     let dialect = dialect_of(agent);
     if on_failure == OnFailure::Block && can_refuse(&event) {
         return Answer::with(dialect.encode(&event, &Verdict::block(why)).as_ref(), None);
@@ -217,6 +217,8 @@ fn place_of(event: &Event, plan: &Plan<'_>, caller: &Caller) -> Place {
 fn decode_call(call: Call, bus: &Bus) -> (Event, Caller, Duration) {
     let Call { id, at, agent, raw, caller, deadline } = call;
     let session_hint = session_hint(agent, &caller);
+    let raw = Payload::from(raw);
+    raw.digest_ahead();
     let mut event = decode(Arrival { id, at, agent, wire: caller.wire, raw, session_hint });
     bus.session_links.resolve(&mut event);
     (event, caller, deadline)
@@ -451,7 +453,7 @@ impl Handling<'_> {
         let row = RowDraft::of_decision(self.event, decision, self.bus.clock.now());
         let mut row = self.record.redact_columns(row);
         if let Some(redacted) = self.record.redact(&row.payload) {
-            let whole = std::mem::replace(&mut row.payload, redacted);
+            let whole = std::mem::replace(&mut row.payload, redacted.into());
             self.bus.whole_decisions.put(self.event.id, whole);
         }
         row

@@ -422,7 +422,7 @@ pub(crate) fn decode_row(row: &RecordedEvent, agent: Agent, raw: Vec<u8>) -> Eve
     // The recorded session came from the payload or from the agent's environment.
     let session_hint = Some(row.session.clone()).filter(|session| !session.is_empty());
     let wire = recorded_wire(row.context.as_deref().unwrap_or("{}"));
-    decode(Arrival { id: row.id, at: row.at, agent, wire, raw, session_hint })
+    decode(Arrival { id: row.id, at: row.at, agent, wire, raw: raw.into(), session_hint })
 }
 
 fn describe_choice(choice: &str) -> &str {

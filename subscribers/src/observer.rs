@@ -175,7 +175,7 @@ fn decode_row(row: &Row) -> Option<Event> {
         at: row.at,
         agent: Agent::named(&row.agent)?,
         wire: recorded_wire(row.context.as_deref().unwrap_or("{}")),
-        raw: row.payload.clone(),
+        raw: row.payload.clone().into(),
         session_hint: Some(row.session.clone()),
     }))
 }

@@ -34,6 +34,12 @@ fn main() {
     for turns in [120, 200] {
         long_session(turns);
     }
+    for turns in [120, 200] {
+        long_session_at_the_front_door(turns);
+    }
+    if std::env::var_os("HOOKBUS_BENCH_EVENTS").is_some_and(|events| events == "0") {
+        return;
+    }
     redaction();
     many_events();
 }
@@ -79,21 +85,12 @@ fn long_session(turns: usize) {
     let home = Home::with_hooks("hooks: {}\n");
     let recording = Recording::of(&home);
     let mut session = LongSession::new(turns, 7);
-    let (mut plain, mut ended) = (0, 0);
-    let (mut early, mut late) = (Vec::new(), Vec::new());
+    let mut times = TurnTimes::new(turns);
     for payload in session.by_ref() {
-        plain += payload.len();
-        let ends_turn = payload.starts_with(b"{\"hook_event_name\": \"on_session_end");
-        let bytes = payload.len();
-        let took = recording.append(payload);
-        match ended {
-            9 => early.push((took, bytes)),
-            ended if ended + 1 == turns => late.push((took, bytes)),
-            _ => {}
-        }
-        ended += usize::from(ends_turn);
+        times.add(payload, |payload| recording.append(payload));
     }
     recording.finish();
+    let plain = times.bytes;
     let (disk, text) = (size_of(&home.path()) as f64, session.new_text as f64);
     println!(
         "{turns} turns: {:.2} MB of new text, {:.1} MB as JSON lines",
@@ -105,16 +102,62 @@ fn long_session(turns: usize) {
         disk / 1e6,
         disk / text
     );
-    let total = |events: &[(Duration, usize)]| {
-        let (time, bytes) = events
-            .iter()
-            .fold((Duration::ZERO, 0), |(time, bytes), it| (time + it.0, bytes + it.1));
-        (time.as_secs_f64() * 1e3 / events.len() as f64, bytes / events.len())
-    };
-    let ((early, early_bytes), (late, late_bytes)) = (total(&early), total(&late));
-    println!("  an append of turn 10   {early:.2} ms on average, of {early_bytes} bytes");
-    println!("  an append of the last  {late:.2} ms on average, of {late_bytes} bytes");
-    println!("  last / turn 10  {:.2}   (aim: 2 or less)", late / early);
+    times.print("an append");
+}
+
+/// The same session, sent by `hookbus hook` to a daemon: what the agent waits for.
+fn long_session_at_the_front_door(turns: usize) {
+    let home = Home::with_daemon("running");
+    home.write_hooks("hooks: {}\n");
+    let _daemon = home.serve();
+    let mut times = TurnTimes::new(turns);
+    for payload in LongSession::new(turns, 7) {
+        times.add(payload, |payload| time(home.command(["hook", "hermes"]), &payload));
+    }
+    println!("{turns} turns through `hookbus hook`");
+    times.print("a call");
+}
+
+/// How long the events of turn 10 and of the last turn took.
+struct TurnTimes {
+    turns: usize,
+    ended: usize,
+    /// Of all events.
+    bytes: usize,
+    early: Vec<(Duration, usize)>,
+    late: Vec<(Duration, usize)>,
+}
+
+impl TurnTimes {
+    const fn new(turns: usize) -> Self {
+        Self { turns, ended: 0, bytes: 0, early: Vec::new(), late: Vec::new() }
+    }
+
+    fn add(&mut self, payload: Vec<u8>, record: impl FnOnce(Vec<u8>) -> Duration) {
+        let ends_turn = payload.starts_with(b"{\"hook_event_name\": \"on_session_end");
+        let bytes = payload.len();
+        self.bytes += bytes;
+        let took = record(payload);
+        match self.ended {
+            9 => self.early.push((took, bytes)),
+            ended if ended + 1 == self.turns => self.late.push((took, bytes)),
+            _ => {}
+        }
+        self.ended += usize::from(ends_turn);
+    }
+
+    fn print(&self, what: &str) {
+        let total = |events: &[(Duration, usize)]| {
+            let (time, bytes) = events
+                .iter()
+                .fold((Duration::ZERO, 0), |(time, bytes), it| (time + it.0, bytes + it.1));
+            (time.as_secs_f64() * 1e3 / events.len() as f64, bytes / events.len())
+        };
+        let ((early, early_bytes), (late, late_bytes)) = (total(&self.early), total(&self.late));
+        println!("  {what} of turn 10   {early:.2} ms on average, of {early_bytes} bytes");
+        println!("  {what} of the last  {late:.2} ms on average, of {late_bytes} bytes");
+        println!("  last / turn 10  {:.2}   (aim: 2 or less)", late / early);
+    }
 }
 
 /// `hookbus hook` with a payload of 48 KB, with redaction and without, in turn.
@@ -175,8 +218,8 @@ fn many_events() {
     println!("append to an empty log     {without}");
     println!("large / empty  {:.2}   (aim: 1.3 or less)", with.median() / without.median());
     logs.into_iter().for_each(Recording::finish);
-    let commands =
-        [&[][..], &["show", "session-000500"], &["show", "last"], &["sessions", "-n", "20"]];
+    let middle = format!("session-{:06}", events / SESSION / 2);
+    let commands = [&[][..], &["show", &middle], &["show", "last"], &["sessions", "-n", "20"]];
     for arguments in commands {
         let run = |_| {
             let started = Instant::now();

@@ -286,7 +286,7 @@ impl Recording {
 
 /// What the first payload of a process costs: it prepares the dictionary.
 fn first_payload() {
-    let payload = payloads::one("hermes", "pre_tool_call").to_string();
+    let payload = payloads::one("hermes", "post_api_request").to_string();
     let start = Instant::now();
     let packed = Packer::default().pack(payload.as_bytes(), &mut MemoryParts::default());
     println!("first payload of the process: {:?}", start.elapsed());

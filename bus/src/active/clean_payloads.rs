@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::event::{Agent, Event};
+use crate::event::{Agent, Event, Payload};
 use crate::redact::{CleanPayload, Redacted, Redactor};
 
 /// Shorter payloads are searched as a whole.
@@ -26,7 +26,7 @@ struct Kept {
     name: String,
     /// What has searched it.
     redactor: Arc<Redactor>,
-    payload: CleanPayload,
+    payload: CleanPayload<Payload>,
 }
 
 impl CleanPayloads {
@@ -36,7 +36,7 @@ impl CleanPayloads {
         redactor: &Arc<Redactor>,
         event: &'e Event,
     ) -> Redacted<'e> {
-        let raw = event.raw.as_slice();
+        let raw: &[u8] = &event.raw;
         if !(SHORTEST..=LONGEST).contains(&raw.len()) {
             return redactor.redact(raw);
         }
@@ -48,15 +48,13 @@ impl CleanPayloads {
         let is_clean = known.as_ref().is_some_and(|it| redactor.is_clean_beside(raw, &it.payload));
         let redacted = if is_clean { Redacted::unchanged(raw) } else { redactor.redact(raw) };
         if redacted.found.is_empty() {
-            let mut kept = known.unwrap_or_else(|| Kept {
+            self.kept.push(Kept {
                 agent: event.agent,
                 session: event.session.clone(),
                 name: event.name.clone(),
                 redactor: Arc::clone(redactor),
-                payload: CleanPayload::default(),
+                payload: CleanPayload::new(event.raw.clone()),
             });
-            kept.payload.set(raw);
-            self.kept.push(kept);
             self.shrink();
         }
         redacted
@@ -96,7 +94,7 @@ mod tests {
             r#"{{"hook_event_name":"pre_llm_call","session_id":"{session}","history":"{history}","last":"{text}"}}"#
         );
         let (id, wire, agent) = (EventId::mint(at), Wire::Shell, Agent::Hermes);
-        decode(Arrival { id, at, agent, wire, raw: raw.into_bytes(), session_hint: None })
+        decode(Arrival { id, at, agent, wire, raw: raw.into_bytes().into(), session_hint: None })
     }
 
     #[test]

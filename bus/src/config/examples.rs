@@ -228,6 +228,13 @@ fn event_of(call: &ExampleCall, hook: &Hook) -> Option<Event> {
         });
         let (at, raw) = (Time::from_micros(1), payload.to_string().into_bytes());
         let id = EventId::mint(at);
-        Some(decode(Arrival { id, at, agent, wire: Wire::Shell, raw, session_hint: None }))
+        Some(decode(Arrival {
+            id,
+            at,
+            agent,
+            wire: Wire::Shell,
+            raw: raw.into(),
+            session_hint: None,
+        }))
     })
 }

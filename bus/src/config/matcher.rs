@@ -107,7 +107,7 @@ mod tests {
     fn event(agent: Agent, payload: &serde_json::Value) -> Event {
         let at = Time::from_micros(1);
         let (id, raw) = (EventId::mint(at), payload.to_string().into_bytes());
-        decode(Arrival { id, at, agent, wire: Wire::Shell, raw, session_hint: None })
+        decode(Arrival { id, at, agent, wire: Wire::Shell, raw: raw.into(), session_hint: None })
     }
 
     fn matcher(key: &str, text: &str) -> (EventKey, HookMatcher) {

@@ -79,7 +79,7 @@ mod tests {
         let raw = br#"{"hook_event_name":"BeforeTool","session_id":"s","tool_name":"write_file"}"#;
         let at = Time::from_micros(1);
         let (id, agent, wire) = (EventId::mint(at), Agent::Gemini, Wire::Shell);
-        let arrival = Arrival { id, at, agent, wire, raw: raw.to_vec(), session_hint: None };
+        let arrival = Arrival { id, at, agent, wire, raw: raw.to_vec().into(), session_hint: None };
         let event = decode(arrival);
         assert_eq!(hook.is_for(&event), hook.not_for(&event).is_none());
         hook.not_for(&event).map(|it| hook.describe_not_for(it))

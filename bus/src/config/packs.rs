@@ -12,13 +12,15 @@ use super::yaml::{self, Data, Node, Pair};
 
 /// Every pack, in the order in which their rules are asked.
 pub const PACKS: [(&str, &str); 7] = [
-    ("self", include_str!("../../packs/self.yaml")),
     ("shell", include_str!("../../packs/shell.yaml")),
     ("git", include_str!("../../packs/git.yaml")),
     ("remote-code", include_str!("../../packs/remote-code.yaml")),
     ("secrets", include_str!("../../packs/secrets.yaml")),
     ("outside", include_str!("../../packs/outside.yaml")),
     ("cloud", include_str!("../../packs/cloud.yaml")),
+    // Last: `rm -rf ~` also deletes hookbus' own files, and Hermes shows the reason of the first rule that blocks. The one of
+    // `shell` fits better.
+    ("self", include_str!("../../packs/self.yaml")),
 ];
 
 /// Stands for all of them.
@@ -67,7 +69,8 @@ pub(super) fn used_packs(node: &Node, recorded: Option<&Node>) -> (Vec<UsedPack>
             .collect();
         used.extend(missing);
     }
-    used.sort_by_key(|it| PACKS.iter().position(|(name, _)| *name == it.name));
+    let order = known_packs(recorded);
+    used.sort_by_key(|it| order.iter().position(|name| *name == it.name));
     (used, problems)
 }
 

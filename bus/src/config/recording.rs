@@ -142,7 +142,7 @@ mod tests {
         let at = Time::from_micros(1_700_000_000_000_000);
         let raw = serde_json::json!({"hook_event_name": name}).to_string().into_bytes();
         let (id, wire, session_hint) = (EventId::mint(at), Wire::Shell, None);
-        let event = decode(Arrival { id, at, agent, wire, raw, session_hint });
+        let event = decode(Arrival { id, at, agent, wire, raw: raw.into(), session_hint });
         file.recording.choice(&event).to_string()
     }
 

@@ -261,7 +261,7 @@ mod tests {
         let at = Time::from_micros(1);
         let raw = br#"{"hook_event_name":"pre_tool_call","tool_name":"terminal"}"#.to_vec();
         let (id, agent, wire) = (EventId::mint(at), Agent::Hermes, Wire::Shell);
-        let event = decode(Arrival { id, at, agent, wire, raw, session_hint: None });
+        let event = decode(Arrival { id, at, agent, wire, raw: raw.into(), session_hint: None });
         let plan = plan(&event, &sets);
         (plan.hooks().map(|hook| hook.line).collect(), plan.is_sequential())
     }

@@ -466,5 +466,5 @@ fn apply_to_next(event: &mut Event, verdict: &Verdict) {
     } else {
         return;
     }
-    event.raw = Value::Object(fields.clone()).to_string().into_bytes();
+    event.raw = Value::Object(fields.clone()).to_string().into_bytes().into();
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::names::{kind_of, tool_class_of};
 use super::{Dialect, dialect_of};
 use crate::caller::Caller;
-use crate::event::{Agent, Body, Event, EventId, Kind, LazyBody, Time, Tool, Wire};
+use crate::event::{Agent, Body, Event, EventId, Kind, LazyBody, Payload, Time, Tool, Wire};
 use crate::json::{PartialJson, read_fields, read_within_budget};
 
 /// The name of an event whose payload does not name one.
@@ -30,7 +30,7 @@ pub struct Arrival {
     /// How it came from the agent.
     pub wire: Wire,
     /// The payload.
-    pub raw: Vec<u8>,
+    pub raw: Payload,
     /// The session that the agent's environment names, for payloads that name none.
     pub session_hint: Option<String>,
 }
@@ -194,7 +194,14 @@ mod tests {
     fn decoded(agent: Agent, raw: &[u8]) -> Event {
         let at = Time::from_micros(1_700_000_000_000_000);
         let (wire, raw) = (Wire::Shell, raw.to_vec());
-        decode(Arrival { id: EventId::mint(at), at, agent, wire, raw, session_hint: None })
+        decode(Arrival {
+            id: EventId::mint(at),
+            at,
+            agent,
+            wire,
+            raw: raw.into(),
+            session_hint: None,
+        })
     }
 
     #[test]
@@ -224,7 +231,7 @@ mod tests {
             let at = Time::from_micros(1_700_000_000_000_000);
             let raw = format!(r#"{{"hook_event_name":"x","hookbus_incomplete":{places}}}"#);
             let (id, raw) = (EventId::mint(at), raw.into_bytes());
-            decode(Arrival { id, at, agent, wire, raw, session_hint: None })
+            decode(Arrival { id, at, agent, wire, raw: raw.into(), session_hint: None })
         };
         let pad = r#"["tool_input.pad"]"#;
         let event = read(Agent::Hermes, Wire::Bridge, pad);
@@ -268,7 +275,7 @@ mod tests {
         #[test]
         fn any_bytes_are_an_event(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             for agent in Agent::ALL {
-                prop_assert_eq!(&decoded(agent, &bytes).raw, &bytes);
+                prop_assert_eq!(&*decoded(agent, &bytes).raw, &bytes);
             }
         }
     }

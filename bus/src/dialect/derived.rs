@@ -114,7 +114,7 @@ mod tests {
                 let at = Time::from_micros(1_700_000_000_000_000);
                 let (id, raw) = (EventId::mint(at), payload.to_string().into_bytes());
                 let session_hint = hint.clone();
-                let event = decode(Arrival { id, at, agent, wire: Wire::Shell, raw, session_hint });
+                let event = decode(Arrival { id, at, agent, wire: Wire::Shell, raw: raw.into(), session_hint });
                 let context =
                     record_caller(&Caller::default(), None, session_to_record(&event), None);
                 let derived = derive(&DerivedFrom {

@@ -33,7 +33,10 @@ struct LaterRegex {
 }
 
 /// A longer regex is compiled at once: it may turn out to be too large.
-const LONGEST_TO_COMPILE_LATER: usize = 600;
+const LONGEST_TO_COMPILE_LATER: usize = 700;
+
+/// So is one with more classes of characters: about 200 times `\w` is too large.
+const MOST_CLASSES_TO_COMPILE_LATER: usize = 60;
 
 /// How much memory a compiled regex may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +86,9 @@ impl Pattern {
     /// Most rules of a policy are about other calls than the one at hand, and compiling is what takes longest to read a
     /// policy.
     pub fn compile_later(regex: &str) -> Result<Self, String> {
-        let is_short = regex.len() <= LONGEST_TO_COMPILE_LATER && !repeats_often(regex);
+        let is_short = regex.len() <= LONGEST_TO_COMPILE_LATER
+            && classes(regex) <= MOST_CLASSES_TO_COMPILE_LATER
+            && !repeats_often(regex);
         if is_short && regex_syntax::Parser::new().parse(regex).is_ok() {
             let later = LaterRegex { text: regex.to_owned(), compiled: OnceLock::new() };
             return Ok(Self(Engine::Later(Arc::new(later))));
@@ -115,6 +120,15 @@ impl Pattern {
     pub const fn can_fail(&self) -> bool {
         matches!(self.0, Engine::Backtracking(_))
     }
+}
+
+/// How many classes such as `\w` a regex names.
+fn classes(regex: &str) -> usize {
+    regex
+        .split('\\')
+        .skip(1)
+        .filter(|rest| rest.starts_with(['w', 'W', 'p', 'P', 'd', 'D', 's', 'S']))
+        .count()
 }
 
 /// Whether a regex has a counted repetition that makes it large.
@@ -155,6 +169,17 @@ mod tests {
 
     fn compile(text: &str) -> Pattern {
         Pattern::compile(text, text, PatternSize::Small).expect("a regex")
+    }
+
+    #[test]
+    fn a_regex_that_is_too_large_is_a_mistake_when_the_policy_is_read() {
+        for count in [60, 61, 100, 350] {
+            let regex = r"\w".repeat(count);
+            match Pattern::compile_later(&regex) {
+                Ok(pattern) => assert_eq!(pattern.is_match("no"), Ok(false), "{count}"),
+                Err(why) => assert!(count == 350 && why.contains("size limit"), "{count}: {why}"),
+            }
+        }
     }
 
     #[test]

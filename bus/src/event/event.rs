@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::body::{Body, LazyBody};
-use crate::event::{Agent, EventId, Kind, Time, ToolClass, Wire};
+use crate::event::{Agent, EventId, Kind, Payload, Time, ToolClass, Wire};
 
 /// An event. Immutable: the payload is kept byte for byte, so that a later version can derive the rest (kind,
 /// session, turn, tool) from it again.
@@ -30,7 +30,7 @@ pub struct Event {
     /// The payload, parsed.
     pub body: LazyBody,
     /// The payload as it arrived.
-    pub raw: Vec<u8>,
+    pub raw: Payload,
 }
 
 /// The tool that an event is about.

@@ -14,7 +14,7 @@ use super::payload::{PayloadWriter, Stored};
 use super::row::{HooksSnapshot, RowDraft};
 use super::writer::{Appended, Arrival, Job};
 use super::{AppendError, open, payload, schema};
-use crate::event::{BusIdentity, Clock, EventId, IdentityKey, Kind, Seq};
+use crate::event::{BusIdentity, Clock, EventId, IdentityKey, Kind, Payload, Seq};
 
 /// What this process wrote last. Saves queries for as long as no other process has written.
 #[derive(Debug, Default)]
@@ -297,7 +297,7 @@ pub(super) fn append_bus_row(db: &Connection, draft: &RowDraft) -> Result<Seq, A
 struct Signed<'a> {
     draft: &'a RowDraft,
     context: Option<Cow<'a, str>>,
-    payload: Cow<'a, [u8]>,
+    payload: Cow<'a, Payload>,
 }
 
 impl<'a> Signed<'a> {
@@ -307,7 +307,7 @@ impl<'a> Signed<'a> {
             signed.context = Some(identity::with_key(draft.context.as_deref(), key));
         } else if let Ok(payload) = std::str::from_utf8(&draft.payload) {
             let payload = identity::with_key(Some(payload), key).into_owned();
-            signed.payload = Cow::Owned(payload.into_bytes());
+            signed.payload = Cow::Owned(payload.into_bytes().into());
         }
         signed
     }
@@ -341,9 +341,9 @@ fn insert_after(
         context: context.as_deref(),
     };
     let of = (draft.agent.as_str(), draft.kind.as_str());
-    let (digest, stored) = chain::digest_beside(bytes, || payloads.store(db, of, bytes));
-    let Stored { payload, packed } = stored?;
-    let hash = chain::link(&before, &identity, &digest);
+    bytes.digest_ahead();
+    let Stored { payload, packed } = payloads.store(db, of, bytes)?;
+    let hash = chain::link(&before, &identity, &bytes.digest());
     let inserted = db
         .prepare_cached(
             "INSERT INTO events (seq, id, time, agent, session, turn, name, kind, tool, \
@@ -458,7 +458,7 @@ mod tests {
         let at = Time::from_micros(1);
         let damaged = RowDraft {
             id: EventId::mint(at),
-            payload: b"{".to_vec(),
+            payload: b"{".to_vec().into(),
             ..draft("/q/.hookbus/hookbus.yaml", "", true).to_row(at)
         };
         let mut transaction = begin(&mut db, &mut cache);
@@ -495,7 +495,7 @@ mod tests {
             tool: Some(tool.to_owned()),
             tool_class: Some("shell".to_owned()),
             context: None,
-            payload: b"{}".to_vec(),
+            payload: b"{}".to_vec().into(),
         }
     }
 

@@ -11,9 +11,9 @@ use super::identity;
 use super::lock::WriteLock;
 use super::open::{self, Durability, WritableLog, WriterRole};
 use super::payload::{PayloadReader, PayloadWriter, ReadParts, Stored};
-use super::row::{Received, Row, payload_digest};
+use super::row::{Received, Row};
 use super::{AppendError, LogPath};
-use crate::event::{BusId, EventId, Seq, Time};
+use crate::event::{BusId, EventId, Seq, Time, payload_digest};
 
 /// Why a row cannot be added to an archive.
 #[derive(Debug, thiserror::Error)]

@@ -141,7 +141,7 @@ pub(super) fn bus_draft(kind: Kind, payload: &Value, at: Time) -> RowDraft {
         tool: None,
         tool_class: None,
         context: None,
-        payload: payload.to_string().into_bytes(),
+        payload: payload.to_string().into_bytes().into(),
     }
 }
 

@@ -4,15 +4,10 @@
 //!
 //! `bus/README.md` documents the hashed bytes, so that other programs can verify a log.
 
-use std::thread;
-
 use sha2::{Digest, Sha256};
 
-use super::row::{Row, payload_digest};
+use super::row::Row;
 use crate::event::{BusId, EventId, Seq, Time};
-
-/// The digest of a payload from this length on takes longer than to start a thread.
-const LONG: usize = 256 << 10;
 
 /// One link of the chain.
 pub(super) type Hash = [u8; 32];
@@ -56,20 +51,6 @@ pub(super) fn genesis(bus: BusId) -> Hash {
 /// the first row) and its payload has this digest.
 pub fn row_hash(bus: BusId, before: Option<&Hash>, row: &Row, payload: &Hash) -> Hash {
     link(&before.copied().unwrap_or_else(|| genesis(bus)), &Identity::of(row), payload)
-}
-
-/// The digest of a payload, and the result of `work`, which runs at the same time if the payload is long enough.
-pub(super) fn digest_beside<T>(payload: &[u8], work: impl FnOnce() -> T) -> (Hash, T) {
-    let digest = || payload_digest(payload);
-    if payload.len() < LONG {
-        return (digest(), work());
-    }
-    thread::scope(|scope| {
-        // A process that may not start a thread does one after the other.
-        let beside = thread::Builder::new().spawn_scoped(scope, digest);
-        let result = work();
-        (beside.ok().and_then(|thread| thread.join().ok()).unwrap_or_else(digest), result)
-    })
 }
 
 /// The hash of a row after `before` whose payload has this digest.

@@ -24,7 +24,7 @@ impl RowDraft {
     pub(super) fn fit(mut self) -> Self {
         if self.payload.len() > MAX_PAYLOAD {
             self.context = Some(marked(self.context.as_deref(), &self.payload));
-            self.payload.truncate(boundary(&self.payload, KEPT));
+            self.payload = self.payload[..boundary(&self.payload, KEPT)].to_vec().into();
         }
         self
     }
@@ -48,7 +48,7 @@ impl RowDraft {
             tool: self.tool.as_ref().map(text),
             tool_class: self.tool_class.clone(),
             context: Some(marked(self.context.as_deref(), &self.payload)),
-            payload: self.payload[..boundary(&self.payload, KEPT_IF_REFUSED)].to_vec(),
+            payload: self.payload[..boundary(&self.payload, KEPT_IF_REFUSED)].to_vec().into(),
         })
     }
 }

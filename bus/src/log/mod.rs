@@ -62,9 +62,7 @@ pub use redact::{Found, RedactError, RedactRequest, RedactedRows, redact_rows};
 pub use replay_reader::{
     DetachedDecisions, LoadedHooks, RecordedEvent, ReplayReader, ScannedRow, Selection,
 };
-pub use row::{
-    HooksSnapshot, Origin, Received, Redaction, Row, RowDraft, StoredPayload, payload_digest,
-};
+pub use row::{HooksSnapshot, Origin, Received, Redaction, Row, RowDraft, StoredPayload};
 pub use sessions::{RowCounts, SessionBounds, SessionCursor};
 pub use spool::{Backlog, Spool, SpoolThread};
 pub use tail::{ENDINGS, RowHead};

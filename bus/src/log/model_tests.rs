@@ -226,7 +226,7 @@ impl Both {
             tool: None,
             tool_class: None,
             context: None,
-            payload,
+            payload: payload.into(),
         }
     }
 
@@ -235,7 +235,7 @@ impl Both {
             id: event.id.of_decision(),
             name: "decision".to_owned(),
             kind: Kind::Decision,
-            payload: json!({"outcome": outcome}).to_string().into_bytes(),
+            payload: json!({"outcome": outcome}).to_string().into_bytes().into(),
             ..event.clone()
         }
     }
@@ -251,7 +251,7 @@ impl Both {
                 continue;
             };
             let RowDraft { id, session, payload, .. } = row;
-            let payload = Some(payload);
+            let payload = Some(payload.to_vec());
             self.model.rows.push(ModelRow { id, session, payload, is_redacted: false, cause });
         }
     }
@@ -292,7 +292,7 @@ impl Both {
                 assert!(matches!(spooled, RecordOutcome::Spooled { .. }), "{spooled:?}");
                 assert_eq!(recorder.append_spooled(), 0);
                 let RowDraft { id, session, payload, .. } = event;
-                let payload = Some(payload);
+                let payload = Some(payload.to_vec());
                 let row = ModelRow { id, session, payload, is_redacted: false, cause: None };
                 self.model.rows.push(row);
             }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 
 use super::bus_row::bus_draft;
-use crate::event::{BusId, BusIdentity, Decision, Event, EventId, Kind, Seq, Time};
+use crate::event::{
+    BusId, BusIdentity, Decision, Event, EventId, Kind, Payload, Seq, Time, payload_digest,
+};
 use crate::json::read_leniently;
 
 /// A row that was not appended yet.
@@ -33,12 +34,12 @@ pub struct RowDraft {
     /// JSON: the working directory, the agent's session variables, marks.
     pub context: Option<String>,
     /// The payload.
-    pub payload: Vec<u8>,
+    pub payload: Payload,
 }
 
 impl RowDraft {
     /// The row of an event, with the payload as it is to be recorded.
-    pub fn of_event(event: &Event, context: Option<String>, payload: Vec<u8>) -> Self {
+    pub fn of_event(event: &Event, context: Option<String>, payload: impl Into<Payload>) -> Self {
         let (tool, tool_class) = match &event.tool {
             Some(tool) => (Some(tool.name.clone()), Some(tool.class.as_str().to_owned())),
             None => (None, None),
@@ -54,7 +55,7 @@ impl RowDraft {
             tool,
             tool_class,
             context,
-            payload,
+            payload: payload.into(),
         }
     }
 
@@ -66,7 +67,7 @@ impl RowDraft {
             at,
             name: Kind::Decision.as_str().to_owned(),
             kind: Kind::Decision,
-            payload: decision.to_json().to_string().into_bytes(),
+            payload: decision.to_json().to_string().into_bytes().into(),
             ..cause
         }
     }
@@ -314,9 +315,4 @@ impl StoredPayload {
     pub fn object(bucket: &str, id: EventId) -> String {
         format!("{bucket}/{id}")
     }
-}
-
-/// The digest of a payload, which the hash of its row covers.
-pub fn payload_digest(payload: &[u8]) -> [u8; 32] {
-    Sha256::digest(payload).into()
 }

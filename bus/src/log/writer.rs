@@ -478,7 +478,7 @@ mod tests {
             tool: None,
             tool_class: None,
             context: Some("{\"cwd\":\"/\"}".to_owned()),
-            payload,
+            payload: payload.into(),
         };
         let job = Job::Event {
             event: Box::new(draft),

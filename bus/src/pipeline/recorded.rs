@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::active::{ActiveRedaction, HookSets};
 use crate::dialect::mark_recorded;
-use crate::event::Event;
+use crate::event::{Event, Payload};
 use crate::log::RowDraft;
 use crate::record::{Columns, RecordChoice, leave_out};
 use crate::redact::{FingerprintKey, FoundSecret, Mark, Redacted, Redactor};
@@ -17,12 +17,14 @@ use crate::redact::{FingerprintKey, FoundSecret, Mark, Redacted, Redactor};
 #[derive(Debug)]
 pub(super) struct Recorded<'a> {
     redactor: Option<&'a Redactor>,
-    payload: Redacted<'a>,
+    payload: Payload,
+    /// The secrets that were replaced in it.
+    found: Vec<FoundSecret>,
     /// What tells whether a text is one of the secrets of the payload; none if it holds none.
     key: Option<FingerprintKey>,
     choice: &'a RecordChoice,
     /// What is left of the payload, if something is left out.
-    left: Option<Vec<u8>>,
+    left: Option<Payload>,
 }
 
 impl<'a> Recorded<'a> {
@@ -33,22 +35,27 @@ impl<'a> Recorded<'a> {
         hooks: &'a HookSets,
         redaction: &ActiveRedaction,
     ) -> Self {
-        let payload = match redactor {
+        let Redacted { bytes, found } = match redactor {
             Some(redactor) => redaction.redact(redactor, event),
             None => Redacted::unchanged(&event.raw),
         };
+        let payload = match bytes {
+            Cow::Borrowed(_) => event.raw.clone(),
+            Cow::Owned(redacted) => redacted.into(),
+        };
         let choice = hooks.own.file.recording.choice(event);
         let redactor = redactor.map(Arc::as_ref);
-        let key = (!payload.found.is_empty()).then(|| redaction.key());
-        let mut recorded = Self { redactor, payload, key, choice, left: None };
+        let key = (!found.is_empty()).then(|| redaction.key());
+        let mut recorded = Self { redactor, payload, found, key, choice, left: None };
         if *choice != RecordChoice::Everything {
             // As they are in the payload now.
             let row = recorded.redact_columns(RowDraft::of_event(event, None, Vec::new()));
             let (turn, tool) = (row.turn.unwrap_or_default(), row.tool.unwrap_or_default());
             let columns = Columns { texts: [&row.session, &turn, &tool, &row.name] };
             let key = redaction.key();
-            recorded.left = leave_out(&recorded.payload.bytes, choice, columns, &key);
+            recorded.left = leave_out(&recorded.payload, choice, columns, &key).map(Payload::from);
         }
+        recorded.left.as_ref().unwrap_or(&recorded.payload).digest_ahead();
         recorded
     }
 
@@ -59,7 +66,7 @@ impl<'a> Recorded<'a> {
 
     /// The secrets that were replaced; none if nothing looked for them.
     pub(super) fn secrets(&self) -> Option<Vec<FoundSecret>> {
-        self.redactor.map(|_| self.payload.found.clone())
+        self.redactor.map(|_| self.found.clone())
     }
 
     /// The row of the event with this context.
@@ -75,7 +82,7 @@ impl<'a> Recorded<'a> {
                 };
                 (left.clone(), mark_recorded(context, choice.as_str()))
             }
-            None => (self.payload.bytes.to_vec(), context.to_owned()),
+            None => (self.payload.clone(), context.to_owned()),
         };
         self.redact_columns(RowDraft::of_event(event, Some(context), payload))
     }
@@ -101,7 +108,7 @@ impl<'a> Recorded<'a> {
     /// itself does not.
     fn mark_of(&self, text: &str) -> Option<String> {
         let fingerprint = self.key.as_ref()?.fingerprint(text.as_bytes());
-        let found = self.payload.found.iter().find(|found| found.fingerprint == fingerprint)?;
+        let found = self.found.iter().find(|found| found.fingerprint == fingerprint)?;
         let FoundSecret { kind, chars, fingerprint, .. } = found.clone();
         Some(Mark { kind, chars, fingerprint }.to_string())
     }

@@ -1,6 +1,6 @@
 //! Payloads in which the search found nothing. A later payload that repeats one of them is searched only where it differs.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 use super::redactor::Redactor;
 use super::repeats::Earlier;
@@ -9,22 +9,22 @@ use super::repeats::Earlier;
 const MARGIN: usize = 4096;
 
 /// A payload without secrets.
-#[derive(Debug, Default)]
-pub struct CleanPayload(Earlier);
+#[derive(Debug)]
+pub struct CleanPayload<B>(Earlier<B>);
 
-impl CleanPayload {
-    /// Makes `raw`, in which `Redactor::redact` found nothing, the payload that others are compared with.
-    pub fn set(&mut self, raw: &[u8]) {
-        self.0.set(raw);
+impl<B: Deref<Target = [u8]>> CleanPayload<B> {
+    /// `raw`, in which `Redactor::redact` found nothing.
+    pub fn new(raw: B) -> Self {
+        Self(Earlier::new(raw))
     }
 
     /// How many bytes it has.
-    pub const fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Whether it has no bytes.
-    pub const fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.0.len() == 0
     }
 
@@ -51,7 +51,11 @@ impl CleanPayload {
 impl Redactor {
     /// Whether `raw` is certainly without secrets, because the stretches in which it differs from `earlier` are. If not, it
     /// has to be searched as a whole. The settings must be those that `earlier` was searched with.
-    pub fn is_clean_beside(&self, raw: &[u8], earlier: &CleanPayload) -> bool {
+    pub fn is_clean_beside<B: Deref<Target = [u8]>>(
+        &self,
+        raw: &[u8],
+        earlier: &CleanPayload<B>,
+    ) -> bool {
         self.searches_by_keyword_alone()
             && earlier.to_search(raw).into_iter().all(|stretch| self.is_clean(raw, stretch))
     }
@@ -84,8 +88,7 @@ mod tests {
         let redactor = redactor();
         let before = payload("one", 200, "thanks");
         assert!(redactor.redact(&before).found.is_empty());
-        let mut earlier = CleanPayload::default();
-        earlier.set(&before);
+        let earlier = CleanPayload::new(before);
         let after = payload("two", 202, "please go on");
         let searched: usize = earlier.to_search(&after).iter().map(ExactSizeIterator::len).sum();
         assert!(searched < after.len() / 4, "{searched} of {}", after.len());
@@ -106,8 +109,7 @@ mod tests {
         let redactor = redactor();
         let before = format!(r#"{{"text":"{} PASSWORD=","x":1}}"#, "words ".repeat(10_000));
         assert!(redactor.redact(before.as_bytes()).found.is_empty());
-        let mut earlier = CleanPayload::default();
-        earlier.set(before.as_bytes());
+        let earlier = CleanPayload::new(before.as_bytes());
         let after = before.replace("PASSWORD=", "PASSWORD=hT7kq9LmZx2w");
         assert!(!redactor.is_clean_beside(after.as_bytes(), &earlier));
     }

@@ -1,8 +1,7 @@
 //! Where a payload repeats an earlier one of its session: agents send the whole conversation again with many events. Compares
 //! bytes, so a stretch that is called repeated is exactly the same.
 
-use std::collections::HashMap;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 /// Shorter stretches are not worth it: their ends are searched again anyway.
 const SHORTEST: usize = 16 << 10;
@@ -10,29 +9,47 @@ const SHORTEST: usize = 16 << 10;
 const STEP: usize = 1024;
 const SAMPLE: usize = 32;
 
+/// Bits of the filter over the samples, a power of two: most places of a new text are in no sample, and the filter says so without
+/// a search.
+const FILTER: usize = 1 << 16;
+
 /// A payload that later ones may repeat.
-#[derive(Debug, Default)]
-pub(super) struct Earlier {
-    raw: Vec<u8>,
-    /// Where the samples are, in order, by their hash.
-    samples: HashMap<u64, Vec<usize>>,
+#[derive(Debug)]
+pub(super) struct Earlier<B> {
+    raw: B,
+    /// The hashes of the samples and where they are, sorted.
+    samples: Vec<(u64, usize)>,
+    /// A bit for each hash.
+    filter: Vec<u64>,
 }
 
-impl Earlier {
-    /// Makes `raw` the earlier payload.
-    pub(super) fn set(&mut self, raw: &[u8]) {
-        self.raw.clear();
-        self.raw.extend_from_slice(raw);
-        self.samples.clear();
-        for at in (0..raw.len()).step_by(STEP) {
-            if let Some(hash) = hash(raw, at) {
-                self.samples.entry(hash).or_default().push(at);
+impl<B: Deref<Target = [u8]>> Earlier<B> {
+    pub(super) fn new(raw: B) -> Self {
+        let places = (0..raw.len()).step_by(STEP);
+        let mut samples: Vec<_> = places.filter_map(|at| Some((hash(&raw, at)?, at))).collect();
+        samples.sort_unstable();
+        let mut filter = vec![0; FILTER / 64];
+        for (hash, _) in &samples {
+            let (word, bit) = bit_of(*hash);
+            if let Some(word) = filter.get_mut(word) {
+                *word |= bit;
             }
         }
+        Self { raw, samples, filter }
     }
 
-    pub(super) const fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.raw.len()
+    }
+
+    /// The first sample with this hash that is not before `least`.
+    fn find(&self, hash: u64, least: usize) -> Option<usize> {
+        let (word, bit) = bit_of(hash);
+        if self.filter.get(word)? & bit == 0 {
+            return None;
+        }
+        let next = self.samples.partition_point(|sample| *sample < (hash, least));
+        self.samples.get(next).filter(|(found, _)| *found == hash).map(|(_, at)| *at)
     }
 
     /// The stretches of `raw` that repeat stretches of this payload in the same order. Takes time in proportion to the
@@ -41,10 +58,7 @@ impl Earlier {
         let mut repeated: Vec<Range<usize>> = Vec::new();
         let (mut at, mut done, mut done_here) = (0, 0, 0);
         while let Some(hash) = hash(raw, at) {
-            let next = self.samples.get(&hash).and_then(|places| {
-                places.get(places.partition_point(|place| *place < done)).copied()
-            });
-            let Some(here) = next else {
+            let Some(here) = self.find(hash, done) else {
                 at += 1;
                 continue;
             };
@@ -59,6 +73,12 @@ impl Earlier {
         }
         repeated
     }
+}
+
+/// The word of the filter that a hash is in, and its bit there.
+fn bit_of(hash: u64) -> (usize, u64) {
+    let at = usize::try_from(hash >> 32).unwrap_or_default() % FILTER;
+    (at / 64, 1 << (at % 64))
 }
 
 fn rest(bytes: &[u8], at: usize) -> &[u8] {
@@ -104,19 +124,13 @@ mod tests {
         (0..len).map(|_| next()).collect()
     }
 
-    fn earlier(raw: &[u8]) -> Earlier {
-        let mut earlier = Earlier::default();
-        earlier.set(raw);
-        earlier
-    }
-
     #[test]
     fn lists_that_grew_are_repeated_up_to_what_is_new() {
         let (one, two) = (text(1, 100_000), text(2, 50_000));
         let before = [b"turn 1 ".to_vec(), one.clone(), b"]".to_vec(), two.clone()].concat();
         let after =
             [b"the second turn ".to_vec(), one, text(3, 5_000), b"]".to_vec(), two].concat();
-        let repeated = earlier(&before).repeated_in(&after);
+        let repeated = Earlier::new(before).repeated_in(&after);
         // A byte before each stretch may be the same by chance.
         assert!(
             matches!(repeated.as_slice(), [one, two]
@@ -137,7 +151,7 @@ mod tests {
             };
             let (before, after) = (join(&parts), join(&others));
             let mut end = 0;
-            for range in earlier(&before).repeated_in(&after) {
+            for range in Earlier::new(before.clone()).repeated_in(&after) {
                 prop_assert!(range.start >= end && range.len() >= SHORTEST);
                 prop_assert!(memchr::memmem::find(&before, &after[range.clone()]).is_some());
                 end = range.end;

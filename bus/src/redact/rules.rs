@@ -34,7 +34,11 @@ pub(super) enum Rule {
     Parameter,
     WebKey,
     Pgpass,
-    OracleUrl,
+    OracleLogin,
+    Neo4jAuth,
+    GoMysqlLogin,
+    SentPassword,
+    UnsealKey,
     RandomPassword,
     SessionCookie,
     Csv,
@@ -48,7 +52,7 @@ pub(super) enum Rule {
 }
 
 /// Keywords of rules that are not in a table.
-const KEYWORDS: [(&str, Rule); 31] = [
+const KEYWORDS: [(&str, Rule); 39] = [
     ("auth ", Rule::RedisAuth),
     ("| password", Rule::Csv),
     ("password |", Rule::Csv),
@@ -56,8 +60,16 @@ const KEYWORDS: [(&str, Rule); 31] = [
     ("\"sessionid\"", Rule::SessionCookie),
     (",password", Rule::Csv),
     ("password,", Rule::Csv),
-    ("jdbc:oracle:thin:", Rule::OracleUrl),
+    ("jdbc:oracle:thin:", Rule::OracleLogin),
+    ("sqlplus ", Rule::OracleLogin),
+    ("neo4j_auth", Rule::Neo4jAuth),
+    ("@tcp(", Rule::GoMysqlLogin),
+    ("@unix(", Rule::GoMysqlLogin),
+    ("send \"", Rule::SentPassword),
+    ("send -- \"", Rule::SentPassword),
+    ("unseal key", Rule::UnsealKey),
     ("identified by", Rule::SqlPassword),
+    ("identified with", Rule::SqlPassword),
     ("authorization", Rule::Authorization),
     ("bearer ", Rule::Bearer),
     ("cookie", Rule::Cookies),
@@ -191,7 +203,11 @@ impl Rules {
             | Rule::Parameter
             | Rule::WebKey
             | Rule::Pgpass
-            | Rule::OracleUrl
+            | Rule::OracleLogin
+            | Rule::Neo4jAuth
+            | Rule::GoMysqlLogin
+            | Rule::SentPassword
+            | Rule::UnsealKey
             | Rule::RandomPassword
             | Rule::SessionCookie
             | Rule::Csv
@@ -266,7 +282,11 @@ impl Rule {
             Self::Parameter => look::url_parameter(look, keyword),
             Self::WebKey => look::json_web_key(look, keyword),
             Self::Pgpass => look::pgpass(look, keyword),
-            Self::OracleUrl => look::oracle_url(look, keyword),
+            Self::OracleLogin => look::oracle_login(look, keyword),
+            Self::Neo4jAuth => look::neo4j_auth(look, keyword),
+            Self::GoMysqlLogin => look::go_mysql_login(look, keyword),
+            Self::SentPassword => look::sent_password(look, keyword),
+            Self::UnsealKey => look::unseal_key(look, keyword),
             Self::RandomPassword => look::random_password(look, keyword),
             Self::SessionCookie => look::session_cookie(look, keyword),
             Self::Csv => look::csv_column(look, keyword),

@@ -147,8 +147,8 @@ fn check_headers(received: &Received, headers: Option<&HeaderMap>) -> Result<(),
 mod tests {
     use super::super::envelope::message;
     use super::*;
-    use crate::event::{EventId, Time};
-    use crate::log::{Row, payload_digest};
+    use crate::event::{EventId, Time, payload_digest};
+    use crate::log::Row;
 
     fn first_row(bus: BusId) -> Row {
         let at = Time::from_micros(1_700_000_000_123_456);

@@ -153,6 +153,12 @@ impl Directory {
 /// that their bytes can be compared; every rule about files does.
 pub(super) fn below<'p>(path: &'p Path, base: &Path) -> Option<&'p Path> {
     let (bytes, base) = (path.as_os_str().as_bytes(), base.as_os_str().as_bytes());
+    // Most directories differ in the byte at which they end, or are longer than the path.
+    if let Some(last) = base.len().checked_sub(1)
+        && bytes.get(last) != base.get(last)
+    {
+        return None;
+    }
     let rest = bytes.strip_prefix(base)?;
     let rest = match rest.strip_prefix(b"/") {
         Some(behind_slash) => behind_slash,

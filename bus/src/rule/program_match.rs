@@ -39,14 +39,17 @@ pub(super) struct ProgramFact<'a> {
 /// A set of program names that may hold others too: one bit for each name. Most patterns are about other programs than
 /// those of a line, and this tells so without a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ProgramNames([u64; 4]);
+pub struct ProgramNames([u64; WORDS]);
+
+/// Enough bits that the ninety programs of one rule of the packs leave most of them free.
+const WORDS: usize = 16;
 
 impl ProgramNames {
     /// The programs that a pattern is about.
     fn of_pattern(pattern: &CommandPattern) -> Self {
         let names = pattern.program_names();
         if names.iter().any(|name| name.contains('*')) {
-            return Self([u64::MAX; 4]);
+            return Self([u64::MAX; WORDS]);
         }
         names.iter().fold(Self::default(), |set, name| set.with(Self::one(name)))
     }
@@ -55,7 +58,7 @@ impl ProgramNames {
     fn one(name: &str) -> Self {
         let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, step);
-        let (word, bit) = ((hash >> 32) & 3, 1 << ((hash ^ (hash >> 40)) & 63));
+        let (word, bit) = ((hash >> 32) % WORDS as u64, 1 << ((hash ^ (hash >> 40)) & 63));
         Self(std::array::from_fn(|at| if at as u64 == word { bit } else { 0 }))
     }
 

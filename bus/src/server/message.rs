@@ -90,6 +90,7 @@ impl DaemonRequest {
         if let Self::Call { call, .. } = &mut request {
             bytes.truncate(payload.end);
             bytes.drain(..payload.start);
+            bytes.shrink_to_fit(); // the daemon may keep it
             call.raw = bytes;
         }
         Some(request)

@@ -46,7 +46,7 @@ impl Effects {
             at: row.at,
             agent,
             wire: recorded_wire(context),
-            raw: row.payload.clone(),
+            raw: row.payload.clone().into(),
             session_hint: None,
         });
         let context: Value = serde_json::from_str(context).unwrap_or(Value::Null);

@@ -64,7 +64,7 @@ mod tests {
             at,
             agent: Agent::Hermes,
             wire: Wire::default(),
-            raw: raw.clone(),
+            raw: raw.clone().into(),
             session_hint: None,
         });
         let context = json!({"place": {"cwd": place}}).to_string();
@@ -82,7 +82,7 @@ mod tests {
             tool_class: draft.tool_class,
             cause: None,
             context: draft.context,
-            payload: draft.payload,
+            payload: draft.payload.to_vec(),
             removed: None,
             redaction: None,
             hash: [0; 32],

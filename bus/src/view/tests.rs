@@ -28,7 +28,7 @@ pub(super) fn row(seq: i64, agent: &str, payload: &Value) -> Row {
         at,
         agent: Agent::named(agent).expect("an agent"),
         wire: Wire::Shell,
-        raw: payload.to_string().into_bytes(),
+        raw: payload.to_string().into_bytes().into(),
         session_hint: None,
     });
     let draft = RowDraft::of_event(&event, None, event.raw.clone());
@@ -45,7 +45,7 @@ pub(super) fn row(seq: i64, agent: &str, payload: &Value) -> Row {
         tool_class: draft.tool_class,
         cause: None,
         context: None,
-        payload: draft.payload,
+        payload: draft.payload.to_vec(),
         removed: None,
         redaction: None,
         hash: [0; 32],

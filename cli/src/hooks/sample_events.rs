@@ -35,7 +35,7 @@ pub(super) fn payload(agent: Agent, event: &str, tool: Option<&str>) -> Value {
 pub(super) fn event(agent: Agent, wire: Wire, payload: &Value) -> Event {
     let at = SystemClock.now();
     let raw = payload.to_string().into_bytes();
-    decode(Arrival { id: EventId::mint(at), at, agent, wire, raw, session_hint: None })
+    decode(Arrival { id: EventId::mint(at), at, agent, wire, raw: raw.into(), session_hint: None })
 }
 
 /// Replaces fields of the sample payload. For Hermes the fields may also have the names that `hermes hooks test`

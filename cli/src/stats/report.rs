@@ -4,7 +4,7 @@ use anyhow::Result;
 use hookbus::event::Time;
 use hookbus_subscribers::analytics::{By, QueryResult, SqlValue, Stats};
 
-use crate::output::{self, Paint, local_time, pad, shorten_middle};
+use crate::output::{self, Paint, local_time, pad, shorten_middle, width};
 
 /// The cells of a bar.
 const BAR: usize = 12;
@@ -15,7 +15,7 @@ const TOP: usize = 5;
 /// How many days the overview shows.
 const DAYS: usize = 14;
 
-/// The width of the first column.
+/// The first column is as wide as its longest name, and not wider than this.
 const KEY: usize = 28;
 
 /// Prints everything at a glance.
@@ -111,6 +111,8 @@ pub(super) fn table(by: By, table: &QueryResult, since: Option<Time>, paint: Pai
 fn rows(by: By, table: &QueryResult, paint: Paint) -> Result<()> {
     let (main, others) = figures_of(by);
     let most = table.rows.iter().map(|row| figure(table, row, main)).fold(0.0, f64::max);
+    let longest = table.rows.iter().map(|row| width(&name_of(row))).max().unwrap_or(0);
+    let digits = grouped(most).len();
     for row in &table.rows {
         let count = figure(table, row, main);
         let others = others.iter().filter_map(|(column, name)| {
@@ -121,11 +123,9 @@ fn rows(by: By, table: &QueryResult, paint: Paint) -> Result<()> {
         });
         let mut parts: Vec<String> = others.collect();
         add_spans(by, table, row, paint, &mut parts);
-        let name = key(row);
-        let name = if name.is_empty() { "(not known)" } else { &name };
-        let name = shorten_middle(name, KEY);
         let bar = paint.notable(&bar(count, most));
-        let label = format!("  {} {bar} {:>9}  ", pad(&name, KEY), grouped(count));
+        let label =
+            format!("  {} {bar}  {:>digits$}  ", pad(&name_of(row), longest), grouped(count));
         output::labelled(&label, &parts.join(", "))?;
     }
     Ok(())
@@ -205,6 +205,12 @@ fn key(row: &[SqlValue]) -> String {
         Some(SqlValue::Text(text)) => text.clone(),
         _ => String::new(),
     }
+}
+
+/// What a line is about, for people.
+fn name_of(row: &[SqlValue]) -> String {
+    let key = key(row);
+    if key.is_empty() { "(not known)".to_owned() } else { shorten_middle(&key, KEY) }
 }
 
 /// The number in a column; 0 if there is none.

@@ -46,7 +46,7 @@ fn row(draft: RowDraft, seq: i64, cause: Option<i64>) -> Row {
         tool_class: draft.tool_class,
         cause: cause.map(Seq::from_i64),
         context: draft.context,
-        payload: draft.payload,
+        payload: draft.payload.to_vec(),
         removed: None,
         redaction: None,
         hash: [0; 32],
@@ -82,7 +82,7 @@ fn recorded(seed: u64, count: usize) -> Vec<Row> {
             at,
             agent: *agent,
             wire: Wire::default(),
-            raw: raw.clone(),
+            raw: raw.clone().into(),
             session_hint: None,
         });
         seq += 1 + i64::try_from(numbers.below(7) / 6).expect("small");
@@ -99,7 +99,7 @@ fn recorded(seed: u64, count: usize) -> Vec<Row> {
                 id: draft.id.of_decision(),
                 name: "decision".to_owned(),
                 kind: Kind::Decision,
-                payload: decision.to_string().into_bytes(),
+                payload: decision.to_string().into_bytes().into(),
                 ..draft
             };
             seq += 1;
@@ -232,7 +232,7 @@ fn hermes(seq: i64, payload: &serde_json::Value) -> Row {
         at,
         agent: Agent::Hermes,
         wire: Wire::default(),
-        raw: raw.clone(),
+        raw: raw.clone().into(),
         session_hint: None,
     });
     row(RowDraft::of_event(&event, None, raw), seq, None)

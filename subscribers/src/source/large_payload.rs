@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use async_nats::jetstream::{self, Context};
-use hookbus::log::{StoredPayload, payload_digest};
+use hookbus::event::payload_digest;
+use hookbus::log::StoredPayload;
 use tokio::io::AsyncReadExt;
 
 use crate::connection::{NatsConnection, NatsError, within};

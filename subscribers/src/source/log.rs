@@ -195,7 +195,7 @@ mod tests {
             tool: None,
             tool_class: None,
             context: None,
-            payload: b"{}".to_vec(),
+            payload: b"{}".to_vec().into(),
         };
         let own = hooks("/h/hookbus.yaml".to_owned(), own, false);
         let recorded = recorder.event(event(), None, vec![own], Duration::MAX).await;

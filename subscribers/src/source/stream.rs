@@ -11,8 +11,8 @@ use async_nats::jetstream::stream::{RawMessageErrorKind, State as StreamState, S
 use async_nats::jetstream::{self, Context, ErrorCode, Message};
 use futures_util::{FutureExt, StreamExt};
 use hookbus::envelope;
-use hookbus::event::{BusId, Clock, EventId, SystemClock};
-use hookbus::log::{Received, payload_digest};
+use hookbus::event::{BusId, Clock, EventId, SystemClock, payload_digest};
+use hookbus::log::Received;
 use hookbus::relay::{ReceivedMessage, StreamForm};
 
 use super::event_source::{MAX_BATCH_BYTES, SourceBatch, SourceEvent};

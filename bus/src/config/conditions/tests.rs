@@ -32,7 +32,14 @@ fn call(tool: &str, input: &Value) -> Event {
     });
     let at = Time::from_micros(1);
     let (id, raw) = (EventId::mint(at), payload.to_string().into_bytes());
-    decode(Arrival { id, at, agent: Agent::Gemini, wire: Wire::Shell, raw, session_hint: None })
+    decode(Arrival {
+        id,
+        at,
+        agent: Agent::Gemini,
+        wire: Wire::Shell,
+        raw: raw.into(),
+        session_hint: None,
+    })
 }
 
 fn shell(line: &str) -> Event {

@@ -15,7 +15,7 @@ fn event(name: &str) -> Event {
     });
     let raw = payload.to_string().into_bytes();
     let (agent, wire) = (Agent::Gemini, Wire::Shell);
-    decode(Arrival { id: EventId::mint(at), at, agent, wire, raw, session_hint: None })
+    decode(Arrival { id: EventId::mint(at), at, agent, wire, raw: raw.into(), session_hint: None })
 }
 
 /// Gemini's answer if hooks printed these, in this order, each with exit code 0.

@@ -100,7 +100,7 @@ mod tests {
             at,
             agent: Agent::Hermes,
             wire: Wire::Shell,
-            raw: raw.to_string().into_bytes(),
+            raw: raw.to_string().into_bytes().into(),
             session_hint: session_hint.map(str::to_owned),
         })
     }

@@ -10,7 +10,7 @@ fn event(wire: Wire, name: &str) -> Event {
     let at = Time::from_micros(1_700_000_000_000_000);
     let raw = json!({"hook_event_name": name, "tool_name": "terminal", "tool_input": {"command": "ls", "tty": true}});
     let (id, agent, raw) = (EventId::mint(at), Agent::Hermes, raw.to_string().into_bytes());
-    decode(Arrival { id, at, agent, wire, raw, session_hint: None })
+    decode(Arrival { id, at, agent, wire, raw: raw.into(), session_hint: None })
 }
 
 /// The answer to a shell hook of Hermes, if hooks printed this: stdout, stderr and exit code of each.

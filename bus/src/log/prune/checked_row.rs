@@ -3,11 +3,11 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::event::{EventId, Seq, Time};
+use crate::event::{EventId, Seq, Time, payload_digest};
 use crate::log::chain::{self, Hash, Identity};
+use crate::log::open;
 use crate::log::payload::{Change, PayloadReader};
 use crate::log::redact::RecordedRedactions;
-use crate::log::{open, payload_digest};
 
 /// A row that is as it was recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -55,7 +55,7 @@ async fn append(recorder: &Recorder, session: &str, payload: &[u8]) -> i64 {
         tool: None,
         tool_class: None,
         context: None,
-        payload: payload.to_vec(),
+        payload: payload.to_vec().into(),
     };
     let recorded = recorder.event(event, None, Vec::new(), Duration::MAX).await;
     let RecordOutcome::Logged { seq, .. } = recorded else { panic!("{recorded:?}") };
@@ -228,13 +228,13 @@ async fn a_decision_whose_payload_was_removed_is_no_answer_to_a_retry() {
         tool: None,
         tool_class: None,
         context: None,
-        payload: b"{}".to_vec(),
+        payload: b"{}".to_vec().into(),
     };
     let decision = || RowDraft {
         id: event.id.of_decision(),
         name: "decision".to_owned(),
         kind: Kind::Decision,
-        payload: br#"{"outcome":"block"}"#.to_vec(),
+        payload: br#"{"outcome":"block"}"#.to_vec().into(),
         ..event.clone()
     };
     let record =

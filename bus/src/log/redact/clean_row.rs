@@ -2,11 +2,10 @@
 
 use rusqlite::types::ValueRef;
 
-use crate::event::{EventId, Kind, Seq, Time};
+use crate::event::{EventId, Kind, Seq, Time, payload_digest};
 use crate::log::bus_row::SessionHold;
 use crate::log::chain::{self, Hash, Identity};
 use crate::log::payload::{Change, PayloadReader};
-use crate::log::payload_digest;
 
 /// Bytes without their secrets, and the kinds of those secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -220,7 +220,7 @@ fn from_json(value: &mut Value, mark: Mark) -> Option<RowDraft> {
         tool: text("tool"),
         tool_class: text("tool_class"),
         context,
-        payload,
+        payload: payload.into(),
     })
 }
 

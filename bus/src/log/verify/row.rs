@@ -3,7 +3,9 @@
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
-use crate::event::{Column, Derived, DerivedFrom, EventId, IdentityKey, Kind, Seq, Time};
+use crate::event::{
+    Column, Derived, DerivedFrom, EventId, IdentityKey, Kind, Seq, Time, payload_digest,
+};
 use crate::log::bus_row::BUS_AGENT;
 use crate::log::chain::{self, Hash, Identity};
 use crate::log::identity;
@@ -11,7 +13,7 @@ use crate::log::payload::{Change, ELSEWHERE, PayloadReader};
 use crate::log::prune::RecordedRemoval;
 use crate::log::redact::read_record;
 use crate::log::row::Redaction;
-use crate::log::{payload, payload_digest, schema};
+use crate::log::{payload, schema};
 
 /// The columns of [`ReadRow`] without the packed payload, from the tables `e` (the row) and `c` (the row that it names as its cause).
 const COLUMNS: &str = "e.id, e.time, e.agent, e.name, e.context, e.payload, e.hash, \

@@ -46,7 +46,7 @@ async fn record(home: &Path) {
             tool: None,
             tool_class: None,
             context: None,
-            payload: format!("{{\"number\": {number}}}").into_bytes(),
+            payload: format!("{{\"number\": {number}}}").into_bytes().into(),
         };
         recorder.event(event, None, Vec::new(), Duration::MAX)
     });

@@ -120,9 +120,9 @@ pub(super) const TOKENS: [Token; 120] = [
         "defined-networking-token",
         "dnkey-",
         &[
-            Run(LOWER_ALNUM.and(Alphabet::of("=_-")), 26, 26),
+            Run(URL_SAFE.and(Alphabet::of("=")), 26, 26),
             Text("-"),
-            Run(LOWER_ALNUM.and(Alphabet::of("=_-")), 52, 52),
+            Run(URL_SAFE.and(Alphabet::of("=")), 52, 52),
         ],
     ),
     parts(

@@ -7,7 +7,8 @@ use super::super::shape::Piece::{Run, Text};
 use super::super::shape::{Token, around, parts, ranged};
 use super::service::{Service, between, exact};
 
-pub(super) const TOKENS: [Token; 27] = [
+pub(super) const TOKENS: [Token; 28] = [
+    ranged("loggly-token", "loggly.com/inputs/", UUID, 36, 36),
     ranged("newrelic-user-key", "NRAK-", ALNUM, 27, 27),
     ranged("newrelic-browser-key", "NRJS-", HEX, 19, 19),
     ranged("newrelic-insert-key", "NRII-", URL_SAFE, 32, 32),

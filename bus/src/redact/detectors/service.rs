@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::super::alphabet::Alphabet;
-use super::super::look::{Look, Operator, Rank, assignment, is_placeholder, words};
+use super::super::look::{Look, Operator, Rank, assignment, is_placeholder, is_words, words};
 use super::super::shape::{Piece, match_pieces};
 
 /// How many bytes of words may stand between the service's name and the value: "datadog api key: …".
@@ -48,8 +48,9 @@ impl Service {
         let (Some(len), _) = match_pieces(&[self.shape], value) else { return };
         // A name such as `datadog_dashboard` may be given a word; secrets of machines have digits and letters.
         let secret = value.get(..len).unwrap_or_default();
-        let random =
-            secret.iter().any(u8::is_ascii_digit) && secret.iter().any(u8::is_ascii_alphabetic);
+        let has = |class: fn(&u8) -> bool| secret.iter().any(class);
+        let random = has(u8::is_ascii_alphabetic) && has(u8::is_ascii_digit)
+            || has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase) && !is_words(secret);
         let rest = value.len() - len;
         let is_public =
             found.operator == Operator::Compares || is_about(look.slice(found.name.clone()));

@@ -25,15 +25,19 @@ enum Form {
     Attached,
     /// `-p secret` and `-psecret`.
     Either,
+    /// `--value secret`, if it looks random.
+    Random,
     /// The argument with this number that is no option, if it looks random.
     Positional(usize),
+    /// `user:password` as an argument that is no option, if the password looks random.
+    PositionalPair,
 }
 
 const fn command(program: &'static str, options: &'static [&'static str], form: Form) -> Command {
     Command { program, options, form }
 }
 
-pub(crate) const COMMANDS: [Command; 67] = [
+pub(crate) const COMMANDS: [Command; 72] = [
     command("curl", &["-u", "--user", "--proxy-user", "-U"], Form::Pair(b':')),
     command("http ", &["-a", "--auth"], Form::Pair(b':')),
     command("smbclient", &["-U", "--user"], Form::Pair(b'%')),
@@ -101,6 +105,11 @@ pub(crate) const COMMANDS: [Command; 67] = [
     command("x11vnc", &["-passwd"], Form::Whole),
     command("enable secret", &[], Form::Positional(2)),
     command("snmp-server community", &[], Form::Positional(1)),
+    command("mc alias set", &[], Form::Positional(4)),
+    command("poetry config", &[], Form::Positional(3)),
+    command("bundle config", &[], Form::PositionalPair),
+    command("jenkins-cli.jar", &["-auth"], Form::Pair(b':')),
+    command("ssm put-parameter", &["--value"], Form::Random),
 ];
 
 /// How much of a line is read.
@@ -123,8 +132,11 @@ impl Command {
         let line = line.get(..MAX_LINE).unwrap_or(line);
         let end = line.windows(2).position(ends_line).unwrap_or(line.len());
         look.spend(end);
-        if let Form::Positional(number) = self.form {
-            return positional(look, keyword.end..keyword.end + end, number);
+        let line = keyword.end..keyword.end + end;
+        match self.form {
+            Form::Positional(number) => return positional(look, line, number),
+            Form::PositionalPair => return positional_pair(look, line),
+            Form::Pair(_) | Form::Whole | Form::Attached | Form::Either | Form::Random => {}
         }
         let mut at = keyword.end;
         while at < keyword.end + end {
@@ -174,7 +186,13 @@ impl Command {
                 };
                 value.start + colon + 1..value.end
             }
-            Form::Whole | Form::Attached | Form::Either | Form::Positional(_) => value,
+            Form::Random if !looks_random(look.slice(value.clone()), 8) => return,
+            Form::Whole
+            | Form::Attached
+            | Form::Either
+            | Form::Random
+            | Form::Positional(_)
+            | Form::PositionalPair => value,
         };
         let text = look.slice(secret.clone());
         // `mysql -port`, `-path`: words behind a short option are another option.
@@ -187,22 +205,46 @@ impl Command {
 
 /// The argument with this number, counted from 1, without options.
 fn positional(look: &mut Look<'_>, line: Range<usize>, number: usize) {
+    let Some(value) = arguments(look, line).nth(number.saturating_sub(1)) else { return };
+    let text = look.slice(value.clone());
+    if looks_random(text, 6) && !is_placeholder(text) {
+        look.add(value, "command-password", Rank::Placed);
+    }
+}
+
+/// What follows the colon of an argument.
+fn positional_pair(look: &mut Look<'_>, line: Range<usize>) {
+    let password = |value: Range<usize>| {
+        let colon = memchr::memchr(b':', look.slice(value.clone()))?;
+        let password = value.start + colon + 1..value.end;
+        let text = look.slice(password.clone());
+        (looks_random(text, 6) && !is_placeholder(text)).then_some(password)
+    };
+    let found = arguments(look, line).find_map(password);
+    if let Some(found) = found {
+        look.add(found, "command-password", Rank::Placed);
+    }
+}
+
+/// The arguments in a line that are no options: neither `-x` nor `/x` of Windows.
+fn arguments(look: &Look<'_>, line: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let mut at = line.start;
-    let mut count = 0;
-    while at < line.end {
-        let word = look.from(at).iter().take(256).take_while(|byte| !is_gap(**byte)).count();
-        let text = look.slice(at..at + word);
-        if word > 0 && !matches!(text.first(), Some(b'-' | b'/')) {
-            count += 1;
-            if count == number {
-                if looks_random(text, 6) && !is_placeholder(text) {
-                    look.add(at..at + word, "command-password", Rank::Placed);
-                }
-                return;
+    std::iter::from_fn(move || {
+        while at < line.end {
+            let word = look.from(at).iter().take(256).take_while(|byte| !is_gap(**byte)).count();
+            let range = at..at + word;
+            at += word.max(1);
+            let is_option = match look.slice(range.clone()) {
+                [] | [b'-', ..] => true,
+                [b'/', rest @ ..] => !rest.contains(&b'/'),
+                [_, ..] => false,
+            };
+            if !is_option {
+                return Some(range);
             }
         }
-        at += word.max(1);
-    }
+        None
+    })
 }
 
 fn is_gap(byte: u8) -> bool {

@@ -32,10 +32,10 @@ pub(super) use operator::Operator;
 pub(super) use pem::private_key;
 pub(super) use piped::{READERS, piped_secret};
 pub(super) use places::{
-    PARAMETERS, PGPASS_PORTS, insert_values, json_web_key, oracle_url, pgpass, random_password,
-    url_parameter,
+    PARAMETERS, PGPASS_PORTS, go_mysql_login, insert_values, json_web_key, neo4j_auth,
+    oracle_login, pgpass, random_password, sent_password, unseal_key, url_parameter,
 };
-pub(super) use plausible::is_placeholder;
+pub(super) use plausible::{is_placeholder, is_words};
 pub(super) use strength::words;
 pub(super) use text::{Candidate, Look, Rank};
 pub(super) use url::{url_keywords, url_password};

@@ -125,7 +125,7 @@ fn list(look: &Look<'_>, quoted_name: bool, closed: usize, at: usize) -> Option<
     match look.from(at) {
         [b'(', b'"' | b'\'', ..] => Some((Operator::Argument, at + 1)),
         [b',', ..] if quoted_name => {
-            let start = look.skip_blanks(at + 1, 4);
+            let start = look.skip_blanks(at + 1, 16);
             if matches!(look.byte(start), Some(b'"' | b'\'')) && !is_value_key(look.from(start)) {
                 Some((Operator::Argument, start))
             } else {
@@ -193,7 +193,9 @@ fn is_tag(look: &Look<'_>, name: &Range<usize>) -> bool {
         Some(front) => ALNUM.suffix(front, 16) + 1,
         None => 0,
     };
-    before.get(..before.len() - prefix).is_some_and(|front| front.ends_with(b"<"))
+    // `https://<user>:<password>@host` is no element of XML.
+    let front = before.get(..before.len() - prefix).and_then(|front| front.strip_suffix(b"<"));
+    front.is_some_and(|front| !front.ends_with(b":"))
 }
 
 /// `<entry key="password">`, `<param name="password">`.
@@ -267,6 +269,7 @@ fn may_be_blank(look: &Look<'_>, name: &Range<usize>, dashes: usize) -> bool {
         last = words.next().unwrap_or(last);
     }
     let is_setter = SETTERS.iter().any(|setter| last == setter.as_bytes());
-    let is_login = |word: &[u8]| matches!(word, b"login" | b"machine" | b"nmcli");
-    is_redis || is_setter || words.take(8).any(is_login)
+    // `machine host login user password secret`, `nmcli device wifi connect name password secret`.
+    let is_login = words.next().is_some_and(|word| matches!(word, b"login" | b"machine"));
+    is_redis || is_setter || is_login || words.take(8).any(|word| word == b"nmcli")
 }

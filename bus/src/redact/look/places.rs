@@ -1,5 +1,6 @@
 //! Secrets at places of their own that no name tells: members of a JSON Web Key, a line of `.pgpass`, parameters of a URL that
-//! sign it or pay for it, the columns of an `INSERT`.
+//! sign it or pay for it, the columns of an `INSERT`, logins of Oracle, Neo4j and Go's `MySQL` driver, what a script of `expect`
+//! sends, the unseal keys of Vault.
 
 use std::ops::Range;
 
@@ -107,17 +108,88 @@ pub(crate) fn pgpass(look: &mut Look<'_>, keyword: Range<usize>) {
     }
 }
 
-/// `jdbc:oracle:thin:user/password@host`.
-pub(crate) fn oracle_url(look: &mut Look<'_>, keyword: Range<usize>) {
-    let rest = look.from(keyword.end);
-    let len = rest.iter().take(256).take_while(|byte| **byte > b' ' && **byte != b'"').count();
-    let login = rest.get(..len).unwrap_or_default();
-    look.spend(len);
-    let (Some(slash), Some(at)) = (memchr::memchr(b'/', login), memchr::memchr(b'@', login)) else {
+/// `user/password@host` behind `jdbc:oracle:thin:`, `sqlplus` and its options.
+pub(crate) fn oracle_login(look: &mut Look<'_>, keyword: Range<usize>) {
+    let is_end = |byte: &u8| *byte <= b' ' || b"\"'".contains(byte);
+    let mut start = keyword.end;
+    for _ in 0..8 {
+        let rest = look.from(start);
+        let len = rest.iter().take(256).take_while(|byte| !is_end(byte)).count();
+        look.spend(len + 1);
+        let login = rest.get(..len).unwrap_or_default();
+        if len > 0 && !login.starts_with(b"-") {
+            let (slash, at) = (memchr::memchr(b'/', login), memchr::memchr(b'@', login));
+            if let (Some(slash), Some(at)) = (slash, at)
+                && slash + 4 < at
+                && !is_placeholder(login.get(slash + 1..at).unwrap_or_default())
+            {
+                look.add(start + slash + 1..start + at, "url-password", Rank::Placed);
+            }
+            return;
+        }
+        start += len + 1;
+    }
+}
+
+/// `NEO4J_AUTH=neo4j/password`.
+pub(crate) fn neo4j_auth(look: &mut Look<'_>, keyword: Range<usize>) {
+    let start = look.skip_blanks(keyword.end + 1, 2);
+    let rest = look.from(start);
+    let user = rest.iter().take(40).take_while(|byte| **byte > b' ' && **byte != b'/').count();
+    look.spend(user + 4);
+    if rest.get(user) != Some(&b'/') {
         return;
-    };
-    if slash + 4 < at {
-        look.add(keyword.end + slash + 1..keyword.end + at, "url-password", Rank::Placed);
+    }
+    let value = look.value_at(start + user + 1).range;
+    let text = look.slice(value.clone());
+    if text.len() >= 4 && !is_placeholder(text) {
+        look.add(value, "password", Rank::Placed);
+    }
+}
+
+/// `user:password@tcp(host:3306)/database`, as Go's driver for `MySQL` has it.
+pub(crate) fn go_mysql_login(look: &mut Look<'_>, keyword: Range<usize>) {
+    let before = look.before(keyword.start);
+    let is_part = |byte: &&u8| **byte > b' ' && !b"\"'`".contains(byte);
+    let len = before.iter().rev().take(256).take_while(is_part).count();
+    look.spend(len);
+    let start = keyword.start - len;
+    let login = look.slice(start..keyword.start);
+    let Some(colon) = memchr::memchr(b':', login) else { return };
+    let password = login.get(colon + 1..).unwrap_or_default();
+    if password.len() >= 3 && !is_placeholder(password) {
+        look.add(start + colon + 1..keyword.start, "url-password", Rank::Placed);
+    }
+}
+
+/// What a script of `expect` sends after it was asked for a password.
+pub(crate) fn sent_password(look: &mut Look<'_>, keyword: Range<usize>) {
+    let before = look.before(keyword.start);
+    let before = before.get(before.len().saturating_sub(80)..).unwrap_or_default();
+    look.spend(before.len());
+    let was_asked = [&b"assword"[..], b"assphrase"]
+        .iter()
+        .any(|word| memchr::memmem::find(before, word).is_some());
+    if !was_asked {
+        return;
+    }
+    let value = look.quoted(keyword.end - 1);
+    let text = look.slice(value.clone()).trim_ascii_end(); // `send "secret\r"`
+    if text.len() >= 4 && !is_placeholder(text) {
+        look.add(value.start..value.start + text.len(), "password", Rank::Placed);
+    }
+}
+
+/// `Unseal Key 1: …` as Vault prints it.
+pub(crate) fn unseal_key(look: &mut Look<'_>, keyword: Range<usize>) {
+    let rest = look.from(keyword.end);
+    let rest = rest.get(..8).unwrap_or(rest);
+    look.spend(rest.len());
+    let Some(colon) = memchr::memchr(b':', rest) else { return };
+    let start = look.skip_gap(keyword.end + colon + 1, 8);
+    let value = look.value_at(start).range;
+    if looks_random(look.slice(value.clone()), 20) {
+        look.add(value, "secret-key", Rank::Placed);
     }
 }
 

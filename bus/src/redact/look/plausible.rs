@@ -76,7 +76,7 @@ pub(super) fn is_plausible(value: &[u8], evidence: &Evidence) -> bool {
     let value = value.trim_ascii();
     let has_blank = value.iter().any(|byte| *byte <= b' ');
     match evidence.strength {
-        Strength::Strong if has_blank => is_phrase(value),
+        Strength::Strong if has_blank => is_phrase(value) || is_app_password(value),
         Strength::Medium | Strength::Weak if has_blank => false,
         Strength::Strong => is_password(value, evidence),
         Strength::Medium if evidence.operator == Operator::Beside => {
@@ -139,9 +139,10 @@ fn is_location(value: &[u8]) -> bool {
     is_url || (is_path && is_words(value)) || value.starts_with(b"arn:")
 }
 
-/// `abcd-efgh-ijkl-mnop`: what Apple and Google issue for programs that cannot ask for a second factor.
+/// `abcd-efgh-ijkl-mnop`, or with blanks: what Apple and Google issue for programs that cannot ask for a second factor.
 fn is_app_password(value: &[u8]) -> bool {
-    let mut parts = value.split(|byte| *byte == b'-');
+    let separator = value.get(4).copied().filter(|byte| matches!(byte, b'-' | b' '));
+    let mut parts = value.split(|byte| Some(*byte) == separator);
     value.len() == 19
         && parts.all(|part| part.len() == 4 && part.iter().all(u8::is_ascii_lowercase))
 }
@@ -167,7 +168,12 @@ fn is_password(value: &[u8], evidence: &Evidence) -> bool {
             let label = letters_only
                 && value.first().is_some_and(u8::is_ascii_uppercase)
                 && value.iter().skip(1).all(|byte| !byte.is_ascii_uppercase());
-            !label && (letters_only || !is_words(value) || digits_only) && !value.ends_with(b":")
+            // A sentence in a language that is written without blanks is a label too; its characters have three bytes.
+            let is_sentence = value.iter().all(|byte| *byte >= 0xe0 || *byte & 0xc0 == 0x80);
+            !label
+                && !is_sentence
+                && (letters_only || !is_words(value) || digits_only)
+                && !value.ends_with(b":")
         }
         // Bare: `password: hunter2` in YAML, `password = user_password` in code, prose behind a colon.
         Operator::Equals | Operator::Colon if letters_only => {
@@ -238,7 +244,7 @@ fn looks_made_up(value: &[u8]) -> bool {
 }
 
 /// Whether a text is made of words and small numbers: `my-secret-name`, `us-east-1`, `2024-01-01`, `/run/secrets/db`.
-pub(super) fn is_words(value: &[u8]) -> bool {
+pub(crate) fn is_words(value: &[u8]) -> bool {
     let parts = value.split(|byte| !byte.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
     parts.into_iter().all(|part| {
         let digits = part.iter().all(u8::is_ascii_digit) && part.len() <= 4;

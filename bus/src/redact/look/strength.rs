@@ -73,7 +73,8 @@ const ABOUT: &str = " name names type types url uri path file filename count lim
     expiry expiration ttl endpoint policy version format field prefix suffix usage budget hint \
     label placeholder error message description title help text reset strength required enabled \
     disabled arn ref status at date time provider method algorithm schema column index regex \
-    pattern env var list rotation scope in age id ";
+    pattern env var list rotation scope in age id invalid mismatch missing incorrect expired \
+    forgotten updated rules requirements visibility toggle manager ";
 
 /// Names that begin with one of these words are counts, cursors, special tokens of a model, or public.
 const HARMLESS: &str = " next page continuation cursor sync max min total num public input output prompt completion \

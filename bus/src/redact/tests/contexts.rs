@@ -229,3 +229,20 @@ fn the_same_secret_has_the_same_fingerprint_however_it_is_written() {
 fn redactor_fingerprint(secret: &str) -> super::super::Fingerprint {
     super::FingerprintKey::new([7; 32]).fingerprint(secret.as_bytes())
 }
+
+#[test]
+fn logins_and_what_scripts_send_are_replaced_without_what_is_around_them() {
+    for marked in [
+        r#"{"password": "«секретныйпароль»"}"#,
+        "<password>«@dm1nS3cret»</password>",
+        "root:«c2VjcmV0cGFzcw==»@tcp(db:3306)/app",
+        "sqlplus -S svc/«Tr0ub4dor»@//db:1521/ORCL",
+        "NEO4J_AUTH=neo4j/«Tr0ub4dor3»\nvolumes: ./a/b",
+        "CREATE USER shop IDENTIFIED WITH caching_sha2_password\nBY '«Tr0ub4dor»';",
+        "expect \"*?assword:*\"\nsend \"«Tr0ub4dor3»\r\"\nexpect eof",
+        "the commit identified by 3f2a9c1d",
+        "mongodb+srv://<user>:<password>@cluster.example.net/shop",
+    ] {
+        check(marked);
+    }
+}

@@ -63,9 +63,12 @@ impl WantedOption {
 
     fn matches_value(&self, given: &GivenOption<'_>) -> Match {
         match (&self.value, given.value) {
-            // `--dry-run=false` is not `--dry-run`.
+            // `--dry-run=false` is not `--dry-run`; programs in Go also take `0` and `f`.
             (None, Some(value))
-                if given.certain && matches!(value.text, "false" | "no" | "none") =>
+                if given.certain
+                    && ["false", "no", "none", "off", "0", "f", "n"]
+                        .iter()
+                        .any(|no| value.text.eq_ignore_ascii_case(no)) =>
             {
                 Match::No
             }

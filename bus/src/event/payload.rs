@@ -1,0 +1,96 @@
+//! The bytes of a payload: shared, so that recording a long one copies nothing, with a digest that can be computed ahead.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use sha2::{Digest, Sha256};
+
+use crate::sys::thread::spawn;
+
+/// The digest of a payload from this length on takes longer than to start a thread.
+const LONG: usize = 256 << 10;
+
+/// A payload. Clones share their bytes and their digest.
+#[derive(Clone, Default)]
+pub struct Payload(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    bytes: Vec<u8>,
+    digest: OnceLock<[u8; 32]>,
+    /// Whether a thread was asked for the digest.
+    is_ahead: AtomicBool,
+}
+
+/// The digest of a payload, which the hash of its row covers.
+pub fn payload_digest(payload: &[u8]) -> [u8; 32] {
+    Sha256::digest(payload).into()
+}
+
+impl Payload {
+    /// Has another thread compute the digest of a long payload, while this one decodes, redacts and packs it.
+    pub fn digest_ahead(&self) {
+        if self.len() < LONG || self.0.is_ahead.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let payload = self.clone();
+        let ahead = spawn("digest", move || payload.digest());
+        if let Err(error) = ahead {
+            // The writer computes it then.
+            tracing::debug!(%error, "no thread for the digest of a payload");
+        }
+    }
+
+    /// The digest. Waits if another thread is computing it.
+    pub fn digest(&self) -> [u8; 32] {
+        *self.0.digest.get_or_init(|| payload_digest(self))
+    }
+}
+
+impl Deref for Payload {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0.bytes
+    }
+}
+
+impl From<Vec<u8>> for Payload {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(Arc::new(Shared { bytes, ..Shared::default() }))
+    }
+}
+
+impl PartialEq for Payload {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Payload {}
+
+impl fmt::Debug for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        String::from_utf8_lossy(self).fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_digest_is_that_of_the_bytes_whether_it_was_computed_ahead_or_not() {
+        for len in [0, 10, LONG - 1, LONG, LONG + 1, 3 * LONG] {
+            let bytes = vec![b'x'; len];
+            let (ahead, later) = (Payload::from(bytes.clone()), Payload::from(bytes.clone()));
+            ahead.digest_ahead();
+            ahead.digest_ahead();
+            assert_eq!(ahead.clone().digest(), payload_digest(&bytes));
+            assert_eq!(later.digest(), ahead.digest());
+            assert_eq!(ahead, later);
+        }
+    }
+}
