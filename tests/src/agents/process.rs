@@ -2,7 +2,7 @@
 //! background child that keeps it open does not delay a test.
 
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -16,7 +16,7 @@ const POLL: Duration = Duration::from_millis(10);
 /// The result of a process.
 #[derive(Debug)]
 pub(super) struct ProcessResult {
-    /// `None` if a signal or the time limit ended it.
+    /// `None` if the time limit ended it, or a signal that a test sent.
     pub(super) exit: Option<i32>,
     pub(super) timed_out: bool,
     pub(super) stdout: String,
@@ -24,7 +24,8 @@ pub(super) struct ProcessResult {
     pub(super) group: ProcessGroup,
 }
 
-/// Runs `command` to its end or to the limit.
+/// Runs `command` to its end or to the limit. Panics if a signal ended it: no test sends one, and without its
+/// number and the output nobody could say why.
 pub(super) fn run(mut command: Command, scratch: &Scratch, limit: Duration) -> ProcessResult {
     let (stdout, stderr) = (scratch.root().join("stdout"), scratch.root().join("stderr"));
     command.stdin(Stdio::null()).stdout(file(&stdout)).stderr(file(&stderr)).process_group(0);
@@ -37,13 +38,13 @@ pub(super) fn run(mut command: Command, scratch: &Scratch, limit: Duration) -> P
         child.wait().expect("our own child");
     }
     group.look_for_members();
-    ProcessResult {
-        exit: ended.and_then(|status| status.code()),
-        timed_out: ended.is_none(),
-        stdout: text(&stdout),
-        stderr: text(&stderr),
-        group,
+    let (stdout, stderr) = (text(&stdout), text(&stderr));
+    if let Some(status) = ended.filter(|status| status.signal().is_some()) {
+        let after = started.elapsed();
+        panic!("{command:?} ended by {status} after {after:?}\n{stdout}\n{stderr}");
     }
+    let exit = ended.and_then(|status| status.code());
+    ProcessResult { exit, timed_out: ended.is_none(), stdout, stderr, group }
 }
 
 /// `None` at the limit.

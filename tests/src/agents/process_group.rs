@@ -1,5 +1,5 @@
 //! Kills an agent's processes by their ids: at the time limit the agent and all its descendants, and when
-//! the [`ProcessGroup`] is dropped what is left in the group of an agent that has ended. A daemon, which has
+//! the [`ProcessGroup`] is dropped what is left of the group of an agent that has ended. A daemon, which has
 //! detached itself, is in neither and stays.
 
 use std::fs;
@@ -9,13 +9,14 @@ use std::process::{Child, Command, Stdio};
 #[derive(Debug)]
 pub(super) struct ProcessGroup {
     id: u32,
-    /// Only a group with members is killed: the id of an empty one may have been reused.
-    has_members: bool,
+    /// What was left of it at its leader's end. Only these are killed: the id of an empty group may have been
+    /// reused, and so may the id of a process, but not together with its start time.
+    left: Vec<Process>,
 }
 
 impl ProcessGroup {
     pub(super) fn of(leader: &Child) -> Self {
-        Self { id: leader.id(), has_members: true }
+        Self { id: leader.id(), left: Vec::new() }
     }
 
     /// Kills the group and all descendants of its leader, which still runs. Hermes starts tools in their
@@ -32,17 +33,23 @@ impl ProcessGroup {
         kill(family.iter().map(u32::to_string).chain([format!("-{}", self.id)]));
     }
 
-    /// Checks whether the group still has members. Call this right after the leader's end, before its id can be
-    /// reused.
+    /// Looks for members that are left. Call this right after the leader's end, before its id can be reused.
     pub(super) fn look_for_members(&mut self) {
-        self.has_members = running_processes().iter().any(|process| process.group == self.id);
+        self.left = running_processes();
+        self.left.retain(|process| process.group == self.id);
     }
 }
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
-        if self.has_members {
-            kill([format!("-{}", self.id)]);
+        if self.left.is_empty() {
+            return;
+        }
+        let mut running = running_processes();
+        running.retain(|process| process.group == self.id);
+        // A member that was started since belongs to the group as long as one of the old ones still runs.
+        if running.iter().any(|process| self.left.contains(process)) {
+            kill(running.iter().map(|process| process.id.to_string()));
         }
     }
 }
@@ -55,10 +62,13 @@ fn kill(ids: impl IntoIterator<Item = String>) {
     assert!(started.is_ok(), "`kill` cannot be started: {started:?}");
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Process {
     id: u32,
     parent: u32,
     group: u32,
+    /// In ticks since the system's start.
+    started: u64,
 }
 
 /// All running processes, without zombies.
@@ -68,7 +78,8 @@ fn running_processes() -> Vec<Process> {
     stats.filter_map(|stat| read(&stat)).collect()
 }
 
-/// `id (name) state parent group …`; a name may contain spaces and brackets.
+/// `id (name) state parent group …`, the start time after 16 more fields; a name may contain spaces and
+/// brackets.
 fn read(stat: &str) -> Option<Process> {
     let (start, rest) = stat.rsplit_once(") ")?;
     let mut fields = rest.split(' ');
@@ -77,6 +88,7 @@ fn read(stat: &str) -> Option<Process> {
         id: start.split(' ').next()?.parse().ok()?,
         parent: fields.next()?.parse().ok()?,
         group: fields.next()?.parse().ok()?,
+        started: fields.nth(16)?.parse().ok()?,
     };
     is_running.then_some(process)
 }
