@@ -3,14 +3,22 @@
 use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest, Sha256};
 
 use crate::sys::thread::spawn;
 
-/// The digest of a payload from this length on takes longer than to start a thread.
-const LONG: usize = 256 << 10;
+/// The digest of a payload from this length on takes longer than to wake a thread.
+const LONG: usize = 128 << 10;
+
+/// So many payloads wait for the thread that computes digests. If there are more, whoever needs a digest computes it.
+const WAITING: usize = 4;
+
+/// The thread that computes digests ahead. It stays: a scheduler puts a thread that wakes on a free core, but starts a new
+/// one beside its parent and lets it wait there.
+static AHEAD: OnceLock<SyncSender<Payload>> = OnceLock::new();
 
 /// A payload. Clones share their bytes and their digest.
 #[derive(Clone, Default)]
@@ -35,18 +43,28 @@ impl Payload {
         if self.len() < LONG || self.0.is_ahead.swap(true, Ordering::Relaxed) {
             return;
         }
-        let payload = self.clone();
-        let ahead = spawn("digest", move || payload.digest());
-        if let Err(error) = ahead {
-            // The writer computes it then.
-            tracing::debug!(%error, "no thread for the digest of a payload");
-        }
+        let ahead = AHEAD.get_or_init(start_thread);
+        // Without a thread, or if it has enough to do, the writer computes it.
+        drop(ahead.try_send(self.clone()));
     }
 
     /// The digest. Waits if another thread is computing it.
     pub fn digest(&self) -> [u8; 32] {
         *self.0.digest.get_or_init(|| payload_digest(self))
     }
+}
+
+fn start_thread() -> SyncSender<Payload> {
+    let (sender, payloads) = sync_channel::<Payload>(WAITING);
+    let thread = spawn("digest", move || {
+        for payload in payloads {
+            payload.digest();
+        }
+    });
+    if let Err(error) = thread {
+        tracing::debug!(%error, "no thread for the digests of payloads");
+    }
+    sender
 }
 
 impl Deref for Payload {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::chunk;
 use super::intern::Interner;
 use super::list::{Groups, own_bytes};
+use super::nodes::Setting;
 use super::part::Parts;
 use super::recipe::Cut;
 use super::scan::Scanner;
@@ -114,13 +115,19 @@ impl<P: Parts> Cutter<'_, '_, P> {
         if self.scanner.take(b']') {
             return Ok(());
         }
-        let mut groups = Groups::default();
+        let text = self.scanner.text;
+        let mut groups = Groups::new(Setting { depth, string: self.string });
         loop {
             self.scanner.next();
             let (start, first_cut) = (self.scanner.at, self.cuts.len());
-            self.value(Place::Element, depth)?;
-            let span = start..self.scanner.at;
-            groups.add(self.scanner.text, span, first_cut, &mut self.cuts, &mut self.parts)?;
+            match groups.add_seen(text, start, &mut self.cuts, &mut self.parts)? {
+                Some(end) => self.scanner.at = end,
+                None => {
+                    self.value(Place::Element, depth)?;
+                    let span = start..self.scanner.at;
+                    groups.add(text, span, first_cut, &mut self.cuts, &mut self.parts)?;
+                }
+            }
             if !self.scanner.take(b',') {
                 return check(self.scanner.take(b']'));
             }

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use super::cache::PartCache;
+use super::nodes::SeenNodes;
 use super::part::{PartId, PartKey, Parts};
 use super::recipe::{self, Cut};
 use super::sealed::{Body, Compression, Sealer};
@@ -15,6 +16,7 @@ use super::similar::{RecentTexts, Samples};
 pub(super) struct Known {
     cache: PartCache,
     seen: SeenTexts,
+    pub(super) nodes: SeenNodes,
     recent: RecentTexts,
     pub(super) sealer: Sealer,
     recipe: Vec<u8>,
@@ -26,6 +28,7 @@ impl Known {
         Self {
             cache: PartCache::default(),
             seen: SeenTexts::default(),
+            nodes: SeenNodes::default(),
             recent: RecentTexts::default(),
             sealer: Sealer::new(compression),
             recipe: Vec::new(),
@@ -42,6 +45,7 @@ impl Known {
     pub(super) fn roll_back(&mut self) {
         self.cache.roll_back();
         self.seen.clear();
+        self.nodes.clear();
         self.recent.clear();
     }
 
@@ -49,6 +53,7 @@ impl Known {
     pub(super) fn clear(&mut self) {
         self.cache.clear();
         self.seen.clear();
+        self.nodes.clear();
         self.recent.clear();
     }
 }

@@ -5,6 +5,7 @@
 use std::ops::Range;
 
 use super::intern::Interner;
+use super::nodes::{NodeHere, Setting};
 use super::part::Parts;
 use super::recipe::Cut;
 
@@ -21,8 +22,9 @@ const REFERENCE: usize = 8;
 const LEAST_TEXT: usize = 4096;
 
 /// The open groups of one list: of elements first, then of nodes, and so on.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Groups {
+    setting: Setting,
     levels: Vec<Option<Group>>,
 }
 
@@ -33,35 +35,87 @@ struct Group {
     elements: usize,
 }
 
+/// An element or a node that was just passed.
+struct Passed {
+    start: usize,
+    end: usize,
+    /// Its cuts are those from here on.
+    first_cut: usize,
+    hash: u64,
+}
+
 impl Groups {
-    /// Adds the element at `span`, whose cuts are those from `first_cut` on. Replaces the cuts of a complete group by
-    /// one cut for its node.
+    /// The groups of a list that is cut in this way.
+    pub(super) const fn new(setting: Setting) -> Self {
+        Self { setting, levels: Vec::new() }
+    }
+
+    /// Adds the element at `span`, whose cuts are those from `first_cut` on.
     pub(super) fn add<P: Parts>(
         &mut self,
         text: &[u8],
         span: Range<usize>,
-        mut first_cut: usize,
+        first_cut: usize,
         cuts: &mut Vec<Cut>,
         parts: &mut Interner<'_, P>,
     ) -> Result<(), P::Error> {
-        let mut hash = hash_of(text, &span, cuts.get(first_cut..).unwrap_or_default());
-        let mut start = span.start;
-        for level in 0.. {
+        let hash = hash_of(text, &span, cuts.get(first_cut..).unwrap_or_default());
+        let element = Passed { start: span.start, end: span.end, first_cut, hash };
+        self.add_at(0, element, text, cuts, parts)
+    }
+
+    /// Adds the node that starts at `start` if it was packed lately. Returns where it ends.
+    pub(super) fn add_seen<P: Parts>(
+        &mut self,
+        text: &[u8],
+        start: usize,
+        cuts: &mut Vec<Cut>,
+        parts: &mut Interner<'_, P>,
+    ) -> Result<Option<usize>, P::Error> {
+        // A node starts only where no group of its level or below is open.
+        let free = self.levels.iter().position(Option::is_some).unwrap_or(usize::MAX);
+        let rest = text.get(start..).unwrap_or_default();
+        let Some(node) = parts.known.nodes.find(self.setting, free, rest) else { return Ok(None) };
+        let NodeHere { level, len, id, hash } = node;
+        let (end, first_cut) = (start + len, cuts.len());
+        cuts.push(Cut { span: start..end, id, hash });
+        while self.levels.len() <= level {
+            self.levels.push(None);
+        }
+        self.add_at(level + 1, Passed { start, end, first_cut, hash }, text, cuts, parts)?;
+        Ok(Some(end))
+    }
+
+    /// Adds what was passed to the group at `level`. Replaces the cuts of a complete group by one cut for its node, and
+    /// adds that at the next level.
+    fn add_at<P: Parts>(
+        &mut self,
+        lowest: usize,
+        mut passed: Passed,
+        text: &[u8],
+        cuts: &mut Vec<Cut>,
+        parts: &mut Interner<'_, P>,
+    ) -> Result<(), P::Error> {
+        for level in lowest.. {
             if self.levels.len() <= level {
                 self.levels.push(None);
             }
             let Some(slot) = self.levels.get_mut(level) else { break };
+            let Passed { start, end, first_cut, hash } = passed;
             let group = slot.get_or_insert(Group { first_cut, start, elements: 0 });
             group.elements += 1;
-            let whole = group.start..span.end;
+            let whole = group.start..end;
             let inside = cuts.get(group.first_cut..).unwrap_or_default();
             if !ends(level, group.elements, hash, &whole, inside) {
                 break;
             }
-            let node = parts.store(text, whole, inside)?;
-            (first_cut, start, hash) = (group.first_cut, group.start, node.hash);
+            let node = parts.store(text, whole.clone(), inside)?;
+            let node_text = text.get(whole).unwrap_or_default();
+            parts.known.nodes.add(self.setting, level, node_text, (node.id, node.hash));
+            passed =
+                Passed { start: group.start, end, first_cut: group.first_cut, hash: node.hash };
             *slot = None;
-            cuts.truncate(first_cut);
+            cuts.truncate(passed.first_cut);
             cuts.push(node);
         }
         Ok(())

@@ -9,6 +9,8 @@
 mod chunk;
 mod dictionary;
 mod list;
+mod nodes;
+mod recent;
 mod recipe;
 mod scan;
 mod seen;
