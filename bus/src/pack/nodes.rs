@@ -20,7 +20,7 @@ pub(super) struct SeenNodes(RecentMap<Key, Seen>);
 /// What else decides how a list is cut, beside its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Setting {
-    /// In how many objects and lists the elements may still contain.
+    /// How many objects and lists may still be in each other there before values are no longer cut.
     pub(super) depth: usize,
     /// The length from which on strings are parts.
     pub(super) string: usize,

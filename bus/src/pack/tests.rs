@@ -258,3 +258,51 @@ proptest! {
         }
     }
 }
+
+/// What a packer remembers makes it faster, and changes nothing.
+fn is_packed_as_by_a_packer_without_memory(payloads: &[Vec<u8>]) {
+    let mut log = Log::default();
+    for payload in payloads {
+        let mut other = Log { parts: log.parts.clone(), ..Log::default() };
+        let pack = |log: &mut Log| log.packer.pack(payload, &mut log.parts).unwrap();
+        assert_eq!(pack(&mut log), pack(&mut other), "{}", String::from_utf8_lossy(payload));
+        assert_eq!(log.parts.all().len(), other.parts.all().len());
+        log.packer.commit();
+    }
+}
+
+#[test]
+fn lists_that_were_seen_before_are_cut_at_the_same_places() {
+    let grown = (1..40).map(|turn| history(0..turn * 11));
+    let cut_off = (1..20).map(|turn| history(turn * 7..turn * 13));
+    let deeper = [3, 2, 1].map(|depth| {
+        let history = String::from_utf8(history(0..300)).unwrap();
+        format!("{}{history}{}", "[".repeat(depth * 10), "]".repeat(depth * 10)).into_bytes()
+    });
+    let twice = {
+        let list = (0..90).map(message).collect::<Vec<_>>().join(", ");
+        format!(r#"{{"a": [{list}], "b": [{list}, 1], "c": [{list}7]}}"#).into_bytes()
+    };
+    let payloads: Vec<_> = grown.chain(cut_off).chain(deeper).chain([twice]).collect();
+    is_packed_as_by_a_packer_without_memory(&payloads);
+}
+
+proptest! {
+    #[test]
+    fn lists_of_any_elements_are_cut_at_the_same_places(
+        lists in prop::collection::vec((0_usize..3, 0_usize..60, 0_usize..200), 1..8),
+    ) {
+        let element = |seed: usize| match seed % 7 {
+            0 => seed.to_string().repeat(300),
+            1 => format!("\"{}\"", words(seed, 3)),
+            2 => format!("[{}]", words(seed, 0).repeat(2) + &"1,".repeat(seed) + "2"),
+            3 => format!("\"{}\"", words(seed / 20, 40)),
+            _ => message(seed),
+        };
+        let payload = |(step, first, count): &(usize, usize, usize)| {
+            let elements = (0..*count).map(|at| element(first + at * (step + 1)));
+            format!("{{\"list\": [{}]}}", elements.collect::<Vec<_>>().join(",")).into_bytes()
+        };
+        is_packed_as_by_a_packer_without_memory(&lists.iter().map(payload).collect::<Vec<_>>());
+    }
+}
