@@ -43,7 +43,7 @@ pub struct Call {
     /// The agent it comes from.
     pub agent: Agent,
     /// The payload.
-    pub raw: Vec<u8>,
+    pub raw: Payload,
     /// The client.
     pub caller: Caller,
     /// How long the client waits for the answer.
@@ -169,7 +169,7 @@ pub fn answer_without_policy(
 ) -> Answer {
     let Call { id, at, agent, raw, caller, .. } = call;
     let session_hint = session_hint(agent, &caller);
-    let event = decode(Arrival { id, at, agent, wire: caller.wire, raw: raw.into(), session_hint });
+    let event = decode(Arrival { id, at, agent, wire: caller.wire, raw, session_hint });
     let dialect = dialect_of(agent);
     if on_failure == OnFailure::Block && can_refuse(&event) {
         return Answer::with(dialect.encode(&event, &Verdict::block(why)).as_ref(), None);
@@ -217,7 +217,6 @@ fn place_of(event: &Event, plan: &Plan<'_>, caller: &Caller) -> Place {
 fn decode_call(call: Call, bus: &Bus) -> (Event, Caller, Duration) {
     let Call { id, at, agent, raw, caller, deadline } = call;
     let session_hint = session_hint(agent, &caller);
-    let raw = Payload::from(raw);
     raw.digest_ahead();
     let mut event = decode(Arrival { id, at, agent, wire: caller.wire, raw, session_hint });
     bus.session_links.resolve(&mut event);

@@ -10,7 +10,7 @@ mod arguments;
 mod start_daemon;
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
@@ -30,7 +30,7 @@ use hookbus::pipeline::{
     Answer, Call, TellUser, answer_by_rules_alone, answer_without_policy, handle,
 };
 use hookbus::server::{BuildVersion, DaemonError, SocketPath, call};
-use hookbus::sys::descriptors::{raise_limit, wait_readable};
+use hookbus::sys::descriptors::{raise_limit, read_more, wait_readable, widen_pipe};
 use hookbus::sys::file_size_limit::survive_writes_beyond_limit;
 use hookbus::sys::thread::{STACK_SIZE, spawn};
 
@@ -62,6 +62,10 @@ const LARGE_SPOOL_TIME: Duration = Duration::from_secs(10);
 
 /// A payload that takes much time to look at.
 const LARGE_PAYLOAD: usize = 4 << 20;
+
+/// As much as a pipe holds at first, and as much as it may hold at most without privileges.
+const STDIN_CHUNK: usize = 64 << 10;
+const WIDE_PIPE: usize = 1 << 20;
 
 /// What the agent's user reads when not even the rules could be asked.
 const TOO_LATE: &str =
@@ -335,7 +339,7 @@ impl HookClient {
         };
         let id = self.id.unwrap_or_else(|| EventId::mint(at));
         let deadline = self.time_left(raw.len());
-        Call { id, at, agent, raw, caller, deadline }
+        Call { id, at, agent, raw: raw.into(), caller, deadline }
     }
 
     /// Runs the same pipeline in this process, on the same log, with the same answer. It runs in a thread of its own,
@@ -446,16 +450,17 @@ fn has_plugins(hooks: &ActiveHooks) -> bool {
 
 /// Reads stdin to its end, or until the time is up: a partial event is recorded too.
 fn read_stdin(time_left: impl Fn(usize) -> Duration) -> Vec<u8> {
-    let mut stdin = io::stdin().lock();
-    let (mut raw, mut chunk) = (Vec::new(), vec![0; 64 << 10]);
+    let (stdin, mut raw) = (io::stdin(), Vec::new());
     loop {
         // An agent that never closes the pipe still gets an answer.
         if !wait_readable(&stdin, time_left(raw.len())).unwrap_or(false) {
             return raw;
         }
-        match stdin.read(&mut chunk) {
+        match read_more(&stdin, &mut raw, STDIN_CHUNK) {
             Ok(0) => return raw,
-            Ok(count) => raw.extend_from_slice(&chunk[..count]),
+            // There may be much more.
+            Ok(STDIN_CHUNK..) => widen_pipe(&stdin, WIDE_PIPE),
+            Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => return raw,
         }

@@ -63,7 +63,7 @@ impl Recording {
             id: EventId::mint(at),
             at,
             agent: Agent::Hermes,
-            raw,
+            raw: raw.into(),
             caller: Caller::default(),
             deadline: Duration::from_mins(1),
         };

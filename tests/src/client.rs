@@ -44,7 +44,7 @@ impl Client {
             id: EventId::mint(at),
             at,
             agent: Agent::Hermes,
-            raw: payload.to_string().into_bytes(),
+            raw: payload.to_string().into_bytes().into(),
             caller: hookbus::caller::Caller::default(),
             deadline: Duration::from_secs(50),
         };

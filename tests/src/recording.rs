@@ -103,7 +103,7 @@ pub fn record_after(
                         id: EventId::mint(at),
                         at,
                         agent,
-                        raw: payload.to_string().into_bytes(),
+                        raw: payload.to_string().into_bytes().into(),
                         caller: Caller::default(),
                         deadline: Duration::from_mins(1),
                     };

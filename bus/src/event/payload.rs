@@ -1,7 +1,7 @@
 //! The bytes of a payload: shared, so that recording a long one copies nothing, with a digest that can be computed ahead.
 
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
@@ -27,6 +27,8 @@ pub struct Payload(Arc<Shared>);
 #[derive(Default)]
 struct Shared {
     bytes: Vec<u8>,
+    /// Where in them the payload is.
+    place: Range<usize>,
     digest: OnceLock<[u8; 32]>,
     /// Whether a thread was asked for the digest.
     is_ahead: AtomicBool,
@@ -38,6 +40,12 @@ pub fn payload_digest(payload: &[u8]) -> [u8; 32] {
 }
 
 impl Payload {
+    /// The payload at `place` in a message. The bytes beside it stay in memory with it. Empty if `place` is not within
+    /// the message.
+    pub fn within(message: Vec<u8>, place: Range<usize>) -> Self {
+        Self(Arc::new(Shared { bytes: message, place, ..Shared::default() }))
+    }
+
     /// Has another thread compute the digest of a long payload, while this one decodes, redacts and packs it.
     pub fn digest_ahead(&self) {
         if self.len() < LONG || self.0.is_ahead.swap(true, Ordering::Relaxed) {
@@ -71,13 +79,14 @@ impl Deref for Payload {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.0.bytes
+        self.0.bytes.get(self.0.place.clone()).unwrap_or_default()
     }
 }
 
 impl From<Vec<u8>> for Payload {
     fn from(bytes: Vec<u8>) -> Self {
-        Self(Arc::new(Shared { bytes, ..Shared::default() }))
+        let place = 0..bytes.len();
+        Self::within(bytes, place)
     }
 }
 
@@ -98,6 +107,14 @@ impl fmt::Debug for Payload {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_payload_within_a_message_is_that_part_of_it() {
+        let payload = Payload::within(b"head{}tail".to_vec(), 4..6);
+        assert_eq!(payload, Payload::from(b"{}".to_vec()));
+        assert_eq!(payload.digest(), payload_digest(b"{}"));
+        assert!(Payload::within(b"head".to_vec(), 4..6).is_empty());
+    }
 
     #[test]
     fn the_digest_is_that_of_the_bytes_whether_it_was_computed_ahead_or_not() {

@@ -33,7 +33,8 @@ fn handle_all(hooks: &str, payloads: &[(Agent, Vec<u8>)]) -> (Vec<Answer>, Vec<R
         let mut answers = Vec::new();
         for (agent, raw) in payloads {
             let at = bus.clock.now();
-            let (id, raw, deadline) = (EventId::mint(at), raw.clone(), Duration::from_secs(5));
+            let (id, raw, deadline) =
+                (EventId::mint(at), raw.clone().into(), Duration::from_secs(5));
             let caller = Caller::default();
             let call = Call { id, at, agent: *agent, raw, caller, deadline };
             answers.push(handle(call, &bus).await);
@@ -124,7 +125,7 @@ fn a_retry_gets_the_recorded_answer_and_is_not_recorded_again() {
         id: EventId::mint(at),
         at,
         agent: Agent::Hermes,
-        raw,
+        raw: raw.into(),
         caller: Caller::default(),
         deadline: Duration::from_secs(5),
     };
@@ -158,7 +159,7 @@ fn a_broken_file_of_a_project_is_read_once_per_change() {
         id: EventId::mint(bus.clock.now()),
         at: bus.clock.now(),
         agent: Agent::Hermes,
-        raw: b"{}".to_vec(),
+        raw: b"{}".to_vec().into(),
         caller,
         deadline: Duration::from_secs(5),
     };
@@ -179,7 +180,7 @@ fn without_a_readable_log_a_broken_file_is_not_recorded_as_the_last_hooks() {
         id: EventId::mint(bus.clock.now()),
         at: bus.clock.now(),
         agent: Agent::Hermes,
-        raw: b"{}".to_vec(),
+        raw: b"{}".to_vec().into(),
         caller: Caller::default(),
         deadline: Duration::from_secs(5),
     };

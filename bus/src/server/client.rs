@@ -1,6 +1,6 @@
 //! Calls the daemon. Blocking I/O, because `hookbus hook` is a short process that makes one call.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -60,7 +60,7 @@ pub fn ask(
     let sent = stream
         .set_write_timeout(Some(left().min(CONFIRM_TIMEOUT)))
         .and_then(|()| stream.set_read_timeout(Some(left().min(CONFIRM_TIMEOUT))))
-        .and_then(|()| stream.write_all(&request.to_bytes()))
+        .and_then(|()| request.write_to(&stream))
         .and_then(|()| stream.read_exact(&mut confirmation));
     sent.map_err(DaemonError::Failed)?;
     if confirmation != [RECEIVED] {

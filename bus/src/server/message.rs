@@ -2,6 +2,7 @@
 //! byte strings (payloads and environments need not be text), each with its length before it.
 
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::ops::Range;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use super::BuildVersion;
 use crate::caller::Caller;
-use crate::event::{Agent, EventId, Time, Wire};
+use crate::event::{Agent, EventId, Payload, Time, Wire};
 use crate::pipeline::Call;
 
 /// The protocol version, the first byte of every message. A higher one comes from a newer client.
@@ -18,6 +19,10 @@ const PROTOCOL: u8 = 2;
 /// The confirmation: sent as soon as a request is read, so that the client can tell a busy daemon from
 /// a hung one.
 pub(super) const RECEIVED: u8 = b'!';
+
+/// A payload from this length on is not copied: it is sent by itself, and stays in the message that it came in. A shorter one
+/// is copied out of that, so that the daemon, which may keep it, does not keep the client's environment with it.
+const IN_PLACE: usize = 64 << 10;
 
 /// What a client asks for.
 #[derive(Debug, Clone)]
@@ -51,10 +56,14 @@ pub enum DaemonReply {
 }
 
 impl DaemonRequest {
-    pub(super) fn to_bytes(&self) -> Vec<u8> {
+    /// Writes the request: at once, but a large payload without copying it.
+    pub(super) fn write_to(&self, mut to: impl Write) -> io::Result<()> {
         let mut parts = MessageWriter::default();
         match self {
-            Self::Status => parts.add(b"status"),
+            Self::Status => {
+                parts.add(b"status");
+                to.write_all(&parts.finish(0))
+            }
             Self::Call { build, call } => {
                 let Call { id, at, agent, raw, caller, deadline } = call.as_ref();
                 let micros = u64::try_from(deadline.as_micros()).unwrap_or(u64::MAX);
@@ -68,14 +77,25 @@ impl DaemonRequest {
                 parts.add(&micros.to_be_bytes());
                 parts.add(&pid.unwrap_or(0).to_be_bytes());
                 parts.add(cwd.as_os_str().as_bytes());
-                parts.add(raw);
+                parts.add_length(raw);
+                let mut after = MessageWriter::default();
                 for (key, value) in env {
-                    parts.add(key.as_bytes());
-                    parts.add(value.as_bytes());
+                    after.add(key.as_bytes());
+                    after.add(value.as_bytes());
                 }
+                let MessageWriter(after) = after;
+                let mut message = parts.finish(raw.len() + after.len());
+                if raw.len() < IN_PLACE {
+                    message.extend_from_slice(raw);
+                } else {
+                    to.write_all(&message)?;
+                    to.write_all(raw)?;
+                    message.clear();
+                }
+                message.extend_from_slice(&after);
+                to.write_all(&message)
             }
         }
-        parts.finish()
     }
 
     /// Whether these bytes are in a later version of the protocol.
@@ -83,15 +103,15 @@ impl DaemonRequest {
         bytes.first().is_some_and(|protocol| *protocol > PROTOCOL)
     }
 
-    /// Reads a request; none if it is malformed or in another version of the protocol. The payload may be
-    /// large: it stays where it is in memory.
-    pub(super) fn from_bytes(mut bytes: Vec<u8>) -> Option<Self> {
+    /// Reads a request; none if it is malformed or in another version of the protocol.
+    pub(super) fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
         let (mut request, payload) = Self::without_payload(&bytes)?;
         if let Self::Call { call, .. } = &mut request {
-            bytes.truncate(payload.end);
-            bytes.drain(..payload.start);
-            bytes.shrink_to_fit(); // the daemon may keep it
-            call.raw = bytes;
+            call.raw = if payload.len() < IN_PLACE {
+                bytes.get(payload)?.to_vec().into()
+            } else {
+                Payload::within(bytes, payload)
+            };
         }
         Some(request)
     }
@@ -127,7 +147,7 @@ impl DaemonRequest {
                 let caller = Caller { cwd, env, pid, wire };
                 let deadline = Duration::from_micros(deadline);
                 let at = Time::from_micros(at);
-                let call = Call { id, at, agent, raw: Vec::new(), caller, deadline };
+                let call = Call { id, at, agent, raw: Payload::default(), caller, deadline };
                 Some((Self::Call { build, call: Box::new(call) }, end - length..end))
             }
             _ => None,
@@ -150,7 +170,7 @@ impl DaemonReply {
                 parts.add(json);
             }
         }
-        parts.finish()
+        parts.finish(0)
     }
 
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
@@ -179,14 +199,20 @@ struct MessageWriter(Vec<u8>);
 
 impl MessageWriter {
     fn add(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(&(bytes.len() as u64).to_be_bytes());
+        self.add_length(bytes);
         self.0.extend_from_slice(bytes);
     }
 
-    /// The complete message: its length, the protocol version, the parts.
-    fn finish(self) -> Vec<u8> {
+    /// For a part that is sent after this one.
+    fn add_length(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(&(bytes.len() as u64).to_be_bytes());
+    }
+
+    /// The message: its length, the protocol version, the parts. `more` bytes will follow.
+    fn finish(self, more: usize) -> Vec<u8> {
         let mut message = Vec::with_capacity(self.0.len() + 9);
-        message.extend_from_slice(&(self.0.len() as u64 + 1).to_be_bytes());
+        let length = self.0.len() + more + 1;
+        message.extend_from_slice(&(length as u64).to_be_bytes());
         message.push(PROTOCOL);
         message.extend_from_slice(&self.0);
         message
@@ -210,6 +236,11 @@ mod tests {
 
     #[test]
     fn a_call_is_read_as_it_was_written() {
+        is_read_as_it_was_written(vec![0, 255, b'{']);
+        is_read_as_it_was_written(vec![b'x'; IN_PLACE]);
+    }
+
+    fn is_read_as_it_was_written(raw: Vec<u8>) {
         let at = Time::from_micros(1_700_000_000_000_000);
         let caller = Caller {
             cwd: PathBuf::from("/somewhere"),
@@ -221,13 +252,13 @@ mod tests {
             id: EventId::mint(at),
             at,
             agent: Agent::Gemini,
-            raw: vec![0, 255, b'{'],
+            raw: raw.into(),
             caller,
             deadline: Duration::from_millis(1500),
         };
         let request =
             DaemonRequest::Call { build: BuildVersion::current(), call: Box::new(call.clone()) };
-        let bytes = request.to_bytes();
+        let bytes = written(&request);
         let Some(DaemonRequest::Call { call: read, .. }) =
             DaemonRequest::from_bytes(bytes[8..].to_vec())
         else {
@@ -240,15 +271,23 @@ mod tests {
     fn an_event_cannot_have_the_id_of_a_decision() {
         let at = Time::from_micros(1);
         let read = |id| {
-            let (agent, raw, caller) = (Agent::Gemini, Vec::new(), Caller::default());
+            let (agent, raw, caller) = (Agent::Gemini, Payload::default(), Caller::default());
             let call = Call { id, at, agent, raw, caller, deadline: Duration::ZERO };
             let build = BuildVersion::current();
-            let bytes = DaemonRequest::Call { build, call: Box::new(call) }.to_bytes();
+            let bytes = written(&DaemonRequest::Call { build, call: Box::new(call) });
             DaemonRequest::from_bytes(bytes[8..].to_vec())
         };
         let id = EventId::mint(at);
         assert!(read(id).is_some());
         assert!(read(id.of_decision()).is_none());
+    }
+
+    fn written(request: &DaemonRequest) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        request.write_to(&mut bytes).expect("memory takes it");
+        let length = u64::from_be_bytes(bytes[..8].try_into().expect("eight bytes"));
+        assert_eq!(length, bytes.len() as u64 - 8);
+        bytes
     }
 
     proptest! {

@@ -46,6 +46,20 @@ pub fn wait_readable(descriptor: &impl AsFd, limit: Duration) -> io::Result<bool
     Ok(poll(&mut ready, limit.as_ref())? > 0)
 }
 
+/// Appends what there is to read, for which `to` gets room for `room` bytes or more; waits if there is nothing. 0 at the end.
+pub fn read_more(descriptor: &impl AsFd, to: &mut Vec<u8>, room: usize) -> io::Result<usize> {
+    to.reserve(room);
+    Ok(rustix::io::read(descriptor, rustix::buffer::spare_capacity(to))?)
+}
+
+/// Lets a pipe hold `bytes`, so that the process that writes to it and the one that reads change places less often. Nothing
+/// happens if it is no pipe, or if this user's pipes hold as much as they may.
+pub fn widen_pipe(descriptor: &impl AsFd, bytes: usize) {
+    if let Err(error) = rustix::pipe::fcntl_setpipe_size(descriptor, bytes) {
+        tracing::trace!(%error, "the pipe stays as it is");
+    }
+}
+
 /// Reads what there is now from a descriptor that does not block.
 pub fn read_now(descriptor: &impl AsFd, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(rustix::io::read(descriptor, buffer)?)
