@@ -76,7 +76,7 @@ async fn fill(bus: &Arc<Bus>) {
     let local = tokio::task::LocalSet::new();
     for _ in 0..EVENTS / 500 {
         let calls = (0..500).map(|_| {
-            let (bus, raw, at) = (Arc::clone(bus), payload.clone(), bus.clock.now());
+            let (bus, raw, at) = (Arc::clone(bus), payload.clone().into(), bus.clock.now());
             let caller = Caller::default();
             let (id, agent, deadline) = (EventId::mint(at), Agent::Hermes, Duration::from_mins(1));
             let call = Call { id, at, agent, raw, caller, deadline };
