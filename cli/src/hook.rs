@@ -63,8 +63,10 @@ const LARGE_SPOOL_TIME: Duration = Duration::from_secs(10);
 /// A payload that takes much time to look at.
 const LARGE_PAYLOAD: usize = 4 << 20;
 
-/// As much as a pipe holds at first, and as much as it may hold at most without privileges.
+/// As much as a pipe holds at first.
 const STDIN_CHUNK: usize = 64 << 10;
+
+/// As much as a pipe may hold without privileges, unless the system says otherwise.
 const WIDE_PIPE: usize = 1 << 20;
 
 /// What the agent's user reads when not even the rules could be asked.

@@ -10,14 +10,14 @@ use sha2::{Digest, Sha256};
 
 use crate::sys::thread::spawn;
 
-/// The digest of a payload from this length on takes longer than to wake a thread.
+/// The digest of a payload from this length on takes longer than it takes to wake a thread.
 const LONG: usize = 128 << 10;
 
 /// So many payloads wait for the thread that computes digests. If there are more, whoever needs a digest computes it.
 const WAITING: usize = 4;
 
-/// The thread that computes digests ahead. It stays: a scheduler puts a thread that wakes on a free core, but starts a new
-/// one beside its parent and lets it wait there.
+/// The thread that computes digests ahead. It stays: a scheduler puts a thread that wakes on a free core, but a new one on the
+/// core of the thread that started it, where it has to wait.
 static AHEAD: OnceLock<SyncSender<Payload>> = OnceLock::new();
 
 /// A payload. Clones share their bytes and their digest.
@@ -46,14 +46,21 @@ impl Payload {
         Self(Arc::new(Shared { bytes: message, place, ..Shared::default() }))
     }
 
+    /// How many bytes of memory it keeps: its own, and those of its message beside them.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> usize {
+        self.0.bytes.capacity()
+    }
+
     /// Has another thread compute the digest of a long payload, while this one decodes, redacts and packs it.
     pub fn digest_ahead(&self) {
         if self.len() < LONG || self.0.is_ahead.swap(true, Ordering::Relaxed) {
             return;
         }
-        let ahead = AHEAD.get_or_init(start_thread);
-        // Without a thread, or if it has enough to do, the writer computes it.
-        drop(ahead.try_send(self.clone()));
+        // Without a thread, or if it has enough to do, the writer computes the digest.
+        if let Some(thread) = digest_thread() {
+            drop(thread.try_send(self.clone()));
+        }
     }
 
     /// The digest. Waits if another thread is computing it.
@@ -62,17 +69,30 @@ impl Payload {
     }
 }
 
-fn start_thread() -> SyncSender<Payload> {
+/// The thread, started when it is first needed. If it cannot be started, the next long payload tries again.
+fn digest_thread() -> Option<&'static SyncSender<Payload>> {
+    if AHEAD.get().is_none() {
+        let sender = start_thread()?;
+        // If another call was faster, the thread of this one ends with its sender.
+        drop(AHEAD.set(sender));
+    }
+    AHEAD.get()
+}
+
+fn start_thread() -> Option<SyncSender<Payload>> {
     let (sender, payloads) = sync_channel::<Payload>(WAITING);
     let thread = spawn("digest", move || {
         for payload in payloads {
             payload.digest();
         }
     });
-    if let Err(error) = thread {
-        tracing::debug!(%error, "no thread for the digests of payloads");
+    match thread {
+        Ok(_) => Some(sender),
+        Err(error) => {
+            tracing::debug!(%error, "no thread for the digests of payloads");
+            None
+        }
     }
-    sender
 }
 
 impl Deref for Payload {

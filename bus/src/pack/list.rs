@@ -35,7 +35,7 @@ struct Group {
     elements: usize,
 }
 
-/// An element or a node that was just passed.
+/// An element or a node whose end was just reached.
 struct Passed {
     start: usize,
     end: usize,
@@ -86,7 +86,7 @@ impl Groups {
         Ok(Some(end))
     }
 
-    /// Adds what was passed to the group at `level`. Replaces the cuts of a complete group by one cut for its node, and
+    /// Adds an element or a node to the group at `lowest`. Replaces the cuts of a complete group by one cut for its node, and
     /// adds that at the next level.
     fn add_at<P: Parts>(
         &mut self,

@@ -20,7 +20,7 @@ pub(super) struct SeenNodes(RecentMap<Key, Seen>);
 /// What else decides how a list is cut, beside its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Setting {
-    /// How many objects and lists may still be in each other there before values are no longer cut.
+    /// How many levels of objects and lists inside an element are still cut.
     pub(super) depth: usize,
     /// The length from which on strings are parts.
     pub(super) string: usize,
@@ -58,6 +58,9 @@ impl SeenNodes {
         levels: usize,
         text: &[u8],
     ) -> Option<NodeHere> {
+        if levels == 0 {
+            return None;
+        }
         let start = hash_of_start(text)?;
         for level in (0..levels.min(LEVELS)).rev() {
             for alternative in 0..ALTERNATIVES {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Bytes kept in each of the two maps.
+/// Bytes kept in each of the two maps of a [`RecentMap`].
 const HALF: usize = 8 << 20;
 /// What an entry counts for beside its bytes.
 const ENTRY: usize = 96;
@@ -41,7 +41,9 @@ impl<K: Eq + Hash + Copy, V> RecentMap<K, V> {
             self.young_bytes = 0;
         }
         self.young_bytes += bytes + ENTRY;
-        self.young.insert(key, (value, bytes));
+        if let Some((_, before)) = self.young.insert(key, (value, bytes)) {
+            self.young_bytes -= before + ENTRY;
+        }
     }
 }
 
@@ -58,6 +60,10 @@ mod tests {
         }
         assert_eq!(map.get(&39_999), Some(&39_999));
         assert_eq!(map.get(&1), None);
+        for _ in 0..40_000 {
+            map.put(39_999, 39_999, 1000);
+        }
+        assert_eq!(map.get(&0), Some(&0), "what is replaced does not count twice");
         let kept: usize = map.young.values().chain(map.old.values()).map(|it| it.1).sum();
         assert!(kept < 2 * HALF + 2000, "{kept}");
     }

@@ -71,8 +71,10 @@ async fn read_bytes(stream: &mut UnixStream, length: u64) -> io::Result<Vec<u8>>
     let mut bytes = Vec::new();
     let mut body = stream.take(length);
     while body.limit() > 0 {
-        let more = body.limit().min(LARGE_REQUEST.max(bytes.len() as u64));
-        bytes.reserve_exact(usize::try_from(more).map_err(io::Error::other)?);
+        if bytes.len() == bytes.capacity() {
+            let more = body.limit().min(LARGE_REQUEST.max(bytes.len() as u64));
+            bytes.reserve_exact(usize::try_from(more).map_err(io::Error::other)?);
+        }
         if tokio::time::timeout(IDLE_CONNECTION, body.read_buf(&mut bytes)).await?? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }

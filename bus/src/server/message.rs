@@ -20,8 +20,8 @@ const PROTOCOL: u8 = 2;
 /// a hung one.
 pub(super) const RECEIVED: u8 = b'!';
 
-/// A payload from this length on is not copied: it is sent by itself, and stays in the message that it came in. A shorter one
-/// is copied out of that, so that the daemon, which may keep it, does not keep the client's environment with it.
+/// A payload from this length on is not copied: it is sent by itself, and stays in the message that it came in. What comes
+/// behind it there, the client's environment, is cut off: the daemon may keep the payload, and should not keep that.
 const IN_PLACE: usize = 64 << 10;
 
 /// What a client asks for.
@@ -56,7 +56,7 @@ pub enum DaemonReply {
 }
 
 impl DaemonRequest {
-    /// Writes the request: at once, but a large payload without copying it.
+    /// Writes the request in one piece; a large payload by itself, without copying it.
     pub(super) fn write_to(&self, mut to: impl Write) -> io::Result<()> {
         let mut parts = MessageWriter::default();
         match self {
@@ -86,6 +86,7 @@ impl DaemonRequest {
                 let MessageWriter(after) = after;
                 let mut message = parts.finish(raw.len() + after.len());
                 if raw.len() < IN_PLACE {
+                    message.reserve(raw.len() + after.len());
                     message.extend_from_slice(raw);
                 } else {
                     to.write_all(&message)?;
@@ -104,12 +105,14 @@ impl DaemonRequest {
     }
 
     /// Reads a request; none if it is malformed or in another version of the protocol.
-    pub(super) fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
+    pub(super) fn from_bytes(mut bytes: Vec<u8>) -> Option<Self> {
         let (mut request, payload) = Self::without_payload(&bytes)?;
         if let Self::Call { call, .. } = &mut request {
             call.raw = if payload.len() < IN_PLACE {
                 bytes.get(payload)?.to_vec().into()
             } else {
+                bytes.truncate(payload.end);
+                bytes.shrink_to_fit();
                 Payload::within(bytes, payload)
             };
         }
@@ -288,6 +291,21 @@ mod tests {
         let length = u64::from_be_bytes(bytes[..8].try_into().expect("eight bytes"));
         assert_eq!(length, bytes.len() as u64 - 8);
         bytes
+    }
+
+    #[test]
+    fn a_payload_that_stays_in_its_message_does_not_keep_the_environment() {
+        let at = Time::from_micros(1);
+        let caller =
+            Caller { env: vec![("KEY".into(), "v".repeat(1000).into())], ..Caller::default() };
+        let (id, agent, raw) = (EventId::mint(at), Agent::Gemini, vec![b'x'; IN_PLACE].into());
+        let call = Call { id, at, agent, raw, caller, deadline: Duration::ZERO };
+        let build = BuildVersion::current();
+        let bytes = written(&DaemonRequest::Call { build, call: Box::new(call) });
+        let read = DaemonRequest::from_bytes(bytes[8..].to_vec());
+        let Some(DaemonRequest::Call { call, .. }) = read else { panic!("it is a call") };
+        assert_eq!(call.raw.len(), IN_PLACE);
+        assert!(call.raw.held() < bytes.len() - 1000, "{} bytes are kept", call.raw.held());
     }
 
     proptest! {

@@ -46,15 +46,18 @@ pub fn wait_readable(descriptor: &impl AsFd, limit: Duration) -> io::Result<bool
     Ok(poll(&mut ready, limit.as_ref())? > 0)
 }
 
-/// Appends what there is to read, for which `to` gets room for `room` bytes or more; waits if there is nothing. 0 at the end.
+/// Appends what there is to read, after making room for at least `room` bytes. Waits if there is nothing; 0 at the end.
 pub fn read_more(descriptor: &impl AsFd, to: &mut Vec<u8>, room: usize) -> io::Result<usize> {
-    to.reserve(room);
+    to.reserve(room.max(1));
     Ok(rustix::io::read(descriptor, rustix::buffer::spare_capacity(to))?)
 }
 
-/// Lets a pipe hold `bytes`, so that the process that writes to it and the one that reads change places less often. Nothing
-/// happens if it is no pipe, or if this user's pipes hold as much as they may.
+/// Lets a pipe hold `bytes` if it holds less, so that the system switches less often between the process that writes and the
+/// one that reads. Nothing happens if it is no pipe, or if this user's pipes hold as much as they may.
 pub fn widen_pipe(descriptor: &impl AsFd, bytes: usize) {
+    if rustix::pipe::fcntl_getpipe_size(descriptor).is_ok_and(|now| now >= bytes) {
+        return;
+    }
     if let Err(error) = rustix::pipe::fcntl_setpipe_size(descriptor, bytes) {
         tracing::trace!(%error, "the pipe stays as it is");
     }
