@@ -1,7 +1,10 @@
 //! What happens to one event, in one function: [`handle`] decodes, redacts, appends, decides, appends and encodes. A
 //! feature that does not fit one of these steps belongs to another process.
 
+mod decision_texts;
 mod recorded;
+
+pub use self::decision_texts::redact_decision;
 
 use std::time::{Duration, Instant};
 
@@ -401,13 +404,13 @@ impl Handling<'_> {
         }
     }
 
-    /// The answer of an earlier try of the same call. If its record lacks a secret and no memory has it whole, there is
-    /// none, and the hooks are asked again.
+    /// The answer of an earlier try of the same call. If its record lacks a secret and no memory has it whole, or if it cannot be
+    /// read, there is none, and the hooks are asked again.
     fn earlier_answer(&self, recorded: &[u8]) -> Option<Answer> {
         if Mark::find_all(&String::from_utf8_lossy(recorded)).is_empty() {
-            return Some(earlier_answer(recorded));
+            return earlier_answer(recorded);
         }
-        self.bus.whole_decisions.get(self.event.id).map(|whole| earlier_answer(&whole))
+        earlier_answer(&self.bus.whole_decisions.get(self.event.id)?)
     }
 
     fn encode_unrecorded(&self, decision: Option<&Decision>, why: &str) -> Answer {
@@ -451,7 +454,7 @@ impl Handling<'_> {
     fn decision_row(&self, decision: &Decision) -> RowDraft {
         let row = RowDraft::of_decision(self.event, decision, self.bus.clock.now());
         let mut row = self.record.redact_columns(row);
-        if let Some(redacted) = self.record.redact(&row.payload) {
+        if let Some(redacted) = self.record.redact_decision(&row.payload) {
             let whole = std::mem::replace(&mut row.payload, redacted.into());
             self.bus.whole_decisions.put(self.event.id, whole);
         }
@@ -480,9 +483,9 @@ impl Handling<'_> {
             return 0;
         }
         let limit = self.hooks.own.file.max_continuations;
-        let earlier = LogReader::open(&self.bus.log)
-            .map_err(Into::into)
-            .and_then(|log| log.continuations_before(&event.session, &event.name, seq, limit));
+        let earlier = LogReader::open(&self.bus.log).map_err(Into::into).and_then(|log| {
+            log.continuations_before(&self.record.session(event), &event.name, seq, limit)
+        });
         earlier.map_or(limit, |earlier| earlier + 1)
     }
 }
@@ -503,13 +506,10 @@ impl Answer {
     }
 }
 
-/// The answer in a recorded decision.
-fn earlier_answer(decision: &[u8]) -> Answer {
-    let decision = serde_json::from_slice(decision).unwrap_or_default();
-    RecordedDecision::from_json(decision).map_or_else(
-        |_| Answer::default(),
-        |decision| Answer::with(decision.answer.as_ref(), decision.notice.as_ref()),
-    )
+/// The answer in a recorded decision; none if it cannot be read.
+fn earlier_answer(decision: &[u8]) -> Option<Answer> {
+    let decision = RecordedDecision::from_json(serde_json::from_slice(decision).ok()?).ok()?;
+    Some(Answer::with(decision.answer.as_ref(), decision.notice.as_ref()))
 }
 
 #[cfg(test)]

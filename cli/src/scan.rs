@@ -3,16 +3,19 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use clap::Args;
 use hookbus::active::{ActiveRedaction, HooksSource};
+use hookbus::dialect::redact_context;
 use hookbus::event::{Seq, SystemClock};
 use hookbus::log::{
-    Found as WithoutSecrets, LogPath, LogReader, Query, ReadError, RedactRequest, RedactedRows,
-    Row, redact_rows,
+    Elsewhere, Found as WithoutSecrets, LogPath, LogReader, OtherText, Query, ReadError,
+    RedactRequest, RedactedRows, Row, redact_rows,
 };
-use hookbus::redact::Redactor;
+use hookbus::pipeline::redact_decision;
+use hookbus::redact::{FoundSecret, KnownSecrets, Redacted, Redactor};
 use serde_json::json;
 
 use crate::args::{find_session, open_log};
@@ -59,8 +62,8 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
     let active = ActiveRedaction::new(&settings.home);
     // Also where redaction is off: the user asks.
     let redactor = active.redactor(&hooks.active().file);
-    let built_in = active.built_in();
-    let Some(redactor) = redactor.as_deref().or(built_in.as_ref()) else {
+    let built_in = active.built_in().map(Arc::new);
+    let Some(redactor) = &redactor.or(built_in) else {
         anyhow::bail!("the built-in detectors cannot be used; please report this");
     };
     let query = Query { session: session.clone(), ..Query::default() };
@@ -84,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) ->
 /// Replaces the secrets. Also if none were found: a run that was interrupted may have left something to do for the file.
 fn redact(
     request: &RedactRequest,
-    redactor: &Redactor,
+    redactor: &Arc<Redactor>,
     ask: bool,
     format: Format,
     settings: &Settings,
@@ -102,12 +105,10 @@ fn redact(
     let head = open_log(settings)?.head()?.map_or(0, |(seq, _)| seq.as_i64());
     let mut progress = Progress::new(head.unsigned_abs(), "rows");
     let find = |bytes: &[u8]| {
-        let redacted = redactor.redact(bytes);
-        let kinds = redacted.found.into_iter().map(|secret| secret.kind).collect();
-        match redacted.bytes {
-            Cow::Borrowed(_) => None,
-            Cow::Owned(bytes) => Some(WithoutSecrets { bytes, kinds }),
-        }
+        let Redacted { bytes, found } = redactor.redact(bytes);
+        let Cow::Owned(bytes) = bytes else { return None };
+        let kinds = found.iter().map(|secret| secret.kind.clone()).collect();
+        Some(WithoutSecrets { bytes, kinds, elsewhere: elsewhere(found, redactor) })
     };
     let log = LogPath::in_home(&settings.home);
     let done = redact_rows(&log, request, &find, &SystemClock, |seq| {
@@ -117,6 +118,19 @@ fn redact(
     report(&done, format)?;
     let is_clean = done.held.is_empty() && done.damaged == 0;
     Ok(if is_clean { Exit::Success } else { Exit::Failure })
+}
+
+/// Finds the secrets of a payload in what else the log holds about the event.
+fn elsewhere(found: Vec<FoundSecret>, redactor: &Arc<Redactor>) -> Option<Elsewhere> {
+    let (known, redactor) = (KnownSecrets::of(&found)?, Arc::clone(redactor));
+    Some(Elsewhere::new(move |text| match text {
+        OtherText::Column(text) => known.redact_text(text),
+        OtherText::Context(text) => redact_context(text, &known),
+        OtherText::Decision(text) => {
+            let clean = redact_decision(text.as_bytes(), &redactor, &found, Some(&known))?;
+            String::from_utf8(clean).ok()
+        }
+    }))
 }
 
 fn report(done: &RedactedRows, format: Format) -> Result<()> {
@@ -182,7 +196,7 @@ fn scan(
 }
 
 /// What a row holds. The text of your own policy is not looked at: it is recorded as it is.
-fn secrets_in(row: &Row, redactor: &Redactor) -> Vec<hookbus::redact::FoundSecret> {
+fn secrets_in(row: &Row, redactor: &Redactor) -> Vec<FoundSecret> {
     if ["hooks.loaded", "log.pruned", "log.redacted", "log.checkpoint"].contains(&row.kind.as_str())
     {
         return Vec::new();

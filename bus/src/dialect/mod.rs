@@ -38,7 +38,7 @@ pub use notice_place::NoticePlace;
 pub use pattern::{Pattern, PatternFailure, PatternSize, is_cheap_regex};
 pub use recorded_context::{
     RecordedProject, is_recorded_variable, mark_recorded, record_caller, recorded_choice,
-    recorded_project, recorded_wire, restore_caller,
+    recorded_project, recorded_wire, redact_context, restore_caller,
 };
 pub use reports::{
     Answer, AnswerStanding, Question, QuestionAnswer, Reported, ReportedUsage, Reports,

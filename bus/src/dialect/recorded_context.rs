@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::dialect_of;
 use crate::caller::Caller;
 use crate::event::{Agent, Wire};
+use crate::redact::KnownSecrets;
 
 /// The project's hooks that an event was checked against.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,6 +87,25 @@ pub fn mark_recorded(context: &str, choice: &str) -> String {
     let Some(open) = context.strip_suffix('}') else { return context.to_owned() };
     let comma = if open == "{" { "" } else { "," };
     format!("{open}{comma}{}}}", json!({"recorded": choice}).to_string().trim_matches(['{', '}']))
+}
+
+/// The context without the secrets that the payload held; none if it holds none of them. The words of the context itself stay:
+/// only what comes from the call is looked at.
+pub fn redact_context(context: &str, secrets: &KnownSecrets) -> Option<String> {
+    let mut fields: Value = serde_json::from_str(context).ok()?;
+    let mut changed = false;
+    let of_call = fields.as_object_mut()?.iter_mut();
+    for (_, value) in of_call.filter(|(name, _)| !["wire", "recorded"].contains(&name.as_str())) {
+        match value {
+            Value::Object(members) => {
+                for member in members.values_mut() {
+                    changed |= secrets.redact_value(member);
+                }
+            }
+            other => changed |= secrets.redact_value(other),
+        }
+    }
+    changed.then(|| fields.to_string())
 }
 
 /// What was recorded of the payload of a row with this context; none if that is everything.

@@ -74,6 +74,8 @@ pub fn compact(
     let bytes_before = log_size(log);
     let opened = open::for_writing(log, Durability::PowerCut, WriterRole::Daemon, now)?;
     let WritableLog { mut db, lock, .. } = opened;
+    // What is stored elsewhere from now on must not be found in unused places of the file after a prune.
+    db.pragma_update(None, "secure_delete", true)?;
     // A prune must not delete parts that a row which is packed meanwhile refers to.
     let mut keeping = Keeping::begin(log)?;
     let (mut writer, mut after, mut rows) = (PayloadWriter::default(), 0, 0);

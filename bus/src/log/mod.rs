@@ -58,7 +58,9 @@ pub use prune::{
 pub use query_connection::open_for_queries;
 pub use read::{DamagedRow, LogReader, Query};
 pub use recorder::{RecordOutcome, Recorder};
-pub use redact::{Found, RedactError, RedactRequest, RedactedRows, redact_rows};
+pub use redact::{
+    Elsewhere, Found, OtherText, RedactError, RedactRequest, RedactedRows, redact_rows,
+};
 pub use replay_reader::{
     DetachedDecisions, LoadedHooks, RecordedEvent, ReplayReader, ScannedRow, Selection,
 };

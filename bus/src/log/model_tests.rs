@@ -133,8 +133,11 @@ fn payload(session: usize, text: usize, has_secret: bool) -> Vec<u8> {
 fn without_secrets(bytes: &[u8]) -> Option<Found> {
     let text = String::from_utf8_lossy(bytes).into_owned();
     let kinds = vec!["secret".to_owned(); text.matches(SECRET).count()];
-    (!kinds.is_empty())
-        .then(|| Found { bytes: text.replace(SECRET, "[gone] ").into_bytes(), kinds })
+    (!kinds.is_empty()).then(|| Found {
+        bytes: text.replace(SECRET, "[gone] ").into_bytes(),
+        kinds,
+        elsewhere: None,
+    })
 }
 
 /// A log and the model of it.

@@ -32,7 +32,12 @@ pub(super) struct Keeping {
     lock: WriteLock,
     _guard: WriteLockGuard,
     removed: u64,
+    /// Whether a run that removed payloads has not deleted their parts yet.
+    sweep_is_due: bool,
 }
+
+/// What the note says behind the number of bytes, if [`Keeping::sweep_is_due`].
+const SWEEP_IS_DUE: &str = "parts";
 
 impl Keeping {
     /// Waits until no other process removes or packs.
@@ -49,14 +54,37 @@ impl Keeping {
     }
 
     fn of(lock: WriteLock, guard: WriteLockGuard) -> Self {
-        let removed = lock.note().parse().unwrap_or(0);
-        Self { lock, _guard: guard, removed }
+        let (removed, sweep_is_due) = read_note(&lock.note());
+        Self { lock, _guard: guard, removed, sweep_is_due }
     }
 
     /// Counts bytes that were removed.
     pub(super) fn add_removed(&mut self, bytes: u64) {
         self.removed = self.removed.saturating_add(bytes);
-        self.lock.set_note(&self.removed.to_string());
+        self.write_note();
+    }
+
+    /// Notes whether payloads were removed whose parts are still there. If this run is killed, the next one deletes them, even if
+    /// it has nothing else to do.
+    pub(super) fn set_sweep_due(&mut self, is_due: bool) {
+        if self.sweep_is_due != is_due {
+            self.sweep_is_due = is_due;
+            self.write_note();
+        }
+    }
+
+    /// Whether a run before has left parts of removed payloads behind.
+    pub(super) fn is_sweep_due(log: &LogPath) -> bool {
+        WriteLock::read_note(&log.keeping_lock_file()).is_some_and(|note| read_note(&note).1)
+    }
+
+    fn write_note(&self) {
+        let Self { lock, removed, .. } = self;
+        if self.sweep_is_due {
+            lock.set_note(&format!("{removed} {SWEEP_IS_DUE}"));
+        } else {
+            lock.set_note(&removed.to_string());
+        }
     }
 
     /// Notes that the file has to be written anew, however little was removed: what was replaced must not stay in unused
@@ -89,12 +117,18 @@ impl Keeping {
         if unused > 0 && unused.saturating_mul(UNUSED_SHARE) >= all {
             db.execute_batch("VACUUM")?;
             self.removed = 0;
-            self.lock.set_note("0");
+            self.write_note();
         }
         let is_busy = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
         drop(guard);
         Ok(if is_busy { Rewrite::WalIsBusy } else { Rewrite::Done })
     }
+}
+
+/// The bytes that were removed, and whether parts are left behind.
+fn read_note(note: &str) -> (u64, bool) {
+    let (removed, rest) = note.split_once(' ').unwrap_or((note, ""));
+    (removed.parse().unwrap_or(0), rest.trim() == SWEEP_IS_DUE)
 }
 
 /// The bytes of the log on disk, with its write-ahead log.

@@ -84,6 +84,43 @@ fn parts_that_double_each_other_end_at_the_length_of_the_payload() {
     assert!(damaged(&unpack(&[1, 1, 1, 0x81, 0x19], &chain)), "400 levels");
 }
 
+/// Counts how many parts are read.
+struct Counted(MemoryParts, usize);
+
+impl PartSource for Counted {
+    type Error = Infallible;
+
+    fn read(&mut self, id: PartId, data: &mut Vec<u8>) -> Result<bool, Infallible> {
+        self.1 += 1;
+        self.0.read(id, data)
+    }
+}
+
+#[test]
+fn recipes_inside_of_each_other_are_not_all_as_long_as_the_payload() {
+    // Each is the part before it, and then as many bytes as the whole payload has.
+    let long = 100_000_usize;
+    let of_part = |number: i64, recipe: &mut Vec<u8>| {
+        varint::write((varint::zigzag(number) << 2) | 1, recipe);
+    };
+    let mut store = MemoryParts::default();
+    store.push(vec![0, b'a']);
+    for number in 1..200 {
+        let mut recipe = vec![1];
+        of_part(number, &mut recipe);
+        varint::write(varint::of_len(long) << 2, &mut recipe);
+        recipe.extend(std::iter::repeat_n(b'b', long));
+        store.push(recipe);
+    }
+    let mut skeleton = vec![1];
+    varint::write(varint::of_len(long), &mut skeleton);
+    skeleton.push(1);
+    of_part(200, &mut skeleton);
+    let mut store = Counted(store, 0);
+    assert!(damaged(&Unpacker::default().unpack(&skeleton, &mut store)));
+    assert!(store.1 < 5, "{} parts were read", store.1);
+}
+
 /// A payload with many parts.
 fn history() -> Vec<u8> {
     let message = |number: usize| format!(r#"{{"content": "{}"}}"#, number.to_string().repeat(100));

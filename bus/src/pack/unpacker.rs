@@ -16,6 +16,11 @@ use super::varint;
 const DEPTH: usize = 256;
 /// A recipe is not longer than what it makes, but for this.
 const RECIPE_EXTRA: usize = 16;
+/// All recipes that are open at once, each inside of the one before, are not longer than twice the payload, but for this: their
+/// bytes end up in the payload, and their references stand for more bytes than they have.
+const OPEN_EXTRA: usize = DEPTH * RECIPE_EXTRA;
+/// More parts than a payload has room for are not referred to by one recipe.
+const MOST_REFERENCES: usize = LONGEST_PAYLOAD / 64;
 /// Memory for a payload is reserved up to here before there are any bytes for it.
 const RESERVED: usize = 4 << 20;
 
@@ -43,7 +48,7 @@ impl Unpacker {
         let mut body = Vec::new();
         self.opener.open(&sealed, &[], len + RECIPE_EXTRA, &mut body)?;
         let out = Vec::with_capacity(len.min(RESERVED));
-        let mut work = Work { unpacker: self, source, out, len };
+        let mut work = Work { unpacker: self, source, out, len, open: body.len() };
         work.expand(sealed.kind, &body, None, DEPTH)?;
         if work.out.len() == len {
             Ok(work.out)
@@ -73,6 +78,9 @@ impl Unpacker {
             self.opener.open(&sealed, &[], LONGEST_PAYLOAD, &mut recipe)?;
             for step in Steps::of(&recipe) {
                 if let Step::Part { id, .. } = step? {
+                    if parts.len() == MOST_REFERENCES {
+                        return Err(Unreadable::Damaged("a recipe refers to too many parts"));
+                    }
                     parts.push(id);
                 }
             }
@@ -92,7 +100,8 @@ impl Unpacker {
         id: PartId,
         source: &mut S,
     ) -> Result<Vec<u8>, UnpackError<S::Error>> {
-        let mut work = Work { unpacker: self, source, out: Vec::new(), len: LONGEST_PAYLOAD };
+        let mut work =
+            Work { unpacker: self, source, out: Vec::new(), len: LONGEST_PAYLOAD, open: 0 };
         let (kind, body) = work.read(id)?;
         let mut data = Vec::new();
         Sealer::new(Compression::WhereItPays).seal(kind, &body, &mut data);
@@ -136,6 +145,8 @@ struct Work<'a, S> {
     source: &'a mut S,
     out: Vec<u8>,
     len: usize,
+    /// The length of the recipes that are open.
+    open: usize,
 }
 
 impl<S: PartSource> Work<'_, S> {
@@ -170,7 +181,9 @@ impl<S: PartSource> Work<'_, S> {
             None => self.read(id)?,
         };
         let start = self.out.len();
+        self.open += body.len();
         self.expand(kind, &body, Some(id), depth)?;
+        self.open -= body.len();
         if self.out.len() == start {
             return Err(Unreadable::Damaged("a part makes no bytes").into());
         }
@@ -187,7 +200,8 @@ impl<S: PartSource> Work<'_, S> {
             base_text = self.base(base)?;
             self.unpacker.data = data;
         }
-        let longest = self.len - self.out.len() + RECIPE_EXTRA;
+        let open = (2 * self.len + OPEN_EXTRA).saturating_sub(self.open);
+        let longest = (self.len - self.out.len() + RECIPE_EXTRA).min(open);
         Ok(self.unpacker.open(id, &base_text, longest)?)
     }
 

@@ -4,14 +4,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde_json::Value;
-
+use super::redact_decision;
 use crate::active::{ActiveRedaction, HookSets};
-use crate::dialect::mark_recorded;
+use crate::dialect::{mark_recorded, redact_context};
 use crate::event::{Event, Payload};
 use crate::log::RowDraft;
 use crate::record::{Columns, RecordChoice, leave_out};
-use crate::redact::{FingerprintKey, FoundSecret, Mark, Redacted, Redactor};
+use crate::redact::{FoundSecret, KnownSecrets, Redacted, Redactor};
 
 /// The part of an event that is recorded.
 #[derive(Debug)]
@@ -20,8 +19,8 @@ pub(super) struct Recorded<'a> {
     payload: Payload,
     /// The secrets that were replaced in it.
     found: Vec<FoundSecret>,
-    /// What tells whether a text is one of the secrets of the payload; none if it holds none.
-    key: Option<FingerprintKey>,
+    /// The same, to be looked for in other texts about the event; none if there are none.
+    known: Option<KnownSecrets>,
     choice: &'a RecordChoice,
     /// What is left of the payload, if something is left out.
     left: Option<Payload>,
@@ -45,8 +44,8 @@ impl<'a> Recorded<'a> {
         };
         let choice = hooks.own.file.recording.choice(event);
         let redactor = redactor.map(Arc::as_ref);
-        let key = (!found.is_empty()).then(|| redaction.key());
-        let mut recorded = Self { redactor, payload, found, key, choice, left: None };
+        let known = KnownSecrets::of(&found);
+        let mut recorded = Self { redactor, payload, found, known, choice, left: None };
         if *choice != RecordChoice::Everything {
             // As they are in the payload now.
             let row = recorded.redact_columns(RowDraft::of_event(event, None, Vec::new()));
@@ -90,63 +89,41 @@ impl<'a> Recorded<'a> {
     /// The columns of a row without secrets. They follow from the payload, so they are redacted as that is.
     pub(super) fn redact_columns(&self, row: RowDraft) -> RowDraft {
         let Some(redactor) = self.redactor else { return row };
-        let clean = |text: String| match redactor.redact_text(&text) {
-            Cow::Borrowed(_) => self.mark_of(&text).unwrap_or(text),
-            Cow::Owned(redacted) => redacted,
+        let clean = |text: String| self.clean_text(redactor, text);
+        let clean_context = |context: String| {
+            let known = self.known.as_ref();
+            known.and_then(|known| redact_context(&context, known)).unwrap_or(context)
         };
         RowDraft {
             session: clean(row.session),
             turn: row.turn.map(clean),
             name: clean(row.name),
             tool: row.tool.map(clean),
-            context: row.context.map(clean).map(|context| self.clean_context(context)),
+            context: row.context.map(clean_context).map(clean),
             ..row
         }
     }
 
-    /// The mark of a text that the payload held as a secret: a path or a key of the user's settings says so, and the text
-    /// itself does not.
-    fn mark_of(&self, text: &str) -> Option<String> {
-        let fingerprint = self.key.as_ref()?.fingerprint(text.as_bytes());
-        let found = self.found.iter().find(|found| found.fingerprint == fingerprint)?;
-        let FoundSecret { kind, chars, fingerprint, .. } = found.clone();
-        Some(Mark { kind, chars, fingerprint }.to_string())
+    /// A column or a context without secrets, also those that only the place in the payload told.
+    fn clean_text(&self, redactor: &Redactor, text: String) -> String {
+        let known = self.known.as_ref().and_then(|known| known.redact_text(&text)).unwrap_or(text);
+        redactor.redact_text(&known).into_owned()
     }
 
-    /// A context without the texts that the payload held as secrets.
-    fn clean_context(&self, context: String) -> String {
-        if self.key.is_none() {
-            return context;
+    /// The session as it is recorded.
+    pub(super) fn session(&self, event: &Event) -> String {
+        let session = event.session.clone();
+        self.redactor.map_or_else(|| session.clone(), |it| self.clean_text(it, session.clone()))
+    }
+
+    /// The bytes of a decision about the event without secrets; none if there are none in it.
+    pub(super) fn redact_decision(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let redactor = self.redactor?;
+        let known = redact_decision(bytes, redactor, &self.found, self.known.as_ref());
+        let redacted = redactor.redact(known.as_deref().unwrap_or(bytes));
+        match redacted.bytes {
+            Cow::Owned(bytes) => Some(bytes),
+            Cow::Borrowed(_) => known,
         }
-        let Ok(mut value) = serde_json::from_str::<Value>(&context) else { return context };
-        if self.clean_strings(&mut value) { value.to_string() } else { context }
-    }
-
-    /// Whether a string of the value was replaced.
-    fn clean_strings(&self, value: &mut Value) -> bool {
-        match value {
-            Value::String(text) => match self.mark_of(text) {
-                Some(mark) => {
-                    *text = mark;
-                    true
-                }
-                None => false,
-            },
-            // Each of them, also behind one that was replaced.
-            Value::Array(items) => {
-                items.iter_mut().filter_map(|it| self.clean_strings(it).then_some(())).count() > 0
-            }
-            Value::Object(members) => {
-                members.values_mut().filter_map(|it| self.clean_strings(it).then_some(())).count()
-                    > 0
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => false,
-        }
-    }
-
-    /// Other bytes about the same event without secrets; none if there are none in it.
-    pub(super) fn redact(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let redacted = self.redactor?.redact(bytes);
-        (!redacted.found.is_empty()).then(|| redacted.bytes.into_owned())
     }
 }

@@ -14,6 +14,7 @@ mod fingerprint;
 mod glob;
 mod json_walk;
 mod keywords;
+mod known;
 mod look;
 mod mark;
 mod own;
@@ -30,6 +31,7 @@ mod tests;
 
 pub use clean::CleanPayload;
 pub use fingerprint::{Fingerprint, FingerprintKey};
+pub use known::{KnownSecrets, SecretText};
 pub use mark::Mark;
 pub use redactor::{Redacted, Redactor};
 pub use replace::FoundSecret;

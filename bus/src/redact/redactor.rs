@@ -83,6 +83,11 @@ impl Redactor {
         replace(raw, &view, found, &places, &self.own, &self.key)
     }
 
+    /// Whether the settings name places whose values are secrets.
+    pub fn has_places(&self) -> bool {
+        self.own.has_places()
+    }
+
     /// Whether keywords alone say where to look: the settings name no places, and have no patterns without keywords.
     pub(super) fn searches_by_keyword_alone(&self) -> bool {
         !self.own.has_places() && self.own.patterns.is_empty()

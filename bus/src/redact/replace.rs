@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use super::fingerprint::{Fingerprint, FingerprintKey};
 use super::json_walk::{Node, Segment, What, starts_like_json, walk};
+use super::known::SecretText;
 use super::look::{Candidate, Rank};
 use super::mark::{self, Mark};
 use super::own::Own;
@@ -21,6 +22,8 @@ pub struct FoundSecret {
     pub chars: usize,
     /// Which secret it is.
     pub fingerprint: Fingerprint,
+    /// The secret itself, for as long as the event is handled.
+    pub text: SecretText,
     /// Which string of the payload it was in: `tool_input.env.API_KEY`, `messages.3.content`.
     pub path: Option<String>,
 }
@@ -220,6 +223,7 @@ fn write<'a>(raw: &'a [u8], cuts: Vec<Cut>, key: &FingerprintKey) -> Redacted<'a
     let mut copied = 0;
     for cut in cuts {
         let text = secret(raw, &cut);
+        let secret_text = SecretText::new(text.text());
         let mark = Mark {
             kind: cut.kind.into_owned(),
             chars: String::from_utf8_lossy(text.text()).chars().count(),
@@ -232,7 +236,7 @@ fn write<'a>(raw: &'a [u8], cuts: Vec<Cut>, key: &FingerprintKey) -> Redacted<'a
         bytes.extend_from_slice(quote);
         copied = cut.raw.end;
         let Mark { kind, chars, fingerprint } = mark;
-        found.push(FoundSecret { kind, chars, fingerprint, path: cut.path });
+        found.push(FoundSecret { kind, chars, fingerprint, text: secret_text, path: cut.path });
     }
     bytes.extend_from_slice(raw.get(copied..).unwrap_or_default());
     Redacted { bytes: Cow::Owned(bytes), found }

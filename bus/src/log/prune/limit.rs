@@ -7,8 +7,9 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::error::PruneError;
 use super::marks::Marks;
-use super::selection::Strength;
+use super::selection::{Strength, decision_about};
 use super::seq_ranges::SeqRanges;
+use crate::event::EventId;
 
 /// How large a log would be with some of the selected events, in bytes.
 #[derive(Debug)]
@@ -70,6 +71,23 @@ impl Sizes {
         self.all.saturating_sub(self.without)
     }
 
+    /// What the row `seq` adds to the size.
+    fn add(&mut self, db: &Connection, seq: i64) -> Result<u64, PruneError> {
+        let (bytes, skeleton) = db
+            .prepare_cached(
+                "SELECT length(CAST(payload AS BLOB)) + coalesce(length(packed), 0), packed \
+                 FROM events WHERE seq = ?1",
+            )?
+            .query_row([seq], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, Option<Vec<u8>>>(1)?))
+            })?;
+        let parts = match skeleton {
+            Some(skeleton) => self.marks.add(db, seq, &skeleton)?,
+            None => 0,
+        };
+        Ok(bytes.unsigned_abs() + self.per_row + parts)
+    }
+
     /// The oldest of the selected events that have to go so that the log is not larger than `most`.
     pub(super) fn oldest_over(
         mut self,
@@ -81,18 +99,14 @@ impl Sizes {
             return Ok(SeqRanges::default());
         }
         let mut size = self.without;
-        let mut statement = db.prepare(
-            "SELECT length(CAST(payload AS BLOB)) + coalesce(length(packed), 0), packed \
-             FROM events WHERE seq = ?1",
-        )?;
+        let mut id_of = db.prepare("SELECT id FROM events WHERE seq = ?1")?;
         for seq in selected.iter().rev() {
-            let added = statement.query_row([seq], |row| {
-                Ok((row.get::<_, i64>(0)?, row.get::<_, Option<Vec<u8>>>(1)?))
-            });
-            let Some((bytes, skeleton)) = added.optional()? else { continue };
-            size += bytes.unsigned_abs() + self.per_row;
-            if let Some(skeleton) = skeleton {
-                size += self.marks.add(db, seq, &skeleton)?;
+            let id = id_of.query_row([seq], |row| row.get(0)).optional()?;
+            let Some(id) = id else { continue };
+            // The decision about an event stays with it.
+            let decision = decision_about(db, EventId::from_bytes(id))?;
+            for row in [Some(seq), decision].into_iter().flatten() {
+                size += self.add(db, row)?;
             }
             if size > most {
                 return Ok(selected.up_to(seq));

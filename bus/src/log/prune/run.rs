@@ -94,14 +94,14 @@ pub fn plan_prune(log: &LogPath, request: &PruneRequest) -> Result<PrunePlan, Pr
     Ok(plan)
 }
 
-/// Whether [`prune`] would find any event. Costs less than [`plan_prune`], for those who ask every hour.
+/// Whether [`prune`] would find any event, or anything that a run which was killed has left behind. Costs less than [`plan_prune`], for those who ask every hour.
 pub fn selects_any(log: &LogPath, request: &PruneRequest) -> Result<bool, PruneError> {
     let db = open::for_reading(log)?;
     if !schema::has_removals(&db)? {
         return Ok(false);
     }
     let held = HeldSessions::read(&db)?;
-    Ok(!select(&db, request, &held)?.events.is_empty())
+    Ok(!select(&db, request, &held)?.events.is_empty() || Keeping::is_sweep_due(log))
 }
 
 fn select(
@@ -175,6 +175,7 @@ pub fn prune(
                 None => pruned.damaged += 1,
             }
         }
+        keeping.set_sweep_due(true);
         let guard = lock.acquire();
         let removed = remove_batch(&mut db, batch, (&mut held, &redactions), request, clock.now())?;
         drop(guard);
@@ -186,6 +187,7 @@ pub fn prune(
         progress(done, total);
     }
     sweep(&mut db, &lock, &mut keeping, request, clock)?;
+    keeping.set_sweep_due(false);
     // A reader may keep the write-ahead log from being emptied; the next checkpoint does it then.
     let (Rewrite::Done | Rewrite::WalIsBusy) =
         keeping.give_back_space(&db, &lock).map_err(PruneError::Space)?;

@@ -1,5 +1,8 @@
 //! What a row would be without its secrets.
 
+use std::fmt;
+use std::rc::Rc;
+
 use rusqlite::types::ValueRef;
 
 use crate::event::{EventId, Kind, Seq, Time, payload_digest};
@@ -8,12 +11,46 @@ use crate::log::chain::{self, Hash, Identity};
 use crate::log::payload::{Change, PayloadReader};
 
 /// Bytes without their secrets, and the kinds of those secrets.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Found {
     /// The bytes.
     pub bytes: Vec<u8>,
     /// The kind of each secret that was in them.
     pub kinds: Vec<String>,
+    /// Finds the same secrets in what else the log holds about the event.
+    pub elsewhere: Option<Elsewhere>,
+}
+
+/// What else the log holds about an event.
+#[derive(Debug, Clone, Copy)]
+pub enum OtherText<'a> {
+    /// A column that follows from the payload, or the name of the event.
+    Column(&'a str),
+    /// The context.
+    Context(&'a str),
+    /// The payload of the decision about it.
+    Decision(&'a str),
+}
+
+/// Finds secrets that are known from the payload of an event: gives the other text without them, or none if it holds none.
+#[derive(Clone)]
+pub struct Elsewhere(Rc<dyn Fn(OtherText<'_>) -> Option<String>>);
+
+impl Elsewhere {
+    /// Asks this function.
+    pub fn new(find: impl Fn(OtherText<'_>) -> Option<String> + 'static) -> Self {
+        Self(Rc::new(find))
+    }
+
+    fn find(&self, text: OtherText<'_>) -> Option<String> {
+        (self.0)(text)
+    }
+}
+
+impl fmt::Debug for Elsewhere {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Elsewhere(…)")
+    }
 }
 
 /// The columns of [`CleanRow::of_columns`].
@@ -24,11 +61,13 @@ pub(super) const COLUMNS: &str = "seq, id, time, agent, name, cause, context, pa
 #[derive(Debug)]
 pub(super) struct CleanRow {
     pub(super) seq: i64,
-    id: EventId,
+    pub(super) id: EventId,
     at: Time,
     pub(super) agent: String,
     pub(super) kind: String,
     cause: Option<Seq>,
+    /// Finds the secrets of the payload elsewhere.
+    pub(super) elsewhere: Option<Elsewhere>,
     pub(super) name: String,
     pub(super) context: Option<String>,
     pub(super) session: String,
@@ -49,41 +88,57 @@ pub(super) struct CleanRow {
 }
 
 impl CleanRow {
-    /// Reads [`COLUMNS`]; none if the row holds no secret, or only one that has to stay.
+    /// Reads [`COLUMNS`]; none if the row holds no secret, or only one that has to stay. `of_event` finds the secrets of the event
+    /// that the row is about.
     pub(super) fn of_columns(
         row: &rusqlite::Row<'_>,
         payloads: &PayloadReader<'_>,
         redact: &dyn Fn(&[u8]) -> Option<Found>,
+        of_event: Option<&Elsewhere>,
     ) -> rusqlite::Result<Option<Self>> {
         let mut kinds = Vec::new();
+        let kind: String = row.get(15)?;
+        let stored = (row.get_ref(7)?, row.get_ref(8)?);
+        let was_of_columns = row.get::<_, Option<bool>>(11)?.unwrap_or(false);
+        let Change { removed, redaction } =
+            Change::of_columns(stored, row.get(9)?, row.get(10)?, was_of_columns);
+        let CleanPayload { new: payload, digest: payload_now, elsewhere } =
+            match (removed, redaction) {
+                (Some(digest), None) => CleanPayload { new: None, digest, elsewhere: None },
+                (Some(_), Some(it)) => CleanPayload { new: None, digest: it.now, elsewhere: None },
+                (None, _) => {
+                    clean_payload(&kind, stored, payloads, (redact, of_event), &mut kinds)?
+                }
+            };
+        let known = elsewhere.as_ref().or(of_event);
         let (mut is_text_changed, mut is_column_changed) = (false, false);
-        let clean = |text: String, kinds: &mut Vec<String>, is_changed: &mut bool| {
+        let clean = |text: OtherText<'_>, kinds: &mut Vec<String>, is_changed: &mut bool| {
+            let (OtherText::Column(before)
+            | OtherText::Context(before)
+            | OtherText::Decision(before)) = text;
+            let known = known.and_then(|known| known.find(text));
+            *is_changed |= known.is_some();
+            let text = known.unwrap_or_else(|| before.to_owned());
             let Some(found) = redact(text.as_bytes()) else { return text };
             kinds.extend(found.kinds);
             *is_changed = true;
             String::from_utf8_lossy(&found.bytes).into_owned()
         };
-        let name = clean(row.get(4)?, &mut kinds, &mut is_text_changed);
+        let name: String = row.get(4)?;
+        let name = clean(OtherText::Column(&name), &mut kinds, &mut is_text_changed);
         let context = row.get::<_, Option<String>>(6)?;
-        let context = context.map(|it| clean(it, &mut kinds, &mut is_text_changed));
+        let context =
+            context.map(|it| clean(OtherText::Context(&it), &mut kinds, &mut is_text_changed));
         // They follow from the payload, whose secrets are counted.
         let mut derived = Vec::new();
         let session_before: String = row.get(12)?;
-        let session = clean(session_before.clone(), &mut derived, &mut is_column_changed);
+        let mut clean_column =
+            |text: &str| clean(OtherText::Column(text), &mut derived, &mut is_column_changed);
+        let session = clean_column(&session_before);
         let turn = row.get::<_, Option<String>>(13)?;
-        let turn = turn.map(|it| clean(it, &mut derived, &mut is_column_changed));
+        let turn = turn.map(|it| clean_column(&it));
         let tool = row.get::<_, Option<String>>(14)?;
-        let tool = tool.map(|it| clean(it, &mut derived, &mut is_column_changed));
-        let stored = (row.get_ref(7)?, row.get_ref(8)?);
-        let was_of_columns = row.get::<_, Option<bool>>(11)?.unwrap_or(false);
-        let Change { removed, redaction } =
-            Change::of_columns(stored, row.get(9)?, row.get(10)?, was_of_columns);
-        let kind: String = row.get(15)?;
-        let (payload, payload_now) = match (removed, redaction) {
-            (Some(removed), None) => (None, removed),
-            (Some(_), Some(redaction)) => (None, redaction.now),
-            (None, _) => clean_payload(&kind, stored, payloads, redact, &mut kinds)?,
-        };
+        let tool = tool.map(|it| clean_column(&it));
         let is_in_hash = is_text_changed || payload.is_some();
         if !is_in_hash && !is_column_changed {
             return Ok(None);
@@ -95,6 +150,7 @@ impl CleanRow {
             agent: row.get(3)?,
             cause: row.get::<_, Option<i64>>(5)?.map(Seq::from_i64),
             kind,
+            elsewhere,
             name,
             context,
             session,
@@ -124,23 +180,36 @@ impl CleanRow {
     }
 }
 
-/// The payload without secrets, or none if it stays, and its digest.
+/// A payload without secrets.
+struct CleanPayload {
+    /// None if it stays.
+    new: Option<Vec<u8>>,
+    digest: Hash,
+    elsewhere: Option<Elsewhere>,
+}
+
 fn clean_payload(
     kind: &str,
     (payload, packed): (ValueRef<'_>, ValueRef<'_>),
     payloads: &PayloadReader<'_>,
-    redact: &dyn Fn(&[u8]) -> Option<Found>,
+    (redact, of_event): (&dyn Fn(&[u8]) -> Option<Found>, Option<&Elsewhere>),
     kinds: &mut Vec<String>,
-) -> rusqlite::Result<(Option<Vec<u8>>, Hash)> {
-    let payload = payloads.read(payload, packed)?;
-    match redact(&payload).filter(|found| !must_stay(kind, &payload, &found.bytes)) {
-        None => Ok((None, payload_digest(&payload))),
+) -> rusqlite::Result<CleanPayload> {
+    let before = payloads.read(payload, packed)?;
+    let known = of_event.and_then(|known| {
+        known.find(OtherText::Decision(str::from_utf8(&before).ok()?)).map(String::into_bytes)
+    });
+    let payload = known.as_deref().unwrap_or(&before);
+    let found = redact(payload).filter(|found| !must_stay(kind, payload, &found.bytes));
+    let (new, elsewhere) = match found {
+        None => (known, None),
         Some(found) => {
             kinds.extend(found.kinds);
-            let digest = payload_digest(&found.bytes);
-            Ok((Some(found.bytes), digest))
+            (Some(found.bytes), found.elsewhere)
         }
-    }
+    };
+    let digest = payload_digest(new.as_deref().unwrap_or(&before));
+    Ok(CleanPayload { new, digest, elsewhere })
 }
 
 /// Whether the bus itself needs the payload as it is: a hold is about the session that it names.

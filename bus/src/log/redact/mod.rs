@@ -13,6 +13,6 @@ mod run;
 
 pub(super) use self::record::{RecordedRedactions, binding, read_record};
 
-pub use self::clean_row::Found;
+pub use self::clean_row::{Elsewhere, Found, OtherText};
 pub use self::error::RedactError;
 pub use self::run::{RedactRequest, RedactedRows, redact_rows};

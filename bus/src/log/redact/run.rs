@@ -4,7 +4,7 @@
 //! end while the file is written anew. It can be killed at any moment and started again: a batch and its record are
 //! committed together, and what is left to do for the file is noted before the first batch.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, params_from_iter};
 
@@ -144,11 +144,16 @@ fn read_page(
     let mut found = statement.query(params_from_iter(values))?;
     let mut page = Page { rows: Vec::new(), unreadable: 0, last: None };
     let mut bytes = 0;
+    let mut events = BTreeMap::new();
     while let Some(row) = found.next()? {
         page.last = Some(row.get(0)?);
-        match CleanRow::of_columns(row, &payloads, redact) {
+        let event = row.get::<_, Option<i64>>(5)?.and_then(|cause| events.get(&cause));
+        match CleanRow::of_columns(row, &payloads, redact, event) {
             Ok(Some(row)) => {
                 bytes += row.payload.as_ref().map_or(0, Vec::len);
+                if let Some(elsewhere) = &row.elsewhere {
+                    events.insert(row.seq, elsewhere.clone());
+                }
                 page.rows.push(row);
             }
             Ok(None) => {}
@@ -162,7 +167,32 @@ fn read_page(
             break;
         }
     }
+    let decisions = decisions_behind(db, &payloads, &page, redact)?;
+    page.rows.extend(decisions);
     Ok(page)
+}
+
+/// The decisions about events of the page that come behind it. They are changed with their events: what the secrets are is only
+/// known as long as the events hold them.
+fn decisions_behind(
+    db: &Connection,
+    payloads: &PayloadReader<'_>,
+    page: &Page,
+    redact: &dyn Fn(&[u8]) -> Option<Found>,
+) -> Result<Vec<CleanRow>, RedactError> {
+    let sql = format!("SELECT {COLUMNS} FROM events WHERE id = ?1 AND seq > ?2");
+    let mut statement = db.prepare_cached(&sql)?;
+    let mut decisions = Vec::new();
+    for event in &page.rows {
+        let Some(elsewhere) = &event.elsewhere else { continue };
+        let mut found = statement.query((event.id.of_decision().as_bytes(), page.last))?;
+        if let Some(row) = found.next()? {
+            // One that cannot be read is counted when its turn comes.
+            let clean = CleanRow::of_columns(row, payloads, redact, Some(elsewhere));
+            decisions.extend(clean.ok().flatten());
+        }
+    }
+    Ok(decisions)
 }
 
 /// Deletes the parts that no row needs any more, also those that others are compressed with.
