@@ -188,3 +188,85 @@ fn columns_are_redacted_as_the_payload_is_by_the_paths_of_the_user() {
     }
     assert!(home.is_sound());
 }
+
+/// Quotes a value of its input in a reason, and gives the input back with another secret at the same place.
+const QUOTES: &str = "#!/usr/bin/env python3
+import json, sys
+event = json.load(sys.stdin)
+given = event['tool_input']
+reason = 'the gate is ' + given['env']['GATE'] + '.'
+given['env']['GATE'] = 'south-by-southwest'
+print(json.dumps({'reason': reason, 'hookSpecificOutput': {'hookEventName': 'PreToolUse', 'permissionDecision': 'allow',
+    'permissionDecisionReason': reason, 'updatedInput': given, 'tool_input': given}}))
+";
+
+/// What the settings of [`by_place`] name as secret, as it is in the payload, and what follows from it.
+const BY_PLACE: [&str; 4] =
+    ["north-by-northwest", "south-by-southwest", "harbour/plan.txt", "warehouse/plan.txt"];
+
+/// An event with texts that do not look like secrets, and settings that say that they are.
+fn by_place(home: &Home) -> (Value, String) {
+    let work = home.work();
+    fs::create_dir_all(work.join("warehouse")).expect("a directory");
+    fs::write(work.join("warehouse/plan.txt"), "x").expect("a file");
+    std::os::unix::fs::symlink("warehouse", work.join("harbour")).expect("a link");
+    let quotes = home.script("quotes.py", QUOTES);
+    let mut payload = one("gemini", "BeforeTool.shell");
+    payload["tool_name"] = json!("write_file");
+    payload["tool_input"] = json!({"env": {"GATE": "north-by-northwest"}, "content": "x",
+        "file_path": path_text(&work.join("harbour/plan.txt"))});
+    payload["cwd"] = json!(path_text(&work));
+    let hooks = format!(
+        "hooks:\n  tool.before:\n    - {{name: quotes, command: {quotes}}}\n    \
+         - {{name: outside, rule: {{when: {{path: {{under: /srv}}}}, block: no}}}}\n"
+    );
+    (payload, hooks)
+}
+
+const PLACES_OF_SECRETS: &str = "redact: {paths: [tool_input.env.*, tool_input.file_path]}\n";
+
+#[test]
+fn what_only_its_place_makes_a_secret_is_not_in_decisions_and_contexts_either() {
+    for mode in ["off", "running"] {
+        let home = Home::with_daemon(mode);
+        let (payload, hooks) = by_place(&home);
+        home.write_hooks(&format!("{PLACES_OF_SECRETS}{hooks}"));
+        let heard = home.hook("gemini", payload.to_string()).stdout;
+        assert!(heard.contains("south-by-southwest"), "the agent hears it: {heard}");
+        wait_until("the decision is in the log", || home.log(&["--kind", "decision"]).len() == 1);
+        assert_by_place_nowhere(&home);
+        let decision = &home.log(&["--kind", "decision"])[0]["payload"];
+        assert!(
+            decision["verdicts"][0]["rewrite"]["env"]["GATE"]
+                .as_str()
+                .is_some_and(|it| it.starts_with("[redacted:")),
+            "{decision:#}"
+        );
+        assert!(home.is_sound());
+    }
+}
+
+#[test]
+fn redacting_old_rows_finds_what_only_its_place_makes_a_secret_too() {
+    let home = Home::new();
+    let (payload, hooks) = by_place(&home);
+    home.write_hooks(&format!("redact: false\n{hooks}"));
+    home.hook("gemini", payload.to_string());
+    let log = home.text(&["log", "--json"]);
+    assert!(BY_PLACE.iter().all(|secret| log.contains(secret)), "{log}");
+    home.write_hooks(&format!("{}{hooks}", PLACES_OF_SECRETS.replace("]}", ", session_id]}")));
+    home.text(&["scan", "--redact", "--yes"]);
+    assert_by_place_nowhere(&home);
+    let session = payload["session_id"].as_str().expect("a session");
+    let of_events = home.log(&["--agent", "gemini"]);
+    assert!(of_events.iter().all(|row| row["session"] != session), "{of_events:#?}");
+    assert!(home.is_sound(), "{}", home.run(&["verify"]).stdout.escape_ascii());
+}
+
+fn assert_by_place_nowhere(home: &Home) {
+    for (place, bytes) in everything_written(home, &home.path()) {
+        let text = String::from_utf8_lossy(&bytes);
+        let found = BY_PLACE.iter().find(|it| text.contains(**it));
+        assert!(found.is_none() || place.ends_with("quotes.py"), "{found:?} is in {place}: {text}");
+    }
+}

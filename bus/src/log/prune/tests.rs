@@ -10,7 +10,7 @@ use super::hold::HeldSessions;
 use super::marks::Marks;
 use super::record::Removal;
 use super::remove::remove_batch;
-use super::run::prune;
+use super::run::{prune, selects_any};
 use super::selection::{OtherRun, PruneRequest, Strength};
 use super::sweep::Sweep;
 use crate::event::{Clock, Derived, EventId, Kind, SystemClock};
@@ -19,6 +19,7 @@ use crate::log::open::{self, WriterRole};
 use crate::log::payload::{PayloadReader, ReadParts};
 use crate::log::prune::checked_row::CheckedRow;
 use crate::log::redact::RecordedRedactions;
+use crate::log::space::Keeping;
 use crate::log::{
     BusRow, Durability, LogPath, LogReader, Query, RecordOutcome, Recorder, Row, RowDraft, Spool,
     VerifyOptions, verify,
@@ -250,5 +251,74 @@ async fn a_decision_whose_payload_was_removed_is_no_answer_to_a_retry() {
     assert_eq!(done.expect("it is pruned").payloads, 2);
     assert_eq!(earlier(record().await), None);
     assert_eq!(count(&writable(home).db, "SELECT count(*) FROM events WHERE kind = 'decision'"), 1);
+    assert_eq!(flaws(home), [""; 0]);
+}
+
+#[tokio::test]
+async fn what_a_killed_run_left_behind_is_deleted_by_a_run_that_selects_nothing() {
+    let home = tempfile::tempdir().expect("a home");
+    let (home, payload) = (home.path(), long_payload());
+    let recorder = recorder(home);
+    let first = append(&recorder, "s", &payload).await;
+    let log = LogPath::in_home(home);
+    let request = request("s", Strength::Payloads);
+    assert!(selects_any(&log, &request).expect("a log"));
+    // A run notes what it is about to do, removes the payload, and is killed.
+    Keeping::begin(&log).expect("the lock").set_sweep_due(true);
+    let mut db = writable(home).db;
+    remove(&mut db, first, Strength::Payloads);
+    assert!(count(&db, "SELECT count(*) FROM parts") > 0);
+    assert!(selects_any(&log, &request).expect("a log"), "there is something left to do");
+    let done = prune(&log, &request, &SystemClock, |_, _| {}).expect("it is pruned");
+    assert_eq!(done.payloads, 0);
+    assert_eq!(count(&db, "SELECT count(*) FROM parts"), 0);
+    assert!(!selects_any(&log, &request).expect("a log"));
+    assert_eq!(flaws(home), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_log_that_was_pruned_to_a_size_is_not_larger() {
+    let home = tempfile::tempdir().expect("a home");
+    let home = home.path();
+    let recorder = recorder(home);
+    for number in 0..200 {
+        let at = SystemClock.now();
+        let draft = |id, kind, payload: String| RowDraft {
+            id,
+            at,
+            agent: "hermes".to_owned(),
+            session: format!("s{}", number / 20),
+            turn: None,
+            name: "pre_tool_call".to_owned(),
+            kind,
+            tool: None,
+            tool_class: None,
+            context: None,
+            payload: payload.into_bytes().into(),
+        };
+        let id = EventId::mint(at);
+        let event = draft(id, Kind::ToolBefore, json!({"n": number}).to_string());
+        // Decisions are not packed, and much larger than the events that they are about.
+        let reason = format!("{number} is too many").repeat(100);
+        let decision = json!({"outcome": "block", "reason": reason}).to_string();
+        let decision = draft(id.of_decision(), Kind::Decision, decision);
+        let recorded = recorder.event(event, Some(decision), Vec::new(), Duration::MAX).await;
+        assert!(matches!(recorded, RecordOutcome::Logged { .. }));
+    }
+    recorder.checkpoint().await;
+    drop(recorder);
+    let log = LogPath::in_home(home);
+    let size = || std::fs::metadata(log.file()).expect("a log").len();
+    let most = size() / 2;
+    for strength in [Strength::Payloads, Strength::Rows] {
+        let request = PruneRequest {
+            query: Query::default(),
+            max_bytes: Some(most),
+            ..request("none", strength)
+        };
+        prune(&log, &request, &SystemClock, |_, _| {}).expect("it is pruned");
+        assert!(size() <= most + most / 20, "{} bytes, not {most}", size());
+        assert!(!selects_any(&log, &request).expect("a log"), "a second run finds nothing");
+    }
     assert_eq!(flaws(home), [""; 0]);
 }
