@@ -46,9 +46,11 @@ pub fn wait_readable(descriptor: &impl AsFd, limit: Duration) -> io::Result<bool
     Ok(poll(&mut ready, limit.as_ref())? > 0)
 }
 
-/// Appends what there is to read, after making room for at least `room` bytes. Waits if there is nothing; 0 at the end.
+/// Appends what there is to read; if `to` is full, it gets room for at least `room` bytes. Waits if there is nothing; 0 at the end.
 pub fn read_more(descriptor: &impl AsFd, to: &mut Vec<u8>, room: usize) -> io::Result<usize> {
-    to.reserve(room.max(1));
+    if to.len() == to.capacity() {
+        to.reserve(room.max(1));
+    }
     Ok(rustix::io::read(descriptor, rustix::buffer::spare_capacity(to))?)
 }
 
