@@ -96,13 +96,12 @@ pub fn redact_context(context: &str, secrets: &KnownSecrets) -> Option<String> {
     let mut changed = false;
     let of_call = fields.as_object_mut()?.iter_mut();
     for (_, value) in of_call.filter(|(name, _)| !["wire", "recorded"].contains(&name.as_str())) {
-        match value {
-            Value::Object(members) => {
-                for member in members.values_mut() {
-                    changed |= secrets.redact_value(member);
-                }
+        if let Value::Object(members) = value {
+            for member in members.values_mut() {
+                changed |= secrets.redact_value(member);
             }
-            other => changed |= secrets.redact_value(other),
+        } else {
+            changed |= secrets.redact_value(value);
         }
     }
     changed.then(|| fields.to_string())

@@ -41,7 +41,11 @@ fn in_rewrites(decision: &Value, redactor: &Redactor) -> Vec<FoundSecret> {
             let paths = Rewrite::Paths(paths.iter().filter_map(path).collect());
             Some(Value::Object(paths.apply(&Map::new())))
         }
-        whole => Some(whole.clone()),
+        whole @ (Value::Object(_)
+        | Value::String(_)
+        | Value::Number(_)
+        | Value::Bool(_)
+        | Value::Null) => Some(whole.clone()),
     });
     inputs.flat_map(|input| redactor.redact_value(&mut json!({"tool_input": input}))).collect()
 }

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::rc::Rc;
 
-use rusqlite::types::ValueRef;
-
 use crate::event::{EventId, Kind, Seq, Time, payload_digest};
 use crate::log::bus_row::SessionHold;
 use crate::log::chain::{self, Hash, Identity};
@@ -96,51 +94,35 @@ impl CleanRow {
         redact: &dyn Fn(&[u8]) -> Option<Found>,
         of_event: Option<&Elsewhere>,
     ) -> rusqlite::Result<Option<Self>> {
-        let mut kinds = Vec::new();
         let kind: String = row.get(15)?;
         let stored = (row.get_ref(7)?, row.get_ref(8)?);
         let was_of_columns = row.get::<_, Option<bool>>(11)?.unwrap_or(false);
         let Change { removed, redaction } =
             Change::of_columns(stored, row.get(9)?, row.get(10)?, was_of_columns);
-        let CleanPayload { new: payload, digest: payload_now, elsewhere } =
+        let search = Search { redact, known: of_event };
+        let CleanPayload { new: payload, digest: payload_now, mut kinds, elsewhere } =
             match (removed, redaction) {
-                (Some(digest), None) => CleanPayload { new: None, digest, elsewhere: None },
-                (Some(_), Some(it)) => CleanPayload { new: None, digest: it.now, elsewhere: None },
-                (None, _) => {
-                    clean_payload(&kind, stored, payloads, (redact, of_event), &mut kinds)?
-                }
+                (Some(digest), None) => CleanPayload::removed(digest),
+                (Some(_), Some(redaction)) => CleanPayload::removed(redaction.now),
+                (None, _) => search.clean_payload(&kind, &payloads.read(stored.0, stored.1)?),
             };
-        let known = elsewhere.as_ref().or(of_event);
-        let (mut is_text_changed, mut is_column_changed) = (false, false);
-        let clean = |text: OtherText<'_>, kinds: &mut Vec<String>, is_changed: &mut bool| {
-            let (OtherText::Column(before)
-            | OtherText::Context(before)
-            | OtherText::Decision(before)) = text;
-            let known = known.and_then(|known| known.find(text));
-            *is_changed |= known.is_some();
-            let text = known.unwrap_or_else(|| before.to_owned());
-            let Some(found) = redact(text.as_bytes()) else { return text };
-            kinds.extend(found.kinds);
-            *is_changed = true;
-            String::from_utf8_lossy(&found.bytes).into_owned()
-        };
+        let search = Search { redact, known: elsewhere.as_ref().or(of_event) };
+        let mut texts = Changes::default();
         let name: String = row.get(4)?;
-        let name = clean(OtherText::Column(&name), &mut kinds, &mut is_text_changed);
+        let name = search.clean(OtherText::Column(&name), &mut texts);
         let context = row.get::<_, Option<String>>(6)?;
-        let context =
-            context.map(|it| clean(OtherText::Context(&it), &mut kinds, &mut is_text_changed));
+        let context = context.map(|it| search.clean(OtherText::Context(&it), &mut texts));
+        let is_text_changed = texts.is_any;
+        kinds.extend(texts.kinds);
         // They follow from the payload, whose secrets are counted.
-        let mut derived = Vec::new();
+        let mut derived = Changes::default();
+        let mut clean_column = |text: &str| search.clean(OtherText::Column(text), &mut derived);
         let session_before: String = row.get(12)?;
-        let mut clean_column =
-            |text: &str| clean(OtherText::Column(text), &mut derived, &mut is_column_changed);
         let session = clean_column(&session_before);
-        let turn = row.get::<_, Option<String>>(13)?;
-        let turn = turn.map(|it| clean_column(&it));
-        let tool = row.get::<_, Option<String>>(14)?;
-        let tool = tool.map(|it| clean_column(&it));
+        let turn = row.get::<_, Option<String>>(13)?.map(|it| clean_column(&it));
+        let tool = row.get::<_, Option<String>>(14)?.map(|it| clean_column(&it));
         let is_in_hash = is_text_changed || payload.is_some();
-        if !is_in_hash && !is_column_changed {
+        if !is_in_hash && !derived.is_any {
             return Ok(None);
         }
         Ok(Some(Self {
@@ -180,36 +162,62 @@ impl CleanRow {
     }
 }
 
+/// What changed in some texts.
+#[derive(Debug, Default)]
+struct Changes {
+    is_any: bool,
+    /// The kinds of the secrets.
+    kinds: Vec<String>,
+}
+
 /// A payload without secrets.
 struct CleanPayload {
     /// None if it stays.
     new: Option<Vec<u8>>,
     digest: Hash,
+    kinds: Vec<String>,
     elsewhere: Option<Elsewhere>,
 }
 
-fn clean_payload(
-    kind: &str,
-    (payload, packed): (ValueRef<'_>, ValueRef<'_>),
-    payloads: &PayloadReader<'_>,
-    (redact, of_event): (&dyn Fn(&[u8]) -> Option<Found>, Option<&Elsewhere>),
-    kinds: &mut Vec<String>,
-) -> rusqlite::Result<CleanPayload> {
-    let before = payloads.read(payload, packed)?;
-    let known = of_event.and_then(|known| {
-        known.find(OtherText::Decision(str::from_utf8(&before).ok()?)).map(String::into_bytes)
-    });
-    let payload = known.as_deref().unwrap_or(&before);
-    let found = redact(payload).filter(|found| !must_stay(kind, payload, &found.bytes));
-    let (new, elsewhere) = match found {
-        None => (known, None),
-        Some(found) => {
-            kinds.extend(found.kinds);
-            (Some(found.bytes), found.elsewhere)
-        }
-    };
-    let digest = payload_digest(new.as_deref().unwrap_or(&before));
-    Ok(CleanPayload { new, digest, elsewhere })
+impl CleanPayload {
+    const fn removed(digest: Hash) -> Self {
+        Self { new: None, digest, kinds: Vec::new(), elsewhere: None }
+    }
+}
+
+/// Finds secrets in the texts of one row.
+struct Search<'a> {
+    redact: &'a dyn Fn(&[u8]) -> Option<Found>,
+    /// Those of the payload, or of that of the event that the row is about.
+    known: Option<&'a Elsewhere>,
+}
+
+impl Search<'_> {
+    fn clean(&self, text: OtherText<'_>, changes: &mut Changes) -> String {
+        let (OtherText::Column(before) | OtherText::Context(before) | OtherText::Decision(before)) =
+            text;
+        let known = self.known.and_then(|known| known.find(text));
+        changes.is_any |= known.is_some();
+        let text = known.unwrap_or_else(|| before.to_owned());
+        let Some(found) = (self.redact)(text.as_bytes()) else { return text };
+        changes.kinds.extend(found.kinds);
+        changes.is_any = true;
+        String::from_utf8_lossy(&found.bytes).into_owned()
+    }
+
+    fn clean_payload(&self, kind: &str, before: &[u8]) -> CleanPayload {
+        let known = self.known.and_then(|known| {
+            known.find(OtherText::Decision(str::from_utf8(before).ok()?)).map(String::into_bytes)
+        });
+        let payload = known.as_deref().unwrap_or(before);
+        let found = (self.redact)(payload).filter(|found| !must_stay(kind, payload, &found.bytes));
+        let (new, kinds, elsewhere) = match found {
+            None => (known, Vec::new(), None),
+            Some(found) => (Some(found.bytes), found.kinds, found.elsewhere),
+        };
+        let digest = payload_digest(new.as_deref().unwrap_or(before));
+        CleanPayload { new, digest, kinds, elsewhere }
+    }
 }
 
 /// Whether the bus itself needs the payload as it is: a hold is about the session that it names.
