@@ -253,6 +253,40 @@ fn a_log_that_was_cut_back_is_neither_signed_nor_anchored_over_its_own_past() {
     );
 }
 
+/// The files in the spool of a home.
+fn spooled(home: &Home) -> Vec<PathBuf> {
+    let entries = fs::read_dir(home.path().join("spool")).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect()
+}
+
+#[test]
+fn a_checkpoint_that_waited_in_the_spool_is_no_cut() {
+    let home = home_with_events();
+    let place = path_text(&home.work().join("proof.jsonl"));
+    // The log takes no row, so that the checkpoint has to wait.
+    let lock = fs::File::open(home.path().join("log.lock")).expect("a lock file");
+    lock.lock().expect("the lock");
+    let text = failure(&home, &["anchor", "--to", &place]);
+    assert!(text.contains("waits in the spool"), "{text}");
+    lock.unlock().expect("the lock");
+    // It stays there while a later one is signed.
+    let [waiting] = spooled(&home).try_into().expect("one file");
+    let elsewhere = home.work().join("waiting");
+    fs::rename(&waiting, &elsewhere).expect("our file");
+    work(&home, 2);
+    let later = anchor(&home, &place)["checkpoint"]["seq"].clone();
+    fs::rename(&elsewhere, &waiting).expect("our file");
+    work(&home, 1);
+    let seqs = |home: &Home| -> Vec<i64> {
+        let recorded = home.log(&["--kind", "log.checkpoint"]);
+        recorded.iter().filter_map(|row| row["payload"]["seq"].as_i64()).collect()
+    };
+    assert_eq!(seqs(&home), [later.as_i64().expect("a row"), 5]);
+    assert_eq!(flaws(&home, &["--against", &place]), []);
+    assert_eq!(anchor(&home, &place)["places"][0]["result"], "added");
+    assert_eq!(flaws(&home, &["--against", &place]), []);
+}
+
 #[test]
 fn a_log_that_was_rewritten_is_not_anchored_behind_what_contradicts_it() {
     for (sql, is_same_row) in [
