@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::error::PruneError;
 use super::hold::HeldSessions;
 use super::marks::Marks;
 use super::record::Removal;
@@ -250,5 +251,21 @@ async fn a_decision_whose_payload_was_removed_is_no_answer_to_a_retry() {
     assert_eq!(done.expect("it is pruned").payloads, 2);
     assert_eq!(earlier(record().await), None);
     assert_eq!(count(&writable(home).db, "SELECT count(*) FROM events WHERE kind = 'decision'"), 1);
+    assert_eq!(flaws(home), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_prune_of_a_log_that_is_replaced_meanwhile_does_not_say_that_it_is_done() {
+    let home = tempfile::tempdir().expect("a home");
+    let home = home.path();
+    let recorder = recorder(home);
+    append(&recorder, "s", b"{}").await;
+    drop(recorder);
+    let (log, copy) = (LogPath::in_home(home), home.join("copy.db"));
+    crate::log::back_up(&log, &copy).expect("a copy");
+    let replace = |_, _| std::fs::rename(&copy, log.file()).expect("our files");
+    let done = prune(&log, &request("s", Strength::Payloads), &SystemClock, replace);
+    assert!(matches!(done, Err(PruneError::Replaced)), "{done:?}");
+    assert!(row(home, 1).is_some_and(|row| row.removed.is_none()));
     assert_eq!(flaws(home), [""; 0]);
 }
