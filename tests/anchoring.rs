@@ -253,6 +253,133 @@ fn a_log_that_was_cut_back_is_neither_signed_nor_anchored_over_its_own_past() {
     );
 }
 
+/// The files in the spool of a home.
+fn spooled(home: &Home) -> Vec<PathBuf> {
+    let entries = fs::read_dir(home.path().join("spool")).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect()
+}
+
+#[test]
+fn a_checkpoint_that_waited_in_the_spool_is_no_cut() {
+    let home = home_with_events();
+    let place = path_text(&home.work().join("proof.jsonl"));
+    // The log takes no row, so that the checkpoint has to wait.
+    let lock = fs::File::open(home.path().join("log.lock")).expect("a lock file");
+    lock.lock().expect("the lock");
+    let text = failure(&home, &["anchor", "--to", &place]);
+    assert!(text.contains("waits in the spool"), "{text}");
+    lock.unlock().expect("the lock");
+    // It stays there while a later one is signed.
+    let [waiting] = spooled(&home).try_into().expect("one file");
+    let elsewhere = home.work().join("waiting");
+    fs::rename(&waiting, &elsewhere).expect("our file");
+    work(&home, 2);
+    let later = anchor(&home, &place)["checkpoint"]["seq"].clone();
+    fs::rename(&elsewhere, &waiting).expect("our file");
+    work(&home, 1);
+    let seqs = |home: &Home| -> Vec<i64> {
+        let recorded = home.log(&["--kind", "log.checkpoint"]);
+        recorded.iter().filter_map(|row| row["payload"]["seq"].as_i64()).collect()
+    };
+    assert_eq!(seqs(&home), [later.as_i64().expect("a row"), 5]);
+    assert_eq!(flaws(&home, &["--against", &place]), []);
+    assert_eq!(anchor(&home, &place)["places"][0]["result"], "added");
+    assert_eq!(flaws(&home, &["--against", &place]), []);
+}
+
+#[test]
+fn a_log_that_was_rewritten_is_not_anchored_behind_what_contradicts_it() {
+    for (sql, is_same_row) in [
+        // The rows stay as many as they were.
+        (
+            format!(
+                "UPDATE events SET payload = '{{}}' WHERE agent = 'hermes' AND seq = 2; {NO_CHECKPOINTS}"
+            ),
+            true,
+        ),
+        (
+            format!(
+                "{NO_CHECKPOINTS}; UPDATE events SET context = '{{}}' WHERE agent = 'hermes' AND seq = 2"
+            ),
+            false,
+        ),
+    ] {
+        let home = home_with_events();
+        let file = home.work().join("proof.jsonl");
+        let repository = repository(&home);
+        let places = [path_text(&file), format!("git:{}", path_text(&repository))];
+        let to = ["anchor", "--to", &places[0], "--to", &places[1]];
+        home.text(&to);
+        let kept =
+            || (fs::read_to_string(&file).expect("a file"), git(&repository, &["for-each-ref"]));
+        let before = kept();
+        rewrite(&home, &sql);
+        // What the reader derives from rows is not in their hash, and would be told first.
+        home.text(&["verify", "--repair"]);
+        if !is_same_row {
+            work(&home, 3);
+        }
+        let output = home.run(&to);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert_eq!(text.matches("holds another row 5").count(), 2, "{text}");
+        assert!(text.contains("hookbus verify --against"), "{text}");
+        assert_eq!(kept(), before);
+    }
+}
+
+/// A repository can name a remote that git asks for objects that are not there, with a program of its choice.
+#[test]
+fn a_hostile_repository_runs_nothing() {
+    let home = home_with_events();
+    let repository = repository(&home);
+    let ran = home.work().join("ran");
+    let bus = home.json(&["anchor", "--json"])["checkpoint"]["bus"].clone();
+    let place = format!("git:{}", path_text(&repository));
+    let reference = repository.join(".git/refs/hookbus").join(bus.as_str().expect("a bus"));
+    fs::create_dir_all(reference.parent().expect("a directory")).expect("a directory");
+    let program = format!("touch {}; false", path_text(&ran));
+    for url in ["ssh://localhost/x", "ext::sh -c touch% ran", "file:///nowhere"] {
+        for (key, value) in [
+            ("core.repositoryFormatVersion", "1"),
+            ("extensions.partialClone", "origin"),
+            ("remote.origin.promisor", "true"),
+            ("remote.origin.url", url),
+            ("remote.origin.uploadpack", &program),
+            ("core.sshCommand", &program),
+            ("protocol.allow", "always"),
+        ] {
+            git(&repository, &["config", key, value]);
+        }
+        fs::write(&reference, format!("{}\n", "1".repeat(40))).expect("a ref");
+        for arguments in [["anchor", "--to", &place], ["verify", "--against", &place]] {
+            let output = home.run(&arguments);
+            assert!(!output.status.success(), "{url} {arguments:?}");
+            assert!(!ran.exists(), "{url} {arguments:?}");
+        }
+    }
+}
+
+#[test]
+fn a_ref_with_too_much_in_it_is_refused() {
+    let home = home_with_events();
+    let repository = repository(&home);
+    let bus = home.json(&["anchor", "--json"])["checkpoint"]["bus"].clone();
+    let message = path_text(&home.work().join("message"));
+    fs::write(&message, "x".repeat(65 << 20)).expect("a file");
+    let tree = git(&repository, &["rev-parse", "HEAD^{tree}"]);
+    let author = ["-c", "user.name=me", "-c", "user.email=me@localhost"];
+    let commit = [&author[..], &["commit-tree", &tree, "-F", &message]].concat();
+    let commit = git(&repository, &commit);
+    let reference = format!("refs/hookbus/{}", bus.as_str().expect("a bus"));
+    git(&repository, &["update-ref", &reference, &commit]);
+    let place = format!("git:{}", path_text(&repository));
+    for arguments in [["anchor", "--to", &place], ["verify", "--against", &place]] {
+        let text = failure(&home, &arguments);
+        assert!(text.contains("too large"), "{text}");
+    }
+}
+
 #[test]
 fn a_log_that_is_not_sound_is_not_signed() {
     let home = home_with_events();

@@ -4,12 +4,13 @@
 #![expect(clippy::expect_used, reason = "a test that cannot set up its files has failed")]
 
 use std::fs;
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
 use hookbus::event::{Agent, Seq};
-use hookbus::log::{LogPath, LogReader, Row};
+use hookbus::log::{LogPath, LogReader, Query, Row};
 use hookbus_tests::home::Home;
 use hookbus_tests::recording::{query, record, record_after, rows, store_whole};
 use serde_json::{Value, json};
@@ -173,4 +174,96 @@ fn a_copy_that_is_not_sound_is_restored_on_purpose_only() {
     assert!(home.is_sound());
     home.text(&["restore", copy, "--unsound"]);
     assert!(!home.is_sound());
+}
+
+/// The rows of the logs that were kept in the home.
+fn kept(home: &Home) -> Vec<Vec<Row>> {
+    let files = fs::read_dir(home.path()).expect("a home").flatten().map(|entry| entry.path());
+    let is_log = |name: &str| {
+        name.contains("before-restore") && !name.ends_with("-wal") && !name.ends_with("-shm")
+    };
+    let logs = files.filter(|file| is_log(&file.to_string_lossy()));
+    let read = |file: &Path| {
+        LogReader::open(&LogPath::of_file(file)).map(|it| it.last(&Query::default(), 1000))
+    };
+    logs.map(|file| read(&file).expect("a log").expect("rows")).collect()
+}
+
+#[test]
+fn restoring_can_be_killed_at_any_moment() {
+    let home = Home::new();
+    record(&home, 20, with_history);
+    let file = home.work().join("copy.db");
+    let copy = file.to_str().expect("a path");
+    home.text(&["backup", copy]);
+    let in_copy = rows(&home);
+    let (mut killed, mut put_back) = (0, 0);
+    for round in 0..20 {
+        // Rows in the write-ahead log only.
+        home.answer("hermes", &with_history(20 + round).1);
+        let before = rows(&home);
+        let mut child: Child =
+            home.command(["restore", copy]).stdout(Stdio::null()).spawn().expect("hookbus runs");
+        sleep(Duration::from_millis(round as u64 * 6));
+        child.kill().expect("a signal");
+        killed += usize::from(!child.wait().expect("an end").success());
+        let now = rows(&home);
+        assert!(now == before || now == in_copy, "{round}: {} {}", before.len(), now.len());
+        if now != before {
+            put_back += 1;
+            assert!(kept(&home).contains(&before), "{round}: the rows before are lost");
+        }
+        assert!(home.is_sound(), "{round}");
+    }
+    assert!(killed > 0 && put_back > 0, "{killed} {put_back}");
+    home.text(&["restore", copy]);
+    assert_eq!(rows(&home), in_copy);
+    home.answer("hermes", &with_history(50).1);
+    assert!(home.is_sound());
+}
+
+#[test]
+fn a_log_that_was_kept_is_restored_with_what_is_in_its_write_ahead_log() {
+    let home = Home::new();
+    record(&home, 5, with_history);
+    home.answer("hermes", &with_history(5).1);
+    let before = rows(&home);
+    // As an earlier hookbus kept it, and a restore of a damaged log keeps it.
+    let kept = home.work().join("log.db.before-restore-1");
+    for end in ["", "-wal"] {
+        let to = format!("{}{end}", kept.display());
+        fs::copy(home.path().join(format!("log.db{end}")), to).expect("our file");
+    }
+    assert!(fs::metadata(format!("{}-wal", kept.display())).is_ok_and(|wal| wal.len() > 0));
+    for _ in 0..2 {
+        home.answer("hermes", &with_history(6).1);
+    }
+    home.text(&["restore", kept.to_str().expect("a path")]);
+    assert_eq!(rows(&home), before);
+    assert!(home.is_sound());
+}
+
+#[test]
+fn an_archive_is_not_put_in_the_place_of_a_log_and_can_be_put_in_that_of_an_archive() {
+    let home = Home::new();
+    record(&home, 5, with_history);
+    let lines = home.work().join("rows.jsonl");
+    fs::write(&lines, home.text(&["export"])).expect("a file");
+    let archive = home.work().join("archive");
+    let (lines, into) = (lines.to_str().expect("a path"), archive.to_str().expect("a path"));
+    home.text(&["import", lines, "--into", into]);
+    let before = rows(&home);
+    let in_archive = archive.join("log.db");
+    let copy = in_archive.to_str().expect("a path");
+    let refused = home.run(&["restore", copy]);
+    let text = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        !refused.status.success() && text.contains("is an archive") && text.contains("--home"),
+        "{text}"
+    );
+    assert_eq!(rows(&home), before);
+    let saved = home.work().join("archive.db");
+    let saved = saved.to_str().expect("a path");
+    home.text(&["--home", into, "backup", saved]);
+    home.text(&["--home", into, "restore", saved]);
 }

@@ -240,6 +240,28 @@ fn what_another_program_removes_is_still_found() {
     }
 }
 
+/// What follows from the parts of a row that its hash covers is compared without its payload too.
+#[test]
+fn columns_of_a_row_without_payload_that_do_not_need_it_are_compared() {
+    let home = Home::with_hooks(NO_FORCE);
+    record(&home, 8, decided);
+    home.text(&["prune", "--session", "session-0", "--yes"]);
+    assert!(verified(&home).0);
+    let of_event = rows(&home).into_iter().find(|row| row.removed.is_some()).expect("a row").seq;
+    damage(&home, &[&format!("UPDATE events SET kind = 'model.before' WHERE seq = {of_event}")]);
+    let report: Value =
+        serde_json::from_slice(&home.run(&["verify", "--json"]).stdout).expect("JSON");
+    let flaws = report["flaws"].as_array().expect("flaws");
+    let is_told = |flaw: &&Value| flaw["kind"] == "derived" && flaw["seq"] == of_event.as_i64();
+    assert!(flaws.iter().any(|flaw| is_told(&flaw)), "{report}");
+    home.text(&["verify", "--repair"]);
+    assert!(verified(&home).0);
+    assert_eq!(
+        rows(&home).into_iter().find(|row| row.seq == of_event).expect("a row").kind,
+        "tool.before"
+    );
+}
+
 /// Changes the first row and computes its hash again, as a forger would. Without the rows after it, only the record of
 /// their removal shows it.
 #[test]

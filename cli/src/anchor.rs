@@ -48,9 +48,10 @@ struct Recorded {
 
 pub(crate) fn run(arguments: &Arguments, format: Format, settings: &Settings) -> Result<Exit> {
     let recorded = record(settings)?;
+    let log = open_log(settings)?;
     let mut results = Vec::new();
     for place in &arguments.places {
-        results.push((place, add(place, &recorded.signed, settings)));
+        results.push((place, add(place, &recorded.signed, &log, settings)));
     }
     let is_done = results.iter().all(|(_, result)| result.is_ok());
     if format == Format::Json {
@@ -69,13 +70,14 @@ fn record(settings: &Settings) -> Result<Recorded> {
     }
     let key = SigningKey::of_home_or_new(&settings.home)?;
     let own = |log: &LogReader| -> Result<Option<(Seq, SignedCheckpoint)>> {
-        let mut recorded = log.recorded_checkpoints()?.into_iter();
-        Ok(recorded.rfind(|(_, it)| it.check(Some(key.public())).is_ok()))
+        let recorded = log.recorded_checkpoints()?.into_iter();
+        let own = recorded.filter(|(_, it)| it.check(Some(key.public())).is_ok());
+        // One that waited in the spool was recorded after newer ones.
+        Ok(own.max_by_key(|(row, it)| (it.checkpoint.seq, *row)))
     };
     let last = own(&log)?;
     if let Some((_, last)) = &last
-        && !log.confirms(&last.checkpoint)?
-        && !log.is_removed(last.checkpoint.seq)?
+        && !log.agrees_with(&last.checkpoint)?
     {
         bail!(
             "the log is not as it was when row {} was signed, so nothing is signed; `hookbus verify` tells more",
@@ -115,7 +117,12 @@ fn record(settings: &Settings) -> Result<Recorded> {
 }
 
 /// Writes the checkpoint to a place.
-fn add(place: &str, signed: &SignedCheckpoint, settings: &Settings) -> Result<Anchored> {
+fn add(
+    place: &str,
+    signed: &SignedCheckpoint,
+    log: &LogReader,
+    settings: &Settings,
+) -> Result<Anchored> {
     if checkpoints::is_nats(place) {
         return wait_for_stream(place, signed, settings);
     }
@@ -124,7 +131,7 @@ fn add(place: &str, signed: &SignedCheckpoint, settings: &Settings) -> Result<An
     {
         bail!("{place} is in the home itself, where it proves nothing; name a file elsewhere");
     }
-    Ok(AnchorPlace::parse(place).add(signed)?)
+    Ok(AnchorPlace::parse(place).add(signed, &|last| log.agrees_with(last))?)
 }
 
 fn is_in(file: &Path, home: &Path) -> bool {

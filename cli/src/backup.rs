@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use hookbus::dialect::derive;
 use hookbus::event::{Clock, Seq, SystemClock};
-use hookbus::log::{Backup, BackupError, LogPath, VerifyOptions, back_up, restore, verify};
+use hookbus::log::{Backup, BackupError, LogPath, Restore, VerifyOptions, back_up, verify};
 use serde_json::json;
 
 use crate::cli::Exit;
@@ -96,10 +96,13 @@ pub(crate) fn run_restore(
     if is_daemon_up(settings) {
         bail!("a daemon uses this home; stop it first with `hookbus stop`");
     }
-    let copy = LogPath::of_file(file);
+    let failed = || format!("cannot restore {}", file.display());
+    let restore = Restore::prepare(&LogPath::in_home(&settings.home), file).with_context(failed)?;
     let mut progress = Progress::new(0, "rows");
-    let verified = verify(&copy, VerifyOptions::default(), &derive, |done| progress.update(done))
-        .with_context(|| format!("cannot restore {}", file.display()))?;
+    // The copy that was made of it, which is what will be there.
+    let done = |rows| progress.update(rows);
+    let verified =
+        verify(restore.copy(), VerifyOptions::default(), &derive, done).with_context(failed)?;
     drop(progress);
     if !verified.is_sound() && !unsound {
         bail!(
@@ -108,7 +111,7 @@ pub(crate) fn run_restore(
             file.display()
         );
     }
-    let restored = restore(&LogPath::in_home(&settings.home), file, SystemClock.now())?;
+    let restored = restore.put_in_place(SystemClock.now())?;
     let rows = restored.head.map_or(0, Seq::as_i64);
     let kept = restored.kept.as_ref().map(|kept| kept.display().to_string());
     output::line(match format {

@@ -4,14 +4,18 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use super::place::{AnchorError, Anchored, may_follow};
+use super::place::{Agrees, AnchorError, Anchored, may_follow};
 use crate::files::open_regular;
 use crate::log::{CheckpointError, SignedCheckpoint};
 
 /// A file with checkpoints is not larger than this: some 100,000 of them.
-const LARGEST: u64 = 64 << 20;
+pub(super) const LARGEST: u64 = 64 << 20;
 
-pub(super) fn add(path: &Path, signed: &SignedCheckpoint) -> Result<Anchored, AnchorError> {
+pub(super) fn add(
+    path: &Path,
+    signed: &SignedCheckpoint,
+    agrees: &Agrees<'_>,
+) -> Result<Anchored, AnchorError> {
     let failed = |error| AnchorError::Io { file: path.to_owned(), error };
     let place = path.display().to_string();
     let mut file = open(path).map_err(failed)?;
@@ -28,7 +32,7 @@ pub(super) fn add(path: &Path, signed: &SignedCheckpoint) -> Result<Anchored, An
     }
     let of_bus = |it: &&SignedCheckpoint| it.checkpoint.bus == signed.checkpoint.bus;
     if let Some(last) = known.iter().filter_map(|line| line.as_ref().ok()).rfind(of_bus)
-        && may_follow(last, signed, &place)? == Anchored::Known
+        && may_follow(last, signed, &place, agrees)? == Anchored::Known
     {
         return Ok(Anchored::Known);
     }

@@ -2,13 +2,19 @@
 //! tree, the index and HEAD are not touched, and no hook of the repository runs. The checkpoint is in the message of the commit,
 //! and in the file `checkpoint.json` for people who look.
 
-use std::io::Write;
+use std::io::{self, Read, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
 
-use super::place::{AnchorError, Anchored, may_follow};
+use super::file::LARGEST;
+use super::place::{Agrees, AnchorError, Anchored, may_follow};
 use crate::event::BusId;
 use crate::log::{CheckpointError, SignedCheckpoint};
+use crate::sys::thread::spawn_scoped;
+
+/// How much of git's messages is read.
+const LONGEST_MESSAGE: u64 = 64 << 10;
 
 /// How often to try again if the ref changes meanwhile.
 const MOST_TRIES: usize = 5;
@@ -44,6 +50,7 @@ pub(super) fn add(
     repository: &Path,
     reference: &str,
     signed: &SignedCheckpoint,
+    agrees: &Agrees<'_>,
 ) -> Result<Anchored, AnchorError> {
     let place = format!("git:{}#{reference}", repository.display());
     let git = |arguments: &[&str], input: &str| git(repository, arguments, input);
@@ -61,7 +68,7 @@ pub(super) fn add(
                 let bus = last.checkpoint.bus;
                 return Err(AnchorError::OtherBus { place, bus });
             }
-            if may_follow(&last, signed, &place)? == Anchored::Known {
+            if may_follow(&last, signed, &place, agrees)? == Anchored::Known {
                 return Ok(Anchored::Known);
             }
         }
@@ -142,6 +149,10 @@ fn git(repository: &Path, arguments: &[&str], input: &str) -> Result<String, Anc
         ("GIT_COMMITTER_EMAIL", "hookbus@localhost"),
         ("GIT_TERMINAL_PROMPT", "0"),
         ("GIT_NO_REPLACE_OBJECTS", "1"),
+        // The settings of the repository name the programs that git fetches with, and a ref can name an object that is not
+        // there, which git would then fetch. Git before 2.45 knows only the second variable: no way to fetch is allowed.
+        ("GIT_NO_LAZY_FETCH", "1"),
+        ("GIT_ALLOW_PROTOCOL", ""),
         ("LC_ALL", "C"),
     ] {
         command.env(variable, value);
@@ -150,16 +161,56 @@ fn git(repository: &Path, arguments: &[&str], input: &str) -> Result<String, Anc
     let settings = ["core.hooksPath=/dev/null", "core.fsmonitor=false", "core.fsync=all"];
     command.arg("-C").arg(repository).args(settings.iter().flat_map(|it| ["-c", it]));
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child =
-        command.spawn().map_err(|error| failed(format!("cannot be started: {error}")))?;
+    let child = command.spawn().map_err(|error| failed(format!("cannot be started: {error}")))?;
+    let output = exchange(child, input).map_err(|error| failed(error.to_string()))?;
+    if !output.status.success() {
+        let message = String::from_utf8_lossy(&output.message).trim().to_owned();
+        return Err(failed(if message.is_empty() { output.status.to_string() } else { message }));
+    }
+    Ok(String::from_utf8_lossy(&output.printed).trim_end_matches('\n').to_owned())
+}
+
+/// What a git has said.
+struct Output {
+    status: ExitStatus,
+    printed: Vec<u8>,
+    message: Vec<u8>,
+}
+
+/// Gives git its input and reads what it prints, up to the size that a file of checkpoints may have: the repository may be
+/// another user's.
+fn exchange(mut child: Child, input: &str) -> io::Result<Output> {
     if let Some(mut stdin) = child.stdin.take() {
         // A git that has failed does not read it, and says why below.
         stdin.write_all(input.as_bytes()).unwrap_or_default();
     }
-    let output = child.wait_with_output().map_err(|error| failed(error.to_string()))?;
-    if !output.status.success() {
-        let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(failed(if message.is_empty() { output.status.to_string() } else { message }));
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let read = thread::scope(|scope| -> io::Result<_> {
+        // Beside the rest: a git that nobody reads from waits.
+        let message = spawn_scoped(scope, "git-messages", || read_up_to(stderr, LONGEST_MESSAGE))?;
+        let printed = read_up_to(stdout, LARGEST + 1)?;
+        if printed.len() as u64 > LARGEST {
+            // Otherwise its messages, which are read to their end, would go on.
+            child.kill()?;
+        }
+        let message = message.join().unwrap_or_else(|_| Ok(Vec::new()))?;
+        Ok((printed, message))
+    });
+    // Waited for also if it could not be read from, so that no ended process is left behind.
+    let status = child.wait();
+    let (printed, message) = read?;
+    if printed.len() as u64 > LARGEST {
+        let why = "what the ref holds is too large to be checkpoints; name another ref";
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
     }
-    Ok(String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned())
+    Ok(Output { status: status?, printed, message })
+}
+
+/// What a pipe holds, up to a number of bytes. The pipe is closed then: a git that prints more is ended by the system.
+fn read_up_to(pipe: Option<impl Read>, most: u64) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    if let Some(pipe) = pipe {
+        pipe.take(most).read_to_end(&mut content)?;
+    }
+    Ok(content)
 }

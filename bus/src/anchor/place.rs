@@ -5,8 +5,12 @@ use std::io;
 use std::path::PathBuf;
 
 use super::{file, git};
-use crate::event::{BusId, Seq};
-use crate::log::{CheckpointError, PublicKey, SignedCheckpoint};
+use crate::event::{BusId, Seq, Time};
+use crate::log::{Checkpoint, CheckpointError, PublicKey, ReadError, SignedCheckpoint};
+
+/// Whether the log agrees with a checkpoint that is kept at a place: it holds that row with that hash, or the row was removed
+/// on purpose.
+pub type Agrees<'a> = dyn Fn(&Checkpoint) -> Result<bool, ReadError> + 'a;
 
 /// Where checkpoints are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +75,23 @@ pub enum AnchorError {
         /// The row.
         seq: Seq,
     },
+    /// Its last checkpoint is about a row that the log does not hold as it was signed.
+    #[error(
+        "the last checkpoint in {place} is of row {seq}, as it was on {time}, and this log holds another row {seq}: it was rewritten, \
+         or an older copy was restored and written on. `hookbus verify --against` tells more; if it was on purpose, begin at \
+         another place. Nothing was written"
+    )]
+    Contradicts {
+        /// The place.
+        place: String,
+        /// The row.
+        seq: Seq,
+        /// When it was signed.
+        time: Time,
+    },
+    /// The log cannot be compared with its last checkpoint.
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// Its last checkpoint is signed with another key.
     #[error(
         "the last checkpoint in {place} is signed with the key {found}, which is not the key of this home; if you replaced the key \
@@ -106,14 +127,20 @@ impl AnchorPlace {
         Self::Git { repository: PathBuf::from(repository), reference }
     }
 
-    /// Adds a checkpoint to those that are there. It is on disk afterwards.
-    pub fn add(&self, signed: &SignedCheckpoint) -> Result<Anchored, AnchorError> {
+    /// Adds a checkpoint to those that are there, if `agrees` says that the log agrees with the last one. It is on disk
+    /// afterwards.
+    pub fn add(
+        &self,
+        signed: &SignedCheckpoint,
+        agrees: &Agrees<'_>,
+    ) -> Result<Anchored, AnchorError> {
         match self {
-            Self::File(path) => file::add(path, signed),
+            Self::File(path) => file::add(path, signed, agrees),
             Self::Git { repository, reference } => git::add(
                 repository,
                 &git::name_of(reference.as_deref(), signed.checkpoint.bus),
                 signed,
+                agrees,
             ),
         }
     }
@@ -149,6 +176,7 @@ pub(super) fn may_follow(
     last: &SignedCheckpoint,
     signed: &SignedCheckpoint,
     place: &str,
+    agrees: &Agrees<'_>,
 ) -> Result<Anchored, AnchorError> {
     let (last_key, key) = (last.checkpoint.key, signed.checkpoint.key);
     last.check(None).map_err(|why| AnchorError::Foreign { place: place.to_owned(), why })?;
@@ -157,6 +185,12 @@ pub(super) fn may_follow(
     }
     if last.checkpoint.seq > signed.checkpoint.seq {
         return Err(AnchorError::Regressed { place: place.to_owned(), seq: last.checkpoint.seq });
+    }
+    let Checkpoint { seq, hash, time, .. } = last.checkpoint;
+    // Also if that row was removed since, there can be one of it only.
+    let is_other = seq == signed.checkpoint.seq && hash != signed.checkpoint.hash;
+    if is_other || !agrees(&last.checkpoint)? {
+        return Err(AnchorError::Contradicts { place: place.to_owned(), seq, time });
     }
     Ok(if last == signed { Anchored::Known } else { Anchored::Added })
 }

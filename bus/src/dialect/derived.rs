@@ -47,16 +47,21 @@ pub fn derive(row: &DerivedFrom<'_>) -> Derived {
     if context.contains_key("cut") {
         return Derived { kinds, ..Derived::default() };
     }
-    let fields = match read_fields(row.payload, &IDS) {
+    let recorded = context.get("session").and_then(Value::as_str);
+    let Some(payload) = row.payload else {
+        // It is recorded only if the payload does not name another.
+        let session = recorded.map_or(Column::Unknown, |it| Column::Known(it.to_owned()));
+        return Derived { kinds, session, ..Derived::default() };
+    };
+    let fields = match read_fields(payload, &IDS) {
         Some(fields) => fields,
-        None => match read_leniently(row.payload) {
+        None => match read_leniently(payload) {
             Ok(Value::Object(fields)) => fields,
             Ok(_) | Err(_) => Map::new(),
         },
     };
     let dialect = dialect_of(agent);
     let turn = dialect.turn(&fields);
-    let recorded = context.get("session").and_then(Value::as_str);
     let session = session_in(&fields, dialect, turn).or(recorded);
     let tool = text(&fields, "tool_name");
     let classes = tool.map_or_else(
@@ -117,12 +122,19 @@ mod tests {
                 let event = decode(Arrival { id, at, agent, wire: Wire::Shell, raw: raw.into(), session_hint });
                 let context =
                     record_caller(&Caller::default(), None, session_to_record(&event), None);
-                let derived = derive(&DerivedFrom {
+                let from = |payload| DerivedFrom {
                     agent: agent.as_str(),
                     name: &event.name,
                     context: Some(&context),
-                    payload: &event.raw,
-                });
+                    payload,
+                };
+                // Without the payload less is known, and nothing else.
+                let without = derive(&from(None));
+                prop_assert_eq!(&without.kinds, &[event.kind.as_str()]);
+                prop_assert!(without.session.allows(|session| *session == event.session));
+                let unknown = (Column::Unknown, Column::Unknown, Column::Unknown);
+                prop_assert_eq!((without.turn, without.tool, without.tool_classes), unknown);
+                let derived = derive(&from(Some(&event.raw)));
                 prop_assert_eq!(derived.kinds, [event.kind.as_str()]);
                 prop_assert_eq!(derived.session, Column::Known(event.session));
                 prop_assert_eq!(derived.turn, Column::Known(event.turn));
@@ -138,9 +150,20 @@ mod tests {
         let row = |context, payload| {
             derive(&DerivedFrom { agent: "hermes", name: "x", context: Some(context), payload })
         };
-        assert_eq!(row("{}", b"{}").session, Column::Unknown);
-        assert_eq!(row(r#"{"session":"s"}"#, b"{}").session, Column::Known("s".to_owned()));
-        let named = row(r#"{"session":"s"}"#, br#"{"session_id":"t"}"#);
+        assert_eq!(row("{}", Some(b"{}")).session, Column::Unknown);
+        assert_eq!(row("{}", None).session, Column::Unknown);
+        assert_eq!(row(r#"{"session":"s"}"#, Some(b"{}")).session, Column::Known("s".to_owned()));
+        assert_eq!(row(r#"{"session":"s"}"#, None).session, Column::Known("s".to_owned()));
+        let named = row(r#"{"session":"s"}"#, Some(br#"{"session_id":"t"}"#));
         assert_eq!(named.session, Column::Known("t".to_owned()));
+    }
+
+    #[test]
+    fn a_row_of_the_bus_itself_is_known_as_a_whole_without_its_payload() {
+        let row = |payload| {
+            derive(&DerivedFrom { agent: "hookbus", name: "hooks.loaded", context: None, payload })
+        };
+        assert_eq!(row(None), row(Some(b"{}")));
+        assert_eq!(row(None).kinds, ["hooks.loaded"]);
     }
 }

@@ -10,8 +10,8 @@ pub struct DerivedFrom<'a> {
     pub name: &'a str,
     /// JSON: the working directory, the agent's session variables, marks.
     pub context: Option<&'a str>,
-    /// The payload.
-    pub payload: &'a [u8],
+    /// The payload; none if it was removed on purpose, and only its digest is there.
+    pub payload: Option<&'a [u8]>,
 }
 
 /// The derived columns of a row, as [`DerivedFrom`] gives them.
@@ -33,7 +33,7 @@ pub struct Derived {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Column<T> {
     /// It cannot be told: the row was recorded by a version that did not record how it found the session, or
-    /// only the beginning of the payload is stored.
+    /// only the beginning of the payload is stored, or nothing of it.
     #[default]
     Unknown,
     /// This.

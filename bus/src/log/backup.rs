@@ -1,4 +1,4 @@
-//! Copies a log while it is written to, and puts a copy in its place.
+//! Copies a log while it is written to.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::OptionalExtension;
 
-use super::lock::WriteLock;
-use super::{LogPath, LogReader, OpenError, ReadError, open};
-use crate::event::{BusId, Seq, Time};
+use super::{LogPath, OpenError, ReadError, open};
+use crate::event::{BusId, Seq};
 use crate::sys::fs::sync_directory;
 
 /// A copy of a log.
@@ -21,15 +20,6 @@ pub struct Backup {
     pub head: Option<Seq>,
     /// How long the copy is.
     pub bytes: u64,
-}
-
-/// What restoring a log did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Restored {
-    /// The last row of the log now.
-    pub head: Option<Seq>,
-    /// Where the log that was there before is; none if there was none.
-    pub kept: Option<PathBuf>,
 }
 
 /// Why a log cannot be copied or restored.
@@ -46,6 +36,18 @@ pub enum BackupError {
         /// The error of the operating system.
         error: io::Error,
     },
+    /// The copy is an archive, and is to be put in the place of the log of a bus.
+    #[error(
+        "{} is an archive, which holds rows of other buses: no bus could record here any more. Name a copy of the log of this bus, \
+         which `hookbus backup` wrote; to read the archive, name its directory with `--home`", .0.display()
+    )]
+    IsArchive(PathBuf),
+    /// Another program uses the log that is there.
+    #[error(
+        "another program reads or writes the log that is there, so that its rows cannot be brought together in one file; end it \
+         and run this again. Nothing was changed"
+    )]
+    Busy,
     /// The log cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -98,61 +100,7 @@ fn copy(db: &rusqlite::Connection, file: &Path) -> Result<Backup, BackupError> {
     Ok(Backup { bus: open::bus_id(db)?, head: head.flatten().map(Seq::from_i64), bytes })
 }
 
-/// Puts the copy `file` in the place of the log. The log that is there is kept under another name. Processes that have
-/// it open notice that the file was replaced, and use the new one.
-pub fn restore(log: &LogPath, file: &Path, now: Time) -> Result<Restored, BackupError> {
-    let from = LogReader::open(&LogPath::of_file(file))?;
-    let head = from.head()?.map(|(seq, _)| seq);
-    drop(from);
-    let failed = |path: &Path| {
-        let file = path.to_owned();
-        |error| BackupError::Io { file, error }
-    };
-    let new = log.file().with_file_name("log.db.restoring");
-    if let Some(home) = log.file().parent() {
-        fs::create_dir_all(home).map_err(failed(home))?;
-    }
-    let copy = || {
-        let mut from = fs::File::open(file)?;
-        let mut to =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        io::copy(&mut from, &mut to)?;
-        to.sync_all()
-    };
-    copy().map_err(failed(&new))?;
-    let lock = WriteLock::open(&log.lock_file()).map_err(BackupError::from)?;
-    let guard = lock.acquire();
-    let kept = keep_current(log, now)?;
-    fs::rename(&new, log.file()).map_err(failed(log.file()))?;
-    if let Some(home) = log.file().parent() {
-        sync_directory(home).map_err(failed(home))?;
-    }
-    drop(guard);
-    Ok(Restored { head, kept })
-}
-
-/// Moves the log that is there away, with the files of SQLite beside it: rows may only be in its write-ahead log.
-fn keep_current(log: &LogPath, now: Time) -> Result<Option<PathBuf>, BackupError> {
-    if !log.file().exists() {
-        return Ok(None);
-    }
-    let name = format!("log.db.before-restore-{}", now.to_utc().format("%Y%m%dT%H%M%S%.6f"));
-    let kept = LogPath::of_file(&log.file().with_file_name(name));
-    // The write-ahead log first: without `log.db` it is no log that a process could open.
-    for (from, to) in log.companions().iter().zip(kept.companions()) {
-        match fs::rename(from, &to) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(BackupError::Io { file: to, error });
-            }
-            Ok(()) | Err(_) => {}
-        }
-    }
-    let file = kept.file().to_owned();
-    fs::rename(log.file(), &file).map_err(|error| BackupError::Io { file: file.clone(), error })?;
-    Ok(Some(file))
-}
-
-fn sync(file: &Path) -> io::Result<()> {
+pub(super) fn sync(file: &Path) -> io::Result<()> {
     fs::File::open(file)?.sync_all()?;
     file.parent().filter(|it| !it.as_os_str().is_empty()).map_or(Ok(()), sync_directory)
 }

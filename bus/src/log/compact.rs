@@ -46,6 +46,12 @@ pub enum CompactError {
     /// Another program changed the schema.
     #[error("the schema of the log is not ours; `hookbus verify` tells what is wrong with it")]
     ForeignSchema,
+    /// Another program put a file in its place.
+    #[error(
+        "log.db was replaced while it was compacted: the file that was there before is smaller, and not the one that is there now; \
+         run this again"
+    )]
+    Replaced,
     /// The log cannot be read or written.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -72,16 +78,17 @@ pub fn compact(
     // A log that does not exist is not created.
     drop(open::for_reading(log)?);
     let bytes_before = log_size(log);
-    let opened = open::for_writing(log, Durability::PowerCut, WriterRole::Daemon, now)?;
-    let WritableLog { mut db, lock, .. } = opened;
+    // A prune must not delete parts that a row which is packed meanwhile refers to, and no other process may put a copy in the
+    // place of the log.
+    let mut keeping = Keeping::begin(log)?;
+    let mut opened = open::for_writing(log, Durability::PowerCut, WriterRole::Daemon, now)?;
+    let WritableLog { db, lock, .. } = &mut opened;
     // What is stored elsewhere from now on must not be found in unused places of the file after a prune.
     db.pragma_update(None, "secure_delete", true)?;
-    // A prune must not delete parts that a row which is packed meanwhile refers to.
-    let mut keeping = Keeping::begin(log)?;
     let (mut writer, mut after, mut rows) = (PayloadWriter::default(), 0, 0);
     loop {
         let guard = lock.acquire();
-        let batch = pack_batch(&mut db, &mut writer, after)?;
+        let batch = pack_batch(db, &mut writer, after)?;
         drop(guard);
         let Some(last) = batch.last else { break };
         after = last;
@@ -89,7 +96,10 @@ pub fn compact(
         progress(last);
     }
     // A reader may keep the write-ahead log from being emptied; the next checkpoint does it then.
-    let (Rewrite::Done | Rewrite::WalIsBusy) = keeping.give_back_space(&db, &lock)?;
+    let (Rewrite::Done | Rewrite::WalIsBusy) = keeping.give_back_space(db, lock)?;
+    if !opened.close_at_its_path() {
+        return Err(CompactError::Replaced);
+    }
     Ok(Compacted { rows, bytes_before, bytes_after: log_size(log) })
 }
 

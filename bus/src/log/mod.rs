@@ -25,6 +25,7 @@ mod read;
 mod recorder;
 mod redact;
 mod replay_reader;
+mod restore;
 mod row;
 mod schema;
 mod sessions;
@@ -41,7 +42,7 @@ mod writer;
 mod model_tests;
 
 pub use archive::{Archive, ArchiveError};
-pub use backup::{Backup, BackupError, Restored, back_up, restore};
+pub use backup::{Backup, BackupError, back_up};
 pub use bus_row::{
     BusRow, ChangedSetting, DaemonStart, RecordedApproval, SessionHold, SettingsChange,
 };
@@ -64,6 +65,7 @@ pub use redact::{
 pub use replay_reader::{
     DetachedDecisions, LoadedHooks, RecordedEvent, ReplayReader, ScannedRow, Selection,
 };
+pub use restore::{Restore, Restored};
 pub use row::{HooksSnapshot, Origin, Received, Redaction, Row, RowDraft, StoredPayload};
 pub use sessions::{RowCounts, SessionBounds, SessionCursor};
 pub use spool::{Backlog, Spool, SpoolThread};

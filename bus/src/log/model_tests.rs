@@ -17,8 +17,8 @@ use super::bus_row::SessionHold;
 use super::open::{self, WriterRole};
 use super::{
     BusRow, Durability, FlawKind, Found, LogPath, LogReader, OtherRun, PruneRequest, Query,
-    ReadError, RecordOutcome, Recorder, RedactRequest, RowDraft, Spool, Strength, VerifyOptions,
-    back_up, compact, prune, redact_rows, restore, verify,
+    ReadError, RecordOutcome, Recorder, RedactRequest, Restore, RowDraft, Spool, Strength,
+    VerifyOptions, back_up, compact, prune, redact_rows, verify,
 };
 use crate::event::{Clock, Derived, EventId, Kind, Seq, SystemClock};
 
@@ -368,7 +368,8 @@ impl Both {
                 let Some((file, model)) = self.copy.clone() else { return };
                 // As `hookbus restore` does it: without a daemon.
                 self.recorder = None;
-                restore(&self.log(), &file, SystemClock.now()).expect("it is put back");
+                let restore = Restore::prepare(&self.log(), &file).expect("a copy");
+                restore.put_in_place(SystemClock.now()).expect("it is put back");
                 self.model = model;
             }
             Step::Prune { .. } | Step::Redact | Step::Compact | Step::StoreWhole | Step::BackUp => {

@@ -1,11 +1,13 @@
 //! Opens every connection to SQLite, so that all of them have the same settings.
 
-use std::fs::{self, DirBuilder, Metadata, OpenOptions};
+use std::ffi::c_int;
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::backup::{Backup, StepResult};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
@@ -24,6 +26,9 @@ const _: () = assert!(rusqlite::ffi::SQLITE_VERSION_NUMBER >= 3_051_003, "use bu
 /// can hold it. The writer waits in its own thread; a reader may delay an agent.
 const WRITER_TIMEOUT: Duration = Duration::from_secs(5);
 const READER_TIMEOUT: Duration = Duration::from_millis(250);
+
+/// How often a write-ahead log is emptied that other programs write to meanwhile.
+const MOST_EMPTYINGS: usize = 5;
 
 /// The path of a log and of the files beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,12 +50,20 @@ impl LogPath {
         &self.0
     }
 
+    /// What SQLite has beside a file that has no write-ahead log while it is written to.
+    pub(super) fn journal(&self) -> PathBuf {
+        let mut name = self.0.clone().into_os_string();
+        name.push("-journal");
+        PathBuf::from(name)
+    }
+
     /// The lock file, which writers hold.
     pub(super) fn lock_file(&self) -> PathBuf {
         self.0.with_extension("lock")
     }
 
-    /// The lock file that `hookbus prune` and `hookbus compact` hold while they run: only one of them at a time.
+    /// The lock file that those who work on the whole log hold while they run (`hookbus prune`, `compact`, …): only one of them at a
+    /// time.
     pub(super) fn keeping_lock_file(&self) -> PathBuf {
         self.0.with_extension("keeping.lock")
     }
@@ -172,6 +185,16 @@ impl WritableLog {
                 set_aside(path, now);
             }
         }
+    }
+
+    /// Closes the log after work on all of it; false if the file was replaced meanwhile, so that the work is not in the log that
+    /// is at its path now.
+    pub(super) fn close_at_its_path(self) -> bool {
+        let is_there = self.is_at_its_path();
+        if !is_there {
+            self.close_without_checkpoint();
+        }
+        is_there
     }
 
     /// Closes the connection. SQLite would remove a write-ahead log at the path, which may belong to another file.
@@ -375,6 +398,73 @@ pub(super) fn for_repair(log: &LogPath) -> Result<Connection, OpenError> {
     check(&db, file_kind(&db, log)?, log)?;
     db.pragma_update(None, "synchronous", "FULL")?;
     Ok(db)
+}
+
+/// A connection to a log all of whose rows are in its file: the write-ahead log was emptied, and until the connection is
+/// closed no other program can write. The caller holds the lock.
+pub(super) fn with_empty_wal(log: &LogPath) -> Result<Connection, OpenError> {
+    let [path, _] = log.companions();
+    let failed = |error| OpenError::Io { path: path.clone(), error };
+    // SQLite would remove the write-ahead log of a file that was cut off.
+    if fs::metadata(log.file()).map_err(failed)?.len() == 0 {
+        return Err(sqlite_error(rusqlite::ffi::SQLITE_NOTADB));
+    }
+    let db = connect(log.file(), OpenFlags::SQLITE_OPEN_READ_WRITE, WRITER_TIMEOUT)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    db.pragma_update(None, "synchronous", "FULL")?;
+    for _ in 0..MOST_EMPTYINGS {
+        let is_busy = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+        if is_busy {
+            break;
+        }
+        db.execute_batch("BEGIN IMMEDIATE")?;
+        match File::open(&path) {
+            Ok(wal) if wal.metadata().map_err(failed)?.len() == 0 => {
+                // SQLite does not wait until the disk has it.
+                wal.sync_all().map_err(failed)?;
+                return Ok(db);
+            }
+            // Another program wrote in between.
+            Ok(_) => db.execute_batch("ROLLBACK")?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(db),
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    Err(sqlite_error(rusqlite::ffi::SQLITE_BUSY))
+}
+
+fn sqlite_error(code: c_int) -> OpenError {
+    rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None).into()
+}
+
+/// Notes in the lock file that the write-ahead log at the path belongs to the log at the path: it does not belong to one that is
+/// put there later.
+pub(super) fn note_files(log: &LogPath, lock: &WriteLock) {
+    let [wal, _] = log.companions();
+    lock.set_note(&note_of(FileId::at(log.file()), FileId::at(&wal)));
+}
+
+/// Takes the write-ahead log of a log that is gone, and the index of it, away from their path. The caller holds the lock.
+pub(super) fn set_aside_companions(log: &LogPath, now: Time) -> io::Result<()> {
+    for path in log.companions() {
+        set_aside(&path, now);
+        if path.exists() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+    }
+    Ok(())
+}
+
+/// Copies all pages of an open log, with those in its write-ahead log, to a new file. They are not looked at: what is wrong
+/// with them is wrong in the copy too. Only its owner can read the file.
+pub(super) fn copy_pages(from: &Connection, file: &Path) -> Result<(), OpenError> {
+    let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+    drop(created.map_err(|error| OpenError::Io { path: file.to_owned(), error })?);
+    let mut to = connect(file, OpenFlags::SQLITE_OPEN_READ_WRITE, WRITER_TIMEOUT)?;
+    // A copy that is not finished is removed, so it needs no journal.
+    to.pragma_update(None, "journal_mode", "OFF")?;
+    let step = Backup::new(from, &mut to)?.step(-1)?;
+    if step == StepResult::Done { Ok(()) } else { Err(sqlite_error(rusqlite::ffi::SQLITE_BUSY)) }
 }
 
 /// Which file the write-ahead log belongs to, as it is noted in the lock file.

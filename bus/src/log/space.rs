@@ -25,8 +25,8 @@ pub(super) enum Rewrite {
     WalIsBusy,
 }
 
-/// The lock of `hookbus prune` and `hookbus compact`, only one of which runs at a time, and the space that is not given back
-/// yet.
+/// The lock of those who work on the whole log (`hookbus prune`, `scan --redact`, `compact`, `restore`), only one of which runs at a
+/// time, and the space that is not given back yet.
 #[derive(Debug)]
 pub(super) struct Keeping {
     lock: WriteLock,

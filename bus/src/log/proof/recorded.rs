@@ -50,4 +50,13 @@ impl LogReader {
     pub fn confirms(&self, checkpoint: &Checkpoint) -> Result<bool, ReadError> {
         Ok(hash_at(self, checkpoint.bus, checkpoint.seq)? == Some(checkpoint.hash))
     }
+
+    /// Whether nothing in the log speaks against a checkpoint, as `verify --against` judges it: its row is there with that hash,
+    /// or it was removed on purpose so that there is nothing to compare with.
+    pub fn agrees_with(&self, checkpoint: &Checkpoint) -> Result<bool, ReadError> {
+        match hash_at(self, checkpoint.bus, checkpoint.seq)? {
+            Some(hash) => Ok(hash == checkpoint.hash),
+            None => self.is_removed(checkpoint.seq),
+        }
+    }
 }

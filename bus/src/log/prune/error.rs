@@ -46,6 +46,12 @@ pub enum PruneError {
         /// What is wrong with it.
         why: String,
     },
+    /// Another program put a file in its place.
+    #[error(
+        "log.db was replaced while it was pruned: what was selected is removed from the file that was there before, and not from \
+         the one that is there now; run this again"
+    )]
+    Replaced,
     /// The file could not be written anew.
     #[error(
         "what was selected is removed, but its space is not given back to the disk yet: {0}; make room for a copy of the \

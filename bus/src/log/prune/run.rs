@@ -148,17 +148,18 @@ pub fn prune(
     // A log that does not exist is not created.
     drop(open::for_reading(log)?);
     let bytes_before = log_size(log);
-    let opened = open::for_writing(log, Durability::PowerCut, WriterRole::Daemon, clock.now())?;
-    let WritableLog { mut db, lock, .. } = opened;
+    // Before it is opened: another process may put a copy in its place.
     let mut keeping = match request.other_run {
         OtherRun::WaitFor => Keeping::begin(log)?,
         OtherRun::GiveUp => Keeping::try_begin(log)?.ok_or(PruneError::OtherRun)?,
     };
+    let mut opened = open::for_writing(log, Durability::PowerCut, WriterRole::Daemon, clock.now())?;
+    let WritableLog { db, lock, .. } = &mut opened;
     // What was removed must not be found in unused pages of the file.
     db.pragma_update(None, "secure_delete", true)?;
-    let mut held = HeldSessions::read(&db)?;
-    let redactions = RecordedRedactions::read(&db)?;
-    let Selected { events, held: mut staying, latest } = select(&db, request, &held)?;
+    let mut held = HeldSessions::read(db)?;
+    let redactions = RecordedRedactions::read(db)?;
+    let Selected { events, held: mut staying, latest } = select(db, request, &held)?;
     let (mut pruned, parts) =
         (Pruned { bytes_before, latest, ..Pruned::default() }, ReadParts::default());
     let (mut seqs, mut done, total) = (events.iter().peekable(), 0, events.len());
@@ -167,7 +168,7 @@ pub fn prune(
         while batch.len() < BATCH_ROWS && bytes < BATCH_BYTES {
             let Some(seq) = seqs.next() else { break };
             done += 1;
-            match CheckedRow::read(&db, &PayloadReader::new(&db, &parts), &redactions, seq)? {
+            match CheckedRow::read(db, &PayloadReader::new(db, &parts), &redactions, seq)? {
                 Some(row) => {
                     bytes += row.bytes;
                     batch.push(row);
@@ -177,7 +178,7 @@ pub fn prune(
         }
         keeping.set_sweep_due(true);
         let guard = lock.acquire();
-        let removed = remove_batch(&mut db, batch, (&mut held, &redactions), request, clock.now())?;
+        let removed = remove_batch(db, batch, (&mut held, &redactions), request, clock.now())?;
         drop(guard);
         keeping.add_removed(removed.bytes + removed.rows.saturating_mul(ROW_BYTES));
         pruned.payloads += removed.payloads;
@@ -186,11 +187,14 @@ pub fn prune(
         staying.extend(removed.held);
         progress(done, total);
     }
-    sweep(&mut db, &lock, &mut keeping, request, clock)?;
+    sweep(db, lock, &mut keeping, request, clock)?;
     keeping.set_sweep_due(false);
     // A reader may keep the write-ahead log from being emptied; the next checkpoint does it then.
     let (Rewrite::Done | Rewrite::WalIsBusy) =
-        keeping.give_back_space(&db, &lock).map_err(PruneError::Space)?;
+        keeping.give_back_space(db, lock).map_err(PruneError::Space)?;
+    if !opened.close_at_its_path() {
+        return Err(PruneError::Replaced);
+    }
     pruned.held = staying.into_iter().collect();
     pruned.bytes_after = log_size(log);
     Ok(pruned)

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::error::PruneError;
 use super::hold::HeldSessions;
 use super::marks::Marks;
 use super::record::Removal;
@@ -320,5 +321,21 @@ async fn a_log_that_was_pruned_to_a_size_is_not_larger() {
         assert!(size() <= most + most / 20, "{} bytes, not {most}", size());
         assert!(!selects_any(&log, &request).expect("a log"), "a second run finds nothing");
     }
+    assert_eq!(flaws(home), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_prune_of_a_log_that_is_replaced_meanwhile_does_not_say_that_it_is_done() {
+    let home = tempfile::tempdir().expect("a home");
+    let home = home.path();
+    let recorder = recorder(home);
+    append(&recorder, "s", b"{}").await;
+    drop(recorder);
+    let (log, copy) = (LogPath::in_home(home), home.join("copy.db"));
+    crate::log::back_up(&log, &copy).expect("a copy");
+    let replace = |_, _| std::fs::rename(&copy, log.file()).expect("our files");
+    let done = prune(&log, &request("s", Strength::Payloads), &SystemClock, replace);
+    assert!(matches!(done, Err(PruneError::Replaced)), "{done:?}");
+    assert!(row(home, 1).is_some_and(|row| row.removed.is_none()));
     assert_eq!(flaws(home), [""; 0]);
 }

@@ -25,6 +25,12 @@ pub enum RedactError {
          hookbus from emptying that file; end it and run this again"
     )]
     Busy,
+    /// Another program put a file in its place.
+    #[error(
+        "log.db was replaced while it was redacted: the rows are redacted in the file that was there before, and not in the one \
+         that is there now; run this again"
+    )]
+    Replaced,
     /// The file could not be written anew.
     #[error(
         "the rows are redacted, but unused places in the file may still hold what was in them: it could not be written \

@@ -67,27 +67,28 @@ pub fn redact_rows(
     // A log that does not exist is not created.
     drop(open::for_reading(log)?);
     let bytes_before = log_size(log);
-    let opened = open::for_writing(log, Durability::PowerCut, WriterRole::Daemon, clock.now())?;
-    let WritableLog { mut db, lock, .. } = opened;
-    if schema::is_archive(&db)? {
+    // Before it is opened: another process may put a copy in its place.
+    let mut keeping = Keeping::begin(log)?;
+    let mut opened = open::for_writing(log, Durability::PowerCut, WriterRole::Daemon, clock.now())?;
+    let WritableLog { db, lock, .. } = &mut opened;
+    if schema::is_archive(db)? {
         return Err(RedactError::IsArchive);
     }
-    let mut keeping = Keeping::begin(log)?;
     // What was replaced must not be found in unused places of the file.
     db.pragma_update(None, "secure_delete", true)?;
-    let mut held = HeldSessions::read(&db)?;
-    let mut redactions = RecordedRedactions::read(&db)?;
+    let mut held = HeldSessions::read(db)?;
+    let mut redactions = RecordedRedactions::read(db)?;
     let mut done = RedactedRows { bytes_before, ..RedactedRows::default() };
     let (mut staying, mut after) = (BTreeSet::new(), None);
     loop {
-        let page = read_page(&db, request, after, redact)?;
+        let page = read_page(db, request, after, redact)?;
         let Some(last) = page.last else { break };
         after = Some(Seq::from_i64(last));
         let mut rows = Vec::new();
         let parts = ReadParts::default();
         for row in page.rows {
-            let payloads = PayloadReader::new(&db, &parts);
-            match CheckedRow::read(&db, &payloads, &redactions, row.seq)? {
+            let payloads = PayloadReader::new(db, &parts);
+            match CheckedRow::read(db, &payloads, &redactions, row.seq)? {
                 Some(was) => rows.push((was, row)),
                 None => done.damaged += 1,
             }
@@ -95,10 +96,10 @@ pub fn redact_rows(
         done.damaged += page.unreadable;
         if !rows.is_empty() {
             // Noted before: a run that is killed leaves it to the next one.
-            keeping.needs_rewrite(&db)?;
+            keeping.needs_rewrite(db)?;
             let guard = lock.acquire();
             let who = (request.by.as_str(), clock.now());
-            let batch = redact_batch(&mut db, rows, &mut held, &mut redactions, who)?;
+            let batch = redact_batch(db, rows, &mut held, &mut redactions, who)?;
             drop(guard);
             done.rows += batch.rows;
             done.secrets += batch.secrets;
@@ -106,10 +107,13 @@ pub fn redact_rows(
         }
         progress(last);
     }
-    sweep(&mut db, &lock, &mut keeping, &request.by, clock)?;
-    let rewrite = keeping.give_back_space(&db, &lock).map_err(RedactError::Space)?;
+    sweep(db, lock, &mut keeping, &request.by, clock)?;
+    let rewrite = keeping.give_back_space(db, lock).map_err(RedactError::Space)?;
     if rewrite == Rewrite::WalIsBusy {
         return Err(RedactError::Busy);
+    }
+    if !opened.close_at_its_path() {
+        return Err(RedactError::Replaced);
     }
     done.held = staying.into_iter().collect();
     done.bytes_after = log_size(log);

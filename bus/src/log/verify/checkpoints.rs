@@ -1,12 +1,13 @@
 //! Compares a log with signed checkpoints that were kept elsewhere, all that a place holds: a checkpoint that was edited,
 //! forged, or signed after the log had been cut back is told too.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound::{Excluded, Unbounded};
 
 use super::flaw::{Flaw, FlawKind, MAX_LISTED};
 use super::reference::hash_at;
 use super::verification::{Verification, VerifyReport};
-use crate::event::{BusId, Seq};
+use crate::event::{BusId, Seq, Time};
 use crate::log::chain::Hash;
 use crate::log::{Checkpoint, CheckpointError, LogReader, PublicKey, ReadError, SignedCheckpoint};
 
@@ -57,7 +58,9 @@ impl Verification {
             let own = hash_at(log, checkpoint.bus, checkpoint.seq)?;
             if own == Some(checkpoint.hash) {
                 found.fit += 1;
-                found.newest = Some(*signed);
+                // One that waited in the spool comes after newer ones.
+                let newest = found.newest.filter(|newest| newest.checkpoint.seq > checkpoint.seq);
+                found.newest = newest.or(Some(*signed));
             } else if own.is_none() && log.is_removed(checkpoint.seq)? {
                 found.removed += 1;
             } else {
@@ -76,10 +79,46 @@ impl Verification {
     }
 }
 
+/// The rows that the checkpoints so far are about, and when each was signed. A log that was cut back and signed again shows
+/// in a lower row that was signed later and that comes later. Neither alone tells: a checkpoint that waited in the spool
+/// comes after newer ones, and a clock that was set back makes a later one look older.
+#[derive(Debug, Default)]
+struct EarlierRows {
+    /// Only those that can show something: the higher the row, the later it was signed.
+    signed: BTreeMap<Seq, Time>,
+}
+
+impl EarlierRows {
+    /// A higher row than `seq` that was signed before `time`, if there is one. Notes `seq` for those that follow.
+    fn higher_than(&mut self, seq: Seq, time: Time) -> Option<Seq> {
+        // The first higher row is the one that was signed first.
+        let higher = self
+            .signed
+            .range((Excluded(seq), Unbounded))
+            .next()
+            .filter(|(_, signed)| **signed < time);
+        let higher = higher.map(|(seq, _)| *seq);
+        if higher.is_some() {
+            // One cut is told once.
+            self.signed.clear();
+        }
+        if self.signed.range(seq..).next().is_none_or(|(_, signed)| *signed > time) {
+            while let Some((lower, _)) =
+                self.signed.range(..=seq).next_back().filter(|(_, it)| **it >= time)
+            {
+                let lower = *lower;
+                self.signed.remove(&lower);
+            }
+            self.signed.insert(seq, time);
+        }
+        higher
+    }
+}
+
 /// What the checkpoints about one bus come to. A cut or a change makes all later checkpoints differ, and is told once.
 #[derive(Debug, Default)]
 struct OfBus {
-    latest: Option<Seq>,
+    earlier: EarlierRows,
     /// The lowest row that differs.
     altered: Option<(Seq, Hash, Hash)>,
     /// The highest row that is not there.
@@ -103,7 +142,7 @@ impl OfBus {
             self.flaws.push(flaw(what));
             return false;
         }
-        if let Some(before) = self.latest.replace(seq).filter(|before| *before > seq) {
+        if let Some(before) = self.earlier.higher_than(seq, time) {
             let what = format!(
                 "{place} has a checkpoint of row {before} before this one, of {time}: rows were cut off, and the log was signed \
                  again"
@@ -137,5 +176,36 @@ impl OfBus {
         for flaw in self.flaws.into_iter().take(MAX_LISTED) {
             report.add(flaw);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers of the checkpoints, given as row and time, that come after a higher row that was signed earlier.
+    fn told(checkpoints: &[(i64, i64)]) -> Vec<usize> {
+        let mut earlier = EarlierRows::default();
+        let is_told = |&(seq, time): &(i64, i64)| {
+            earlier.higher_than(Seq::from_i64(seq), Time::from_micros(time)).is_some()
+        };
+        let told: Vec<bool> = checkpoints.iter().map(is_told).collect();
+        told.iter().enumerate().filter(|(_, told)| **told).map(|(at, _)| at).collect()
+    }
+
+    #[test]
+    fn a_log_that_was_signed_again_after_a_cut_is_told_once() {
+        assert_eq!(told(&[(100, 1), (200, 2), (100, 3), (150, 4), (250, 5)]), [2]);
+        assert_eq!(told(&[(200, 1), (100, 2), (300, 3), (50, 4)]), [1, 3]);
+    }
+
+    #[test]
+    fn one_that_waited_in_the_spool_or_a_clock_that_was_set_back_is_no_cut() {
+        assert!(told(&[(200, 2), (100, 1), (300, 3)]).is_empty());
+        assert!(told(&[(300, 3), (100, 1), (200, 2), (400, 4)]).is_empty());
+        assert!(told(&[(100, 9), (200, 5), (300, 6)]).is_empty());
+        // And a cut beside it is told all the same.
+        assert_eq!(told(&[(200, 2), (100, 1), (150, 3)]), [2]);
+        assert_eq!(told(&[(100, 9), (200, 5), (150, 6)]), [2]);
     }
 }

@@ -39,13 +39,14 @@ pub(super) struct Removals {
     pub(super) payloads_removed: u64,
 }
 
-/// The latest record of removed rows, or of redacted ones; 0 if there is none.
+/// The latest record of removed payloads or rows, or of redacted ones; 0 if there is none. The table `removed` tells of rows
+/// only: a payload that was removed while several threads read is known from its record alone.
 pub(super) fn last_record(db: &Connection) -> Result<i64, ReadError> {
     if !schema::has_removals(db)? {
         return Ok(0);
     }
     let sql = "SELECT max((SELECT coalesce(max(record), 0) FROM removed), \
-               (SELECT coalesce(max(seq), 0) FROM events WHERE session = '' AND kind = 'log.redacted'))";
+               (SELECT coalesce(max(seq), 0) FROM events WHERE session = '' AND kind IN ('log.pruned', 'log.redacted')))";
     match db.query_row(sql, [], |row| row.get(0)) {
         // The index is damaged, which is told.
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => Ok(0),

@@ -257,15 +257,11 @@ impl ReadRow {
             let kinds = vec![Kind::Decision.as_str().to_owned()];
             return Derived { kinds, ..of_event.unwrap_or_default() };
         }
-        // Nothing is left that the columns could be computed from.
-        if self.is_removed {
-            return Derived { kinds: vec![self.kind.clone()], ..Derived::default() };
-        }
         derive(&DerivedFrom {
             agent: &self.covered.agent,
             name: &self.covered.name,
             context: self.covered.context.as_deref(),
-            payload: &self.payload,
+            payload: (!self.is_removed).then_some(&self.payload),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The number of threads changes nothing about what is found.
+//! The number of threads changes nothing about what is found, and a removal meanwhile is noticed.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -8,10 +8,14 @@ use std::time::Duration;
 use proptest::prelude::*;
 use rusqlite::Connection;
 
+use super::removals::last_record;
 use super::{Verification, VerifyOptions, verify};
 use crate::event::{Clock, Derived, EventId, Kind, SystemClock};
 use crate::log::open::{self, WriterRole};
-use crate::log::{Durability, LogPath, LogReader, RecordOutcome, Recorder, RowDraft, Spool};
+use crate::log::{
+    Durability, LogPath, LogReader, OtherRun, PruneRequest, Query, RecordOutcome, Recorder,
+    RowDraft, Spool, Strength, prune,
+};
 
 /// More than three pages.
 const ROWS: i64 = 3200;
@@ -197,4 +201,26 @@ fn an_unchanged_log_of_several_pages_is_sound() {
         let rows = if start { ROWS - 1500 } else { ROWS };
         assert_eq!(found.buses[0].rows, rows.unsigned_abs());
     }
+}
+
+/// What makes `verify` read a log again: a page that was read before a removal, and one that was read after it, do not belong
+/// together.
+#[test]
+fn a_removal_of_payloads_alone_is_noticed_by_those_who_read_meanwhile() {
+    let home = tempfile::tempdir().expect("a home");
+    let log = LogPath::in_home(home.path());
+    std::fs::copy(LogPath::in_home(original()).file(), log.file()).expect("a copy");
+    let last = || last_record(&LogReader::open(&log).expect("a log").db).expect("a number");
+    assert_eq!(last(), 0);
+    let query = Query { session: Some("s".to_owned()), ..Query::default() };
+    let request = PruneRequest {
+        query,
+        strength: Strength::Payloads,
+        up_to: None,
+        max_bytes: None,
+        by: "jane@desk".to_owned(),
+        other_run: OtherRun::WaitFor,
+    };
+    prune(&log, &request, &SystemClock, |_, _| {}).expect("payloads are removed");
+    assert!(last() > ROWS, "{}", last());
 }
