@@ -31,8 +31,8 @@ const NOT_FOUND_PLACES: [&str; 13] = [
 ];
 
 /// Names that say nothing in some spellings.
-const NOT_FOUND_NAMES: [&str; 4] =
-    ["BUNDLE_ENTERPRISE__CONTRIBSYS__COM", "DESCOPE_MANAGEMENT_KEY", "FAL_KEY", "SECRET_KEY_BASE"];
+const NOT_FOUND_NAMES: [&str; 3] =
+    ["BUNDLE_ENTERPRISE__CONTRIBSYS__COM", "DESCOPE_MANAGEMENT_KEY", "SECRET_KEY_BASE"];
 
 fn redactor() -> Redactor {
     Redactor::new(FingerprintKey::new([7; 32]), &RedactionSettings::default()).expect("a redactor")

@@ -7,7 +7,7 @@ use super::detectors::{SERVICES, Service, TOKENS};
 use super::keywords::{Hit, Keywords};
 use super::look::{
     self, COMMANDS, Command, Look, NAME_KEYWORDS, NAME_PHRASES, Operator, Rank, assignment,
-    is_placeholder,
+    is_placeholder, is_words,
 };
 use super::mark;
 use super::own::Own;
@@ -307,8 +307,14 @@ impl Rule {
     }
 }
 
-/// `ghp_xxxxxxxxxxxx`, `AKIAIOSFODNN7EXAMPLE`: tokens in documentation.
+/// `ghp_xxxxxxxxxxxx`, `AKIAIOSFODNN7EXAMPLE`: tokens in documentation; `al-jazeera-reports-on-…`: a name that starts alike.
 fn is_example(token: &[u8], prefix: usize) -> bool {
     let body = token.get(prefix..).unwrap_or(token);
-    token.ends_with(b"EXAMPLE") || (body.len() >= 8 && entropy(body) < 180)
+    let is_name = || {
+        let is_part = |byte: &u8| !byte.is_ascii_uppercase();
+        body.iter().any(|byte| b"-_".contains(byte)) && body.iter().all(is_part) && is_words(body)
+    };
+    token.ends_with(b"EXAMPLE")
+        || (body.len() >= 8 && entropy(body) < 180)
+        || (body.len() >= 20 && token.first().is_some_and(u8::is_ascii_alphabetic) && is_name())
 }

@@ -1,13 +1,13 @@
 //! Providers of models and what is built on them.
 
 use super::super::alphabet::{
-    ALNUM, Alphabet, BASE64, DOTTED, HEX, LOWER_ALNUM, UPPER_ALNUM, URL_SAFE, UUID, WORD,
+    ALNUM, Alphabet, BASE64, DIGIT, DOTTED, HEX, LOWER_ALNUM, URL_SAFE, UUID, WORD,
 };
-use super::super::shape::Piece::Run;
+use super::super::shape::Piece::{Run, Text};
 use super::super::shape::{Token, around, fixed, parts, ranged};
 use super::service::{Service, between, exact};
 
-pub(super) const TOKENS: [Token; 56] = [
+pub(super) const TOKENS: [Token; 62] = [
     around("openai-key", Run(URL_SAFE, 10, 200), "T3BlbkFJ", &[Run(URL_SAFE, 10, 200)]),
     ranged("openai-project-key", "sk-proj-", URL_SAFE, 20, 256),
     ranged("openai-service-key", "sk-svcacct-", URL_SAFE, 20, 256),
@@ -18,7 +18,7 @@ pub(super) const TOKENS: [Token; 56] = [
     ranged("anthropic-oauth-token", "sk-ant-oat", URL_SAFE, 20, 256),
     ranged("anthropic-refresh-token", "sk-ant-ort", URL_SAFE, 20, 256),
     ranged("anthropic-session-key", "sk-ant-sid", URL_SAFE, 20, 256),
-    ranged("openrouter-key", "sk-or-v1-", HEX, 64, 64),
+    parts("openrouter-key", "sk-or-v", &[Run(DIGIT, 1, 2), Text("-"), Run(URL_SAFE, 20, 100)]),
     ranged("langsmith-key", "lsv2_pt_", WORD, 32, 64),
     ranged("langsmith-key", "lsv2_sk_", WORD, 32, 64),
     ranged("langfuse-key", "sk-lf-", UUID, 36, 36),
@@ -30,7 +30,7 @@ pub(super) const TOKENS: [Token; 56] = [
     ranged("huggingface-oauth-token", "hf_oauth_", DOTTED, 30, 2048),
     ranged("perplexity-key", "pplx-", ALNUM, 40, 64),
     ranged("groq-key", "gsk_", ALNUM, 48, 64),
-    ranged("xai-key", "xai-", ALNUM, 70, 100),
+    ranged("xai-key", "xai-", WORD, 70, 120),
     fixed("replicate-token", "r8_", WORD, 37),
     ranged("fireworks-key", "fw_", ALNUM, 22, 64),
     ranged("nvidia-key", "nvapi-", URL_SAFE, 50, 80),
@@ -47,7 +47,7 @@ pub(super) const TOKENS: [Token; 56] = [
     ranged("e2b-key", "e2b_", HEX, 40, 40),
     ranged("modal-token", "as-", ALNUM, 22, 22),
     ranged("letta-key", "sk-let-", URL_SAFE, 30, 128),
-    ranged("mem0-key", "m0-", ALNUM, 40, 40),
+    ranged("mem0-key", "m0-", ALNUM, 36, 48),
     ranged("dify-key", "app-", ALNUM, 24, 24),
     ranged("dify-dataset-key", "dataset-", ALNUM, 24, 24),
     ranged("cursor-key", "crsr_", HEX, 64, 64),
@@ -61,17 +61,23 @@ pub(super) const TOKENS: [Token; 56] = [
     ranged("devin-key", "apk_", BASE64, 80, 120),
     fixed("devin-service-token", "cog_", LOWER_ALNUM, 52),
     ranged("modal-token", "ak-", ALNUM, 22, 22),
-    fixed("runpod-key", "rpa_", UPPER_ALNUM, 42),
-    ranged("valtown-token", "vtwn_", ALNUM, 26, 40),
+    ranged("runpod-key", "rpa_", ALNUM, 42, 46),
+    ranged("valtown-token", "vtwn_", URL_SAFE, 20, 80),
     ranged("upstage-key", "up_", ALNUM, 28, 28),
+    ranged("brave-search-key", "BSA", ALNUM, 24, 40),
+    ranged("cartesia-key", "sk_car_", WORD, 20, 64),
+    fixed("kimi-key", "sk-", URL_SAFE, 48),
+    fixed("labelbox-key", "lbx_", URL_SAFE, 43),
+    fixed("labelbox-key", "rma_", URL_SAFE, 43),
+    fixed("voyage-key", "al-", URL_SAFE, 43),
 ];
 
-pub(super) const SERVICES: [Service; 47] = [
+pub(super) const SERVICES: [Service; 54] = [
     exact("cohere-key", "cohere", ALNUM, 40),
     exact("cohere-key", "co_api", ALNUM, 40),
     exact("mistral-key", "mistral", ALNUM, 32),
     exact("deepgram-key", "deepgram", HEX, 40),
-    exact("assemblyai-key", "assemblyai", HEX, 32),
+    exact("assemblyai-key", "assemblyai", LOWER_ALNUM, 32),
     exact("stability-key", "stability", ALNUM, 51),
     exact("elevenlabs-key", "elevenlabs", HEX, 32),
     exact("elevenlabs-key", "xi-api", HEX, 32),
@@ -114,4 +120,11 @@ pub(super) const SERVICES: [Service; 47] = [
     between("fal-key", "fal_", UUID.and(Alphabet::of(":")), 69, 69),
     between("baseten-key", "baseten", DOTTED, 41, 41),
     between("kagi-key", "kagi", DOTTED, 55, 55),
+    exact("wandb-key", "weightsandbiases", HEX, 40),
+    between("fal-key", "fal-ai", UUID.and(Alphabet::of(":")), 69, 69),
+    between("fal-key", "fal api", UUID.and(Alphabet::of(":")), 69, 69),
+    between("fal-key", "fal key", UUID.and(Alphabet::of(":")), 69, 69),
+    between("fal-key", "falapi", UUID.and(Alphabet::of(":")), 69, 69),
+    between("fal-key", "falai", UUID.and(Alphabet::of(":")), 69, 69),
+    between("fal-key", "fal-api", UUID.and(Alphabet::of(":")), 69, 69),
 ];

@@ -1,18 +1,31 @@
 //! Business software: sales, documents, human resources, devices.
 
 use super::super::alphabet::{
-    ALNUM, ANY_HEX, Alphabet, BASE64, DIGIT, DOTTED, HEX, LOWER_ALNUM, UPPER_ALNUM, URL_SAFE, UUID,
-    WORD,
+    ALNUM, ANY_HEX, Alphabet, BASE64, DIGIT, DOTTED, HEX, LOWER, LOWER_ALNUM, UPPER_ALNUM,
+    URL_SAFE, UUID, WORD,
 };
 use super::super::shape::Piece::{Run, Text};
-use super::super::shape::{Token, around, fixed, parts, ranged};
-use super::service::{Service, between, exact};
+use super::super::shape::{Piece, Token, around, fixed, parts, ranged};
+use super::service::{Service, between, exact, word};
 
-pub(super) const TOKENS: [Token; 24] = [
+/// eBay's certificate ids: five parts of hex digits, the first longer than that of a UUID.
+const EBAY: &[Piece] = &[
+    Run(HEX, 12, 12),
+    Text("-"),
+    Run(HEX, 4, 4),
+    Text("-"),
+    Run(HEX, 4, 4),
+    Text("-"),
+    Run(HEX, 4, 4),
+    Text("-"),
+    Run(HEX, 4, 4),
+];
+
+pub(super) const TOKENS: [Token; 33] = [
     around("salesforce-session", Run(ALNUM, 15, 18), "!AQ", &[Run(DOTTED, 20, 200)]),
     parts("salesforce-refresh-token", "5Aep861", &[Run(DOTTED, 60, 120)]),
     parts("salesforce-key", "3MVG9", &[Run(DOTTED, 70, 90)]),
-    ranged("samsara-token", "samsara_api_", ALNUM, 30, 40),
+    ranged("samsara-token", "samsara_api_", ALNUM, 26, 40),
     ranged("retool-token", "retool_01", WORD, 24, 64),
     ranged("zuplo-key", "zpka_", WORD, 30, 80),
     ranged("plane-key", "plane_api_", HEX, 32, 64),
@@ -33,9 +46,23 @@ pub(super) const TOKENS: [Token; 24] = [
     fixed("builder-key", "bpk-", HEX, 32),
     fixed("coveo-key", "xx", UUID, 36),
     ranged("nightfall-key", "NF-", ALNUM, 32, 32),
+    around("salesforce-session", Run(ALNUM, 15, 18), "!AR", &[Run(DOTTED, 80, 260)]),
+    parts("ebay-secret", "PRD-", EBAY),
+    parts("ebay-secret", "SBX-", EBAY),
+    ranged("miro-token", "eyJtaXJv", URL_SAFE, 30, 200),
+    fixed("ramp-secret", "ramp_sec_", ALNUM, 48),
+    around(
+        "tableau-token",
+        Run(ALNUM.and(Alphabet::of("+/")), 22, 22),
+        "==:",
+        &[Run(ALNUM, 32, 32)],
+    ),
+    parts("workato-token", "wrka", &[Run(LOWER, 0, 2), Text("-eyJ"), Run(DOTTED, 80, 4096)]),
+    parts("proof-key", "prf_", &[Run(ALNUM, 20, 80)]),
+    parts("proof-key", "prf_cli_", &[Run(ALNUM, 20, 80)]),
 ];
 
-pub(super) const SERVICES: [Service; 56] = [
+pub(super) const SERVICES: [Service; 67] = [
     between("salesforce-secret", "salesforce", ALNUM, 64, 64),
     exact("todoist-token", "todoist", HEX, 40),
     exact("pipedrive-token", "pipedrive", HEX, 40),
@@ -69,7 +96,6 @@ pub(super) const SERVICES: [Service; 56] = [
     between("freemius-secret", "freemius", URL_SAFE, 32, 32),
     exact("codemagic-token", "codemagic", URL_SAFE, 43),
     between("asana-token", "asana", DIGIT.and(HEX).and(Alphabet::of("/:")), 50, 70),
-    exact("box-token", "box_", ALNUM, 32),
     exact("bitly-token", "bitly", HEX, 40),
     exact("jumpcloud-key", "jumpcloud", ALNUM, 40),
     exact("gumroad-token", "gumroad", HEX, 64),
@@ -92,4 +118,16 @@ pub(super) const SERVICES: [Service; 56] = [
     between("configcat-key", "configcat", URL_SAFE.and(Alphabet::of("/")), 45, 45),
     between("couchbase-key", "couchbase", BASE64, 60, 122),
     between("couchbase-key", "capella", BASE64, 60, 122),
+    between("airtable-oauth-token", "airtable", DOTTED, 40, 200),
+    word("box-token", "box", ALNUM, 32),
+    between("ebay-secret", "ebay", UUID.and(Alphabet::of("PRDSBX")), 28, 41),
+    between("fullstory-key", "fullstory", DOTTED, 24, 100),
+    between("fullstory-key", "fs_api", DOTTED, 24, 100),
+    word("instantly-key", "instantly", BASE64, 68),
+    exact("lark-secret", "larksuite", ALNUM, 32),
+    word("lark-secret", "lark", ALNUM, 32),
+    exact("lark-secret", "feishu", ALNUM, 32),
+    word("miro-secret", "miro", LOWER_ALNUM, 32),
+    word("wiz-secret", "wiz", ALNUM, 64),
+    between("zoho-key", "zoho", HEX.and(Alphabet::of(".-")), 37, 72),
 ];

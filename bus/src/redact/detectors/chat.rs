@@ -20,7 +20,7 @@ const DISCORD_BOT: &[Piece] = &[
     Run(URL_SAFE, 27, 40),
 ];
 
-pub(super) const TOKENS: [Token; 53] = [
+pub(super) const TOKENS: [Token; 57] = [
     ranged("slack-bot-token", "xoxb-", URL_SAFE, 20, 200),
     ranged("slack-user-token", "xoxp-", URL_SAFE, 20, 200),
     ranged("slack-app-token", "xapp-", URL_SAFE, 20, 200),
@@ -138,11 +138,15 @@ pub(super) const TOKENS: [Token; 53] = [
     around("fcm-key", Run(URL_SAFE, 7, 12), ":APA91b", &[Run(URL_SAFE, 100, 200)]),
     fixed("retell-key", "key_", HEX, 28),
     ranged("knock-key", "sk_", ALNUM, 40, 64),
+    parts("gcnotify-key", "gcntfy-", &[Run(URL_SAFE, 75, 180)]),
+    parts("slack-workspace-token", "xoxa-", &[Run(DIGIT, 1, 1), Text("-"), Run(ALNUM, 8, 48)]),
+    parts("slack-refresh-token", "xoxr-", &[Run(DIGIT, 1, 1), Text("-"), Run(ALNUM, 8, 48)]),
+    ranged("lichess-token", "lip_", ALNUM, 16, 60),
 ];
 
-pub(super) const SERVICES: [Service; 33] = [
+pub(super) const SERVICES: [Service; 36] = [
     between("telegram-bot-token", "telegr", URL_SAFE.and(Alphabet::of(":")), 40, 54),
-    between("twitter-access-token", "twitter", ALNUM.and(Alphabet::of("-")), 56, 66),
+    between("twitter-access-token", "twitter", ALNUM.and(Alphabet::of("-")), 45, 66),
     exact("discord-client-secret", "discord", URL_SAFE, 32),
     between("discord-token", "discord", URL_SAFE.and(Alphabet::of(".")), 50, 80),
     exact("discord-token", "discord", HEX, 64),
@@ -159,7 +163,7 @@ pub(super) const SERVICES: [Service; 33] = [
     exact("twitch-token", "twitch", LOWER_ALNUM, 30),
     exact("reddit-secret", "reddit", URL_SAFE, 27),
     exact("reddit-secret", "reddit", URL_SAFE, 30),
-    exact("flickr-key", "flickr", HEX, 32),
+    exact("flickr-key", "flickr", LOWER_ALNUM, 32),
     exact("instagram-secret", "instagram", HEX, 32),
     exact("sendbird-id", "sendbird", UUID, 36),
     exact("sendbird-token", "sendbird", HEX, 40),
@@ -174,4 +178,7 @@ pub(super) const SERVICES: [Service; 33] = [
     exact("vimeo-token", "vimeo", HEX, 32),
     exact("dailymotion-secret", "dailymotion", HEX, 40),
     exact("pushover-token", "pushover", LOWER_ALNUM, 30),
+    exact("linkedin-secret", "linked-in", ALNUM, 16),
+    exact("linkedin-secret", "linked_in", ALNUM, 16),
+    exact("linkedin-secret", "linked in", ALNUM, 16),
 ];

@@ -14,7 +14,7 @@ const PERCENT: Alphabet = BASE64.and(Alphabet::of("%_-"));
 /// What stands between the two parts of a key in a CSV file or a list.
 const AFTER_KEY_ID: &[&str] = &[",", ":", " ", "\t", "\n", "/"];
 
-pub(super) const TOKENS: [Token; 120] = [
+pub(super) const TOKENS: [Token; 126] = [
     fixed("aws-access-key", "AKIA", UPPER_ALNUM, 16),
     parts(
         "aws-key-pair",
@@ -90,8 +90,7 @@ pub(super) const TOKENS: [Token; 120] = [
     ranged("flyio-token", "fm1r_", BASE64, 100, 4096),
     ranged("flyio-token", "fm1a_", BASE64, 100, 4096),
     ranged("flyio-token", "fm2_", BASE64, 100, 4096),
-    ranged("heroku-token", "HRKU-AA", URL_SAFE, 36, 64),
-    ranged("heroku-token", "HRKU-", UUID, 36, 36),
+    ranged("heroku-token", "HRKU-", URL_SAFE, 36, 64),
     ranged("scaleway-key", "SCW", UPPER_ALNUM, 17, 17),
     ranged("scalingo-token", "tk-us-", URL_SAFE, 48, 48),
     ranged("netlify-token", "nfp_", ALNUM, 36, 40),
@@ -106,7 +105,12 @@ pub(super) const TOKENS: [Token; 120] = [
     ranged("vault-token", "hvs.", URL_SAFE, 20, 200),
     ranged("vault-batch-token", "hvb.", URL_SAFE, 60, 400),
     ranged("vault-recovery-token", "hvr.", URL_SAFE, 20, 200),
-    around("terraform-token", Run(ALNUM, 14, 14), ".atlasv1.", &[Run(URL_SAFE, 60, 80)]),
+    around(
+        "terraform-token",
+        Run(ALNUM, 14, 14),
+        ".atlasv1.",
+        &[Run(URL_SAFE.and(Alphabet::of("=")), 60, 80)],
+    ),
     ranged("pulumi-token", "pul-", HEX, 40, 40),
     ranged("doppler-token", "dp.pt.", ALNUM, 40, 48),
     parts("doppler-service-token", "dp.st.", &[Run(DOTTED, 40, 90)]),
@@ -133,7 +137,7 @@ pub(super) const TOKENS: [Token; 120] = [
     ranged("1password-service-token", "ops_eyJ", BASE64, 200, 2048),
     ranged("age-secret-key", "AGE-SECRET-KEY-1", UPPER_ALNUM, 58, 58),
     ranged("age-secret-key", "AGE-SECRET-KEY-PQ-1", UPPER_ALNUM, 58, 200),
-    ranged("upcloud-token", "ucat_", ALNUM, 26, 40),
+    ranged("upcloud-token", "ucat_", ALNUM, 24, 40),
     around("azure-key", Run(ALNUM, 52, 52), "JQQJ9", &[Run(ALNUM, 20, 32)]),
     around("azure-key", Run(ALNUM, 42, 42), "AzSe", &[Run(ALNUM, 6, 6)]),
     around(
@@ -146,7 +150,7 @@ pub(super) const TOKENS: [Token; 120] = [
     around("azure-key", Run(PLAIN_BASE64, 33, 76), "AIoT", &[Run(BASE64, 4, 12)]),
     around("azure-key", Run(PLAIN_BASE64, 33, 76), "APIM", &[Run(BASE64, 4, 12)]),
     ranged("gcp-gemini-key", "AQ.Ab8R", URL_SAFE, 40, 60),
-    ranged("alibaba-sts-key", "STS.", ALNUM, 20, 64),
+    ranged("alibaba-sts-key", "STS.", ALNUM, 16, 64),
     ranged("alibaba-sts-token", "CAIS", BASE64, 100, 2048),
     ranged("digitalocean-spaces-key", "DO00", UPPER_ALNUM, 16, 18),
     ranged("digitalocean-spaces-key", "DO80", UPPER_ALNUM, 16, 18),
@@ -162,7 +166,7 @@ pub(super) const TOKENS: [Token; 120] = [
         "logic.azure.com",
         &[Run(DOTTED.and(Alphabet::of("/:?=&%")), 60, 600)],
     ),
-    ranged("docker-swarm-token", "SWMTKN-1-", URL_SAFE, 60, 90),
+    ranged("docker-swarm-token", "SWMTKN-1-", URL_SAFE, 60, 100),
     parts(
         "k3s-token",
         "K10",
@@ -170,16 +174,23 @@ pub(super) const TOKENS: [Token; 120] = [
     ),
     ranged("ecr-password", "eyJwYXlsb2FkIjoi", BASE64, 100, 8192),
     ranged("volcengine-key", "AKLT", ALNUM, 30, 60),
+    fixed("aws-access-key", "A3T", UPPER_ALNUM, 17),
+    ranged("docker-swarm-key", "SWMKEY-1-", ALNUM.and(Alphabet::of("+/")), 40, 50),
+    fixed("vercel-token", "vca_", URL_SAFE, 56),
+    fixed("vercel-token", "vci_", URL_SAFE, 56),
+    fixed("vercel-token", "vck_", URL_SAFE, 56),
+    fixed("vercel-token", "vcp_", URL_SAFE, 56),
+    fixed("vercel-token", "vcr_", URL_SAFE, 56),
 ];
 
-pub(super) const SERVICES: [Service; 40] = [
+pub(super) const SERVICES: [Service; 44] = [
     between("aws-secret-key", "aws", BASE64, 40, 40),
     between("aws-secret-key", "secret_access_key", BASE64, 40, 40),
     between("aws-secret-key", "secretaccesskey", BASE64, 40, 40),
     between("aws-secret-key", "secret access key", BASE64, 40, 40),
     between("aws-session-token", "session_token", BASE64, 80, 4096),
-    exact("alibaba-secret-key", "alibaba", LOWER_ALNUM, 30),
-    exact("alibaba-secret-key", "aliyun", ALNUM, 30),
+    between("alibaba-secret-key", "alibaba", ALNUM, 30, 64),
+    between("alibaba-secret-key", "aliyun", ALNUM, 30, 64),
     exact("tencent-secret-key", "tencent", ALNUM, 32),
     exact("azure-key", "azure", HEX, 32),
     between("azure-key", "azure", BASE64, 43, 88),
@@ -202,8 +213,8 @@ pub(super) const SERVICES: [Service; 40] = [
     between("zerotier-token", "zerotier", ALNUM, 32, 32),
     exact("meraki-key", "meraki", HEX, 40),
     exact("okta-token", "okta", URL_SAFE, 42),
-    between("auth0-secret", "auth0", URL_SAFE, 60, 70),
-    between("ibm-key", "ibm", URL_SAFE, 44, 44),
+    between("auth0-secret", "auth0", URL_SAFE, 60, 128),
+    between("ibm-key", "ibm", URL_SAFE, 42, 44),
     between("cloudinary-secret", "cloudinary", URL_SAFE, 27, 27),
     between("terraform-cloud-token", "tfe_token", DOTTED, 80, 100),
     between("confluent-key", "confluent", BASE64, 64, 64),
@@ -213,4 +224,8 @@ pub(super) const SERVICES: [Service; 40] = [
     between("digitalocean-spaces-key", "spaces", BASE64, 43, 43),
     between("backblaze-key", "b2_", ALNUM.and(Alphabet::of("/+")), 31, 31),
     between("wasabi-key", "wasabi", BASE64, 40, 40),
+    between("aiven-token", "aiven", BASE64, 300, 400),
+    exact("cloudinary-secret", "cloudinary", ALNUM, 32),
+    between("upstash-token", "upstash", URL_SAFE, 36, 80),
+    exact("yandex-aws-secret", "yandex", URL_SAFE, 40),
 ];

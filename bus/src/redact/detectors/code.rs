@@ -7,7 +7,12 @@ use super::super::shape::Piece::{OneOf, Run, Text};
 use super::super::shape::{Token, fixed, parts, ranged};
 use super::service::{Service, between, exact};
 
-pub(super) const TOKENS: [Token; 68] = [
+/// The last part of Authress's keys is base64 of either sort.
+const AUTHRESS: Alphabet = DOTTED.and(Alphabet::of("+/="));
+/// Kinds of tokens of Private Packagist.
+const PACKAGIST: &[&str] = &["ack_", "acs_", "ort_", "out_", "uut_"];
+
+pub(super) const TOKENS: [Token; 80] = [
     ranged("github-token", "ghp_", ALNUM, 36, 255),
     ranged("github-oauth-token", "gho_", ALNUM, 36, 255),
     ranged("github-app-token", "ghu_", ALNUM, 36, 255),
@@ -36,8 +41,8 @@ pub(super) const TOKENS: [Token; 68] = [
     ranged("sourcegraph-cody-token", "slk_", HEX, 64, 64),
     ranged("circleci-token", "CCIPAT_", WORD, 40, 100),
     ranged("circleci-project-token", "CCIPRJ_", WORD, 40, 100),
-    ranged("buildkite-token", "bkua_", ALNUM, 40, 40),
-    ranged("buildkite-agent-token", "bkct_", ALNUM, 40, 120),
+    ranged("buildkite-token", "bkua_", ALNUM, 40, 53),
+    ranged("buildkite-agent-token", "bkct_", URL_SAFE, 40, 120),
     parts(
         "harness-token",
         "pat.",
@@ -63,22 +68,22 @@ pub(super) const TOKENS: [Token; 68] = [
     parts(
         "authress-key",
         "sc_",
-        &[Run(ALNUM, 5, 30), Text("."), Run(ALNUM, 4, 6), Text("."), Run(DOTTED, 10, 200)],
+        &[Run(ALNUM, 5, 30), Text("."), Run(ALNUM, 4, 6), Text("."), Run(AUTHRESS, 10, 300)],
     ),
     parts(
         "authress-key",
         "ext_",
-        &[Run(ALNUM, 5, 30), Text("."), Run(ALNUM, 4, 6), Text("."), Run(DOTTED, 10, 200)],
+        &[Run(ALNUM, 5, 30), Text("."), Run(ALNUM, 4, 6), Text("."), Run(AUTHRESS, 10, 300)],
     ),
     parts(
         "authress-key",
         "scauth_",
-        &[Run(ALNUM, 5, 30), Text("."), Run(ALNUM, 4, 6), Text("."), Run(DOTTED, 10, 200)],
+        &[Run(ALNUM, 5, 30), Text("."), Run(ALNUM, 4, 6), Text("."), Run(AUTHRESS, 10, 300)],
     ),
     parts(
         "authress-key",
         "authress_",
-        &[Run(ALNUM, 5, 30), Text("."), Run(ALNUM, 4, 6), Text("."), Run(DOTTED, 10, 200)],
+        &[Run(ALNUM, 5, 30), Text("."), Run(ALNUM, 4, 6), Text("."), Run(AUTHRESS, 10, 300)],
     ),
     parts("launchdarkly-key", "sdk-", &[Run(UUID, 36, 36)]),
     parts("launchdarkly-token", "api-", &[Run(UUID, 36, 36)]),
@@ -100,20 +105,32 @@ pub(super) const TOKENS: [Token; 68] = [
         &[Text("."), Run(URL_SAFE, 20, 80), Text("."), Run(URL_SAFE, 30, 80)],
     ),
     ranged("ionic-token", "ion_", ALNUM, 42, 42),
-    ranged("thunderstore-token", "tss_", ALNUM, 32, 48),
-    fixed("packagist-token", "packagist_ack_", HEX, 64),
-    fixed("packagist-token", "packagist_uut_", HEX, 64),
+    ranged("thunderstore-token", "tss_", ALNUM, 20, 80),
+    parts("packagist-token", "packagist_", &[OneOf(PACKAGIST), Run(HEX, 28, 96)]),
     ranged("socket-token", "sktsec_", WORD, 30, 80),
+    ranged("bitbucket-server-token", "BBDC-", BASE64, 32, 80),
+    fixed("buildkite-agent-token", "bkaa_", URL_SAFE, 75),
+    fixed("buildkite-agent-token", "bkaj_", URL_SAFE, 333),
+    fixed("buildkite-agent-token", "bkar_", URL_SAFE, 73),
+    fixed("buildkite-agent-token", "bkpat_", URL_SAFE, 54),
+    fixed("buildkite-agent-token", "bkps_", URL_SAFE, 64),
+    fixed("buildkite-agent-token", "bkpt_", URL_SAFE, 199),
+    fixed("cloudsmith-key", "csa_", ALNUM, 36),
+    ranged("devcycle-key", "dvc_server_", ALNUM, 16, 64),
+    ranged("devcycle-key", "dvc_mobile_", ALNUM, 16, 64),
+    ranged("devcycle-key", "dvc_server_", WORD, 36, 80),
+    ranged("gitlab-mail-token", "incoming+", DOTTED, 28, 200),
+    ranged("mergify-key", "mergify_application_key_", URL_SAFE, 40, 200),
 ];
 
-pub(super) const SERVICES: [Service; 38] = [
+pub(super) const SERVICES: [Service; 41] = [
     between("bitbucket-client-id", "bitbucket", ALNUM, 32, 32),
     between("bitbucket-client-secret", "bitbucket", URL_SAFE.and(Alphabet::of("=")), 64, 64),
     exact("atlassian-token", "atlassian", ALNUM, 24),
     exact("atlassian-token", "jira", ALNUM, 24),
     exact("atlassian-token", "confluence", ALNUM, 24),
     exact("codecov-token", "codecov", LOWER_ALNUM, 32),
-    exact("codecov-token", "codecov", UUID, 36),
+    exact("codecov-token", "codecov", ALNUM.and(Alphabet::of("-")), 36),
     exact("travis-token", "travis", ALNUM, 22),
     exact("drone-token", "drone", LOWER_ALNUM, 32),
     exact("circleci-token", "circle", HEX, 40),
@@ -145,4 +162,7 @@ pub(super) const SERVICES: [Service; 38] = [
     exact("launchdarkly-token", "launchdarkly", URL_SAFE, 40),
     between("artifactory-key", "artifactory", ALNUM, 64, 80),
     exact("rollout-key", "rollout", HEX, 24),
+    exact("browserstack-key", "browserstack", ALNUM, 20),
+    exact("coveralls-token", "coveralls", URL_SAFE, 37),
+    exact("sslmate-key", "sslmate", ALNUM, 36),
 ];

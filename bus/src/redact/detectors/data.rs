@@ -5,15 +5,15 @@ use super::super::shape::Piece::{Run, Text};
 use super::super::shape::{Token, around, fixed, parts, ranged};
 use super::service::{Service, between, exact};
 
-pub(super) const TOKENS: [Token; 31] = [
+pub(super) const TOKENS: [Token; 32] = [
     ranged("planetscale-token", "pscale_tkn_", DOTTED.and(Alphabet::of("=")), 32, 80),
     ranged("planetscale-oauth-token", "pscale_oauth_", DOTTED.and(Alphabet::of("=")), 32, 80),
     ranged("planetscale-password", "pscale_pw_", DOTTED.and(Alphabet::of("=")), 32, 80),
     parts("databricks-token", "dapi", &[Run(HEX.and(Alphabet::of("gh-")), 32, 40)]),
     ranged("databricks-secret", "dose", HEX, 32, 32),
-    ranged("supabase-token", "sbp_", HEX, 40, 64),
+    ranged("supabase-token", "sbp_", LOWER_ALNUM, 40, 64),
     ranged("supabase-secret", "sb_secret_", URL_SAFE, 20, 80),
-    ranged("neon-key", "napi_", LOWER_ALNUM, 40, 80),
+    ranged("neon-key", "napi_", ALNUM, 40, 80),
     ranged("neon-password", "npg_", ALNUM, 10, 40),
     parts("airtable-token", "pat", &[Run(ALNUM, 14, 14), Text("."), Run(HEX, 64, 64)]),
     ranged("clickhouse-key", "4b1d", ALNUM, 38, 38),
@@ -25,7 +25,7 @@ pub(super) const TOKENS: [Token; 31] = [
         2048,
     ),
     ranged("fauna-key", "fnA", URL_SAFE, 37, 60),
-    ranged("astra-token", "AstraCS:", ALNUM.and(Alphabet::of(":")), 60, 120),
+    ranged("astra-token", "AstraCS:", ALNUM.and(Alphabet::of(":")), 20, 120),
     ranged("aiven-password", "AVNS_", URL_SAFE, 16, 40),
     ranged("xata-key", "xau_", ALNUM, 30, 64),
     ranged("posthog-key", "phx_", ALNUM, 32, 64),
@@ -35,7 +35,7 @@ pub(super) const TOKENS: [Token; 31] = [
     ranged("dbt-token", "dbtc_", URL_SAFE, 30, 80),
     ranged("dbt-user-token", "dbtu_", URL_SAFE, 30, 80),
     ranged("motherduck-token", "motherduck_token=", DOTTED, 60, 2048),
-    ranged("elastic-key", "essu_", BASE64, 40, 200),
+    ranged("elastic-key", "essu_", BASE64.and(Alphabet::of("_-")), 40, 200),
     parts("cockroach-key", "CCDB1_", &[Run(ALNUM, 22, 22), Text("_"), Run(ALNUM, 40, 40)]),
     fixed("mongodb-service-secret", "mdb_sa_sk_", URL_SAFE, 40),
     ranged("confluent-key", "cflt", ALNUM.and(Alphabet::of("+/")), 60, 60),
@@ -48,6 +48,7 @@ pub(super) const TOKENS: [Token; 31] = [
     ),
     parts("password-hash", "SCRAM-SHA-", &[Run(ALNUM.and(Alphabet::of("+/=$:")), 80, 200)]),
     ranged("ubidots-key", "BBFF-", ALNUM, 30, 40),
+    fixed("supabase-token", "sbp_v0_", HEX, 40),
 ];
 
 pub(super) const SERVICES: [Service; 21] = [

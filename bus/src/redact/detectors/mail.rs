@@ -1,21 +1,23 @@
 //! Mail, SMS, telephony and marketing.
 
-use super::super::alphabet::{ALNUM, Alphabet, DIGIT, DOTTED, HEX, LOWER_ALNUM, URL_SAFE, UUID};
+use super::super::alphabet::{
+    ALNUM, ANY_HEX, Alphabet, DIGIT, DOTTED, HEX, LOWER_ALNUM, URL_SAFE, UUID, WORD,
+};
 use super::super::shape::Piece::{OneOf, Run, Text};
 use super::super::shape::{Token, around, parts, ranged};
 use super::service::{Service, between, exact};
 
-pub(super) const TOKENS: [Token; 15] = [
+pub(super) const TOKENS: [Token; 16] = [
     ranged("sendgrid-key", "SG.", DOTTED.and(Alphabet::of("=")), 66, 70),
-    parts("brevo-key", "xkeysib-", &[Run(HEX, 64, 64), Text("-"), Run(ALNUM, 16, 16)]),
+    parts("brevo-key", "xkeysib-", &[Run(ANY_HEX, 64, 64), Text("-"), Run(ALNUM, 16, 16)]),
     parts("brevo-smtp-key", "xsmtpsib-", &[Run(HEX, 64, 64), Text("-"), Run(ALNUM, 16, 16)]),
     ranged("mailgun-key", "key-", HEX, 32, 32),
     ranged("mailgun-public-key", "pubkey-", HEX, 32, 32),
     around("mailchimp-key", Run(HEX, 32, 32), "-us", &[Run(DIGIT, 1, 2)]),
     ranged("mandrill-key", "md-", URL_SAFE, 22, 22),
     ranged("resend-key", "re_", ALNUM.and(Alphabet::of("_")), 24, 64),
-    ranged("mailersend-key", "mlsn.", HEX, 64, 64),
-    ranged("twilio-key", "SK", HEX, 32, 32),
+    ranged("mailersend-key", "mlsn.", ALNUM, 30, 100),
+    ranged("twilio-key", "SK", ANY_HEX, 32, 32),
     ranged("courier-key", "pk_prod_", ALNUM, 28, 40),
     parts("telnyx-key", "KEY0", &[Run(URL_SAFE, 50, 64)]),
     parts(
@@ -25,9 +27,10 @@ pub(super) const TOKENS: [Token; 15] = [
     ),
     parts("convertkit-key", "kit_", &[Run(HEX, 32, 64)]),
     parts("smtp2go-key", "api-", &[Run(ALNUM, 32, 32)]),
+    ranged("nylas-key", "nyk_", WORD, 60, 80),
 ];
 
-pub(super) const SERVICES: [Service; 29] = [
+pub(super) const SERVICES: [Service; 31] = [
     exact("twilio-token", "twilio", HEX, 32),
     exact("mailchimp-key", "mailchimp", HEX, 32),
     exact("mailjet-key", "mailjet", HEX, 32),
@@ -57,4 +60,6 @@ pub(super) const SERVICES: [Service; 29] = [
     exact("zerobounce-key", "zerobounce", HEX, 32),
     exact("mandrill-key", "mandrill", URL_SAFE, 22),
     exact("textmagic-key", "textmagic", ALNUM, 30),
+    exact("klaviyo-key", "klaviyo", WORD, 37),
+    between("telnyx-key", "telnyx", URL_SAFE, 50, 64),
 ];

@@ -15,11 +15,7 @@ pub(super) const TOKENS: [Token; 28] = [
     ranged("newrelic-query-key", "NRIQ-", URL_SAFE, 32, 32),
     ranged("newrelic-admin-key", "NRAA-", HEX, 27, 27),
     ranged("newrelic-rest-key", "NRRA-", HEX, 42, 42),
-    parts(
-        "dynatrace-token",
-        "dt0c01.",
-        &[Run(UPPER_ALNUM, 24, 24), Text("."), Run(UPPER_ALNUM, 64, 64)],
-    ),
+    parts("dynatrace-token", "dt0c01.", &[Run(ALNUM, 24, 24), Text("."), Run(ALNUM, 64, 64)]),
     parts(
         "dynatrace-platform-token",
         "dt0s16.",
@@ -30,7 +26,7 @@ pub(super) const TOKENS: [Token; 28] = [
         "dt0s02.",
         &[Run(UPPER_ALNUM, 8, 24), Text("."), Run(UPPER_ALNUM, 64, 64)],
     ),
-    ranged("grafana-key", "eyJrIjoi", BASE64, 60, 400),
+    ranged("grafana-key", "eyJrIjoi", BASE64, 40, 400),
     ranged("grafana-cloud-token", "glc_", BASE64, 32, 400),
     ranged("grafana-service-token", "glsa_", WORD, 41, 44),
     ranged("sentry-org-token", "sntrys_", BASE64.and(Alphabet::of("_-")), 60, 400),
@@ -51,8 +47,8 @@ pub(super) const TOKENS: [Token; 28] = [
 ];
 
 pub(super) const SERVICES: [Service; 38] = [
-    exact("datadog-api-key", "datadog", HEX, 32),
-    exact("datadog-app-key", "datadog", LOWER_ALNUM, 40),
+    exact("datadog-api-key", "datadog", LOWER_ALNUM, 32),
+    exact("datadog-app-key", "datadog", ALNUM.and(Alphabet::of("-")), 40),
     exact("datadog-api-key", "dd_api", HEX, 32),
     exact("datadog-app-key", "dd_app", HEX, 40),
     exact("newrelic-user-id", "new-relic", ALNUM, 64),

@@ -4,7 +4,7 @@ use super::super::alphabet::{ALNUM, Alphabet, BASE64, HEX, LOWER_ALNUM, URL_SAFE
 use super::super::shape::{Token, fixed, ranged};
 use super::service::{Service, between, exact};
 
-pub(super) const TOKENS: [Token; 17] = [
+pub(super) const TOKENS: [Token; 16] = [
     ranged("npm-token", "npm_", ALNUM, 36, 64),
     ranged("pypi-token", "pypi-AgEIcHlwaS5vcmc", URL_SAFE, 50, 1000),
     ranged("testpypi-token", "pypi-AgENdGVzdC5weXBpLm9yZw", URL_SAFE, 50, 1000),
@@ -17,7 +17,6 @@ pub(super) const TOKENS: [Token; 17] = [
     ranged("artifactory-key", "AKCp", ALNUM, 60, 80),
     ranged("artifactory-token", "cmVmd", ALNUM, 55, 80),
     fixed("artifactory-password", "AP5", ALNUM, 70),
-    ranged("packagist-token", "packagist_ort_", HEX, 60, 80),
     ranged("jsr-token", "jsrp_", ALNUM, 40, 60),
     ranged("jsr-device-token", "jsrd_", ALNUM, 40, 60),
     ranged("deno-token", "ddp_", ALNUM, 36, 40),

@@ -1,11 +1,13 @@
 //! Payment, banking, shops and exchanges.
 
-use super::super::alphabet::{ALNUM, Alphabet, BASE64, HEX, LOWER_ALNUM, URL_SAFE, UUID, WORD};
+use super::super::alphabet::{
+    ALNUM, ANY_HEX, Alphabet, BASE64, HEX, LOWER_ALNUM, URL_SAFE, UUID, WORD,
+};
 use super::super::shape::Piece::{OneOf, Run, Text};
 use super::super::shape::{Token, around, fixed, parts, ranged};
 use super::service::{Service, between, exact};
 
-pub(super) const TOKENS: [Token; 49] = [
+pub(super) const TOKENS: [Token; 55] = [
     ranged("stripe-secret-key", "sk_live_", ALNUM, 10, 255),
     ranged("stripe-secret-key", "sk_test_", ALNUM, 10, 255),
     ranged("stripe-secret-key", "sk_prod_", ALNUM, 10, 255),
@@ -37,10 +39,10 @@ pub(super) const TOKENS: [Token; 49] = [
     ranged("shopify-secret", "shpss_", ALNUM, 32, 64),
     ranged("shopify-partner-token", "prtapi_", ALNUM, 32, 64),
     ranged("shopify-user-token", "shpua_", ALNUM, 32, 64),
-    parts("flutterwave-secret-key", "FLWSECK", &[OneOf(&["_TEST-", "-"]), Run(ALNUM, 32, 64)]),
+    parts("flutterwave-secret-key", "FLWSECK", &[OneOf(&["_TEST-", "-"]), Run(ALNUM, 12, 64)]),
     parts("flutterwave-public-key", "FLWPUBK_TEST-", &[Run(ALNUM, 32, 64)]),
-    ranged("gocardless-token", "live_", URL_SAFE, 40, 48),
-    ranged("gocardless-token", "sandbox_", URL_SAFE, 40, 48),
+    ranged("gocardless-token", "live_", URL_SAFE.and(Alphabet::of("=")), 40, 48),
+    ranged("gocardless-token", "sandbox_", URL_SAFE.and(Alphabet::of("=")), 40, 48),
     parts(
         "duffel-token",
         "duffel_",
@@ -48,7 +50,7 @@ pub(super) const TOKENS: [Token; 49] = [
     ),
     ranged("easypost-key", "EZAK", ALNUM, 54, 54),
     ranged("easypost-test-key", "EZTK", ALNUM, 54, 54),
-    parts("shippo-token", "shippo_", &[OneOf(&["live_", "test_"]), Run(HEX, 40, 40)]),
+    parts("shippo-token", "shippo_", &[OneOf(&["live_", "test_"]), Run(ANY_HEX, 40, 40)]),
     ranged("lob-key", "live_", HEX, 35, 35),
     ranged("lob-test-key", "test_", HEX, 35, 35),
     fixed("lob-public-key", "test_pub_", HEX, 31),
@@ -67,7 +69,7 @@ pub(super) const TOKENS: [Token; 49] = [
     parts(
         "polar-token",
         "polar_",
-        &[OneOf(&["oat_", "pat_", "at_u_", "at_o_"]), Run(ALNUM, 30, 60)],
+        &[OneOf(&["oat_", "pat_", "at_u_", "at_o_", "at_"]), Run(ALNUM, 20, 100)],
     ),
     parts("settlemint-token", "sm_", &[OneOf(&["aat_", "pat_", "sat_"]), Run(ALNUM, 16, 16)]),
     parts("extended-private-key", "xprv", &[Run(ALNUM, 107, 108)]),
@@ -80,9 +82,15 @@ pub(super) const TOKENS: [Token; 49] = [
     around("adyen-key", Run(ALNUM, 4, 4), "hmfx", &[Run(BASE64.and(Alphabet::of("-")), 80, 220)]),
     ranged("shopify-theme-token", "shptka_", ALNUM, 32, 64),
     ranged("shopify-refresh-token", "shprt_", ALNUM, 32, 64),
+    ranged("asaas-key", "$aact_", URL_SAFE, 20, 300),
+    parts("checkout-key", "sk_", &[Run(UUID, 36, 36)]),
+    fixed("rainforest-key", "apikey_", HEX, 64),
+    fixed("woocommerce-key", "ck_", HEX, 40),
+    fixed("woocommerce-secret", "cs_", HEX, 40),
+    parts("xendit-key", "xnd_", &[OneOf(&["production_", "development_"]), Run(ALNUM, 40, 80)]),
 ];
 
-pub(super) const SERVICES: [Service; 31] = [
+pub(super) const SERVICES: [Service; 34] = [
     exact("coinbase-token", "coinbase", URL_SAFE, 64),
     exact("kraken-token", "kraken", ALNUM.and(Alphabet::of("/=+-_")), 88),
     between("kraken-token", "kraken", ALNUM.and(Alphabet::of("/=+-_")), 80, 90),
@@ -94,13 +102,13 @@ pub(super) const SERVICES: [Service; 31] = [
     between("bybit-key", "bybit", ALNUM, 18, 36),
     exact("plaid-client-id", "plaid", LOWER_ALNUM, 24),
     exact("plaid-secret", "plaid", LOWER_ALNUM, 30),
-    between("paypal-secret", "paypal", URL_SAFE, 80, 80),
+    between("paypal-secret", "paypal", URL_SAFE, 78, 128),
     exact("braintree-key", "braintree", HEX, 32),
     exact("finicity-token", "finicity", HEX, 32),
     exact("finicity-secret", "finicity", LOWER_ALNUM, 20),
     exact("finnhub-token", "finnhub", LOWER_ALNUM, 20),
     exact("etsy-token", "etsy", LOWER_ALNUM, 24),
-    exact("freshbooks-token", "freshbooks", HEX, 64),
+    exact("freshbooks-token", "freshbooks", LOWER_ALNUM, 64),
     exact("squarespace-token", "squarespace", UUID, 36),
     exact("alphavantage-key", "alphavantage", ALNUM, 16),
     exact("polygon-key", "polygon", WORD, 32),
@@ -114,4 +122,7 @@ pub(super) const SERVICES: [Service; 31] = [
     exact("private-key-hex", "private_key", HEX, 64),
     between("private-key-hex", "privatekey", HEX.and(Alphabet::of("x")), 64, 66),
     exact("adafruit-key", "adafruit", URL_SAFE, 32),
+    between("etsy-token", "etsy", LOWER_ALNUM.and(Alphabet::of(":")), 30, 40),
+    exact("polymarket-key", "polymarket", UUID, 36),
+    exact("razorpay-secret", "razorpay", ALNUM, 24),
 ];

@@ -1,11 +1,13 @@
 //! Identity, maps, media, hosting of sites and other platforms.
 
-use super::super::alphabet::{ALNUM, Alphabet, DOTTED, HEX, LOWER_ALNUM, URL_SAFE, UUID, WORD};
+use super::super::alphabet::{
+    ALNUM, Alphabet, BASE64, DOTTED, HEX, LOWER_ALNUM, URL_SAFE, UUID, WORD,
+};
 use super::super::shape::Piece::{OneOf, Run, Text};
 use super::super::shape::{Token, around, fixed, parts, ranged};
-use super::service::{Service, between, exact};
+use super::service::{Service, between, exact, word};
 
-pub(super) const TOKENS: [Token; 42] = [
+pub(super) const TOKENS: [Token; 46] = [
     parts(
         "mapbox-secret-token",
         "sk.eyJ",
@@ -20,7 +22,7 @@ pub(super) const TOKENS: [Token; 42] = [
     ),
     fixed("adobe-secret", "p8e-", ALNUM, 32),
     ranged("adobe-oauth-secret", "p8e-", URL_SAFE, 32, 40),
-    ranged("dropbox-token", "sl.", URL_SAFE, 130, 2000),
+    ranged("dropbox-token", "sl.", URL_SAFE.and(Alphabet::of("=")), 130, 2000),
     ranged("dropbox-token", "sl.u.", URL_SAFE, 130, 2000),
     ranged("frameio-token", "fio-u-", URL_SAFE.and(Alphabet::of("=")), 64, 64),
     ranged("typeform-token", "tfp_", DOTTED.and(Alphabet::of("=")), 59, 59),
@@ -31,13 +33,13 @@ pub(super) const TOKENS: [Token; 42] = [
     ranged("stytch-secret", "secret-live-", URL_SAFE.and(Alphabet::of("=")), 36, 48),
     ranged("stytch-test-secret", "secret-test-", URL_SAFE.and(Alphabet::of("=")), 36, 48),
     ranged("ory-token", "ory_", WORD, 32, 80),
-    ranged("pinterest-token", "pina_", ALNUM, 32, 120),
-    ranged("onfido-token", "api_live.", DOTTED, 30, 80),
-    ranged("onfido-sandbox-token", "api_sandbox.", DOTTED, 30, 80),
+    ranged("pinterest-token", "pina_", URL_SAFE, 20, 200),
+    ranged("onfido-token", "api_live.", DOTTED, 20, 80),
+    ranged("onfido-sandbox-token", "api_sandbox.", DOTTED, 20, 80),
     ranged("wakatime-key", "waka_", UUID, 36, 36),
     ranged("flagsmith-key", "ser.", ALNUM, 22, 22),
     ranged("growthbook-key", "secret_admin_", ALNUM, 30, 64),
-    ranged("unkey-key", "unkey_", ALNUM, 22, 64),
+    ranged("unkey-key", "unkey_", ALNUM, 20, 64),
     ranged("trigger-key", "tr_prod_", ALNUM, 20, 64),
     ranged("trigger-key", "tr_dev_", ALNUM, 20, 64),
     ranged("inngest-key", "signkey-prod-", HEX, 32, 128),
@@ -83,9 +85,13 @@ pub(super) const TOKENS: [Token; 42] = [
     ranged("wakatime-token", "waka_tok_", ALNUM, 60, 100),
     ranged("wakatime-token", "waka_ref_", ALNUM, 60, 100),
     ranged("facebook-token", "EAAA", ALNUM, 100, 400),
+    ranged("onfido-token", "api_live_us.", DOTTED, 20, 80),
+    ranged("onfido-token", "api_live_ca.", DOTTED, 20, 80),
+    fixed("redirectpizza-token", "rpa_", ALNUM, 30),
+    ranged("wakatime-key", "waka_", LOWER_ALNUM, 36, 64),
 ];
 
-pub(super) const SERVICES: [Service; 51] = [
+pub(super) const SERVICES: [Service; 54] = [
     exact("adobe-client-id", "adobe", HEX, 32),
     exact("dropbox-secret", "dropbox", LOWER_ALNUM, 15),
     between("dropbox-long-token", "dropbox", URL_SAFE.and(Alphabet::of("=")), 60, 80),
@@ -98,7 +104,7 @@ pub(super) const SERVICES: [Service; 51] = [
     exact("sidekiq-secret", "bundle_enterprise__contribsys__com", HEX.and(Alphabet::of(":")), 17),
     exact("sidekiq-secret", "bundle_gems__contribsys__com", HEX.and(Alphabet::of(":")), 17),
     exact("unsplash-key", "unsplash", URL_SAFE, 43),
-    exact("openweather-key", "openweather", HEX, 32),
+    exact("openweather-key", "openweather", LOWER_ALNUM, 32),
     exact("weatherstack-key", "weatherstack", HEX, 32),
     exact("ipstack-key", "ipstack", HEX, 32),
     exact("here-key", "here_api", URL_SAFE, 43),
@@ -137,4 +143,7 @@ pub(super) const SERVICES: [Service; 51] = [
     between("session-cookie", "phpsessid", ALNUM, 20, 64),
     between("session-cookie", "jsessionid", DOTTED, 20, 80),
     between("session-cookie", "connect.sid", DOTTED.and(Alphabet::of("%:+/")), 30, 200),
+    word("mux-secret", "mux", BASE64.and(Alphabet::of("_-")), 75),
+    exact("openweather-key", "pyowm", LOWER_ALNUM, 32),
+    exact("wakatime-key", "waka", UUID, 36),
 ];

@@ -41,7 +41,8 @@ pub(crate) fn assignment(
     }
     let closed = close_name(look, look.skip_colours(name.end));
     let mut at = look.skip_gap(closed, 20);
-    if words > 0 {
+    // The value of an option follows its name, and may have a colon in it.
+    if words > 0 && dashes < 2 {
         at = skip_words(look, at, words);
     }
     let (operator, start) = operator(look, &name, dashes, closed, at)?;

@@ -9,12 +9,12 @@ use super::{Assignment, Look, Operator, Rank, assignment};
 
 /// What is searched for; [`Strength::of`] decides about the whole name.
 pub(crate) const NAME_KEYWORDS: &str = r#"password passwd passphrase passwort passcode kennwort _pass -pass pass= pass: pass"
-    storepass keypass _pwd -pwd pwd= pwd: pwd" pwd' "pw" 'pw' psk= psk" contraseña lösenord пароль 密码 密碼 パスワード 비밀번호 requirepass masterauth secret token api_key apikey api-key api.key access_key accesskey access-key
+    storepass keypass _pwd -pwd pwd= pwd: pwd" pwd' "pw" 'pw' psk= psk" contraseña lösenord пароль 密码 密碼 パスワード 비밀번호 requirepass masterauth secret token api_key apikey api-key api.key access_key accesskey access-key access.key
     private_key privatekey private-key _key -key key" account_key accountkey sharedkey encryptionkey signingkey masterkey
     credential _auth mnemonic seed_phrase _pw="#;
 
 /// Keywords with a blank in them.
-pub(crate) const NAME_PHRASES: [&str; 32] = [
+pub(crate) const NAME_PHRASES: [&str; 35] = [
     "key content",
     "api key",
     "app key",
@@ -34,7 +34,10 @@ pub(crate) const NAME_PHRASES: [&str; 32] = [
     "key: \"",
     "key: '",
     "pass = ",
-    "pwd = ",
+    "pwd =",
+    "pwd\t=",
+    ";pwd",
+    "; pwd",
     "-pwd ",
     "pwd | ",
     "psk \"",
