@@ -26,7 +26,7 @@ pub struct Backup {
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// There is something at the place for the copy.
-    #[error("{} exists already; name another file", .0.display())]
+    #[error("{} exists already; name another file, or move it away", .0.display())]
     Exists(PathBuf),
     /// A file cannot be written.
     #[error("cannot write {}: {error}", .file.display())]

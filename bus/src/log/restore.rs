@@ -143,11 +143,16 @@ impl Restore {
             Err(error) => return Err(error.into()),
         };
         self.remove_second_names();
-        if fs::hard_link(path, kept.file()).is_err() {
+        match fs::hard_link(path, kept.file()) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(BackupError::Exists(kept.file().to_owned()));
+            }
             // A file system without such links.
-            fs::copy(path, kept.file())
-                .and_then(|_| sync(kept.file()))
-                .map_err(failed(kept.file()))?;
+            Err(_) => {
+                let copied = fs::copy(path, kept.file()).and_then(|_| sync(kept.file()));
+                copied.map_err(failed(kept.file()))?;
+            }
         }
         reached(Reached::Kept)?;
         if whole.is_some() {
@@ -194,8 +199,9 @@ impl Restore {
         }
     }
 
-    /// Removes second names of the log that is there, which a restore left behind that was killed before it put its copy there: it
-    /// was written to since, and its write-ahead log has another name.
+    /// Removes second names of the log that is there, left behind by a restore that was killed before it put its copy there: the log
+    /// was written to since, and its write-ahead log has another name. One with a write-ahead log of its own stays: that of a
+    /// damaged log was moved there.
     fn remove_second_names(&self) {
         let own = |path: &Path| fs::symlink_metadata(path).map(|it| (it.dev(), it.ino())).ok();
         let (Some(log), Some(home)) = (own(self.log.file()), self.log.file().parent()) else {
@@ -203,7 +209,8 @@ impl Restore {
         };
         for entry in fs::read_dir(home).into_iter().flatten().flatten() {
             let is_second = entry.file_name().to_string_lossy().starts_with(KEPT)
-                && own(&entry.path()) == Some(log);
+                && own(&entry.path()) == Some(log)
+                && own(&LogPath::of_file(&entry.path()).companions()[0]).is_none();
             if is_second && let Err(error) = fs::remove_file(entry.path()) {
                 tracing::debug!(%error, "a second name of the log is not removed");
             }
@@ -382,7 +389,8 @@ mod tests {
             append(home.path(), 1);
             assert_eq!(rows(&log), 3, "{end:?}");
             let is_kept = |path: &Path| {
-                path.to_string_lossy().ends_with("-wal")
+                let log = path.to_str().and_then(|it| it.strip_suffix("-wal"));
+                log.is_some_and(|log| Path::new(log).exists())
                     && fs::read(path).is_ok_and(|it| it == rows_in_wal)
             };
             let mut files = fs::read_dir(home.path()).expect("a home");
