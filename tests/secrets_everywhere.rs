@@ -270,3 +270,28 @@ fn assert_by_place_nowhere(home: &Home) {
         assert!(found.is_none() || place.ends_with("quotes.py"), "{found:?} is in {place}: {text}");
     }
 }
+
+#[test]
+fn a_secret_that_is_also_a_session_or_a_tool_leaves_the_log_sound() {
+    let home = Home::with_hooks(
+        "redact: {paths: [tool_input.path]}\nhooks: {tool.before: [{rule: {context: noted}}]}\n",
+    );
+    for (session, tool, path) in [
+        ("one", "terminal", "terminal"),
+        ("north-12345", "patch", "north-12345"),
+        ("north-12", "patch", "north-1"),
+    ] {
+        let mut payload = one("hermes", "pre_tool_call");
+        payload["session_id"] = json!(session);
+        payload["tool_name"] = json!(tool);
+        payload["tool_input"] = json!({"path": path});
+        home.hook("hermes", payload.to_string());
+        let row = &home.log(&["--agent", "hermes"]).pop().expect("a row");
+        assert_eq!((&row["session"], &row["tool"]), (&json!(session), &json!(tool)), "{row:#}");
+    }
+    home.write_hooks(
+        "redact: {paths: [tool_name]}\nhooks: {tool.before: [{rule: {context: noted}}]}\n",
+    );
+    home.hook("hermes", one("hermes", "pre_tool_call").to_string());
+    assert!(home.is_sound(), "{}", home.run(&["verify"]).stdout.escape_ascii());
+}

@@ -186,7 +186,7 @@ fn exchange(mut child: Child, input: &str) -> io::Result<Output> {
     }
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let read = thread::scope(|scope| -> io::Result<_> {
-        // Beside the rest: a git that nobody reads from waits.
+        // In a thread of its own: if its messages are not read, git waits, and prints no more.
         let message = spawn_scoped(scope, "git-messages", || read_up_to(stderr, LONGEST_MESSAGE))?;
         let printed = read_up_to(stdout, LARGEST + 1)?;
         if printed.len() as u64 > LARGEST {

@@ -41,6 +41,14 @@ pub enum Column<T> {
 }
 
 impl<T> Column<T> {
+    /// The value, if it can be told.
+    pub fn known(self) -> Option<T> {
+        match self {
+            Self::Unknown => None,
+            Self::Known(value) => Some(value),
+        }
+    }
+
     /// Whether a row may hold a value for which `fits` is true.
     pub fn allows(&self, fits: impl FnOnce(&T) -> bool) -> bool {
         match self {

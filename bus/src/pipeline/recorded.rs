@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::redact_decision;
 use crate::active::{ActiveRedaction, HookSets};
-use crate::dialect::{mark_recorded, redact_context};
-use crate::event::{Event, Payload};
+use crate::dialect::{derive, mark_recorded, redact_context};
+use crate::event::{Derived, DerivedFrom, Event, Payload};
 use crate::log::RowDraft;
 use crate::record::{Columns, RecordChoice, leave_out};
 use crate::redact::{FoundSecret, KnownSecrets, Redacted, Redactor};
@@ -21,6 +21,9 @@ pub(super) struct Recorded<'a> {
     found: Vec<FoundSecret>,
     /// The same, to be looked for in other texts about the event; none if there are none.
     known: Option<KnownSecrets>,
+    /// The columns that follow from the payload without its secrets; none if it held none. A text of the payload can be a secret
+    /// at one place and a session or a tool at another, where it stays.
+    columns: Option<Derived>,
     choice: &'a RecordChoice,
     /// What is left of the payload, if something is left out.
     left: Option<Payload>,
@@ -45,7 +48,8 @@ impl<'a> Recorded<'a> {
         let choice = hooks.own.file.recording.choice(event);
         let redactor = redactor.map(Arc::as_ref);
         let known = KnownSecrets::of(&found);
-        let mut recorded = Self { redactor, payload, found, known, choice, left: None };
+        let columns = known.as_ref().map(|_| columns_of(event, &payload));
+        let mut recorded = Self { redactor, payload, found, known, columns, choice, left: None };
         if *choice != RecordChoice::Everything {
             // As they are in the payload now.
             let row = recorded.redact_columns(RowDraft::of_event(event, None, Vec::new()));
@@ -94,11 +98,17 @@ impl<'a> Recorded<'a> {
             let known = self.known.as_ref();
             known.and_then(|known| redact_context(&context, known)).unwrap_or(context)
         };
+        let Derived { session, turn, tool, tool_classes, .. } =
+            self.columns.clone().unwrap_or_default();
         RowDraft {
-            session: clean(row.session),
-            turn: row.turn.map(clean),
+            session: session.known().unwrap_or_else(|| clean(row.session)),
+            turn: turn.known().unwrap_or_else(|| row.turn.map(clean)),
             name: clean(row.name),
-            tool: row.tool.map(clean),
+            tool: tool.known().unwrap_or_else(|| row.tool.map(clean)),
+            tool_class: match tool_classes.known() {
+                Some(classes) => classes.into_iter().next().flatten(),
+                None => row.tool_class,
+            },
             context: row.context.map(clean_context).map(clean),
             ..row
         }
@@ -112,8 +122,7 @@ impl<'a> Recorded<'a> {
 
     /// The session as it is recorded.
     pub(super) fn session(&self, event: &Event) -> String {
-        let session = event.session.clone();
-        self.redactor.map_or_else(|| session.clone(), |it| self.clean_text(it, session.clone()))
+        self.redact_columns(RowDraft::of_event(event, None, Vec::new())).session
     }
 
     /// The bytes of a decision about the event without secrets; none if there are none in it.
@@ -126,4 +135,9 @@ impl<'a> Recorded<'a> {
             Cow::Borrowed(_) => known,
         }
     }
+}
+
+fn columns_of(event: &Event, payload: &[u8]) -> Derived {
+    let agent = event.agent.as_str();
+    derive(&DerivedFrom { agent, name: &event.name, context: None, payload: Some(payload) })
 }

@@ -131,7 +131,7 @@ fn answer(request: Request, model: &mut Model) -> Response {
     }
 }
 
-/// The response to a path that is not implemented.
+/// The response to a path that the server of the model does not have.
 pub(super) fn unknown(request: &Request) -> Response {
     let message = format!("the scripted model has no {} {}", request.method, request.path);
     Response::Json { status: 404, body: json!({"error": {"code": 404, "message": message}}) }
