@@ -124,7 +124,7 @@ fn redact(
 fn elsewhere(found: Vec<FoundSecret>, redactor: &Arc<Redactor>) -> Option<Elsewhere> {
     let (known, redactor) = (KnownSecrets::of(&found)?, Arc::clone(redactor));
     Some(Elsewhere::new(move |text| match text {
-        OtherText::Column(text) => known.redact_text(text),
+        OtherText::Column(text) => known.mark_of(text),
         OtherText::Context(text) => redact_context(text, &known),
         OtherText::Decision(text) => {
             let clean = redact_decision(text.as_bytes(), &redactor, &found, Some(&known))?;

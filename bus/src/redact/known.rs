@@ -67,10 +67,15 @@ impl KnownSecrets {
         Some(Self { marks, within, search: search.ok() })
     }
 
+    /// The mark of a text that is a secret as a whole.
+    pub fn mark_of(&self, text: &str) -> Option<String> {
+        self.marks.get(text).cloned()
+    }
+
     /// The text with marks in the place of secrets; none if it holds none.
     pub fn redact_text(&self, text: &str) -> Option<String> {
-        if let Some(mark) = self.marks.get(text) {
-            return Some(mark.clone());
+        if let Some(mark) = self.mark_of(text) {
+            return Some(mark);
         }
         let mut hits = self.search.as_ref()?.find_iter(text.as_bytes()).peekable();
         hits.peek()?;
